@@ -1,0 +1,37 @@
+PYTHON ?= python3
+VENV := .venv
+STAMP := $(VENV)/.installed
+BIN := $(VENV)/bin
+
+.PHONY: install demo test check bench screenshots clean
+
+install: $(STAMP)
+
+$(STAMP): requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("Watchfloor needs Python 3.11 or newer; run: make PYTHON=python3.11 install") if sys.version_info < (3, 11) else 0'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $(STAMP)
+
+demo: install
+	$(BIN)/watchfloor demo
+
+test: install
+	sh tests/system_tools.sh
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests
+
+check: install
+	$(BIN)/ruff format --check app widgets harness tests
+	$(BIN)/ruff check app widgets harness tests
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: install
+	$(BIN)/python -m tests.bench $(if $(ONLY),--only $(ONLY))
+
+screenshots: install
+	$(BIN)/python -m tests.screenshots
+
+clean:
+	rm -rf $(VENV)

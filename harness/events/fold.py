@@ -1,0 +1,287 @@
+"""The one fold: events → session state. Recovery, index, TUI, CLI, briefing and metrics all read a session through it.
+
+`advance` is total: a record it does not understand changes only the position. It never fails on a log that verified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import msgspec
+
+from harness.events import types as t
+from harness.events.road import Road
+
+
+@dataclass(slots=True)
+class OpenApproval:
+    """A request nobody has decided yet."""
+
+    approval_id: str
+    kind: str
+    title: str
+    options: list[str]
+    call_id: str
+    action_hash: str
+    risk: str
+    ts: str
+    seq: int
+    detail: dict[str, Any]
+    deferred: str | None = None
+
+
+@dataclass(slots=True)
+class Running:
+    """What is going on right now, in words a row can show, and since when."""
+
+    what: str
+    ts: str
+
+
+@dataclass(slots=True)
+class SessionState:
+    """Everything the log says about a session. Built only by `advance`."""
+
+    seq: int = -1
+    first_ts: str = ""
+    last_ts: str = ""
+    last_event: str = ""
+    intent: t.SessionIntent | None = None
+    created: t.SessionCreated | None = None
+    name: str = ""
+    caps: t.Caps = field(default_factory=t.Caps)
+    desired: str = "running"
+    desired_reason: str = ""
+    parked: t.SessionParked | None = None
+    ended: t.SessionEnded | None = None
+    quarantined: t.Quarantined | None = None
+    lease: t.LeaseGranted | None = None
+    lease_gen: int = 0
+    keeper: t.KeeperStarted | None = None
+    road: Road = field(default_factory=Road)
+    approvals: dict[str, OpenApproval] = field(default_factory=dict)
+    request: t.ModelRequest | None = None
+    doing: dict[str, Running] = field(default_factory=dict)
+    spent_nano: int = 0
+    usage: t.Usage = field(default_factory=t.Usage)
+    requests: int = 0
+    tool_calls: int = 0
+    decisions: int = 0
+    failures_in_row: int = 0
+    last_failure: t.ModelFailed | None = None
+    budget: t.BudgetReached | None = None
+    finish_up: t.FinishUp | None = None
+    checks: dict[str, int | None] = field(default_factory=dict)
+    check_calls: dict[str, str] = field(default_factory=dict)
+    last_text: str = ""
+    recovered: int = 0
+    unknown: int = 0
+
+    @property
+    def terminal(self) -> bool:
+        return self.ended is not None
+
+    @property
+    def checks_passed(self) -> int:
+        return sum(1 for code in self.checks.values() if code == 0)
+
+
+def advance(s: SessionState, r: t.Record) -> None:
+    """Apply one record in place."""
+    s.seq, s.last_ts, s.last_event = r.seq, r.ts, r.type
+    if not s.first_ts:
+        s.first_ts = r.ts
+    body = r.body
+    kind = r.type
+    if kind.startswith(("tool.", "approval.")) and not isinstance(body, t.Unknown):
+        s.road.apply(kind, msgspec.structs.asdict(body))
+    handler = _HANDLERS.get(type(body))
+    if handler is not None:
+        handler(s, r, body)
+    if isinstance(body, t.Unknown):
+        s.unknown += 1
+
+
+def fold(records: Iterable[t.Record], start: SessionState | None = None) -> SessionState:
+    """State after all records; `start` continues an earlier fold."""
+    state = start or SessionState()
+    for record in records:
+        advance(state, record)
+    return state
+
+
+B = TypeVar("B", bound=t.Body)
+_HANDLERS: dict[type[t.Body], Callable[[SessionState, t.Record, Any], None]] = {}
+
+
+def _on(cls: type[B]) -> Callable[[Callable[[SessionState, t.Record, B], None]], Callable[[SessionState, t.Record, B], None]]:
+    def register(fn: Callable[[SessionState, t.Record, B], None]) -> Callable[[SessionState, t.Record, B], None]:
+        _HANDLERS[cls] = fn
+        return fn
+
+    return register
+
+
+@_on(t.SessionIntent)
+def _intent(s: SessionState, r: t.Record, b: t.SessionIntent) -> None:
+    s.intent, s.name, s.caps = b, b.name, b.caps
+    s.checks = dict.fromkeys(b.checks)
+
+
+@_on(t.SessionCreated)
+def _created(s: SessionState, r: t.Record, b: t.SessionCreated) -> None:
+    s.created = b
+
+
+@_on(t.SessionRenamed)
+def _renamed(s: SessionState, r: t.Record, b: t.SessionRenamed) -> None:
+    s.name = b.name
+
+
+@_on(t.SessionDesired)
+def _desired(s: SessionState, r: t.Record, b: t.SessionDesired) -> None:
+    s.desired, s.desired_reason = b.state, b.reason
+    if b.state == "running":
+        s.quarantined = None
+        s.failures_in_row = 0
+
+
+@_on(t.SessionParked)
+def _parked(s: SessionState, r: t.Record, b: t.SessionParked) -> None:
+    s.parked = b
+    s.doing.pop("model", None)
+
+
+@_on(t.SessionEnded)
+def _ended(s: SessionState, r: t.Record, b: t.SessionEnded) -> None:
+    s.ended = b
+    s.doing.clear()
+
+
+@_on(t.Quarantined)
+def _quarantined(s: SessionState, r: t.Record, b: t.Quarantined) -> None:
+    s.quarantined = b
+
+
+@_on(t.LeaseGranted)
+def _lease(s: SessionState, r: t.Record, b: t.LeaseGranted) -> None:
+    s.lease, s.lease_gen, s.parked = b, b.gen, None
+
+
+@_on(t.LeaseEnded)
+def _lease_ended(s: SessionState, r: t.Record, b: t.LeaseEnded) -> None:
+    if s.lease is not None and s.lease.gen == b.gen:
+        s.lease = None
+    s.doing.pop("model", None)
+
+
+@_on(t.KeeperStarted)
+def _keeper(s: SessionState, r: t.Record, b: t.KeeperStarted) -> None:
+    s.keeper = b
+    s.recovered += b.recovered
+
+
+@_on(t.ModelRequest)
+def _request(s: SessionState, r: t.Record, b: t.ModelRequest) -> None:
+    s.request, s.requests = b, s.requests + 1
+    s.doing["model"] = Running(f"asking {b.model}" + (f", try {b.attempt}" if b.attempt > 1 else ""), r.ts)
+
+
+@_on(t.ModelMessage)
+def _message(s: SessionState, r: t.Record, b: t.ModelMessage) -> None:
+    u, v = s.usage, b.usage
+    s.usage = t.Usage(u.input + v.input, u.cache_read + v.cache_read, u.cache_write_5m + v.cache_write_5m, u.cache_write_1h + v.cache_write_1h, u.output + v.output)
+    s.spent_nano += b.cost_nano
+    s.failures_in_row, s.last_failure, s.request = 0, None, None
+    s.doing.pop("model", None)
+    for block in b.content or ():
+        if block.get("type") == "text" and block.get("text"):
+            s.last_text = str(block["text"])[:400]
+
+
+@_on(t.ModelFailed)
+def _failed(s: SessionState, r: t.Record, b: t.ModelFailed) -> None:
+    s.failures_in_row += 1
+    s.last_failure, s.request = b, None
+    s.doing.pop("model", None)
+
+
+@_on(t.ToolProposed)
+def _proposed(s: SessionState, r: t.Record, b: t.ToolProposed) -> None:
+    if b.tool == "check" and b.input is not None:
+        s.check_calls[b.call_id] = str(b.input.get("command", ""))
+
+
+@_on(t.ToolStarted)
+def _started(s: SessionState, r: t.Record, b: t.ToolStarted) -> None:
+    call = s.road.calls.get(b.call_id)
+    s.tool_calls += 1
+    s.doing[b.call_id] = Running(f"running {call.tool if call else 'a tool'}", r.ts)
+
+
+@_on(t.ToolEnded)
+def _tool_ended(s: SessionState, r: t.Record, b: t.ToolEnded) -> None:
+    s.doing.pop(b.call_id, None)
+    command = s.check_calls.pop(b.call_id, None)
+    if command is not None:
+        s.checks[command] = b.exit_code if b.exit_code is not None else -1
+
+
+@_on(t.ToolInDoubt)
+def _in_doubt(s: SessionState, r: t.Record, b: t.ToolInDoubt) -> None:
+    s.doing.pop(b.call_id, None)
+
+
+@_on(t.ToolResolved)
+def _resolved(s: SessionState, r: t.Record, b: t.ToolResolved) -> None:
+    if b.resolution != "confirmed_not_done":
+        s.check_calls.pop(b.call_id, None)
+
+
+@_on(t.ApprovalRequested)
+def _asked(s: SessionState, r: t.Record, b: t.ApprovalRequested) -> None:
+    s.approvals[b.approval_id] = OpenApproval(b.approval_id, b.kind, b.title, b.options, b.call_id, b.action_hash, b.risk, r.ts, r.seq, b.detail)
+
+
+@_on(t.ApprovalDecided)
+def _decided(s: SessionState, r: t.Record, b: t.ApprovalDecided) -> None:
+    s.approvals.pop(b.approval_id, None)
+    s.decisions += 1
+
+
+@_on(t.ApprovalStale)
+def _stale(s: SessionState, r: t.Record, b: t.ApprovalStale) -> None:
+    s.approvals.pop(b.approval_id, None)
+
+
+@_on(t.ApprovalWithdrawn)
+def _withdrawn(s: SessionState, r: t.Record, b: t.ApprovalWithdrawn) -> None:
+    s.approvals.pop(b.approval_id, None)
+
+
+@_on(t.ApprovalDeferred)
+def _deferred(s: SessionState, r: t.Record, b: t.ApprovalDeferred) -> None:
+    if (a := s.approvals.get(b.approval_id)) is not None:
+        a.deferred = b.until
+
+
+@_on(t.BudgetReached)
+def _budget(s: SessionState, r: t.Record, b: t.BudgetReached) -> None:
+    s.budget = b
+
+
+@_on(t.CapsRaised)
+def _raised(s: SessionState, r: t.Record, b: t.CapsRaised) -> None:
+    s.caps, s.budget = b.caps, None
+
+
+@_on(t.FinishUp)
+def _finish(s: SessionState, r: t.Record, b: t.FinishUp) -> None:
+    s.finish_up, s.budget = b, None
+
+
+@_on(t.LogRecovered)
+def _recovered(s: SessionState, r: t.Record, b: t.LogRecovered) -> None:
+    s.recovered += 1

@@ -1,0 +1,124 @@
+"""The road of one action, as a pure fold over plain dicts. Standard library only: the keeper enforces it, the big fold reuses it.
+
+proposed → judged → (asked → decided) → started → ended | in doubt → resolved. Only ``started`` has outside effects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Call:
+    """Where one call stands. ``verdict`` is the newest judgement; ``allowed_by`` the unused decision for ``action_hash``."""
+
+    call_id: str
+    tool: str
+    stage: str = "proposed"
+    action_hash: str = ""
+    verdict: str = ""
+    approval_id: str = ""
+    allowed_by: str = ""
+    used_decisions: list[str] = field(default_factory=list)
+    attempt: int = 0
+    effect: str = ""
+    resolution: str = ""
+
+
+class RoadError(Exception):
+    """A record that must not follow what the log already holds."""
+
+
+def order(call_id: str) -> tuple[int, int]:
+    """Sort key of ``c<seq>.<i>``; raises RoadError on another form."""
+    head, _, tail = call_id.partition(".")
+    if not (head[:1] == "c" and head[1:].isascii() and head[1:].isdigit() and tail.isascii() and tail.isdigit()):
+        raise RoadError(f"call id {call_id[:40]!r} is not of the form c<seq>.<i>")
+    return int(head[1:]), int(tail)
+
+
+@dataclass(slots=True)
+class Road:
+    """Open calls of a session, by id. Ended calls leave it; `last` rejects a proposal that comes twice."""
+
+    calls: dict[str, Call] = field(default_factory=dict)
+    approvals: dict[str, str] = field(default_factory=dict)
+    last: tuple[int, int] = (-1, -1)
+
+    def check(self, kind: str, data: dict[str, Any]) -> None:
+        """Raise RoadError when the record may not be appended now."""
+        if kind == "tool.proposed":
+            if order(data["call_id"]) <= self.last:
+                raise RoadError(f"call {data['call_id']} was proposed before")
+        elif kind in ("tool.judged", "tool.started", "tool.ended", "tool.in_doubt", "tool.resolved"):
+            call = self.calls.get(data["call_id"])
+            if call is None:
+                raise RoadError(f"{kind}: call {data['call_id']} is not open")
+            if kind == "tool.started" and not self.may_start(call, data["action_hash"]):
+                raise RoadError(f"call {call.call_id} has no allow verdict or unused decision for this action")
+            if kind == "tool.in_doubt" and call.stage != "started":
+                raise RoadError(f"call {call.call_id} was not started")
+            if kind == "tool.resolved" and call.stage != "in_doubt":
+                raise RoadError(f"call {call.call_id} is not in doubt")
+            if kind == "tool.judged" and call.stage in ("started", "in_doubt"):
+                raise RoadError(f"call {call.call_id} has started already")
+        elif kind in ("approval.decided", "approval.withdrawn", "approval.deferred"):
+            if data["approval_id"] not in self.approvals:
+                raise RoadError(f"approval {data['approval_id']} is not open")
+            call = self.calls.get(self.approvals[data["approval_id"]])
+            if kind == "approval.decided" and call is not None and data["decision"] in ("allow", "allow_edited") and data.get("action_hash") != call.action_hash:
+                raise RoadError(f"decision on {data['approval_id']} is for another action")
+        elif kind == "approval.requested" and data["approval_id"] in self.approvals:
+            raise RoadError(f"approval {data['approval_id']} is open already")
+
+    def may_start(self, call: Call, action_hash: str) -> bool:
+        """True when exactly this action may have its effect now."""
+        if call.action_hash != action_hash or call.stage not in ("judged", "decided"):
+            return False
+        return call.verdict == "allow" or (call.verdict == "ask" and bool(call.allowed_by))
+
+    def apply(self, kind: str, data: dict[str, Any]) -> None:
+        """Advance by one durable record; records of other kinds are ignored."""
+        if kind == "tool.proposed":
+            self.last = order(data["call_id"])
+            self.calls[data["call_id"]] = Call(data["call_id"], data["tool"])
+        elif kind == "approval.requested":
+            self.approvals[data["approval_id"]] = data.get("call_id", "")
+            if call := self.calls.get(data.get("call_id", "")):
+                call.approval_id = data["approval_id"]
+                if call.stage == "judged":
+                    call.stage = "asked"
+        elif kind == "approval.decided":
+            call = self.calls.get(self.approvals.pop(data["approval_id"], ""))
+            if call is not None and call.stage == "asked":
+                call.stage = "decided"
+                if data["decision"] in ("allow", "allow_edited"):
+                    call.allowed_by = data["decision_id"]
+        elif kind == "approval.withdrawn":
+            self.approvals.pop(data["approval_id"], None)
+        elif (call := self.calls.get(data.get("call_id", ""))) is not None:
+            self._step(kind, call, data)
+
+    def _step(self, kind: str, call: Call, data: dict[str, Any]) -> None:
+        if kind == "tool.judged":
+            call.stage, call.verdict, call.action_hash = "judged", data["verdict"], data["action_hash"]
+            call.allowed_by = call.approval_id = ""
+        elif kind == "approval.stale":
+            call.stage, call.verdict, call.allowed_by = "proposed", "", ""
+            self.approvals.pop(data["approval_id"], None)
+        elif kind == "tool.started":
+            call.stage, call.effect, call.attempt = "started", data["effect"], data.get("attempt", 1)
+            if call.allowed_by:
+                call.used_decisions.append(call.allowed_by)
+                call.allowed_by = ""
+        elif kind == "tool.ended":
+            del self.calls[call.call_id]
+        elif kind == "tool.in_doubt":
+            call.stage = "in_doubt"
+        elif kind == "tool.resolved":
+            call.resolution = data["resolution"]
+            if data["resolution"] == "confirmed_not_done":
+                call.stage, call.verdict, call.action_hash = "proposed", "", ""
+            else:
+                del self.calls[call.call_id]

@@ -1,0 +1,452 @@
+"""Every event a session log can hold, as one table of frozen structs.
+
+A log line is an envelope (``Record``) around one body; the keeper treats bodies as bytes, everybody else decodes them here.
+Money is in integer nano-USD (1e-9 USD), times are UTC RFC 3339 with milliseconds (display only; order is ``seq``).
+Unknown types decode to `Unknown` and are kept: an older reader skips what a newer writer added.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class Body(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Base of all event bodies; each subclass carries its log name in ``TYPE``."""
+
+    TYPE = ""
+
+
+class BlobRef(msgspec.Struct, frozen=True):
+    """A payload stored beside the log: SHA-256 in hex, size in bytes, media type."""
+
+    sha: str
+    bytes: int
+    media: str = "application/octet-stream"
+
+
+class Caps(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Hard limits of one session; None = no limit of that kind."""
+
+    usd_nano: int | None = None
+    tokens: int | None = None
+    wall_s: int | None = None
+    tool_calls: int | None = None
+
+
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Tokens of one model request; ``input`` excludes cache reads and writes."""
+
+    input: int = 0
+    cache_read: int = 0
+    cache_write_5m: int = 0
+    cache_write_1h: int = 0
+    output: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.input + self.cache_read + self.cache_write_5m + self.cache_write_1h + self.output
+
+
+class By(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Who did it: peer credentials of the socket and the kind of client (``tui``, ``cli``, ``policy`` …)."""
+
+    client: str = ""
+    uid: int = -1
+    pid: int = -1
+
+
+# -- session ---------------------------------------------------------------------------------------------------------
+
+
+class SessionIntent(Body, frozen=True, kw_only=True):
+    """The launch spec, durable before anything is created for the session."""
+
+    TYPE = "session.intent"
+    name: str
+    goal: str
+    repo: str
+    branch: str
+    worktree: str
+    model: str
+    base_url: str = ""
+    credential: str = ""
+    checks: list[str] = []
+    caps: Caps = Caps()
+    posture: str = "fenced"
+    max_rounds: int = 5
+    host: str = ""
+
+
+class SessionCreated(Body, frozen=True, kw_only=True):
+    """The worktree stands; ``base`` is the commit it started from."""
+
+    TYPE = "session.created"
+    base: str
+    worktree: str
+    branch: str
+    dirty: int = 0
+
+
+class SessionDesired(Body, frozen=True, kw_only=True):
+    """What the user wants: ``running``, ``paused`` or ``stopped``; durable before it is acted on."""
+
+    TYPE = "session.desired"
+    state: str
+    reason: str = ""
+    by: By = By()
+
+
+class SessionParked(Body, frozen=True, kw_only=True):
+    """The brain left because there is nothing to think about: ``approval``, ``paused``, ``cap``, ``limited``, ``auth``, ``error``."""
+
+    TYPE = "session.parked"
+    why: str
+    detail: str = ""
+    until: str = ""
+
+
+class SessionEnded(Body, frozen=True, kw_only=True):
+    """Terminal: ``done`` (``verified`` when every check passed), ``failed`` or ``stopped``."""
+
+    TYPE = "session.ended"
+    outcome: str
+    reason: str = ""
+    verified: bool = False
+    summary: str = ""
+
+
+class SessionRenamed(Body, frozen=True, kw_only=True):
+    TYPE = "session.renamed"
+    name: str
+
+
+class LeaseGranted(Body, frozen=True, kw_only=True):
+    """A brain incarnation owns the thinking; ``gen`` grows by one each time and fences older ones."""
+
+    TYPE = "lease.granted"
+    gen: int
+    epoch: int
+    pid: int = 0
+    start: int = 0
+    boot: str = ""
+
+
+class LeaseEnded(Body, frozen=True, kw_only=True):
+    TYPE = "lease.ended"
+    gen: int
+    reason: str
+    exit_code: int | None = None
+
+
+class KeeperStarted(Body, frozen=True, kw_only=True):
+    """A keeper opened the log; ``start`` is /proc field 22, ``boot`` the kernel's boot id."""
+
+    TYPE = "keeper.started"
+    pid: int
+    start: int
+    boot: str
+    recovered: bool = False
+
+
+class LogRecovered(Body, frozen=True, kw_only=True):
+    """A torn tail was cut at ``at`` and kept in ``file``."""
+
+    TYPE = "log.recovered"
+    at: int
+    bytes: int
+    sha: str
+    file: str
+
+
+class Quarantined(Body, frozen=True, kw_only=True):
+    """Restarts hit their limit; nothing starts again until the user resumes."""
+
+    TYPE = "session.quarantined"
+    part: str
+    reason: str
+    restarts: int
+
+
+# -- conversation ----------------------------------------------------------------------------------------------------
+
+
+class UserMessage(Body, frozen=True, kw_only=True):
+    """Text given to the model as the user's turn: ``goal``, ``human`` (typed by the user), ``harness`` (failed checks, nudges)."""
+
+    TYPE = "user.message"
+    text: str
+    origin: str = "human"
+    by: By = By()
+
+
+class ModelRequest(Body, frozen=True, kw_only=True):
+    """One attempt is about to be sent; its worst case is reserved under ``reservation``. ``delivers`` are call ids whose results it carries."""
+
+    TYPE = "model.request"
+    request_id: str
+    attempt: int
+    model: str
+    reservation: str
+    reserved_nano: int
+    est_input: int
+    max_tokens: int
+    upto_seq: int
+    delivers: list[str] = []
+
+
+class ModelMessage(Body, frozen=True, kw_only=True):
+    """A complete reply: ``message_stop`` seen, stop reason known, tool inputs re-parsed. Content inline or in a blob (a JSON array)."""
+
+    TYPE = "model.message"
+    request_id: str
+    message_id: str
+    model: str
+    stop_reason: str
+    usage: Usage
+    cost_nano: int
+    content: list[dict[str, Any]] | None = None
+    content_blob: BlobRef | None = None
+    price_source: str = ""
+    ms: int = 0
+
+
+class ModelFailed(Body, frozen=True, kw_only=True):
+    """An attempt ended without a usable reply. ``kind``: auth, rate_limit, spend_limit, overloaded, server, network, cut, invalid, model_unknown, refused, other."""
+
+    TYPE = "model.failed"
+    request_id: str
+    attempt: int
+    kind: str
+    message: str
+    status: int = 0
+    retry_in_s: float | None = None
+
+
+# -- the road of one action ------------------------------------------------------------------------------------------
+
+
+class ToolProposed(Body, frozen=True, kw_only=True):
+    """The model (or the harness, for ``check``) wants one effect. ``call_id`` is ``c<seq>.<i>``, strictly increasing."""
+
+    TYPE = "tool.proposed"
+    call_id: str
+    tool: str
+    input: dict[str, Any] | None = None
+    input_blob: BlobRef | None = None
+    tool_use_id: str = ""
+    claim: str = ""
+
+
+class ToolJudged(Body, frozen=True, kw_only=True):
+    """Policy's verdict on the canonical action. ``action`` is what would run and what was hashed."""
+
+    TYPE = "tool.judged"
+    call_id: str
+    action_hash: str
+    verdict: str
+    rule: str
+    reason: str
+    policy: str
+    effects: list[str] = []
+    action: dict[str, Any] | None = None
+    action_blob: BlobRef | None = None
+
+
+class ApprovalRequested(Body, frozen=True, kw_only=True):
+    """A question for the human. ``kind``: tool, cap, auth, in_doubt, question, restart. ``options`` are the only decisions accepted."""
+
+    TYPE = "approval.requested"
+    approval_id: str
+    kind: str
+    title: str
+    options: list[str]
+    call_id: str = ""
+    action_hash: str = ""
+    risk: str = "medium"
+    detail: dict[str, Any] = {}
+    expires_at: str = ""
+
+
+class ApprovalDecided(Body, frozen=True, kw_only=True):
+    """``decision``: allow, allow_edited, deny, answer, raise, finish, stop, done, failed, unknown, retry. Used once."""
+
+    TYPE = "approval.decided"
+    approval_id: str
+    decision_id: str
+    decision: str
+    call_id: str = ""
+    action_hash: str = ""
+    scope: str = "once"
+    message: str = ""
+    edited: dict[str, Any] | None = None
+    value: int | None = None
+    by: By = By()
+    shown_hash: str = ""
+
+
+class ApprovalStale(Body, frozen=True, kw_only=True):
+    """What was approved no longer is what would run; ``difference`` says where. The call is judged again."""
+
+    TYPE = "approval.stale"
+    approval_id: str
+    call_id: str
+    difference: list[str]
+
+
+class ApprovalWithdrawn(Body, frozen=True, kw_only=True):
+    TYPE = "approval.withdrawn"
+    approval_id: str
+    why: str
+
+
+class ApprovalDeferred(Body, frozen=True, kw_only=True):
+    TYPE = "approval.deferred"
+    approval_id: str
+    until: str = ""
+
+
+class ToolStarted(Body, frozen=True, kw_only=True):
+    """Durable before the effect. ``effect``: read, reversible, contained, irreversible."""
+
+    TYPE = "tool.started"
+    call_id: str
+    action_hash: str
+    effect: str
+    decision_id: str = ""
+    attempt: int = 1
+    pre: dict[str, Any] = {}
+
+
+class ToolEnded(Body, frozen=True, kw_only=True):
+    """``status``: ok, error, timeout, cancelled, denied, refused. ``preview`` is at most 8 KiB; ``output`` the whole."""
+
+    TYPE = "tool.ended"
+    call_id: str
+    status: str
+    preview: str = ""
+    exit_code: int | None = None
+    output: BlobRef | None = None
+    truncated: bool = False
+    ms: int = 0
+    files_changed: list[str] = []
+
+
+class ToolInDoubt(Body, frozen=True, kw_only=True):
+    """Started, outcome unknown."""
+
+    TYPE = "tool.in_doubt"
+    call_id: str
+    why: str
+
+
+class ToolResolved(Body, frozen=True, kw_only=True):
+    """An in-doubt call got an answer: confirmed_done, confirmed_not_done (may run again), unknown_told_model, failed."""
+
+    TYPE = "tool.resolved"
+    call_id: str
+    resolution: str
+    evidence: str = ""
+    by: By = By()
+
+
+# -- money, plan, trouble --------------------------------------------------------------------------------------------
+
+
+class BudgetReached(Body, frozen=True, kw_only=True):
+    """A cap would be passed by the next request or call. ``cap``: session.usd, session.tokens, session.wall, session.calls, day.usd, fleet.usd …"""
+
+    TYPE = "budget.reached"
+    cap: str
+    used: int
+    limit: int
+    need: int = 0
+
+
+class CapsRaised(Body, frozen=True, kw_only=True):
+    TYPE = "caps.raised"
+    caps: Caps
+    by: By = By()
+
+
+class FinishUp(Body, frozen=True, kw_only=True):
+    """The human lets the session end with one last, capped reply."""
+
+    TYPE = "budget.finish_up"
+    allowance_nano: int
+
+
+class BreakerOpened(Body, frozen=True, kw_only=True):
+    TYPE = "breaker.opened"
+    kind: str
+    count: int
+    detail: str = ""
+
+
+class HarnessNote(Body, frozen=True, kw_only=True):
+    """Something the harness wants on record: ``level`` info, warning or error."""
+
+    TYPE = "harness.note"
+    level: str
+    text: str
+    component: str = ""
+
+
+class Unknown(Body, frozen=True, kw_only=True):
+    """A type this version does not know, kept as it was."""
+
+    TYPE = "?"
+    type: str
+    data: dict[str, Any]
+
+
+TYPES: dict[str, type[Body]] = {cls.TYPE: cls for cls in Body.__subclasses__() if cls is not Unknown}
+
+
+class Envelope(msgspec.Struct, frozen=True):
+    """A log line without its two checksum members: see ``framing.py`` for those."""
+
+    seq: int
+    ts: str
+    type: str
+    actor: str
+    data: msgspec.Raw
+    v: int = 1
+    gen: int = 0
+
+
+class Record(msgspec.Struct, frozen=True):
+    """One decoded event."""
+
+    seq: int
+    ts: str
+    actor: str
+    gen: int
+    body: Body
+
+    @property
+    def type(self) -> str:
+        return self.body.type if isinstance(self.body, Unknown) else self.body.TYPE
+
+
+_envelope = msgspec.json.Decoder(Envelope)
+_bodies = {name: msgspec.json.Decoder(cls) for name, cls in TYPES.items()}
+_any = msgspec.json.Decoder(dict[str, Any])
+
+
+def decode(line: bytes) -> Record:
+    """Decode one log line. Raises msgspec.DecodeError (ValidationError included) on a line that is no event."""
+    env = _envelope.decode(line)
+    decoder = _bodies.get(env.type)
+    body: Body
+    if decoder is None:
+        body = Unknown(type=env.type, data=_any.decode(env.data))
+    else:
+        body = decoder.decode(env.data)
+    return Record(env.seq, env.ts, env.actor, env.gen, body)
+
+
+def to_wire(body: Body) -> dict[str, Any]:
+    """``{"type", "data"}`` as the keeper's ``append`` takes it."""
+    return {"type": body.TYPE, "data": msgspec.to_builtins(body)}

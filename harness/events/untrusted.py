@@ -1,0 +1,54 @@
+"""The one display function: untrusted text → text that cannot act on a terminal and cannot look like other text.
+
+Everything that an agent, a repository, a model, a remote host or git says is `Untrusted`. Rules:
+``reference: Unicode UAX #9 (bidi), UAX #31, ECMA-48`` for which characters act or hide.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import NewType
+
+Untrusted = NewType("Untrusted", str)
+
+_C0 = {c: chr(0x2400 + c) for c in range(0x20)} | {0x7F: "\u2421"}
+_ACTIVE = re.compile("[^\x20-\x7e]")
+_BLANKS = re.compile(" {8,}")
+_OPEN, _CLOSE = "\u27e8", "\u27e9"  # ⟨ ⟩ frame every mark; in data they are marked themselves, which keeps the map injective
+
+
+def _mark(ch: str) -> str:
+    code = ord(ch)
+    if code in _C0:
+        return _C0[code]
+    if 0x2400 <= code <= 0x2421 or ch in (_OPEN, _CLOSE):
+        return f"{_OPEN}U+{code:04X}{_CLOSE}"
+    cat = unicodedata.category(ch)
+    if cat in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") or (cat == "Zs" and ch != " ") or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF:
+        return f"{_OPEN}U+{code:04X}{_CLOSE}"
+    if code in (0x115F, 0x1160, 0x3164, 0xFFA0, 0x2800, 0x034F, 0x17B4, 0x17B5):  # letters that draw as nothing
+        return f"{_OPEN}U+{code:04X}{_CLOSE}"
+    return ch
+
+
+def to_display(text: str, *, limit: int | None = None) -> str:
+    """One line of safe, injective display text.
+
+    Controls become their Unicode pictures, invisible and bidirectional characters become ``⟨U+XXXX⟩``, runs of eight or
+    more blanks become ``⟨N spaces⟩``. ``limit`` cuts after that many input characters and says how many were left out.
+    """
+    cut = 0
+    if limit is not None and len(text) > limit:
+        cut = len(text) - limit
+        text = text[:limit]
+    shown = _ACTIVE.sub(lambda m: _mark(m[0]), text)
+    shown = _BLANKS.sub(lambda m: f"{_OPEN}{len(m[0])} spaces{_CLOSE}", shown)
+    if cut:
+        shown += f"{_OPEN}+{cut} characters{_CLOSE}"
+    return shown
+
+
+def to_display_lines(text: str, *, limit: int | None = None) -> list[str]:
+    """Safe display text split at line feeds; each line passes `to_display` (other line separators become marks)."""
+    return [to_display(line, limit=limit) for line in text.split("\n")]

@@ -1,0 +1,181 @@
+"""What a client sees of a session: small frozen structs derived from the fold and the supervisor's knowledge of who is alive.
+
+Text fields hold untrusted text as it is; whoever shows them passes `untrusted.to_display`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from harness.events.fold import SessionState
+
+NEEDS_YOU, RUNNING, DONE = "needs you", "running", "done"
+
+
+class ApprovalView(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One open request, with all that its card is rendered from. ``action`` is the canonical action (kind ``tool``)."""
+
+    approval_id: str
+    sid: str
+    session_name: str
+    kind: str
+    title: str
+    options: list[str]
+    risk: str
+    ts: str
+    seq: int
+    call_id: str = ""
+    tool: str = ""
+    action_hash: str = ""
+    action: dict[str, Any] | None = None
+    effects: list[str] = []
+    rule: str = ""
+    reason: str = ""
+    claim: str = ""
+    diff: str = ""
+    detail: dict[str, Any] = {}
+    deferred: str | None = None
+    repo: str = ""
+    branch: str = ""
+
+
+class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One row of the floor. ``state`` is one of design §8; ``source``/``evidence`` say why it was chosen."""
+
+    sid: str
+    name: str
+    state: str
+    group: str
+    detail: str
+    since: str
+    repo: str = ""
+    branch: str = ""
+    worktree: str = ""
+    model: str = ""
+    goal: str = ""
+    created: str = ""
+    last_ts: str = ""
+    last_event: str = ""
+    seq: int = -1
+    spent_nano: int = 0
+    reserved_nano: int = 0
+    cap_nano: int | None = None
+    tokens: int = 0
+    requests: int = 0
+    tool_calls: int = 0
+    checks_passed: int = 0
+    checks_total: int = 0
+    approvals: list[str] = []
+    source: str = "event log"
+    evidence: str = ""
+    posture: str = "fenced"
+    verified: bool = False
+    price: str = ""
+    desired: str = "running"
+
+
+class FleetView(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Totals over all sessions and the health of the supervisor itself."""
+
+    sessions: int = 0
+    needs_you: int = 0
+    running: int = 0
+    done: int = 0
+    spent_today_nano: int = 0
+    spent_total_nano: int = 0
+    reserved_nano: int = 0
+    day_cap_nano: int | None = None
+    fleet_cap_nano: int | None = None
+    epoch: int = 0
+    fence: str = ""
+    warnings: list[str] = []
+
+
+class Liveness(msgspec.Struct, frozen=True):
+    """What the supervisor knows of a session's processes; None = nobody looked (no supervisor)."""
+
+    keeper: bool | None = None
+    brain: bool | None = None
+
+
+def state_of(s: SessionState, live: Liveness) -> tuple[str, str, str]:
+    """(state, detail, evidence) of a session: the single place where a row's state is chosen."""
+    at = f"seq {s.seq} {s.last_event}"
+    if s.ended is not None:
+        return s.ended.outcome, s.ended.reason, at
+    if s.desired == "stopped":
+        return "stopped", "stopping" if live.brain else s.desired_reason or "stopped by you", at
+    if s.intent is None:
+        return "unknown", "the log does not say what this session is", at
+    waiting = [a for a in s.approvals.values() if a.deferred is None] or list(s.approvals.values())
+    if waiting:
+        first = min(waiting, key=lambda a: a.seq)
+        more = f" (+{len(waiting) - 1})" if len(waiting) > 1 else ""
+        return "waiting", f"{first.kind}: {first.title}{more}", f"open request {first.approval_id}"
+    if s.quarantined is not None:
+        return "failed", f"{s.quarantined.part} failed {s.quarantined.restarts} times: {s.quarantined.reason}", at
+    if live.keeper is False:
+        return "lost", "its keeper is gone; it will be taken up again", at
+    if s.desired == "paused":
+        return "parked", "pausing at the next turn" if live.brain else "paused by you", at
+    if s.parked is not None and s.parked.why == "limited":
+        return "limited", f"until {s.parked.until}" if s.parked.until else s.parked.detail, at
+    if s.created is None:
+        return "starting", "making its worktree", at
+    if s.doing:
+        newest = max(s.doing.values(), key=lambda d: d.ts)
+        return "running", newest.what, at
+    if live.keeper is None:
+        return "unknown", "no supervisor has looked", at
+    if live.brain:
+        return "running", "thinking", at
+    if s.parked is not None:
+        return "parked", s.parked.detail or s.parked.why, at
+    return "starting", "waking up", at
+
+
+GROUPS = {"waiting": NEEDS_YOU, "lost": NEEDS_YOU, "failed": NEEDS_YOU, "unknown": NEEDS_YOU, "done": DONE, "stopped": DONE}
+
+
+def row(sid: str, s: SessionState, live: Liveness, *, spent_nano: int | None = None, reserved_nano: int = 0, price: str = "") -> SessionRow:
+    """The row of one session; money from the ledger when given, else from the log."""
+    state, detail, evidence = state_of(s, live)
+    i = s.intent
+    since = s.last_ts
+    if s.approvals:
+        since = min(a.ts for a in s.approvals.values())
+    elif s.doing:
+        since = max(d.ts for d in s.doing.values())
+    return SessionRow(
+        sid=sid,
+        name=s.name or sid,
+        state=state,
+        group=GROUPS.get(state, RUNNING),
+        detail=detail,
+        since=since,
+        repo=i.repo if i else "",
+        branch=i.branch if i else "",
+        worktree=i.worktree if i else "",
+        model=i.model if i else "",
+        goal=i.goal if i else "",
+        created=s.first_ts,
+        last_ts=s.last_ts,
+        last_event=s.last_event,
+        seq=s.seq,
+        spent_nano=s.spent_nano if spent_nano is None else spent_nano,
+        reserved_nano=reserved_nano,
+        cap_nano=s.caps.usd_nano,
+        tokens=s.usage.total,
+        requests=s.requests,
+        tool_calls=s.tool_calls,
+        checks_passed=s.checks_passed,
+        checks_total=len(s.checks),
+        approvals=list(s.approvals),
+        evidence=evidence,
+        posture=i.posture if i else "",
+        verified=s.ended.verified if s.ended else False,
+        price=price,
+        desired=s.desired,
+    )

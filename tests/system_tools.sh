@@ -1,0 +1,12 @@
+#!/bin/sh
+# The end-to-end tests drive a real terminal multiplexer; install it where we may, say so where we may not.
+missing=
+for tool in tmux strace; do
+    command -v "$tool" >/dev/null 2>&1 || missing="$missing $tool"
+done
+[ -z "$missing" ] && exit 0
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $missing >/dev/null && exit 0
+fi
+echo "note: not installed:$missing; the tests that need them will be skipped. Install them with your package manager to run every test." >&2
+exit 0

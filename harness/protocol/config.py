@@ -1,0 +1,215 @@
+"""``config.toml``: models, caps, fence and screen settings. Read from the user's folder only, never from a repository.
+
+Every key is known here; an unknown key or a wrong type is an error that names file, line and key.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from harness.protocol.paths import Folders
+
+DEFAULT_BASE_URL = "https://api.anthropic.com"
+NANO = 1_000_000_000
+
+
+class ConfigError(Exception):
+    """A setting cannot be used; the message names file, line and key."""
+
+    def __init__(self, file: Path, line: int, key: str, why: str) -> None:
+        super().__init__(f"{file}, line {line}: {key}: {why}" if key else f"{file}, line {line}: {why}")
+        self.file, self.line, self.key, self.why = file, line, key, why
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    default: str = "claude-sonnet-5-5"
+    base_url: str = ""
+    api_key_file: str = ""
+    api_key_env: str = "ANTHROPIC_API_KEY"
+    max_tokens: int = 8192
+    max_rounds: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class CapsConfig:
+    """USD caps in nano-USD, durations in seconds; None = no cap. ``session_*`` are the defaults of a launch."""
+
+    session_usd: int | None = 5 * NANO
+    session_tokens: int | None = None
+    session_wall: int | None = None
+    session_calls: int | None = None
+    day_usd: int | None = 50 * NANO
+    day_tokens: int | None = None
+    fleet_usd: int | None = None
+    fleet_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FenceConfig:
+    """Extra folders readable inside the fence, extra PATH entries, extra environment (never secrets)."""
+
+    read: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    timeout_s: int = 600
+    output_bytes: int = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class UiConfig:
+    theme: str = "dark"
+    preset: str = "default"
+    keys: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All settings, and the file they came from (which may not exist: then these are the defaults)."""
+
+    file: Path
+    model: ModelConfig = field(default_factory=ModelConfig)
+    caps: CapsConfig = field(default_factory=CapsConfig)
+    fence: FenceConfig = field(default_factory=FenceConfig)
+    ui: UiConfig = field(default_factory=UiConfig)
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """An endpoint and the key that belongs to it; a key is never sent to another endpoint."""
+
+    base_url: str
+    key: str = field(repr=False)
+
+
+_SECTIONS: dict[str, type] = {"model": ModelConfig, "caps": CapsConfig, "fence": FenceConfig, "ui": UiConfig}
+_DURATION = re.compile(r"(\d+)\s*([smhd])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def usd_to_nano(text: str) -> int:
+    """``"12.50"`` → nano-USD. Raises ValueError on anything that is no non-negative amount."""
+    m = re.fullmatch(r"\$?(\d+)(?:\.(\d{1,9}))?", text.strip())
+    if not m:
+        raise ValueError(f"{text!r} is not an amount in USD such as 2 or 2.50")
+    return int(m[1]) * NANO + int((m[2] or "0").ljust(9, "0"))
+
+
+def seconds(text: str) -> int:
+    """``"8h"``, ``"90m"``, ``"1d 2h"`` → seconds. Raises ValueError."""
+    parts = _DURATION.findall(text)
+    if not parts or _DURATION.sub("", text).strip():
+        raise ValueError(f"{text!r} is not a duration such as 90m, 8h or 2d")
+    return sum(int(n) * _SECONDS[u] for n, u in parts)
+
+
+def _line_of(source: str, section: str, key: str) -> int:
+    inside = section == ""
+    for number, line in enumerate(source.splitlines(), 1):
+        text = line.strip()
+        if text.startswith("["):
+            inside = text.strip("[] ").split(".")[0] == section
+            if inside and (not key or key == section or text.strip("[] ") == f"{section}.{key}"):
+                return number
+        elif inside and re.match(rf'"?{re.escape(key)}"?\s*=', text):
+            return number
+    return 1
+
+
+def _value(section: str, key: str, raw: Any) -> Any:
+    if section == "caps":
+        if raw is False:
+            return None
+        if key.endswith("_usd"):
+            if isinstance(raw, bool) or not isinstance(raw, (int, float, str)):
+                raise ValueError('must be an amount in USD such as "2.50", or false for no cap')
+            return usd_to_nano(raw if isinstance(raw, str) else f"{raw:.9f}".rstrip("0").rstrip("."))
+        if key == "session_wall":
+            return seconds(raw) if isinstance(raw, str) else _int(raw)
+        return _int(raw)
+    default = {f.name: f for f in fields(_SECTIONS[section])}[key]
+    kind = str(default.type)
+    if kind.startswith("tuple"):
+        if not isinstance(raw, list) or not all(isinstance(x, str) for x in raw):
+            raise ValueError("must be a list of strings")
+        return tuple(os.path.expanduser(x) for x in raw)
+    if kind.startswith("dict"):
+        if not isinstance(raw, dict) or not all(isinstance(v, str) for v in raw.values()):
+            raise ValueError("must be a table of strings")
+        return dict(raw)
+    if kind == "int":
+        return _int(raw)
+    if not isinstance(raw, str):
+        raise ValueError("must be a string")
+    return raw
+
+
+def _int(raw: Any) -> int:
+    if isinstance(raw, bool) or not isinstance(raw, int) or raw < 0:
+        raise ValueError("must be a whole number, 0 or more")
+    return raw
+
+
+def parse(file: Path, source: str) -> Config:
+    """Settings from TOML text. Raises ConfigError."""
+    try:
+        data = tomllib.loads(source)
+    except tomllib.TOMLDecodeError as exc:
+        m = re.search(r"line (\d+)", str(exc))
+        raise ConfigError(file, int(m[1]) if m else source.count("\n") + 1, "", str(exc)) from exc
+    made: dict[str, Any] = {}
+    for section, table in data.items():
+        cls = _SECTIONS.get(section)
+        if cls is None:
+            raise ConfigError(file, _line_of(source, section, section), section, f"unknown section; known: {', '.join(_SECTIONS)}")
+        if not isinstance(table, dict):
+            raise ConfigError(file, _line_of(source, "", section), section, f"must be a section: write [{section}]")
+        known = {f.name for f in fields(cls)}
+        values: dict[str, Any] = {}
+        for key, raw in table.items():
+            line = _line_of(source, section, key)
+            if key not in known:
+                raise ConfigError(file, line, f"{section}.{key}", f"unknown key; known: {', '.join(sorted(known))}")
+            try:
+                values[key] = _value(section, key, raw)
+            except ValueError as exc:
+                raise ConfigError(file, line, f"{section}.{key}", str(exc)) from exc
+        made[section] = cls(**values)
+    return Config(file, **made)
+
+
+def load(folders: Folders) -> Config:
+    """The user's settings, or the defaults when there is no file. Raises ConfigError."""
+    try:
+        source = folders.config_file.read_text("utf-8")
+    except FileNotFoundError:
+        return Config(folders.config_file)
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ConfigError(folders.config_file, 1, "", f"cannot be read: {exc}") from exc
+    return parse(folders.config_file, source)
+
+
+def base_url(config: Config, env: dict[str, str] | None = None) -> str:
+    """The endpoint: configuration, else ``ANTHROPIC_BASE_URL``, else the vendor's."""
+    e = os.environ if env is None else env
+    return (config.model.base_url or e.get("ANTHROPIC_BASE_URL") or DEFAULT_BASE_URL).rstrip("/")
+
+
+def credential(config: Config, env: dict[str, str] | None = None) -> Credential | None:
+    """The key for `base_url`, from the key file or the environment; None when there is none. Raises ConfigError on an unreadable file."""
+    e = os.environ if env is None else env
+    url = base_url(config, env)
+    if config.model.api_key_file:
+        path = Path(os.path.expanduser(config.model.api_key_file))
+        try:
+            key = path.read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as exc:
+            raise ConfigError(config.file, 1, "model.api_key_file", f"{path} cannot be read: {exc}") from exc
+        return Credential(url, key) if key else None
+    key = e.get(config.model.api_key_env, "")
+    return Credential(url, key) if key else None

@@ -106,17 +106,17 @@ class AsyncClient:
         self._task = asyncio.create_task(self._read())
 
     @classmethod
-    async def connect(cls, path: Path, *, name: str = "tui", timeout: float = 5.0) -> AsyncClient:
+    async def connect(cls, path: Path, *, name: str = "tui", patience: float = 5.0) -> AsyncClient:
         """Raises Unreachable when nobody answers, SupervisorError when the supervisor refuses."""
         try:
-            sock = frames.connect(path, timeout)
+            sock = frames.connect(path, patience)
         except OSError as exc:
             raise Unreachable(f"no supervisor answers at {path}: {exc.strerror or exc}") from exc
         sock.setblocking(False)
         reader, writer = await asyncio.open_unix_connection(sock=sock, limit=1 << 18)
         client = cls(reader, writer)
         try:
-            await asyncio.wait_for(client.call("hello", proto=frames.PROTOCOL, client=name), timeout)
+            await asyncio.wait_for(client.call("hello", proto=frames.PROTOCOL, client=name), patience)
         except TimeoutError as exc:
             await client.close()
             raise Unreachable("the supervisor did not answer in time") from exc
@@ -184,8 +184,8 @@ def alive(folders: Folders, timeout: float = 2.0) -> bool:
 _SCRUB = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY")
 
 
-def spawn_guardian(folders: Folders, drop: tuple[str, ...] = ()) -> None:
-    """Start the guardian (parent of the supervisor) detached from this terminal, without any key in its environment."""
+def spawn_guardian(folders: Folders, drop: tuple[str, ...] = ()) -> int:
+    """Start the guardian (parent of the supervisor) detached from this terminal, without any key in its environment; its pid."""
     for folder in (folders.state, folders.runtime):
         ensure_private(folder)
     env = {k: v for k, v in os.environ.items() if k not in _SCRUB and k not in drop}
@@ -196,7 +196,7 @@ def spawn_guardian(folders: Folders, drop: tuple[str, ...] = ()) -> None:
         raise FolderError(f"cannot write {folders.supervisor_log}: {exc.strerror}") from exc
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     try:
-        os.posix_spawn(
+        return os.posix_spawn(
             sys.executable,
             [sys.executable, "-P", "-s", "-m", "harness.supervisor.guardian"],
             env,
@@ -208,7 +208,7 @@ def spawn_guardian(folders: Folders, drop: tuple[str, ...] = ()) -> None:
         os.close(null)
 
 
-def ensure_supervisor(folders: Folders, *, name: str = "cli", timeout: float = 15.0) -> Client:
+def ensure_supervisor(folders: Folders, *, name: str = "cli", timeout: float = 15.0, drop: tuple[str, ...] = ()) -> Client:
     """A connection to the running supervisor, starting it first when nobody answers.
 
     Raises Unreachable (with the last lines of the supervisor's log) when it does not come up, FolderError on unusable folders.
@@ -216,21 +216,17 @@ def ensure_supervisor(folders: Folders, *, name: str = "cli", timeout: float = 1
     with contextlib.suppress(Unreachable):
         return Client(folders.supervisor_socket, name=name)
     offset = folders.supervisor_log.stat().st_size if folders.supervisor_log.exists() else 0
-    spawn_guardian(folders)
+    guardian = spawn_guardian(folders, drop)
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
         with contextlib.suppress(Unreachable):
             return Client(folders.supervisor_socket, name=name)
-        _reap()
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(guardian, os.WNOHANG)
         if refused := _refusal(folders, offset):
             raise Unreachable(refused)
         time.sleep(0.02)
     raise Unreachable(f"the supervisor did not start within {timeout:.0f} s; see {folders.supervisor_log}")
-
-
-def _reap() -> None:
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
 
 
 def _refusal(folders: Folders, offset: int) -> str:

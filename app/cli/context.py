@@ -1,0 +1,50 @@
+"""What every verb needs: the folders, a connection, decoded views."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+
+from harness.events.views import ApprovalView, FleetView, SessionRow
+from harness.protocol import config as configuration
+from harness.protocol.client import Client, ensure_supervisor
+from harness.protocol.paths import Folders
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One invocation: where the fleet lives and how wide the terminal is."""
+
+    folders: Folders
+    width: int
+
+    def connect(self) -> Client:
+        """A connection to the supervisor, started when needed."""
+        cfg = configuration.load(self.folders) if self.folders.config_file.exists() else None
+        return ensure_supervisor(self.folders, drop=(cfg.model.api_key_env,) if cfg else ())
+
+
+def make(folders: Folders) -> Context:
+    return Context(folders, shutil.get_terminal_size((120, 40)).columns)
+
+
+def convert(value: Any, kind: type[T]) -> T:
+    """A reply's part as one of our structs; raises msgspec.ValidationError on a supervisor that speaks otherwise."""
+    return msgspec.convert(value, kind)
+
+
+def rows(reply: dict[str, Any]) -> list[SessionRow]:
+    return convert(reply["rows"], list[SessionRow])
+
+
+def fleet(reply: dict[str, Any]) -> FleetView:
+    return convert(reply["fleet"], FleetView)
+
+
+def approvals(reply: dict[str, Any]) -> list[ApprovalView]:
+    return convert(reply["approvals"], list[ApprovalView])

@@ -1,0 +1,13 @@
+"""Exit codes of every verb, documented in the user guide."""
+
+OK = 0
+NO = 1
+"""The answer is no: a check failed, a log is damaged, an invariant is broken."""
+USAGE = 2
+UNREACHABLE = 3
+"""The supervisor cannot be reached or started, or a folder cannot be used."""
+NOT_FOUND = 4
+REFUSED = 5
+"""The supervisor refused: stale decision, unsaved work, wrong state, not a repository …"""
+CONFIG = 6
+INTERRUPTED = 130

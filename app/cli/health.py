@@ -1,0 +1,156 @@
+"""Verbs that check: verify, doctor, supervisor."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+
+from app.cli import exits
+from app.cli.context import Context
+from app.cli.output import emit, safe, say
+from harness.events.reader import verify as verify_log
+from harness.protocol import config as configuration
+from harness.protocol.client import Client, SupervisorError, Unreachable
+from harness.protocol.paths import FolderError, ensure_private
+
+FENCE_SECONDS = 60
+
+
+def verify(ctx: Context, args: argparse.Namespace) -> int:
+    """Works without a supervisor: it reads the logs only."""
+    found = sorted(ctx.folders.sessions.glob("*/log")) if ctx.folders.sessions.is_dir() else []
+    if args.id:
+        found = [p for p in found if p.parent.name.startswith(args.id)]
+        if not found:
+            return _not_found(args.id)
+    elif ctx.folders.ledger.is_dir():
+        found.append(ctx.folders.ledger)
+    bad = 0
+    for path in found:
+        name = path.parent.name if path.name == "log" else "ledger"
+        report = verify_log(path)
+        bad += not report.ok
+        if args.json:
+            emit({"log": name, "ok": report.ok, "records": report.records, "last_seq": report.last_seq, "hash": report.hash, "problem": report.problem})
+        else:
+            say(f"{name}  {'ok' if report.ok else 'DAMAGED'}  {report.records} records  {safe(report.problem or report.hash)}")
+    if not found and not args.json:
+        say("no logs yet")
+    return exits.NO if bad else exits.OK
+
+
+def _not_found(name: str) -> int:
+    from app.cli.output import warn
+
+    warn(f"no session {name}; see: watchfloor ls")
+    return exits.NOT_FOUND
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the doctor's report: ``level`` ok, warning or bad."""
+
+    level: str
+    what: str
+    detail: str
+
+
+def _fence() -> Finding:
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-s", "-m", "harness.hands.selftest", "--json"],
+            capture_output=True,
+            timeout=FENCE_SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        result = json.loads(done.stdout)
+    except (OSError, ValueError, subprocess.TimeoutExpired) as exc:
+        return Finding("bad", "fence", f"the self-test could not run: {exc}")
+    failed = [t for t in result.get("tests", []) if not t["ok"]]
+    acts = len(result.get("tests", []))
+    text = f"bwrap {result.get('version', '?')} at {result.get('bwrap', '?')}, Landlock ABI {result.get('landlock_abi', '?')}, {acts} acts tried"
+    if result.get("ok"):
+        return Finding("ok", "fence", text)
+    why = "; ".join(f"{t['name']}: {t['detail']}" for t in failed) or str(result.get("reason", "no working fence"))
+    return Finding("bad", "fence", f"tools refuse to run: {why}")
+
+
+def _folders(ctx: Context) -> list[Finding]:
+    findings = []
+    for folder in (ctx.folders.state, ctx.folders.runtime):
+        try:
+            ensure_private(folder)
+            findings.append(Finding("ok", "folder", str(folder)))
+        except FolderError as exc:
+            findings.append(Finding("bad", "folder", str(exc)))
+    return findings
+
+
+def _configuration(ctx: Context) -> list[Finding]:
+    try:
+        cfg = configuration.load(ctx.folders)
+        key = configuration.credential(cfg)
+    except configuration.ConfigError as exc:
+        return [Finding("bad", "configuration", str(exc))]
+    where = str(cfg.file) if cfg.file.exists() else f"{cfg.file} (not there: defaults)"
+    missing = f"no key for {configuration.base_url(cfg)}: set {cfg.model.api_key_env} or model.api_key_file"
+    return [Finding("ok", "configuration", where), Finding("ok", "key", f"for {key.base_url}") if key else Finding("warning", "key", missing)]
+
+
+def _fleet(ctx: Context) -> list[Finding]:
+    try:
+        with ctx.connect() as client:
+            status = client.call("status")
+            broken = client.call("invariants")["violations"]
+    except (Unreachable, FolderError, SupervisorError) as exc:
+        return [Finding("bad", "supervisor", str(exc))]
+    found = [Finding("ok", "supervisor", f"epoch {status['fleet'].get('epoch', 0)}, {status['fleet'].get('sessions', 0)} sessions")]
+    found += [Finding("warning", "fleet", str(p)) for p in status.get("problems", [])]
+    found += [Finding("bad", f"invariant {v['id']}", f"{v.get('sid', '')} {v['text']}".strip()) for v in broken]
+    return found or [Finding("ok", "invariants", "all hold")]
+
+
+def doctor(ctx: Context, args: argparse.Namespace) -> int:
+    findings = [Finding("ok", "python", f"{platform.python_version()} at {sys.executable}")]
+    findings += [*_folders(ctx), *_configuration(ctx), _fence(), *_fleet(ctx)]
+    for f in findings:
+        if args.json:
+            emit(asdict(f))
+        else:
+            say(f"{f.level:>8}  {f.what:<14} {safe(f.detail)}")
+    return exits.NO if any(f.level == "bad" for f in findings) else exits.OK
+
+
+def supervisor(ctx: Context, args: argparse.Namespace) -> int:
+    if args.what == "start":
+        with ctx.connect() as client:
+            hello = client.hello
+        _tell(args, {"running": True, "epoch": hello.get("epoch"), "pid": hello.get("pid")}, f"running, epoch {hello.get('epoch')}, pid {hello.get('pid')}")
+        return exits.OK
+    try:
+        with Client(ctx.folders.supervisor_socket) as client:
+            hello = client.hello
+            if args.what == "stop":
+                client.call("shutdown", sessions=args.sessions)
+    except Unreachable:
+        _tell(args, {"running": False}, "not running")
+        return exits.OK if args.what == "stop" else exits.NO
+    running = args.what == "status"
+    _tell(
+        args,
+        {"running": running, "epoch": hello.get("epoch"), "pid": hello.get("pid")},
+        f"{'running' if running else 'stopped'}, epoch {hello.get('epoch')}, pid {hello.get('pid')}",
+    )
+    return exits.OK
+
+
+def _tell(args: argparse.Namespace, value: dict[str, object], text: str) -> None:
+    if args.json:
+        emit(value)
+    else:
+        say(text)

@@ -1,0 +1,75 @@
+"""What the command line prints: safe text, aligned tables, JSON that no terminal can act on."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from harness.events.untrusted import to_display
+
+NANO = 1_000_000_000
+
+
+def say(text: str = "") -> None:
+    """One line for a person. Our own words only: untrusted parts must have passed `safe`."""
+    print(text, flush=True)
+
+
+def warn(text: str) -> None:
+    """One line on standard error; every line of it passes the display function."""
+    for line in text.split("\n"):
+        print(to_display(line), file=sys.stderr)
+
+
+def safe(text: str, limit: int | None = None) -> str:
+    """Untrusted text for one cell or line."""
+    return to_display(text, limit=limit)
+
+
+def emit(value: object) -> None:
+    """One JSON value on one line, ASCII only, so that control characters stay escaped."""
+    print(json.dumps(value, ensure_ascii=True, separators=(",", ":"), sort_keys=True), flush=True)
+
+
+def usd(nano: int | None, places: int = 2) -> str:
+    """Nano-USD as dollars; small amounts keep enough digits to be non-zero."""
+    if nano is None:
+        return "no cap"
+    if 0 < nano < NANO // 100:
+        places = 4
+    return f"${nano / NANO:,.{places}f}"
+
+
+def parse_ts(ts: str) -> datetime | None:
+    """A log timestamp, or None when it is none."""
+    try:
+        return datetime.fromisoformat(ts)
+    except ValueError:
+        return None
+
+
+def age(ts: str, now: datetime | None = None) -> str:
+    """Time since a log timestamp: ``42s``, ``7m``, ``3h``, ``2d``; never negative."""
+    then = parse_ts(ts)
+    if then is None:
+        return "-"
+    s = max(0, int(((now or datetime.now(UTC)) - then).total_seconds()))
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if s >= size:
+            return f"{s // size}{unit}"
+    return f"{s}s"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, width: int) -> list[str]:
+    """Aligned columns within ``width``; the last column takes what is left and is cut with an ellipsis."""
+    cells = [list(head), *[list(r) for r in rows]]
+    sizes = [max(len(r[i]) for r in cells) for i in range(len(head))]
+    lines = []
+    for r in cells:
+        line = "  ".join(c.ljust(w) for c, w in zip(r[:-1], sizes[:-1], strict=True))
+        room = width - len(line) - 2
+        last = r[-1] if len(r[-1]) <= room else r[-1][: max(room - 1, 0)] + "…"
+        lines.append(f"{line}  {last}".rstrip())
+    return lines

@@ -1,0 +1,97 @@
+"""The command line's grammar: every verb, its arguments and its help."""
+
+from __future__ import annotations
+
+import argparse
+
+DESCRIPTION = "A terminal control room for long-running AI agents. Without a verb it opens the floor."
+EPILOG = "exit codes: 0 done · 1 the answer is no · 2 wrong usage · 3 no supervisor or folder unusable · 4 not found · 5 refused · 6 bad configuration"
+
+
+def build() -> argparse.ArgumentParser:
+    """The whole grammar."""
+    parser = argparse.ArgumentParser(prog="watchfloor", description=DESCRIPTION, epilog=EPILOG)
+    parser.add_argument("--version", action="store_true", help="print the version and leave")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB")
+
+    def verb(name: str, text: str, *, json: bool = False) -> argparse.ArgumentParser:
+        p = verbs.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        if json:
+            p.add_argument("--json", action="store_true", help="print JSON")
+        return p
+
+    def session(p: argparse.ArgumentParser, optional: bool = False) -> None:
+        p.add_argument("id", metavar="ID", nargs="?" if optional else None, help="session id, the beginning of one, or its name")
+
+    demo = verb("demo", "play four agents against a local model server: no key, no network")
+    demo.add_argument("--headless", action="store_true", help="no screen; approve the push, check everything, print JSON lines")
+    demo.add_argument("--attach", action="store_true", help="come back to the newest demo that is still running")
+    demo.add_argument("--stop", action="store_true", help="stop every running demo")
+    demo.add_argument("--keep", action="store_true", help="keep the headless demo's folders")
+    demo.add_argument("--speed", type=float, default=None, help="seconds of thinking a turn (default: watchable on a screen, none when headless)")
+
+    launch = verb("launch", "start an agent on a repository", json=True)
+    launch.add_argument("--repo", metavar="DIR", default=".", help="git repository to work on (default: here)")
+    goal = launch.add_mutually_exclusive_group(required=True)
+    goal.add_argument("--goal", metavar="TEXT", help="what to achieve")
+    goal.add_argument("--goal-file", metavar="F", help="file that says what to achieve (- for standard input)")
+    launch.add_argument("--check", metavar="CMD", action="append", default=[], help="command that must exit with 0 for the session to be done; may be repeated")
+    launch.add_argument("--name", metavar="N", help="short name (default: made from the goal)")
+    launch.add_argument("--model", metavar="M", help="model (default: configuration)")
+    launch.add_argument("--cap-usd", metavar="X", help='hard cap in USD, or "none"')
+    launch.add_argument("--cap-tokens", metavar="N", type=int, help="hard cap in tokens")
+    launch.add_argument("--cap-wall", metavar="T", help="hard cap in wall time, such as 90m or 8h")
+    launch.add_argument("--cap-calls", metavar="N", type=int, help="hard cap in tool calls")
+
+    verb("ls", "list the sessions", json=True)
+    session(verb("show", "show one session", json=True))
+
+    logs = verb("logs", "print a session's event log", json=True)
+    session(logs)
+    logs.add_argument("-f", "--follow", action="store_true", help="go on as events arrive")
+    logs.add_argument("--after", metavar="SEQ", type=int, default=-1, help="only events after this sequence number")
+
+    verb("approvals", "list what waits for you", json=True)
+    approve = verb("approve", "let a waiting action run, exactly as it was shown", json=True)
+    approve.add_argument("id", metavar="ID", help="approval id")
+    approve.add_argument("--edit", metavar="JSON", help="run this edited tool input instead")
+    approve.add_argument("--raise-to", metavar="X", help="for a cap: the new cap (USD for money, a number or time otherwise)")
+    approve.add_argument("--finish", action="store_true", help="for a cap: let it finish up with one last reply")
+    approve.add_argument("--choose", metavar="OPTION", help="any other option the request lists")
+    reject = verb("reject", "refuse a waiting action; the agent reads the reason", json=True)
+    reject.add_argument("id", metavar="ID", help="approval id")
+    reject.add_argument("--reason", metavar="TEXT", required=True, help="why; the agent reads it")
+    answer = verb("answer", "answer instead of running: the text becomes the action's result", json=True)
+    answer.add_argument("id", metavar="ID", help="approval id")
+    answer.add_argument("text", metavar="TEXT", help="the answer")
+    defer = verb("defer", "put a request at the end of the queue", json=True)
+    defer.add_argument("id", metavar="ID", help="approval id")
+
+    say = verb("say", "send a message to the agent for its next turn", json=True)
+    session(say)
+    say.add_argument("text", metavar="TEXT")
+
+    verb("cost", "what each session has spent against its cap", json=True)
+    session(verb("diff", "what a session changed since its start", json=True))
+    for name, text in (
+        ("pause", "pause a session at its next turn"),
+        ("resume", "let a paused session go on"),
+        ("stop", "stop a session for good; its work stays"),
+    ):
+        p = verb(name, text, json=True)
+        session(p)
+        p.add_argument("--reason", metavar="TEXT", default="", help="kept in the log")
+    rm = verb("rm", "remove an ended session; refuses while work is unsaved or unpushed", json=True)
+    session(rm)
+    rm.add_argument("--keep-as-ref", action="store_true", help="keep unsaved and unpushed work as refs/watchfloor/kept/ID in the repository, then remove")
+    session(verb("attach", "open the floor on one session"))
+    session(verb("verify", "check the event logs: framing, checksums, chain", json=True), optional=True)
+    verb("doctor", "check this machine and this fleet", json=True)
+    supervisor = verb("supervisor", "start, stop or look at the supervisor", json=True)
+    supervisor.add_argument("what", choices=("start", "stop", "status"))
+    supervisor.add_argument("--sessions", choices=("leave", "stop"), default="leave", help="with stop: what becomes of the sessions")
+    completion = verb("completion", "print a completion script for your shell")
+    completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+    keys = verb("keys", "print the key table")
+    keys.add_argument("--markdown", action="store_true", help="as a Markdown table")
+    return parser

@@ -1,0 +1,234 @@
+"""Verbs on sessions: launch, ls, show, logs, say, diff, cost, pause, resume, stop, rm, attach."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from app.cli import context, exits
+from app.cli.context import Context
+from app.cli.output import age, emit, safe, say, table, usd
+from harness.protocol import config as configuration
+
+
+class Usage(Exception):
+    """An argument cannot be used; the message says which and why."""
+
+
+def launch(ctx: Context, args: argparse.Namespace) -> int:
+    cfg = configuration.load(ctx.folders)
+    if args.goal_file == "-":
+        goal = sys.stdin.read()
+    elif args.goal_file:
+        try:
+            goal = Path(args.goal_file).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as exc:
+            raise Usage(f"--goal-file {args.goal_file}: cannot be read: {exc}") from exc
+    else:
+        goal = args.goal
+    if not goal.strip():
+        raise Usage("the goal is empty; say what the agent should achieve")
+    credential = configuration.credential(cfg)
+    request: dict[str, Any] = {
+        "repo": str(Path(args.repo).absolute()),
+        "goal": goal,
+        "checks": args.check,
+        "name": args.name or "",
+        "model": args.model or cfg.model.default,
+        "caps": _caps(args, cfg),
+        "base_url": configuration.base_url(cfg),
+    }
+    if credential is not None:
+        request["credential"] = {"base_url": credential.base_url, "key": credential.key}
+    with ctx.connect() as client:
+        reply = client.call("launch", **request)
+    if args.json:
+        emit({"sid": reply["sid"], "name": reply["name"]})
+    else:
+        say(f"launched {safe(reply['name'])} ({reply['sid']}); watch it: watchfloor attach {reply['sid']}")
+        if not args.check:
+            say("no --check was given: the session will end on the agent's word, marked as not verified")
+    return exits.OK
+
+
+def _caps(args: argparse.Namespace, cfg: configuration.Config) -> dict[str, int]:
+    caps = {"usd_nano": cfg.caps.session_usd, "tokens": cfg.caps.session_tokens, "wall_s": cfg.caps.session_wall, "tool_calls": cfg.caps.session_calls}
+    try:
+        if args.cap_usd is not None:
+            caps["usd_nano"] = None if args.cap_usd == "none" else configuration.usd_to_nano(args.cap_usd)
+        if args.cap_wall is not None:
+            caps["wall_s"] = configuration.seconds(args.cap_wall)
+    except ValueError as exc:
+        raise Usage(str(exc)) from exc
+    if args.cap_tokens is not None:
+        caps["tokens"] = args.cap_tokens
+    if args.cap_calls is not None:
+        caps["tool_calls"] = args.cap_calls
+    for name, value in caps.items():
+        if value is not None and value < 0:
+            raise Usage(f"the cap {name} must not be negative")
+    return {k: v for k, v in caps.items() if v is not None}
+
+
+def ls(ctx: Context, args: argparse.Namespace) -> int:
+    with ctx.connect() as client:
+        reply = client.call("sessions")
+    if args.json:
+        for row in reply["rows"]:
+            emit(row)
+        return exits.OK
+    rows = context.rows(reply)
+    if not rows:
+        say("no sessions yet; start one: watchfloor launch --repo DIR --goal TEXT --check CMD")
+        return exits.OK
+    order = {"needs you": 0, "running": 1, "done": 2}
+    rows.sort(key=lambda r: (order.get(r.group, 3), r.created))
+    body = [
+        (
+            r.sid,
+            safe(r.name, 24),
+            r.state,
+            age(r.since),
+            f"{usd(r.spent_nano)}/{usd(r.cap_nano)}",
+            f"{r.checks_passed}/{r.checks_total}" if r.checks_total else "-",
+            safe(r.detail, 200),
+        )
+        for r in rows
+    ]
+    for line in table(("ID", "NAME", "STATE", "FOR", "SPENT/CAP", "CHECKS", "DETAIL"), body, width=ctx.width):
+        say(line)
+    return exits.OK
+
+
+def show(ctx: Context, args: argparse.Namespace) -> int:
+    with ctx.connect() as client:
+        reply = client.call("session", sid=args.id)
+    if args.json:
+        emit({k: v for k, v in reply.items() if k not in ("id", "ok")})
+        return exits.OK
+    row = context.convert(reply["row"], context.SessionRow)
+    facts = [
+        ("name", safe(row.name)),
+        ("state", f"{row.state} for {age(row.since)}: {safe(row.detail)}"),
+        ("because", f"{safe(row.evidence)} ({safe(row.source)})"),
+        ("goal", safe(row.goal, 600)),
+        ("repository", safe(row.repo)),
+        ("branch", safe(row.branch)),
+        ("worktree", safe(row.worktree)),
+        ("model", safe(row.model) + (f" ({safe(row.price)})" if row.price else "")),
+        ("spent", f"{usd(row.spent_nano, 4)} of {usd(row.cap_nano)}, {row.tokens:,} tokens in {row.requests} requests, {row.tool_calls} tool calls"),
+        ("checks", f"{row.checks_passed} of {row.checks_total} pass" if row.checks_total else "none given"),
+        ("posture", safe(row.posture)),
+        ("log", safe(str(reply.get("folder", "")))),
+    ]
+    for label, text in facts:
+        say(f"{label:>10}  {text}")
+    for approval in context.approvals(reply):
+        say(f"{'waits':>10}  {approval.approval_id}  {approval.kind}: {safe(approval.title, 300)}")
+    return exits.OK
+
+
+def logs(ctx: Context, args: argparse.Namespace) -> int:
+    from harness.events import types
+    from harness.events.describe import describe
+    from harness.events.reader import Tail
+
+    with ctx.connect() as client:
+        folder = Path(client.call("session", sid=args.id)["folder"])
+    tail = Tail(folder / "log", after=args.after)
+    while True:
+        lines = tail.poll(1 << 20)
+        for line in lines:
+            if args.json:
+                say(line.decode("ascii", "backslashreplace") if line.isascii() else safe(line.decode("utf-8", "replace")))
+                continue
+            record = types.decode(line)
+            told = describe(record)
+            say(f"{record.seq:>6}  {record.ts[11:19]}  {told.kind:<10}  {safe(told.summary)}")
+        if lines:
+            continue
+        if not args.follow:
+            return exits.OK
+        time.sleep(0.1)
+
+
+def message(ctx: Context, args: argparse.Namespace) -> int:
+    with ctx.connect() as client:
+        client.call("say", sid=args.id, text=args.text)
+    return _done(args, "the agent reads it at its next turn")
+
+
+def diff(ctx: Context, args: argparse.Namespace) -> int:
+    with ctx.connect() as client:
+        reply = client.call("diff", sid=args.id)
+    if args.json:
+        emit({"files": reply["files"], "patch": reply["patch"]})
+        return exits.OK
+    for line in str(reply["patch"]).split("\n"):
+        say(safe(line))
+    return exits.OK
+
+
+def cost(ctx: Context, args: argparse.Namespace) -> int:
+    with ctx.connect() as client:
+        reply = client.call("costs")
+    if args.json:
+        emit({k: v for k, v in reply.items() if k not in ("id", "ok")})
+        return exits.OK
+    fleet = context.fleet(reply)
+    body = [
+        (
+            s["sid"],
+            safe(s["name"], 24),
+            safe(s.get("model", ""), 24),
+            usd(s["spent_nano"], 4),
+            usd(s.get("reserved_nano", 0), 4),
+            f"{s.get('tokens', 0):,}",
+            f"{s.get('cache_hit', 0):.0%}",
+            safe(s.get("price_source", "")),
+        )
+        for s in reply["sessions"]
+    ]
+    for line in table(("ID", "NAME", "MODEL", "SPENT", "RESERVED", "TOKENS", "CACHE", "PRICE"), body, width=ctx.width):
+        say(line)
+    say(f"today {usd(fleet.spent_today_nano)} of {usd(fleet.day_cap_nano)}; in all {usd(fleet.spent_total_nano)} of {usd(fleet.fleet_cap_nano)}")
+    return exits.OK
+
+
+_STATES = {"pause": "paused", "resume": "running", "stop": "stopped"}
+
+
+def desire(ctx: Context, args: argparse.Namespace) -> int:
+    with ctx.connect() as client:
+        client.call("desire", sid=args.id, state=_STATES[args.verb], reason=args.reason, **_credential(ctx, args.verb))
+    return _done(args, {"pause": "it pauses at its next turn", "resume": "it goes on", "stop": "it stops; its work stays"}[args.verb])
+
+
+def _credential(ctx: Context, verb: str) -> dict[str, Any]:
+    """Resuming hands over the key again: after a reboot nobody else remembers it."""
+    if verb != "resume":
+        return {}
+    found = configuration.credential(configuration.load(ctx.folders))
+    return {"credential": {"base_url": found.base_url, "key": found.key}} if found else {}
+
+
+def remove(ctx: Context, args: argparse.Namespace) -> int:
+    with ctx.connect() as client:
+        reply = client.call("remove", sid=args.id, force_keep=args.keep_as_ref)
+    kept = [str(k) for k in reply.get("kept", [])]
+    if args.json:
+        emit({"kept": kept})
+    else:
+        say("removed" + (f"; kept {', '.join(safe(k) for k in kept)}" if kept else ""))
+    return exits.OK
+
+
+def _done(args: argparse.Namespace, text: str) -> int:
+    if args.json:
+        emit({"ok": True})
+    else:
+        say(text)
+    return exits.OK

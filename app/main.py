@@ -1,0 +1,111 @@
+"""Entry point of ``watchfloor``: parse, run one verb, turn every failure into a message and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code (see `app.cli.exits`)."""
+    from app.cli import exits, output, parser
+
+    args = parser.build().parse_args(argv)
+    try:
+        return _run(args)
+    except KeyboardInterrupt:
+        return exits.INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exits.OK
+    except Exception as exc:
+        code = _code_of(exc)
+        if code is None:
+            raise
+        output.warn(f"watchfloor: {exc}")
+        return code
+
+
+def _code_of(exc: Exception) -> int | None:
+    from app.cli import exits
+    from app.cli.sessions import Usage
+    from harness.protocol.client import SupervisorError, Unreachable
+    from harness.protocol.config import ConfigError
+    from harness.protocol.paths import FolderError
+
+    if isinstance(exc, Usage):
+        return exits.USAGE
+    if isinstance(exc, (Unreachable, FolderError)):
+        return exits.UNREACHABLE
+    if isinstance(exc, ConfigError):
+        return exits.CONFIG
+    if isinstance(exc, SupervisorError):
+        return exits.NOT_FOUND if exc.code in ("not_found", "ambiguous") else exits.REFUSED
+    return None
+
+
+def _run(args: argparse.Namespace) -> int:
+    from app.cli import context, exits, output
+    from harness.protocol import paths
+
+    if args.version:
+        from importlib.metadata import version
+
+        output.say(f"watchfloor {version('watchfloor')}")
+        return exits.OK
+    ctx = context.make(paths.resolve())
+    if args.verb in (None, "attach"):
+        return _screen(ctx, getattr(args, "id", None))
+    return _verbs()[args.verb](ctx, args)
+
+
+def _screen(ctx: object, session: str | None) -> int:
+    from app.cli import exits, output
+    from app.cli.context import Context
+
+    assert isinstance(ctx, Context)
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        output.warn("watchfloor: this is not a terminal; for scripts use: watchfloor ls --json (see watchfloor --help)")
+        return exits.USAGE
+    sid: str | None = None
+    with ctx.connect() as client:
+        if session is not None:
+            sid = str(client.call("session", sid=session)["row"]["sid"])
+    from app import tui
+
+    return tui.run(ctx.folders, session=sid)
+
+
+def _verbs() -> dict[str, Callable[..., int]]:
+    from app.cli import extras, health, queue, sessions
+
+    return {
+        "launch": sessions.launch,
+        "ls": sessions.ls,
+        "show": sessions.show,
+        "logs": sessions.logs,
+        "say": sessions.message,
+        "diff": sessions.diff,
+        "cost": sessions.cost,
+        "pause": sessions.desire,
+        "resume": sessions.desire,
+        "stop": sessions.desire,
+        "rm": sessions.remove,
+        "approvals": queue.approvals,
+        "approve": queue.approve,
+        "reject": queue.reject,
+        "answer": queue.answer,
+        "defer": queue.defer,
+        "verify": health.verify,
+        "doctor": health.doctor,
+        "supervisor": health.supervisor,
+        "completion": extras.completion,
+        "keys": extras.keys,
+        "demo": extras.demo,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

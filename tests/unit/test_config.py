@@ -1,0 +1,99 @@
+"""config.toml: values, defaults, and errors that name file, line and key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.protocol import config as c
+from harness.protocol.paths import FolderError, Folders, ensure_private, resolve
+
+FILE = Path("/conf/config.toml")
+
+
+def test_values_are_read() -> None:
+    cfg = c.parse(
+        FILE,
+        '[model]\ndefault = "claude-haiku-5-5"\nbase_url = "http://127.0.0.1:1/"\n[caps]\nsession_usd = "2.50"\nday_usd = 10\nsession_wall = "8h"\n'
+        '[fence]\nread = ["/opt/x"]\n[fence.env]\nLANG = "C"\n[ui]\ntheme = "light"\n[ui.keys]\n"floor.queue" = "f5"\n',
+    )
+    assert (cfg.model.default, cfg.caps.session_usd, cfg.caps.day_usd, cfg.caps.session_wall) == ("claude-haiku-5-5", 2_500_000_000, 10 * c.NANO, 28800)
+    assert cfg.fence.read == ("/opt/x",)
+    assert cfg.fence.env == {"LANG": "C"}
+    assert cfg.ui.keys == {"floor.queue": "f5"}
+    assert c.base_url(cfg, {}) == "http://127.0.0.1:1"
+
+
+def test_false_lifts_a_cap() -> None:
+    assert c.parse(FILE, "[caps]\nday_usd = false\n").caps.day_usd is None
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key"),
+    [
+        ("[model]\ndefault = 3\n", 2, "model.default"),
+        ("\n[caps]\nsession_usd = 1\nsesion_tokens = 5\n", 4, "caps.sesion_tokens"),
+        ("[caps]\nsession_tokens = -1\n", 2, "caps.session_tokens"),
+        ("[caps]\nsession_usd = true\n", 2, "caps.session_usd"),
+        ('[caps]\nsession_wall = "soon"\n', 2, "caps.session_wall"),
+        ("[fence]\nread = [1]\n", 2, "fence.read"),
+        ("[modell]\n", 1, "modell"),
+        ('[model]\ndefault = "a\n', 2, ""),
+        ("model = 3\n", 1, "model"),
+    ],
+)
+def test_errors_name_file_line_and_key(text: str, line: int, key: str) -> None:
+    with pytest.raises(c.ConfigError) as caught:
+        c.parse(FILE, text)
+    assert (caught.value.line, caught.value.key) == (line, key)
+    assert str(FILE) in str(caught.value)
+    assert f"line {line}" in str(caught.value)
+
+
+@given(st.integers(0, 10**15))
+def test_usd_round_trip(nano: int) -> None:
+    assert c.usd_to_nano(f"{nano // c.NANO}.{nano % c.NANO:09d}") == nano
+
+
+@given(st.text(max_size=12))
+def test_usd_rejects_or_is_exact(text: str) -> None:
+    try:
+        value = c.usd_to_nano(text)
+    except ValueError:
+        return
+    assert value >= 0
+
+
+def test_key_belongs_to_its_endpoint(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text("sk-1\n")
+    cfg = c.parse(FILE, f'[model]\nbase_url = "http://h"\napi_key_file = "{key}"\n')
+    assert c.credential(cfg, {"ANTHROPIC_API_KEY": "other"}) == c.Credential("http://h", "sk-1")
+    assert "sk-1" not in repr(c.credential(cfg, {}))
+    assert c.credential(c.parse(FILE, ""), {}) is None
+
+
+def test_folders_move_together(tmp_path: Path) -> None:
+    f = resolve({"WATCHFLOOR_STATE": str(tmp_path / "s"), "WATCHFLOOR_CONFIG": str(tmp_path / "c")})
+    assert f.runtime == tmp_path / "s" / "run"
+    assert f.config_file == tmp_path / "c" / "config.toml"
+
+
+def test_private_folder_is_closed_and_links_are_refused(tmp_path: Path) -> None:
+    open_folder = tmp_path / "open"
+    open_folder.mkdir(mode=0o755)
+    ensure_private(open_folder)
+    assert open_folder.stat().st_mode & 0o777 == 0o700
+    (tmp_path / "link").symlink_to(open_folder)
+    with pytest.raises(FolderError, match="symbolic link"):
+        ensure_private(tmp_path / "link")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FolderError, match="cannot use folder"):
+        ensure_private(tmp_path / "file" / "sub")
+
+
+def test_folders_type() -> None:
+    assert Folders(Path("/s"), Path("/r"), Path("/c")).session("abc").keeper_socket == Path("/r/keepers/abc.sock")

@@ -1,0 +1,225 @@
+"""A whole real fleet for a test: simulator, supervisor, repository, command line, and the means to kill any part of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from harness.events import types as t
+from harness.events.fold import SessionState, fold
+from harness.events.reader import read
+from harness.protocol.client import Client, Unreachable
+from harness.protocol.paths import Folders, ensure_private
+
+COMMAND = str(Path(sys.executable).with_name("watchfloor"))
+KEY = "sk-sim-test-0001"
+T = TypeVar("T")
+
+
+def wait_for(what: str, probe: Callable[[], T | None], timeout: float = 60.0) -> T:
+    """Poll ``probe`` until it gives something true; the name says what was awaited when it never does."""
+    deadline = time.monotonic() + timeout
+    while True:
+        value = probe()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {timeout:.0f} s in vain for: {what}")
+        time.sleep(0.02)
+
+
+def make_repository(path: Path, files: dict[str, str] | None = None) -> Path:
+    """A small git repository with one commit."""
+    path.mkdir(parents=True)
+    git(path, "init", "-q", "-b", "main")
+    git(path, "config", "user.email", "test@example.invalid")
+    git(path, "config", "user.name", "Test")
+    for name, text in (files or {"README.md": "# Thing\n", "src/a.txt": "alpha\n", "notes.txt": "keep\n"}).items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(text)
+    git(path, "add", "-A")
+    git(path, "commit", "-q", "-m", "start")
+    return path
+
+
+def git(path: Path, *args: str) -> str:
+    return subprocess.run(["git", *args], cwd=path, check=True, capture_output=True, text=True).stdout
+
+
+@dataclass
+class Fleet:
+    """One fleet in a folder of its own."""
+
+    root: Path
+    folders: Folders
+    env: dict[str, str]
+    base_url: str
+    simulator: subprocess.Popen[bytes]
+    extra: dict[str, str] = field(default_factory=dict)
+
+    # -- command line ------------------------------------------------------------------------------------------------
+
+    def run(self, *args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run([COMMAND, *args], env=self.env | self.extra, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=90)
+        if check and done.returncode != 0:
+            raise AssertionError(f"watchfloor {' '.join(args)} exited with {done.returncode}: {done.stderr}{done.stdout}\n{self.supervisor_log()}")
+        return done
+
+    def json(self, *args: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.run(*args, "--json").stdout.splitlines()]
+
+    def launch(self, goal: str, *, repo: Path | None = None, checks: tuple[str, ...] = (), name: str = "", more: tuple[str, ...] = ()) -> str:
+        args = ["launch", "--repo", str(repo or self.repository()), "--goal", goal, *more]
+        for check in checks:
+            args += ["--check", check]
+        if name:
+            args += ["--name", name]
+        return str(self.json(*args)[0]["sid"])
+
+    def repository(self) -> Path:
+        path = self.root / "repo"
+        return path if path.exists() else make_repository(path)
+
+    # -- what is so --------------------------------------------------------------------------------------------------
+
+    def row(self, sid: str) -> dict[str, Any]:
+        with Client(self.folders.supervisor_socket) as client:
+            return dict(client.call("session", sid=sid)["row"])
+
+    def records(self, sid: str) -> list[t.Record]:
+        folder = self.folders.session(sid).log
+        return [t.decode(line) for line in read(folder)] if folder.is_dir() else []
+
+    def state(self, sid: str) -> SessionState:
+        return fold(self.records(sid))
+
+    def wait_state(self, sid: str, *states: str, timeout: float = 60.0) -> dict[str, Any]:
+        def probe() -> dict[str, Any] | None:
+            try:
+                row = self.row(sid)
+            except Unreachable:
+                return None
+            return row if row["state"] in states else None
+
+        try:
+            return wait_for(f"session {sid} in {states}", probe, timeout)
+        except AssertionError as exc:
+            tail = "\n".join(f"{r.seq} {r.type} {r.body}"[:300] for r in self.records(sid)[-15:])
+            raise AssertionError(f"{exc}\n{tail}\n{self.supervisor_log()}") from exc
+
+    def wait_event(self, sid: str, kind: str, timeout: float = 60.0) -> t.Record:
+        return wait_for(f"{kind} in {sid}", lambda: next((r for r in self.records(sid) if r.type == kind), None), timeout)
+
+    def approval(self, sid: str, timeout: float = 60.0) -> dict[str, Any]:
+        """The first open request of a session."""
+        return wait_for(f"an open request of {sid}", lambda: next((a for a in self.json("approvals") if a["sid"] == sid), None), timeout)
+
+    def violations(self) -> list[dict[str, Any]]:
+        with Client(self.folders.supervisor_socket, timeout=60) as client:
+            return list(client.call("invariants")["violations"])
+
+    def supervisor_log(self) -> str:
+        try:
+            return self.folders.supervisor_log.read_text()[-4000:]
+        except OSError:
+            return "(no supervisor log)"
+
+    # -- who lives ---------------------------------------------------------------------------------------------------
+
+    def supervisor_pid(self) -> int:
+        with Client(self.folders.supervisor_socket) as client:
+            return int(client.hello["pid"])
+
+    def keeper_pid(self, sid: str) -> int:
+        return max((r.seq, r.body.pid) for r in self.records(sid) if isinstance(r.body, t.KeeperStarted))[1]
+
+    def brain_pid(self, sid: str) -> int:
+        lease = self.state(sid).lease
+        return lease.pid if lease else 0
+
+    def processes(self) -> list[tuple[int, str]]:
+        """Every living process whose environment or command line names this fleet."""
+        found = []
+        needle = str(self.root).encode()
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit() or int(entry.name) == os.getpid():
+                continue
+            try:
+                status = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
+                text = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
+            except OSError:
+                continue
+            if status != "Z" and needle in text:
+                found.append((int(entry.name), (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")))
+        return [p for p in found if p[0] != self.simulator.pid]
+
+    def stop(self) -> None:
+        """Stop everything that belongs to this fleet."""
+        try:
+            with Client(self.folders.supervisor_socket, timeout=30) as client:
+                client.call("shutdown", sessions="stop")
+        except Unreachable:
+            pass
+
+
+def kill(pid: int) -> None:
+    """``kill -9`` and wait until the process is gone."""
+    os.kill(pid, signal.SIGKILL)
+    wait_for(f"death of {pid}", lambda: not alive(pid), 10)
+
+
+def alive(pid: int) -> bool:
+    """A zombie counts as dead."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@contextmanager
+def fleet(*, config: str = "", policy: str = "", key: str = KEY, simulator_args: tuple[str, ...] = ()) -> Iterator[Fleet]:
+    """A fleet with a running simulator; the supervisor starts with the first command."""
+    with tempfile.TemporaryDirectory(prefix="wf-") as name:
+        root = Path(name)
+        folders = Folders(root / "state", root / "run", root / "config")
+        for path in (folders.state, folders.runtime, folders.config):
+            ensure_private(path)
+        ready = root / "simulator.json"
+        simulator = subprocess.Popen(
+            [sys.executable, "-P", "-s", "-m", "harness.simulator", "--port", "0", "--ready-file", str(ready), "--key", KEY, "--speed", "0", *simulator_args],
+            stdin=subprocess.DEVNULL,
+        )
+        try:
+            port = json.loads(wait_for("the simulator", lambda: ready.read_text() if ready.exists() and ready.stat().st_size else None, 20))["port"]
+            base_url = f"http://127.0.0.1:{port}"
+            (folders.config / "key").write_text(key)
+            (folders.config / "key").chmod(0o600)
+            default = f'[model]\ndefault = "claude-haiku-5-5"\nbase_url = "{base_url}"\napi_key_file = "{folders.config / "key"}"\n'
+            folders.config_file.write_text(default + config)
+            if policy:
+                folders.policy_file.write_text(policy)
+            env = {k: v for k, v in os.environ.items() if not k.startswith(("ANTHROPIC", "WATCHFLOOR"))}
+            env |= {"WATCHFLOOR_STATE": str(folders.state), "WATCHFLOOR_RUNTIME": str(folders.runtime), "WATCHFLOOR_CONFIG": str(folders.config)}
+            made = Fleet(root, folders, env, base_url, simulator)
+            try:
+                yield made
+            finally:
+                made.stop()
+                for pid, _ in made.processes():
+                    try:
+                        os.kill(pid, signal.SIGKILL)
+                    except ProcessLookupError:
+                        continue
+        finally:
+            simulator.kill()
+            simulator.wait()

@@ -84,9 +84,8 @@ def markdown(figures: list[Figure]) -> str:
         spread = " / ".join(_number(v) for v in (min(f.samples), statistics.median(f.samples), max(f.samples)))
         yard = f"{_number(statistics.median(f.yardstick))} {f.unit} ({f.yardstick_name})" if f.yardstick else "–"
         verdict = {True: "yes", False: "**no**", None: "–"}[f.ok]
-        rows.append(
-            f"| {f.name}{': ' + f.note if f.note else ''} | {spread} {f.unit} | {yard} | {'–' if f.ratio is None else f'{f.ratio:.2f}×'} | {f.reach} | {verdict} |"
-        )
+        times = "–" if f.ratio is None else f"{f.ratio:.2f}×"
+        rows.append(f"| {f.name}{': ' + f.note if f.note else ''} | {spread} {f.unit} | {yard} | {times} | {f.reach} | {verdict} |")
     return "\n".join(rows)
 
 

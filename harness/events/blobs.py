@@ -1,0 +1,96 @@
+"""Payloads too big for a record, stored once under their SHA-256. Standard library only."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from hashlib import sha256
+from pathlib import Path
+
+from harness.events.framing import LogError
+from harness.events.log import NoSpace
+
+_SHA = re.compile("[0-9a-f]{64}")
+
+
+class MissingBlob(LogError):
+    """No payload is stored under this hash."""
+
+
+class DamagedBlob(LogError):
+    """What is stored under a hash does not have that hash."""
+
+
+def path(folder: Path, sha: str) -> Path:
+    """Where a payload lives. Raises ValueError when ``sha`` is no SHA-256 in lowercase hex."""
+    if not _SHA.fullmatch(sha):
+        raise ValueError(f"{sha[:80]!r} is not a SHA-256 in hex")
+    return folder / sha[:2] / sha
+
+
+def put(folder: Path, data: bytes) -> tuple[str, int]:
+    """Store a payload and return (sha, size); it is durable under its name when this returns.
+
+    Raises NoSpace, OSError. Putting the same bytes again changes nothing; a damaged copy is replaced.
+    """
+    sha = sha256(data).hexdigest()
+    target = path(folder, sha)
+    try:
+        if not target.parent.exists():
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _sync(folder)
+            _sync(folder.parent)
+        if not _same(target, data):
+            _write(target, data)
+        # Also after finding it there: another writer's rename may not be on the disk yet.
+        _sync(target.parent)
+    except OSError as exc:
+        if exc.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise NoSpace(f"payload of {len(data)} bytes cannot be stored in {folder}: {exc.strerror}; free some space") from exc
+        raise
+    return sha, len(data)
+
+
+def get(folder: Path, sha: str) -> bytes:
+    """The payload, checked against its name. Raises MissingBlob, DamagedBlob, ValueError."""
+    file = path(folder, sha)
+    try:
+        data = file.read_bytes()
+    except FileNotFoundError as exc:
+        raise MissingBlob(f"payload {sha} is not in {folder}") from exc
+    if sha256(data).hexdigest() != sha:
+        raise DamagedBlob(f"payload {file} is damaged: its {len(data)} bytes do not have the hash of its name")
+    return data
+
+
+def _same(target: Path, data: bytes) -> bool:
+    try:
+        return target.stat().st_size == len(data) and target.read_bytes() == data
+    except FileNotFoundError:
+        return False
+
+
+def _write(target: Path, data: bytes) -> None:
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(fd, view) :]
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        temporary.rename(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _sync(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

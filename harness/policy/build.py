@@ -1,0 +1,97 @@
+"""Building the canonical action: what is judged, hashed, shown and run. Pure: everything about the world comes in `Facts`.
+
+The agent's own words about the call (``why``) never enter the action; they are shown apart, as its claim.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from harness.events.action import canonical
+from harness.policy import push, shell
+from harness.policy.effects import Outcome, effects_of, outcome
+from harness.policy.facts import Facts
+
+FILE_TOOLS = frozenset({"read_file", "write_file", "edit_file", "list_files", "search"})
+WRITING_TOOLS = frozenset({"write_file", "edit_file"})
+ACCESS = ("fence", "network", "unfenced")
+
+__all__ = ["build_action", "effects_of"]
+
+
+def build_action(
+    sid: str,
+    call_id: str,
+    tool_use_id: str,
+    tool: str,
+    input: Mapping[str, Any],  # noqa: A002 -- the word of the contract and of the model's protocol
+    facts: Facts,
+    *,
+    input_blob: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The action of one proposed call, with the fields of ``docs/architecture.md``.
+
+    Total on validated input: what cannot be allowed to happen at all (a path below ``.git``, a working folder outside the
+    worktree, a push that is not understood) gets the field ``refused``, a sentence for the agent, which `judge` denies.
+    ``input_blob`` ({sha, bytes}) stands in for an input too large to be repeated in the log.
+    """
+    asked = {k: v for k, v in input.items() if k != "why"}
+    found = outcome(tool, asked, facts)
+    action: dict[str, Any] = {
+        "v": 1,
+        "session": sid,
+        "call": call_id,
+        "tool": tool,
+        "tool_use_id": tool_use_id,
+        "kind": found.kind,
+        "input_sha": hashlib.sha256(canonical(asked)).hexdigest(),
+        "cwd": found.cwd,
+        "timeout_s": _timeout(asked.get("timeout_s"), facts.timeout_s),
+        "access": found.access,
+        "env": dict(facts.env),
+        "fence": _fence(found, facts),
+        "effects": list(found.effects),
+    }
+    if input_blob is not None:
+        action["input_blob"] = dict(input_blob)
+    else:
+        action["input"] = {**asked, "argv": push.clean_argv(asked["argv"], facts.remotes)} if found.kind == "push" and "argv" in asked else asked
+    action.update(_what(tool, asked, found, facts))
+    if found.outside:
+        action["outside"] = list(found.outside)
+    if found.refused:
+        action["refused"] = found.refused
+    if found.effects:
+        action["pre"] = {"files": dict(sorted(facts.hashes.items())), "head": facts.head}
+    return action
+
+
+def _timeout(asked: object, limit: int) -> int:
+    return min(asked, limit) if isinstance(asked, int) and not isinstance(asked, bool) and asked > 0 else limit
+
+
+def _fence(found: Outcome, facts: Facts) -> dict[str, Any]:
+    return {
+        "read": list(facts.fence.read),
+        "write": list(facts.fence.write),
+        "binds": [list(b) for b in facts.fence.binds],
+        "network": found.access in ("network", "push", "unfenced"),
+        "fenced": found.access != "unfenced",
+    }
+
+
+def _what(tool: str, asked: Mapping[str, Any], found: Outcome, facts: Facts) -> dict[str, Any]:
+    if found.kind == "file":
+        fields: dict[str, Any] = {"path": found.path}
+        if tool in WRITING_TOOLS:
+            content = asked.get("content", asked.get("new", ""))
+            fields["content_sha"] = hashlib.sha256(str(content).encode("utf-8", "surrogatepass")).hexdigest()
+        return fields
+    if found.kind == "push":
+        argv = push.clean_argv(asked["argv"] if "argv" in asked else shell.only_command(facts.tree) or [], facts.remotes)
+        return {"argv": argv, **found.push}
+    if found.kind == "exec":
+        return {"argv": list(asked["argv"])}
+    return {"script": asked["command"] if found.kind == "check" else asked["script"]}

@@ -1,0 +1,95 @@
+"""Which effects of a call leave the fence. Pure. An empty list means: the kernel contains it, nobody needs to be asked.
+
+The fence, not this analysis, is the barrier. The one thing inside the fence worth a question is the loss of files that exist
+nowhere else (untracked, not ignored); see `harness.policy.deletes` for what counts as that.
+"""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.policy import deletes, push, shell
+from harness.policy.facts import Facts
+
+MAX_LISTED = 20
+"""Untracked files named one by one in an action; more become one counted effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one call would touch. ``refused`` is a sentence for the agent when it can never be allowed."""
+
+    kind: str
+    access: str
+    cwd: str
+    effects: tuple[str, ...]
+    path: str = ""
+    outside: tuple[str, ...] = ()
+    refused: str = ""
+    push: Mapping[str, Any] = field(default_factory=dict)
+
+
+def inside(path: str, root: str) -> bool:
+    """True when the normalised absolute ``path`` is ``root`` or below it."""
+    return path == root or path.startswith(root.rstrip("/") + "/")
+
+
+def absolute(path: str, base: str, home: str) -> str:
+    """``path`` as the input writes it → absolute and normalised (links not resolved)."""
+    if path == "~" or path.startswith("~/"):
+        path = home + path[1:]
+    return os.path.normpath(os.path.join(base, path))
+
+
+def outcome(tool: str, asked: Mapping[str, Any], facts: Facts) -> Outcome:
+    """Where the call would reach, as a whole; `effects_of` is its list of effects alone."""
+    if tool in ("read_file", "write_file", "edit_file", "list_files", "search"):
+        return _file(tool, str(asked.get("path") or "."), facts)
+    return _program(tool, asked, facts)
+
+
+def effects_of(tool: str, input: Mapping[str, Any], facts: Facts) -> list[str]:  # noqa: A002 -- the contract's word
+    """Effects that leave the fence: ``outside:<path>``, ``network``, ``unfenced``, ``push:<remote> <ref>``, ``push-force``, ``delete-untracked:<file>``."""
+    return list(outcome(tool, input, facts).effects)
+
+
+def _file(tool: str, asked: str, facts: Facts) -> Outcome:
+    written = absolute(asked, facts.worktree, facts.home)
+    real = facts.resolved.get(asked, written)
+    writes = tool in ("write_file", "edit_file")
+    if "\0" in asked:
+        return Outcome("file", "fence", facts.worktree, (), asked, refused="a path holds a NUL character")
+    if not inside(real, facts.worktree):
+        return Outcome("file", "outside", facts.worktree, (f"outside:{real}",), real, (real,))
+    relative = os.path.relpath(real, facts.worktree)
+    if writes and ".git" in relative.casefold().split("/"):
+        return Outcome("file", "fence", facts.worktree, (), relative, refused="files below .git belong to git; use git commands instead")
+    return Outcome("file", "fence", facts.worktree, (), relative)
+
+
+def _program(tool: str, asked: Mapping[str, Any], facts: Facts) -> Outcome:
+    access = str(asked.get("access") or "fence")
+    named = str(asked.get("cwd") or ".")
+    cwd = facts.resolved.get(named, absolute(named, facts.worktree, facts.home))
+    kind = {"exec": "exec", "check": "check"}.get(tool, "shell")
+    if access not in ("fence", "network", "unfenced"):
+        return Outcome(kind, "fence", facts.worktree, (), refused=f"access {access!r} is not one of fence, network, unfenced")
+    if not inside(cwd, facts.worktree):
+        return Outcome(kind, access, facts.worktree, (), refused=f"cwd {named!r} is outside the worktree")
+    argv: Sequence[str] | None = asked["argv"] if kind == "exec" else shell.only_command(facts.tree)
+    if argv is not None and kind != "check" and access != "unfenced" and push.is_push(argv):
+        fields, effects, refused = push.push_fields(argv, facts)
+        return Outcome("push", "push", cwd, tuple(dict.fromkeys(effects)), refused=refused, push=fields)
+    effects = [] if access == "fence" else [access]
+    if kind == "exec":
+        lost = deletes.by_argv(asked["argv"], facts.untracked, os.path.relpath(cwd, facts.worktree))
+    else:
+        script = str(asked["command"] if kind == "check" else asked["script"])
+        lost = deletes.by_script(script, facts.tree, facts.untracked, os.path.relpath(cwd, facts.worktree))
+    effects += [f"delete-untracked:{name}" for name in lost[:MAX_LISTED]]
+    if len(lost) > MAX_LISTED:
+        effects.append(f"delete-untracked:({len(lost) - MAX_LISTED} more files)")
+    return Outcome(kind, access, cwd, tuple(dict.fromkeys(effects)))

@@ -1,0 +1,53 @@
+"""What the pure policy needs to know of the world, gathered beforehand by `harness.workspace.facts.gather`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Bind = tuple[str, str, str]
+"""(source, destination inside the fence, ``ro`` | ``rw``)"""
+
+
+@dataclass(frozen=True, slots=True)
+class FenceFacts:
+    """What the fence of this session makes visible: extra readable paths, writable paths, binds in mount order."""
+
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    binds: tuple[Bind, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A snapshot of the worktree and the session's surroundings at the moment an action is judged.
+
+    All paths are absolute with symbolic links resolved, except the keys of ``resolved`` (the paths as the input writes them),
+    ``untracked`` and ``hashes`` (relative to the worktree, ``/`` separated).
+    """
+
+    worktree: str
+    branch: str
+    """The session's branch without ``refs/heads/``."""
+    head: str
+    """The commit the agent's HEAD is at."""
+    home: str
+    remotes: Mapping[str, str] = field(default_factory=dict)
+    """Push URL by remote name, as the repository's configuration has it (may hold a credential: it never enters an action)."""
+    untracked: tuple[str, ...] = ()
+    """Files that git neither tracks nor ignores; what only exists here."""
+    fence: FenceFacts = FenceFacts()
+    env: Mapping[str, str] = field(default_factory=dict)
+    """The whole environment of the child."""
+    resolved: Mapping[str, str] = field(default_factory=dict)
+    """Each path named by the input → where it really leads."""
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of worktree files that the input names, or ``absent``."""
+    commits: Mapping[str, str] = field(default_factory=dict)
+    """Source names of a push → commit, only those that resolve."""
+    remote_refs: Mapping[str, str] = field(default_factory=dict)
+    """Full ref name → commit at the remote that a push names; a missing name is absent there."""
+    tree: Mapping[str, object] | None = None
+    """shfmt's syntax tree of a shell script; None = it does not parse (or there is no script)."""
+    timeout_s: int = 600
+    """Default and upper bound of a call's running time in seconds."""

@@ -1,0 +1,128 @@
+"""The verdict on one action. Pure: deny beats ask beats allow; what leaves the fence and is not listed asks."""
+
+from __future__ import annotations
+
+import fnmatch
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.policy.rules import RISKS, Policy, Rule
+
+INSIDE = "inside-the-fence"
+_WRITING = ("write_file", "edit_file")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``verdict`` is allow, ask or deny; ``rule`` names what decided; ``risk`` is low, medium, high or critical."""
+
+    verdict: str
+    rule: str
+    reason: str
+    risk: str
+
+
+def text_of(action: Mapping[str, Any]) -> str:
+    """The canonical text that ``match`` is held against: the quoted command, the script, or tool and path."""
+    if "argv" in action:
+        return shlex.join(action["argv"])
+    if "script" in action:
+        return str(action["script"])
+    return f"{action['tool']} {action.get('path', '')}"
+
+
+def irreversible(action: Mapping[str, Any], effect: str) -> bool:
+    """Effects that a grant born from a decision never covers: only the policy file can allow them."""
+    return effect == "unfenced" or effect.startswith(("push", "delete-untracked:")) or (effect.startswith("outside:") and action["tool"] in _WRITING)
+
+
+def judge(action: Mapping[str, Any], policy: Policy, grants: Sequence[Rule] = ()) -> Verdict:
+    """The verdict of ``policy`` on ``action`` (as `build_action` makes it). ``grants`` are further allow rules with less power.
+
+    Order: refused by construction → deny; any deny rule → deny; any ask rule → ask; every effect covered by an allow rule
+    (for irreversible ones: of the file, naming the effect) → allow; no effects → allow; else ask.
+    """
+    if action.get("refused"):
+        return Verdict("deny", "refused", str(action["refused"]), "low")
+    effects: list[str] = list(action["effects"])
+    risk = max((risk_of(action, e) for e in effects), key=RISKS.index, default="low")
+    hit = [r for r in policy.rules if _matches(r, action, effects)]
+    for verdict in ("deny", "ask"):
+        for rule in hit:
+            if rule.verdict == verdict:
+                return Verdict(verdict, rule.name, rule.reason or _why(effects), rule.risk or risk)
+    if not effects:
+        return Verdict("allow", INSIDE, "everything it can touch is inside the fence", "low")
+    allowing = [r for r in hit if r.verdict == "allow"]
+    granted = [r for r in grants if r.verdict == "allow" and _matches(r, action, effects)]
+    deciding: list[Rule] = []
+    for effect in effects:
+        cover = next((r for r in allowing if _covers(r, effect)), None)
+        if cover is None and not irreversible(action, effect):
+            cover = next((r for r in granted if _covers(r, effect)), None)
+        if cover is None:
+            return Verdict("ask", "default", _why(effects), risk)
+        deciding.append(cover)
+    names = ", ".join(dict.fromkeys(r.name for r in deciding))
+    return Verdict("allow", names, deciding[0].reason or f"allowed by {names}", deciding[0].risk or risk)
+
+
+def risk_of(action: Mapping[str, Any], effect: str) -> str:
+    """How much one effect can cost when it was a mistake."""
+    if effect == "unfenced":
+        return "critical"
+    if effect == "push-force" or (effect.startswith("outside:") and action["tool"] in _WRITING):
+        return "high"
+    return "medium"
+
+
+def _covers(rule: Rule, effect: str) -> bool:
+    return rule.effect is not None and fnmatch.fnmatchcase(effect, rule.effect)
+
+
+def _matches(rule: Rule, action: Mapping[str, Any], effects: Sequence[str]) -> bool:
+    if rule.tool is not None and not fnmatch.fnmatchcase(action["tool"], rule.tool):
+        return False
+    if rule.args is not None and ("argv" not in action or not _args(rule.args, action["argv"])):
+        return False
+    if rule.match is not None:
+        text = text_of(action)
+        exact = rule.verdict == "allow" and "argv" not in action
+        if not (text == rule.match if exact else fnmatch.fnmatchcase(text, rule.match)):
+            return False
+    if rule.path is not None and ("path" not in action or not fnmatch.fnmatchcase(action["path"], rule.path)):
+        return False
+    return rule.effect is None or any(fnmatch.fnmatchcase(e, rule.effect) for e in effects)
+
+
+def _args(pattern: Sequence[str], argv: Sequence[str]) -> bool:
+    if pattern[-1] == "**":
+        pattern = pattern[:-1]
+        if len(argv) < len(pattern):
+            return False
+        argv = argv[: len(pattern)]
+    return len(argv) == len(pattern) and all(fnmatch.fnmatchcase(a, p) for a, p in zip(argv, pattern, strict=True))
+
+
+def _why(effects: Sequence[str]) -> str:
+    words: list[str] = []
+    for effect in effects:
+        name, _, what = effect.partition(":")
+        match name:
+            case "network":
+                words.append("uses the network")
+            case "unfenced":
+                words.append("runs without the fence")
+            case "outside":
+                words.append(f"reaches {what}, outside the worktree")
+            case "push":
+                words.append(f"pushes to {what}")
+            case "push-force":
+                words.append("may overwrite or delete what is there")
+            case "delete-untracked":
+                words.append(f"may destroy {what}, which git does not have")
+            case _:
+                words.append(effect)
+    return "; ".join(words) or "a rule asks for your decision"

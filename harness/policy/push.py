@@ -1,0 +1,138 @@
+"""Reading a ``git push``: which remote, which refs, how forceful. Pure.
+
+Only this plain form is a push of ours; everything else that calls git stays in the fence, where it has no network.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit, urlunsplit
+
+from harness.policy.facts import Facts
+
+_HARMLESS = {
+    "-u",
+    "--set-upstream",
+    "-q",
+    "--quiet",
+    "-v",
+    "--verbose",
+    "--progress",
+    "--no-progress",
+    "--no-verify",
+    "--verify",
+    "--porcelain",
+    "--atomic",
+    "--thin",
+}
+_FORCE = {"-f", "--force", "--force-with-lease", "--force-if-includes"}
+_DELETE = {"-d", "--delete"}
+_WHOLESALE = {"--mirror", "--all", "--branches", "--tags", "--prune", "--follow-tags"}
+_REF = re.compile(r"(?!.*(\.\.|@\{|//|/\.|\.lock(/|$)))[^\x00-\x20\x7f~^:?*\[\\]+(?<![/.])")
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """A push as asked for. ``specs`` are (source name or "" for a deletion, full destination ref, forced)."""
+
+    remote: str
+    specs: tuple[tuple[str, str, bool], ...]
+    force: bool
+    refused: str = ""
+
+
+def is_push(argv: Sequence[str]) -> bool:
+    """True for the argv form ``git push …``."""
+    return len(argv) >= 2 and argv[0] in ("git", "/usr/bin/git") and argv[1] == "push"
+
+
+def strip_credential(url: str) -> tuple[str, bool]:
+    """(``url`` without user name and password of a web address, whether something was removed). Other forms stay as they are."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url, False
+    if "@" not in parts.netloc or parts.scheme in ("", "file"):
+        return url, False
+    userinfo, _, host = parts.netloc.rpartition("@")
+    if parts.scheme in ("ssh", "git+ssh", "ssh+git"):
+        user, colon, _ = userinfo.partition(":")
+        return urlunsplit(parts._replace(netloc=f"{user}@{host}")), bool(colon)
+    return urlunsplit(parts._replace(netloc=host)), True
+
+
+def parse_push(argv: Sequence[str], branch: str) -> Push:
+    """What ``git push …`` asks for; ``branch`` is the session's, the default source. Never raises: what is not understood is refused."""
+    positional: list[str] = []
+    force = delete = False
+    refused = ""
+    options = True
+    for arg in argv[2:]:
+        if options and arg in ("--", "--end-of-options"):
+            options = False
+        elif options and arg.startswith("-"):
+            name = arg.partition("=")[0]
+            if name in _FORCE:
+                force = True
+            elif name in _DELETE:
+                delete = force = True
+            elif name in _WHOLESALE:
+                force = force or name in ("--mirror", "--prune")
+                refused = refused or f"{name} is not supported: name the branches to push"
+            elif name not in _HARMLESS:
+                refused = refused or f"option {name} of git push is not supported here"
+        else:
+            positional.append(arg)
+    remote = positional[0] if positional else "origin"
+    specs: list[tuple[str, str, bool]] = []
+    for text in positional[1:] or ["HEAD"]:
+        spec, why = _spec(text, branch, delete)
+        specs.append(spec)
+        force = force or spec[2] or not spec[0]
+        refused = refused or why
+    if remote.startswith("-") or "::" in remote.split("/")[0]:
+        refused = refused or f"{remote} is not a remote that can be pushed to"
+    return Push(remote, tuple(specs), force, refused)
+
+
+def _spec(text: str, branch: str, delete: bool) -> tuple[tuple[str, str, bool], str]:
+    forced = text.startswith("+")
+    source, colon, target = text.removeprefix("+").partition(":")
+    if delete:
+        source, target = "", target or source
+    elif not colon:
+        target = branch if source in ("HEAD", "@") else source
+    if not target or not _REF.fullmatch(target) or target.startswith("-"):
+        return (source, target, forced), f"{text!r} does not name a branch to push to"
+    return (source, target if target.startswith("refs/") else f"refs/heads/{target}", forced), ""
+
+
+def push_fields(argv: Sequence[str], facts: Facts) -> tuple[dict[str, object], list[str], str]:
+    """(action fields ``remote``, ``url``, ``refspecs`` …, effects, reason of refusal or "")."""
+    push = parse_push(argv, facts.branch)
+    known = push.remote in facts.remotes
+    url, stripped = strip_credential(facts.remotes[push.remote] if known else push.remote)
+    name = push.remote if known else url
+    refused = push.refused
+    if not refused and not known and not re.match(r"[a-z+]+://|/|\.\.?/|[^/:]+@[^/:]+:", push.remote):
+        refused = f"there is no remote {push.remote!r}" + (f"; known: {', '.join(sorted(facts.remotes))}" if facts.remotes else " in this repository")
+    refspecs: list[list[str]] = []
+    for source, ref, _ in push.specs:
+        sha = facts.commits.get(source, "") if source else ""
+        if source and not sha and not refused:
+            refused = f"{source!r} does not name a commit of this session"
+        refspecs.append([sha, ref, facts.remote_refs.get(ref, "absent")])
+    fields: dict[str, object] = {"remote": name, "url": url, "refspecs": refspecs, "force": push.force}
+    if stripped:
+        fields["note"] = "a user name or password was removed from the address; it is not recorded"
+    effects = [f"push:{name} {ref}" for _, ref, _ in refspecs]
+    if push.force:
+        effects.append("push-force")
+    return fields, effects, refused
+
+
+def clean_argv(argv: Sequence[str], remotes: Mapping[str, str]) -> list[str]:
+    """``argv`` with credentials removed from addresses; names of remotes stay."""
+    return [a if a in remotes else strip_credential(a)[0] for a in argv]

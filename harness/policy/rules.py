@@ -1,0 +1,129 @@
+"""The policy file: ordered rules over tools, arguments and effects. Pure: text in, `Policy` or `PolicyError` out."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+VERDICTS = ("allow", "ask", "deny")
+RISKS = ("low", "medium", "high", "critical")
+TOOLS = ("read_file", "write_file", "edit_file", "list_files", "search", "exec", "shell", "check")
+_KEYS = ("verdict", "tool", "args", "match", "effect", "path", "reason", "risk", "name")
+DEFAULT_SOURCE = "built-in policy"
+
+
+class PolicyError(Exception):
+    """A policy file cannot be used; the message names file, line and key."""
+
+    def __init__(self, file: str, line: int, key: str, why: str) -> None:
+        super().__init__(f"{file}, line {line}: {key}: {why}" if key else f"{file}, line {line}: {why}")
+        self.file, self.line, self.key, self.why = file, line, key, why
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule; every criterion that is set must match. ``effect`` None = the rule speaks of no effect outside the fence."""
+
+    name: str
+    verdict: str
+    tool: str | None = None
+    args: tuple[str, ...] | None = None
+    match: str | None = None
+    effect: str | None = None
+    path: str | None = None
+    reason: str = ""
+    risk: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Rules in file order, the SHA-256 of the text they came from, and where that was."""
+
+    rules: tuple[Rule, ...]
+    hash: str
+    source: str
+
+
+def default_policy() -> Policy:
+    """The policy that ships with Watchfloor, used when the user has no file."""
+    return parse_policy(default_text(), DEFAULT_SOURCE)
+
+
+def default_text() -> str:
+    """The shipped policy file, comments included: what a user starts their own from."""
+    return files("harness.policy").joinpath("default_policy.toml").read_text("utf-8")
+
+
+def parse_policy(text: str, source: str) -> Policy:
+    """Rules from TOML text; ``source`` is the file's name for messages. Raises PolicyError."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as exc:
+        found = re.search(r"line (\d+)", str(exc))
+        raise PolicyError(source, int(found[1]) if found else text.count("\n") + 1, "", str(exc)) from exc
+    for key in data:
+        if key != "rule":
+            raise PolicyError(source, _line_of_key(text.splitlines(), 0, key), key, "unknown key; a policy is a list of [[rule]] sections")
+    tables = data.get("rule", [])
+    if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
+        raise PolicyError(source, _line_of_key(text.splitlines(), 0, "rule"), "rule", "write each rule as a section [[rule]]")
+    lines = text.splitlines()
+    starts = [n for n, line in enumerate(lines, 1) if re.match(r"\s*\[\[\s*\"?rule\"?\s*\]\]", line)]
+    rules = tuple(_rule(table, index, source, lines, starts[index] if index < len(starts) else 1) for index, table in enumerate(tables))
+    return Policy(rules, hashlib.sha256(text.encode()).hexdigest(), source)
+
+
+def _line_of_key(lines: list[str], start: int, key: str) -> int:
+    for number in range(start, len(lines)):
+        if number > start and re.match(r"\s*\[\[", lines[number]):
+            break
+        if re.match(rf"""\s*\[*\s*["']?{re.escape(key)}["']?\s*[=\].]""", lines[number]):
+            return number + 1
+    return max(start, 1)
+
+
+def _rule(table: Mapping[str, Any], index: int, source: str, lines: list[str], line: int) -> Rule:
+    def fail(key: str, why: str) -> PolicyError:
+        return PolicyError(source, _line_of_key(lines, line, key) if key in table else line, key, why)
+
+    for key, value in table.items():
+        if key not in _KEYS:
+            raise fail(key, f"unknown key; known: {', '.join(_KEYS)}")
+        if key == "args":
+            if not isinstance(value, list) or not value or not all(isinstance(x, str) for x in value):
+                raise fail(key, 'must be a non-empty list of strings, e.g. ["npm", "test"]')
+            if "**" in value[:-1]:
+                raise fail(key, '"**" (any further arguments) can only be the last element')
+        elif not isinstance(value, str) or not value:
+            raise fail(key, "must be a non-empty string")
+    verdict = table.get("verdict")
+    if verdict not in VERDICTS:
+        raise fail("verdict", f"must be one of {', '.join(VERDICTS)}")
+    if table.get("risk", "low") not in RISKS:
+        raise fail("risk", f"must be one of {', '.join(RISKS)}")
+    tool = table.get("tool")
+    if tool is not None and not any(fnmatch.fnmatchcase(t, tool) for t in TOOLS):
+        raise fail("tool", f"no such tool; known: {', '.join(TOOLS)}")
+    if not set(table) & {"tool", "args", "match", "effect", "path"}:
+        raise PolicyError(source, line, "rule", "matches everything: give it at least one of tool, args, match, effect, path")
+    if verdict == "allow" and "match" in table and tool != "exec" and re.search(r"[*?\[]", table["match"]):
+        raise fail("match", 'an allow rule with a pattern over text only works with tool = "exec"; a shell script must be given exactly, or use args')
+    return Rule(
+        name=table.get("name") or f"rule {index + 1} (line {line})",
+        verdict=verdict,
+        tool=tool,
+        args=tuple(table["args"]) if "args" in table else None,
+        match=table.get("match"),
+        effect=table.get("effect"),
+        path=table.get("path"),
+        reason=table.get("reason", ""),
+        risk=table.get("risk", ""),
+        line=line,
+    )

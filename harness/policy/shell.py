@@ -1,0 +1,114 @@
+"""Reading shfmt's syntax tree of a shell script (``shfmt -ln bash --to-json``). Pure; every shape it does not know is *dynamic*."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+MAX_SCRIPT = 64 * 1024
+MAX_COMMANDS = 200
+MAX_DEPTH = 200
+_GLOB = re.compile(r"[*?\[]|[@!+]\(")
+_BRACES = re.compile(r"\{[^{}]*(,|\.\.)[^{}]*\}|[{}].*[,]|,.*[{}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a command. ``text`` None = its value is only known when it runs; ``glob`` = it is a file name pattern."""
+
+    text: str | None
+    glob: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One simple command with the redirections of its statement (operator, target)."""
+
+    words: tuple[Word, ...]
+    redirects: tuple[tuple[str, Word], ...] = ()
+
+
+class TooComplex(Exception):
+    """The script is over the limits; treat it as unreadable."""
+
+
+def _list(node: object, key: str) -> list[object]:
+    value = node.get(key) if isinstance(node, Mapping) else None
+    return value if isinstance(value, list) else []
+
+
+def word(node: object) -> Word:
+    """The value of a word node, when it can be known without running anything."""
+    text, glob = "", False
+    for index, part in enumerate(_list(node, "Parts")):
+        kind, value = (part.get("Type"), part.get("Value", "")) if isinstance(part, Mapping) else (None, "")
+        if kind == "Lit" and isinstance(value, str):
+            bare = re.sub(r"\\.", "", value, flags=re.DOTALL)
+            if _BRACES.search(bare) or (index == 0 and bare.startswith("~") and value.startswith("~")):
+                return Word(None)
+            glob = glob or bool(_GLOB.search(bare))
+            text += re.sub(r"\\(.)", lambda m: "" if m[1] == "\n" else m[1], value, flags=re.DOTALL)
+        elif kind == "SglQuoted" and isinstance(value, str) and isinstance(part, Mapping):
+            if part.get("Dollar") and "\\" in value:
+                return Word(None)
+            text += value
+        elif kind == "DblQuoted":
+            for inner in _list(part, "Parts"):
+                piece = inner.get("Value") if isinstance(inner, Mapping) and inner.get("Type") == "Lit" else None
+                if not isinstance(piece, str):
+                    return Word(None)
+                text += re.sub(r'\\([\\"$`\n])', lambda m: "" if m[1] == "\n" else m[1], piece)
+        else:
+            return Word(None)
+    return Word(text, glob)
+
+
+def _redirects(statement: Mapping[str, object]) -> tuple[tuple[str, Word], ...]:
+    return tuple((str(r.get("Op", "")), word(r.get("Word"))) for r in _list(statement, "Redirs") if isinstance(r, Mapping))
+
+
+def _walk(node: object, depth: int = 0) -> Iterator[Command]:
+    if depth > MAX_DEPTH:
+        raise TooComplex
+    if isinstance(node, list):
+        for item in node:
+            yield from _walk(item, depth + 1)
+    elif isinstance(node, Mapping):
+        redirects = _redirects(node)
+        command = node.get("Cmd")
+        if isinstance(command, Mapping) and command.get("Type") == "CallExpr":
+            yield Command(tuple(word(w) for w in _list(command, "Args")), redirects)
+        elif isinstance(command, Mapping) and command.get("Type") == "DeclClause":
+            yield Command((Word("declare"), *(Word(None) for _ in _list(command, "Args"))), redirects)
+        elif redirects:
+            yield Command((), redirects)
+        for key, value in node.items():
+            if isinstance(value, (list, Mapping)) and key not in ("Pos", "End"):
+                yield from _walk(value, depth + 1)
+
+
+def commands(tree: Mapping[str, object]) -> list[Command]:
+    """Every simple command anywhere in the script, substitutions and here-documents included. Raises TooComplex over the limits."""
+    found: list[Command] = []
+    for command in _walk(tree):
+        found.append(command)
+        if len(found) > MAX_COMMANDS:
+            raise TooComplex
+    return found
+
+
+def only_command(tree: Mapping[str, object] | None) -> list[str] | None:
+    """The argument list when the script is exactly one plain command of literal words, else None."""
+    statements = _list(tree, "Stmts")
+    if len(statements) != 1 or not isinstance(statements[0], Mapping):
+        return None
+    statement = statements[0]
+    call = statement.get("Cmd")
+    if not isinstance(call, Mapping) or call.get("Type") != "CallExpr" or call.get("Assigns"):
+        return None
+    if statement.get("Redirs") or statement.get("Negated") or statement.get("Background") or statement.get("Coprocess"):
+        return None
+    words = [word(w) for w in _list(call, "Args")]
+    texts = [w.text for w in words if w.text is not None and not w.glob]
+    return texts if len(texts) == len(words) and texts else None

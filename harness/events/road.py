@@ -32,10 +32,25 @@ class RoadError(Exception):
 
 def order(call_id: str) -> tuple[int, int]:
     """Sort key of ``c<seq>.<i>``; raises RoadError on another form."""
-    head, _, tail = call_id.partition(".")
+    head, _, tail = str(call_id).partition(".")
     if not (head[:1] == "c" and head[1:].isascii() and head[1:].isdigit() and tail.isascii() and tail.isdigit()):
         raise RoadError(f"call id {call_id[:40]!r} is not of the form c<seq>.<i>")
     return int(head[1:]), int(tail)
+
+
+_NEEDED: dict[str, tuple[str, ...]] = {
+    "tool.proposed": ("call_id", "tool"),
+    "tool.judged": ("call_id", "verdict", "action_hash"),
+    "tool.started": ("call_id", "action_hash", "effect"),
+    "tool.ended": ("call_id", "status"),
+    "tool.in_doubt": ("call_id",),
+    "tool.resolved": ("call_id", "resolution"),
+    "approval.requested": ("approval_id",),
+    "approval.decided": ("approval_id", "decision_id", "decision"),
+    "approval.stale": ("approval_id", "call_id"),
+    "approval.withdrawn": ("approval_id",),
+    "approval.deferred": ("approval_id",),
+}
 
 
 @dataclass(slots=True)
@@ -48,6 +63,9 @@ class Road:
 
     def check(self, kind: str, data: dict[str, Any]) -> None:
         """Raise RoadError when the record may not be appended now."""
+        for name in _NEEDED.get(kind, ()):
+            if not isinstance(data.get(name), str):
+                raise RoadError(f"{kind}: {name} is missing or not text")
         if kind == "tool.proposed":
             if order(data["call_id"]) <= self.last:
                 raise RoadError(f"call {data['call_id']} was proposed before")
@@ -67,7 +85,12 @@ class Road:
             if data["approval_id"] not in self.approvals:
                 raise RoadError(f"approval {data['approval_id']} is not open")
             call = self.calls.get(self.approvals[data["approval_id"]])
-            if kind == "approval.decided" and call is not None and data["decision"] in ("allow", "allow_edited") and data.get("action_hash") != call.action_hash:
+            if (
+                kind == "approval.decided"
+                and call is not None
+                and data["decision"] in ("allow", "allow_edited")
+                and data.get("action_hash") != call.action_hash
+            ):
                 raise RoadError(f"decision on {data['approval_id']} is for another action")
         elif kind == "approval.requested" and data["approval_id"] in self.approvals:
             raise RoadError(f"approval {data['approval_id']} is open already")
@@ -76,12 +99,17 @@ class Road:
         """True when exactly this action may have its effect now."""
         if call.action_hash != action_hash or call.stage not in ("judged", "decided"):
             return False
-        return call.verdict == "allow" or (call.verdict == "ask" and bool(call.allowed_by))
+        if call.stage == "judged":
+            return call.verdict == "allow"
+        return call.verdict in ("allow", "ask") and bool(call.allowed_by)
 
     def apply(self, kind: str, data: dict[str, Any]) -> None:
-        """Advance by one durable record; records of other kinds are ignored."""
+        """Advance by one durable record; records of other kinds, and calls whose id has another form, are ignored."""
         if kind == "tool.proposed":
-            self.last = order(data["call_id"])
+            try:
+                self.last = max(self.last, order(data["call_id"]))
+            except RoadError:
+                return
             self.calls[data["call_id"]] = Call(data["call_id"], data["tool"])
         elif kind == "approval.requested":
             self.approvals[data["approval_id"]] = data.get("call_id", "")
@@ -91,12 +119,17 @@ class Road:
                     call.stage = "asked"
         elif kind == "approval.decided":
             call = self.calls.get(self.approvals.pop(data["approval_id"], ""))
-            if call is not None and call.stage == "asked":
-                call.stage = "decided"
-                if data["decision"] in ("allow", "allow_edited"):
-                    call.allowed_by = data["decision_id"]
+            if call is not None and call.stage in ("asked", "decided", "judged"):
+                allow = data["decision"] in ("allow", "allow_edited")
+                if call.stage == "asked" or not allow:
+                    # A refusal always counts, also one that comes beside an earlier permission.
+                    call.stage, call.allowed_by = "decided", data["decision_id"] if allow else ""
         elif kind == "approval.withdrawn":
             self.approvals.pop(data["approval_id"], None)
+        elif kind == "approval.stale":
+            self.approvals.pop(data["approval_id"], None)
+            if (call := self.calls.get(data.get("call_id", ""))) is not None and call.stage in ("judged", "asked", "decided"):
+                call.stage, call.verdict, call.allowed_by = "proposed", "", ""
         elif (call := self.calls.get(data.get("call_id", ""))) is not None:
             self._step(kind, call, data)
 
@@ -104,9 +137,6 @@ class Road:
         if kind == "tool.judged":
             call.stage, call.verdict, call.action_hash = "judged", data["verdict"], data["action_hash"]
             call.allowed_by = call.approval_id = ""
-        elif kind == "approval.stale":
-            call.stage, call.verdict, call.allowed_by = "proposed", "", ""
-            self.approvals.pop(data["approval_id"], None)
         elif kind == "tool.started":
             call.stage, call.effect, call.attempt = "started", data["effect"], data.get("attempt", 1)
             if call.allowed_by:

@@ -213,7 +213,10 @@ class ModelMessage(Body, frozen=True, kw_only=True):
 
 
 class ModelFailed(Body, frozen=True, kw_only=True):
-    """An attempt ended without a usable reply. ``kind``: auth, rate_limit, spend_limit, overloaded, server, network, cut, invalid, model_unknown, refused, other."""
+    """An attempt ended without a usable reply.
+
+    ``kind``: auth, rate_limit, spend_limit, overloaded, server, network, cut, invalid, model_unknown, refused, other.
+    """
 
     TYPE = "model.failed"
     request_id: str
@@ -439,11 +442,7 @@ def decode(line: bytes) -> Record:
     """Decode one log line. Raises msgspec.DecodeError (ValidationError included) on a line that is no event."""
     env = _envelope.decode(line)
     decoder = _bodies.get(env.type)
-    body: Body
-    if decoder is None:
-        body = Unknown(type=env.type, data=_any.decode(env.data))
-    else:
-        body = decoder.decode(env.data)
+    body: Body = Unknown(type=env.type, data=_any.decode(env.data)) if decoder is None else decoder.decode(env.data)
     return Record(env.seq, env.ts, env.actor, env.gen, body)
 
 

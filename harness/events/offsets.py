@@ -1,0 +1,277 @@
+"""Random access to the events of a log by ``seq``, without reading the rest. Standard library only.
+
+Sequence numbers are dense and ordered, so a log is its own index: a line is found by bisecting byte offsets, and only the
+starts of pages of `PAGE` lines are remembered. Opening costs a few reads whatever the size. Files are read with ``pread``,
+never mapped: a writer that cuts its torn tail would turn a mapped page into a fatal signal in the reader.
+Lines are located, not verified; `reader.verify` and `reader.read` do that.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.events.framing import MAX_LINE, is_header, parse_mark, seq_of, whole
+from harness.events.reader import segment_name
+
+PAGE = 64
+_PROBE = 4096
+_CHUNK = 32 * 1024
+
+
+@dataclass(slots=True)
+class _Segment:
+    """An open segment: events ``first`` … live in bytes ``start`` … ``end``; ``pages`` maps page number to offset."""
+
+    number: int
+    fd: int
+    first: int
+    start: int
+    end: int
+    pages: dict[int, int]
+
+
+class OffsetIndex:
+    """The events of one log folder, by position; position equals ``seq``. Not thread-safe: one index per thread."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open what is there; a folder that does not exist (yet) is an empty log. Raises NewerLog, OSError."""
+        self._folder = folder
+        self._segments: list[_Segment] = []
+        self._firsts: list[int] = []
+        self._count = 0
+        self._cached_page = -1
+        self._cached: list[bytes] = []
+        self.extend()
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def disk_bytes(self) -> int:
+        """Size of the log's events on disk, as far as seen."""
+        return sum(s.end - s.start for s in self._segments)
+
+    def close(self) -> None:
+        for segment in self._segments:
+            os.close(segment.fd)
+        self._segments.clear()
+        self._firsts.clear()
+        self._count = 0
+        self._cached_page = -1
+
+    def extend(self) -> int:
+        """Look at the disk again; returns how many events were added, negative when the writer cut its tail."""
+        before = self._count
+        while self._open_next():
+            pass
+        if self._segments:
+            self._measure(self._segments[-1])
+        return self._count - before
+
+    def line(self, i: int) -> bytes:
+        """The event line (without line feed) with ``seq`` i; empty when damage hides it. Raises IndexError outside the log."""
+        if not 0 <= i < self._count:
+            raise IndexError(i)
+        page = i // PAGE
+        if page != self._cached_page:
+            self._cached = self.lines(page * PAGE, min(self._count, page * PAGE + PAGE))
+            self._cached_page = page
+        return self._cached[i % PAGE] if i % PAGE < len(self._cached) else b""
+
+    def lines(self, first: int, stop: int) -> list[bytes]:
+        """Lines ``first`` … ``stop - 1`` in order, read forward; a line that damage hides is empty."""
+        first, stop = max(first, 0), min(stop, self._count)
+        out: list[bytes] = [b""] * max(0, stop - first)
+        want = first
+        while want < stop:
+            at = bisect_right(self._firsts, want) - 1
+            segment = self._segments[at]
+            limit = min(stop, self._firsts[at + 1]) if at + 1 < len(self._firsts) else stop
+            offset = self._find(segment, want)
+            for line in self._forward(segment, offset):
+                seq = seq_of(line)
+                if seq >= limit:
+                    break
+                if seq >= want:
+                    out[seq - first] = line
+                if seq == limit - 1:
+                    break
+            want = limit
+        return out
+
+    def scan(self, first: int, max_bytes: int) -> tuple[list[bytes], int]:
+        """(event lines from ``first`` on within about ``max_bytes``, the next ``first``): one step of a walk over the log.
+
+        At the end of the log the list is empty and the next position is the log's length.
+        """
+        if first >= self._count:
+            return [], self._count
+        at = bisect_right(self._firsts, first) - 1
+        segment = self._segments[at]
+        limit = self._firsts[at + 1] if at + 1 < len(self._firsts) else self._count
+        out: list[bytes] = []
+        room, seen = max_bytes, first - 1
+        for line in self._forward(segment, self._find(segment, first), max_bytes):
+            seq = seq_of(line)
+            if seq >= limit:
+                break
+            if seq <= seen:
+                continue
+            out.append(line)
+            seen = seq
+            room -= len(line)
+            if room <= 0:
+                return out, seen + 1
+        return out, limit
+
+    # -- growth ------------------------------------------------------------------------------------------------------
+
+    def _open_next(self) -> bool:
+        number = len(self._segments) + 1
+        try:
+            fd = os.open(self._folder / segment_name(number), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        head = os.pread(fd, _PROBE, 0)
+        header = head[: head.find(b"\n") + 1]
+        if not is_header(header) or not whole(header):
+            os.close(fd)
+            return False
+        try:
+            first = int(parse_mark(header)["first_seq"])
+        except BaseException:
+            os.close(fd)
+            raise
+        if self._segments:
+            self._measure(self._segments[-1], sealed_before=first)
+        self._segments.append(_Segment(number, fd, first, len(header), len(header), {}))
+        self._firsts.append(first)
+        self._count = max(self._count, first)
+        return True
+
+    def _measure(self, segment: _Segment, sealed_before: int | None = None) -> None:
+        """Find the last whole event line; pages behind a cut are forgotten."""
+        size = os.fstat(segment.fd).st_size
+        if size == segment.end and sealed_before is None:
+            return
+        end, last = self._last(segment, size)
+        if end < segment.end:
+            segment.pages = {page: at for page, at in segment.pages.items() if at < end}
+        segment.end = end
+        self._cached_page = -1
+        self._count = sealed_before if sealed_before is not None else last + 1
+
+    def _last(self, segment: _Segment, size: int) -> tuple[int, int]:
+        """(end, seq) of the last event line before ``size``; (start, first - 1) when there is none."""
+        stop = size
+        while stop > segment.start:
+            window = _PROBE
+            while True:
+                low = max(segment.start - 1, stop - window)
+                data = os.pread(segment.fd, stop - low, low)
+                end = data.rfind(b"\n") + 1
+                begin = data.rfind(b"\n", 0, end - 1) + 1 if end else 0
+                if begin or low < segment.start or window > 2 * MAX_LINE:
+                    break
+                window *= 4
+            if not end or not begin:
+                break
+            seq = seq_of(data[begin:end])
+            if seq >= 0:
+                return low + end, seq
+            # A footer or a damaged line: the one before it counts.
+            stop = low + begin
+        return segment.start, segment.first - 1
+
+    # -- finding -----------------------------------------------------------------------------------------------------
+
+    def _find(self, segment: _Segment, seq: int) -> int:
+        """Offset of the line of ``seq``, or of the first readable line after it."""
+        page = seq // PAGE
+        known = segment.pages.get(page)
+        if known is not None and self._seq_at(segment, known) == max(page * PAGE, segment.first):
+            return known
+        target = max(page * PAGE, segment.first)
+        low, high = segment.start, segment.end
+        if target == segment.first:
+            low = high = segment.start
+        while high - low > _PROBE:
+            middle = (low + high) // 2
+            found, begin = self._seq_from(segment, middle, high)
+            if found < 0:
+                high = middle
+            elif found < target:
+                low = begin
+            elif found == target:
+                low = high = begin
+            else:
+                high = middle
+        offset = self._walk(segment, low, target)
+        segment.pages[page] = offset
+        return offset
+
+    def _seq_at(self, segment: _Segment, offset: int) -> int:
+        return seq_of(os.pread(segment.fd, 64, offset))
+
+    def _seq_from(self, segment: _Segment, offset: int, high: int) -> tuple[int, int]:
+        """(seq, begin) of the first event line that begins after ``offset``; seq -1 when none begins before ``high``."""
+        at = offset
+        while at < high:
+            data = os.pread(segment.fd, _PROBE, at)
+            if not data:
+                break
+            feed = data.find(b"\n")
+            if feed < 0:
+                at += len(data)
+                continue
+            begin = at + feed + 1
+            if begin >= high:
+                break
+            seq = self._seq_at(segment, begin)
+            if seq >= 0:
+                return seq, begin
+            at = begin
+        return -1, high
+
+    def _walk(self, segment: _Segment, offset: int, target: int) -> int:
+        """From a line start at or before ``target`` to the line of ``target``, or the first readable one after it."""
+        at = offset
+        for line in self._forward(segment, offset):
+            if seq_of(line) >= target:
+                return at
+            at += len(line) + 1
+        return at
+
+    def _forward(self, segment: _Segment, offset: int, chunk: int = _CHUNK) -> _Lines:
+        return _Lines(segment.fd, offset, segment.end, min(chunk, 1 << 20))
+
+
+class _Lines:
+    """Whole lines of a file from ``offset`` to ``end``, read in chunks, without their line feeds."""
+
+    __slots__ = ("_at", "_chunk", "_end", "_fd", "_i", "_parts", "_rest")
+
+    def __init__(self, fd: int, offset: int, end: int, chunk: int) -> None:
+        self._fd, self._at, self._end, self._chunk = fd, offset, end, chunk
+        self._rest = b""
+        self._parts: list[bytes] = []
+        self._i = 0
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> bytes:
+        while self._i >= len(self._parts):
+            size = min(self._chunk, self._end - self._at)
+            data = os.pread(self._fd, size, self._at) if size > 0 else b""
+            if not data:
+                raise StopIteration
+            self._at += len(data)
+            self._parts = (self._rest + data).split(b"\n")
+            self._rest = self._parts.pop()
+            self._i = 0
+        self._i += 1
+        return self._parts[self._i - 1]

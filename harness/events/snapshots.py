@@ -1,0 +1,133 @@
+"""Fold snapshots: a session's state bound to (seq, chain hash), so that opening a long log reads only its end.
+
+A snapshot is a cache: one that is missing, unreadable, of another fold or of another log is ignored, never trusted.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from harness.events import fold as fold_module
+from harness.events import road, types
+from harness.events.fold import SessionState, advance
+from harness.events.framing import GENESIS, BadLine, hash_of
+from harness.events.offsets import OffsetIndex
+from harness.events.reader import read
+
+EVERY = 5000
+_KEEP = 2
+_NAME = re.compile(r"(\d{12})\.json")
+
+
+class _File(msgspec.Struct, frozen=True):
+    fold: str
+    seq: int
+    hash: str
+    state: SessionState
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """State after the record ``seq`` whose chain hash (hex) is ``hash``."""
+
+    seq: int
+    hash: str
+    state: SessionState
+
+
+@lru_cache(maxsize=1)
+def fold_version() -> str:
+    """Changes whenever the fold's code does: an older program's idea of a state is never continued."""
+    digest = sha256()
+    for module in (fold_module, road, types):
+        digest.update(Path(str(module.__file__)).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def save(folder: Path, state: SessionState, chain: str) -> Path:
+    """Store the state at ``state.seq`` durably and drop all but the newest two. Raises OSError; then nothing has changed."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    target = folder / f"{state.seq:012d}.json"
+    temporary = folder / f".{target.name}.{os.getpid()}"
+    data = msgspec.json.encode(_File(fold_version(), state.seq, chain, state))
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(fd, view) :]
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        temporary.rename(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder_fd)
+    finally:
+        os.close(folder_fd)
+    for old in _names(folder)[_KEEP:]:
+        old.unlink(missing_ok=True)
+    return target
+
+
+def load(folder: Path, log: Path) -> Snapshot | None:
+    """The newest snapshot that belongs to this log and this fold, or None."""
+    names = _names(folder)
+    if not names:
+        return None
+    index = OffsetIndex(log)
+    try:
+        for name in names:
+            try:
+                file = msgspec.json.decode(name.read_bytes(), type=_File)
+                if (
+                    file.fold == fold_version()
+                    and file.state.seq == file.seq
+                    and 0 <= file.seq < len(index)
+                    and hash_of(index.line(file.seq)).hex() == file.hash
+                ):
+                    return Snapshot(file.seq, file.hash, file.state)
+            except (OSError, msgspec.DecodeError, BadLine):
+                continue
+    finally:
+        index.close()
+    return None
+
+
+def restore(log: Path, snapshots: Path | None = None) -> Snapshot:
+    """State at the end of a log: the newest fitting snapshot, then every verified record after it.
+
+    Raises DamagedLog, NewerLog, FileNotFoundError. An empty log gives ``seq`` -1.
+    """
+    start = load(snapshots, log) if snapshots is not None else None
+    if start is None:
+        start = Snapshot(-1, GENESIS.hex(), SessionState())
+    return follow(start, read(log, start.seq))
+
+
+def follow(start: Snapshot, lines: Iterable[bytes]) -> Snapshot:
+    """``start`` advanced in place by event lines; returns the new position. A line that is no event of ours counts as unknown."""
+    state, last = start.state, b""
+    for line in lines:
+        advance(state, types.decode(line))
+        last = line
+    return Snapshot(state.seq, hash_of(last).hex(), state) if last else start
+
+
+def _names(folder: Path) -> list[Path]:
+    try:
+        found = sorted((name for name in os.listdir(folder) if _NAME.fullmatch(name)), reverse=True)
+    except FileNotFoundError:
+        return []
+    return [folder / name for name in found]

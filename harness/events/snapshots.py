@@ -91,12 +91,8 @@ def load(folder: Path, log: Path) -> Snapshot | None:
         for name in names:
             try:
                 file = msgspec.json.decode(name.read_bytes(), type=_File)
-                if (
-                    file.fold == fold_version()
-                    and file.state.seq == file.seq
-                    and 0 <= file.seq < len(index)
-                    and hash_of(index.line(file.seq)).hex() == file.hash
-                ):
+                known = file.fold == fold_version() and file.state.seq == file.seq and 0 <= file.seq < len(index)
+                if known and hash_of(index.line(file.seq)).hex() == file.hash:
                     return Snapshot(file.seq, file.hash, file.state)
             except (OSError, msgspec.DecodeError, BadLine):
                 continue

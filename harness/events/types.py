@@ -439,10 +439,17 @@ _any = msgspec.json.Decoder(dict[str, Any])
 
 
 def decode(line: bytes) -> Record:
-    """Decode one log line. Raises msgspec.DecodeError (ValidationError included) on a line that is no event."""
+    """Decode one log line; a body that this version cannot understand is kept as `Unknown`.
+
+    Raises msgspec.DecodeError (ValidationError included) on a line that is no event.
+    """
     env = _envelope.decode(line)
     decoder = _bodies.get(env.type)
-    body: Body = Unknown(type=env.type, data=_any.decode(env.data)) if decoder is None else decoder.decode(env.data)
+    body: Body
+    try:
+        body = Unknown(type=env.type, data=_any.decode(env.data)) if decoder is None else decoder.decode(env.data)
+    except msgspec.ValidationError:
+        body = Unknown(type=env.type, data=_any.decode(env.data))
     return Record(env.seq, env.ts, env.actor, env.gen, body)
 
 

@@ -1,0 +1,341 @@
+"""One line, and the whole, of any record in words for a person: panes, `logs` and the briefing say the same.
+
+The text is raw: it quotes what agents said, so whoever shows it passes `untrusted.to_display`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from harness.events import types as t
+
+Tone = Literal["info", "good", "warn", "bad", "dim"]
+GROUPS = ("talk", "tools", "approvals", "session", "money", "trouble")
+_QUOTE = 400
+
+
+class Line(msgspec.Struct, frozen=True):
+    """``kind`` is a short word for the column, ``summary`` one line of raw text, ``tone`` how it should stand out."""
+
+    kind: str
+    summary: str
+    tone: Tone
+
+
+def usd(nano: int) -> str:
+    """Nano-USD for people: cents from a dollar up, more digits below."""
+    amount = nano / 1_000_000_000
+    return f"${amount:,.2f}" if abs(amount) >= 1 or nano == 0 else f"${amount:.4f}"
+
+
+def group_of(kind: str) -> str:
+    """The filter group (one of `GROUPS`) of an event type's log name."""
+    if kind in ("model.failed", "tool.in_doubt", "log.recovered", "session.quarantined", "breaker.opened", "harness.note"):
+        return "trouble"
+    if kind in ("model.message", "model.request", "user.message"):
+        return "talk"
+    head = kind.partition(".")[0]
+    return {"tool": "tools", "approval": "approvals", "budget": "money", "caps": "money", "ledger": "money"}.get(head, "session")
+
+
+def describe(record: t.Record) -> Line:
+    """One line for any record, unknown types included. Never fails."""
+    describer = _DESCRIBERS.get(type(record.body))
+    if describer is None:
+        body = record.body
+        data = body.data if isinstance(body, t.Unknown) else msgspec.to_builtins(body)
+        return Line(record.type, _compact(data), "dim")
+    return describer(record.body)
+
+
+def detail(record: t.Record) -> str:
+    """The whole record as text of several lines: who and when, the one-line summary, then every field; raw."""
+    line = describe(record)
+    body = record.body
+    data = body.data if isinstance(body, t.Unknown) else msgspec.to_builtins(body)
+    head = [f"record {record.seq}  {record.ts}  {record.type}", f"by {record.actor}" + (f", lease {record.gen}" if record.gen else ""), "", line.summary, ""]
+    return "\n".join(head + _fields(data, ""))
+
+
+B = TypeVar("B", bound=t.Body)
+_DESCRIBERS: dict[type[t.Body], Callable[[Any], Line]] = {}
+
+
+def _on(cls: type[B]) -> Callable[[Callable[[B], Line]], Callable[[B], Line]]:
+    def register(fn: Callable[[B], Line]) -> Callable[[B], Line]:
+        _DESCRIBERS[cls] = fn
+        return fn
+
+    return register
+
+
+def _first(text: str) -> str:
+    """The first line that says something, cut to a bounded length."""
+    for line in text.split("\n"):
+        if line.strip():
+            more = len(text) > len(line.rstrip()) + 1
+            return line.strip()[:_QUOTE] + (" …" if more or len(line) > _QUOTE else "")
+    return ""
+
+
+def _compact(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, separators=(", ", ": "), default=str)
+    return text if len(text) <= _QUOTE else text[:_QUOTE] + " …"
+
+
+def _fields(value: Any, indent: str) -> list[str]:
+    out: list[str] = []
+    items = value.items() if isinstance(value, dict) else ((f"[{i}]", item) for i, item in enumerate(value))
+    for name, item in items:
+        if isinstance(item, (dict, list)) and item:
+            out += [f"{indent}{name}:", *_fields(item, indent + "  ")]
+        elif isinstance(item, str) and "\n" in item:
+            out += [f"{indent}{name}:", *(f"{indent}  | {line}" for line in item.split("\n"))]
+        else:
+            out.append(f"{indent}{name}: {item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)}")
+    return out
+
+
+def _duration(ms: int) -> str:
+    return f"{ms} ms" if ms < 1000 else f"{ms / 1000:.1f} s"
+
+
+def _size(count: int) -> str:
+    return f"{count} B" if count < 1024 else f"{count / 1024:.1f} KiB" if count < 1024 * 1024 else f"{count / 1024 / 1024:.1f} MiB"
+
+
+def _cap(cap: str, value: int) -> str:
+    return usd(value) if cap.endswith("usd") else f"{value} s" if cap.endswith("wall") else f"{value:,}"
+
+
+def _caps(caps: t.Caps) -> str:
+    parts = [usd(caps.usd_nano)] if caps.usd_nano is not None else []
+    parts += [f"{caps.tokens:,} tokens"] if caps.tokens is not None else []
+    parts += [f"{caps.wall_s} s"] if caps.wall_s is not None else []
+    parts += [f"{caps.tool_calls} calls"] if caps.tool_calls is not None else []
+    return ", ".join(parts) or "none"
+
+
+def call_text(tool: str, data: dict[str, Any] | None) -> str:
+    """A tool call as a person would write it; ``data`` is the tool's input."""
+    if data is None:
+        return f"{tool} (large input)"
+    argv = data.get("argv")
+    if isinstance(argv, list):
+        return f"{tool}: " + " ".join(str(part) if part and " " not in str(part) else repr(str(part)) for part in argv)
+    for key in ("script", "command"):
+        if key in data:
+            return f"{tool}: {_first(str(data[key]))}"
+    if "pattern" in data:
+        return f"{tool}: {data['pattern']!s}" + (f" in {data['path']}" if data.get("path") else "")
+    if "path" in data:
+        extra = f" ({_size(len(str(data['content']).encode('utf-8', 'replace')))})" if "content" in data else ""
+        return f"{tool}: {data['path']}{extra}"
+    return f"{tool} {_compact(data)}" if data else tool
+
+
+# -- session ---------------------------------------------------------------------------------------------------------
+
+
+@_on(t.SessionIntent)
+def _intent(b: t.SessionIntent) -> Line:
+    return Line("launch", f"{b.name}: {_first(b.goal)} · {b.model} · caps: {_caps(b.caps)}", "info")
+
+
+@_on(t.SessionCreated)
+def _created(b: t.SessionCreated) -> Line:
+    dirty = f"; {b.dirty} uncommitted changes in the repository were left out" if b.dirty else ""
+    return Line("worktree", f"branch {b.branch} from {b.base[:12]} in {b.worktree}{dirty}", "warn" if b.dirty else "info")
+
+
+@_on(t.SessionDesired)
+def _desired(b: t.SessionDesired) -> Line:
+    who = f" by {b.by.client}" if b.by.client else ""
+    return Line("wish", f"{b.state}{who}" + (f": {_first(b.reason)}" if b.reason else ""), "info")
+
+
+@_on(t.SessionParked)
+def _parked(b: t.SessionParked) -> Line:
+    until = f" until {b.until}" if b.until else ""
+    return Line("parked", f"{b.why}{until}" + (f": {_first(b.detail)}" if b.detail else ""), "bad" if b.why in ("auth", "error") else "warn")
+
+
+@_on(t.SessionEnded)
+def _ended(b: t.SessionEnded) -> Line:
+    verified = ", all checks passed" if b.verified else ", not verified" if b.outcome == "done" else ""
+    text = _first(b.reason or b.summary)
+    tone: Tone = "good" if b.outcome == "done" and b.verified else "bad" if b.outcome == "failed" else "warn"
+    return Line(b.outcome, f"{b.outcome}{verified}" + (f": {text}" if text else ""), tone)
+
+
+@_on(t.SessionRenamed)
+def _renamed(b: t.SessionRenamed) -> Line:
+    return Line("name", f"now called {b.name}", "dim")
+
+
+@_on(t.LeaseGranted)
+def _lease(b: t.LeaseGranted) -> Line:
+    return Line("brain", f"brain {b.gen} started" + (f", pid {b.pid}" if b.pid else ""), "dim")
+
+
+@_on(t.LeaseEnded)
+def _lease_ended(b: t.LeaseEnded) -> Line:
+    code = f", exit code {b.exit_code}" if b.exit_code is not None else ""
+    return Line("brain", f"brain {b.gen} left: {_first(b.reason)}{code}", "warn" if b.exit_code else "dim")
+
+
+@_on(t.KeeperStarted)
+def _keeper(b: t.KeeperStarted) -> Line:
+    return Line("keeper", f"keeper started, pid {b.pid}" + (", after a recovery" if b.recovered else ""), "warn" if b.recovered else "dim")
+
+
+@_on(t.LogRecovered)
+def _recovered(b: t.LogRecovered) -> Line:
+    return Line("recovered", f"an unfinished write of {_size(b.bytes)} at byte {b.at} was cut; kept in {b.file}", "warn")
+
+
+@_on(t.Quarantined)
+def _quarantined(b: t.Quarantined) -> Line:
+    return Line("stopped", f"{b.part} failed {b.restarts} times, waiting for you: {_first(b.reason)}", "bad")
+
+
+# -- conversation ----------------------------------------------------------------------------------------------------
+
+
+@_on(t.UserMessage)
+def _user(b: t.UserMessage) -> Line:
+    kind = {"goal": "goal", "human": "you", "harness": "harness"}.get(b.origin, b.origin)
+    return Line(kind, _first(b.text), "info")
+
+
+@_on(t.ModelRequest)
+def _request(b: t.ModelRequest) -> Line:
+    attempt = f", try {b.attempt}" if b.attempt > 1 else ""
+    return Line("ask", f"{b.model}{attempt}, about {b.est_input:,} tokens in, at most {usd(b.reserved_nano)} reserved", "dim")
+
+
+@_on(t.ModelMessage)
+def _message(b: t.ModelMessage) -> Line:
+    texts = [str(block.get("text", "")) for block in b.content or () if block.get("type") == "text"]
+    calls = sum(1 for block in b.content or () if block.get("type") == "tool_use")
+    said = next((first for text in texts if (first := _first(text))), "")
+    what = said or (f"{calls} tool call{'s' if calls != 1 else ''}" if calls else f"({b.stop_reason})")
+    stop = "" if b.stop_reason in ("end_turn", "tool_use", "stop_sequence") else f" [{b.stop_reason}]"
+    return Line("says", f"{what}{stop} · {b.usage.output:,} out · {usd(b.cost_nano)}", "warn" if stop else "info")
+
+
+@_on(t.ModelFailed)
+def _failed(b: t.ModelFailed) -> Line:
+    retry = f", again in {b.retry_in_s:.0f} s" if b.retry_in_s is not None else ""
+    status = f" {b.status}" if b.status else ""
+    return Line("no reply", f"{b.kind}{status}: {_first(b.message)}{retry}", "warn" if b.retry_in_s is not None else "bad")
+
+
+# -- tools -----------------------------------------------------------------------------------------------------------
+
+
+@_on(t.ToolProposed)
+def _proposed(b: t.ToolProposed) -> Line:
+    return Line("wants", call_text(b.tool, b.input), "info")
+
+
+@_on(t.ToolJudged)
+def _judged(b: t.ToolJudged) -> Line:
+    leaves = f" · leaves the fence: {', '.join(b.effects)}" if b.effects else ""
+    tone: Tone = "dim" if b.verdict == "allow" and not b.effects else "bad" if b.verdict == "deny" else "warn"
+    return Line(b.verdict, f"{b.call_id} by rule {b.rule}" + (f": {_first(b.reason)}" if b.reason else "") + leaves, tone)
+
+
+@_on(t.ToolStarted)
+def _started(b: t.ToolStarted) -> Line:
+    again = f", try {b.attempt}" if b.attempt > 1 else ""
+    allowed = f", allowed by decision {b.decision_id}" if b.decision_id else ""
+    return Line("runs", f"{b.call_id} ({b.effect}){again}{allowed}", "dim")
+
+
+@_on(t.ToolEnded)
+def _tool_ended(b: t.ToolEnded) -> Line:
+    code = f" exit {b.exit_code}" if b.exit_code else ""
+    first = _first(b.preview)
+    changed = f" · {len(b.files_changed)} file{'s' if len(b.files_changed) != 1 else ''} changed" if b.files_changed else ""
+    cut = " · output cut" if b.truncated else ""
+    ok = b.status == "ok" and not b.exit_code
+    tone: Tone = "good" if ok else "warn" if b.status in ("ok", "denied", "cancelled") else "bad"
+    return Line("ended", f"{b.call_id} {b.status}{code}, {_duration(b.ms)}" + (f": {first}" if first else "") + changed + cut, tone)
+
+
+@_on(t.ToolInDoubt)
+def _in_doubt(b: t.ToolInDoubt) -> Line:
+    return Line("in doubt", f"{b.call_id} may or may not have happened: {_first(b.why)}", "bad")
+
+
+@_on(t.ToolResolved)
+def _resolved(b: t.ToolResolved) -> Line:
+    return Line("resolved", f"{b.call_id} {b.resolution.replace('_', ' ')}" + (f": {_first(b.evidence)}" if b.evidence else ""), "info")
+
+
+# -- approvals -------------------------------------------------------------------------------------------------------
+
+
+@_on(t.ApprovalRequested)
+def _asked(b: t.ApprovalRequested) -> Line:
+    return Line("asks you", f"{b.approval_id} {b.kind}: {_first(b.title)} · risk {b.risk}", "bad" if b.risk in ("high", "critical") else "warn")
+
+
+@_on(t.ApprovalDecided)
+def _decided(b: t.ApprovalDecided) -> Line:
+    who = b.by.client or "someone"
+    text = f": {_first(b.message)}" if b.message else ""
+    value = f" {b.value}" if b.value is not None else ""
+    return Line(
+        "decided", f"{b.approval_id} {b.decision.replace('_', ' ')}{value} by {who}{text}", "good" if b.decision in ("allow", "allow_edited") else "info"
+    )
+
+
+@_on(t.ApprovalStale)
+def _stale(b: t.ApprovalStale) -> Line:
+    return Line("stale", f"{b.approval_id} what was approved has changed: {'; '.join(b.difference)}", "warn")
+
+
+@_on(t.ApprovalWithdrawn)
+def _withdrawn(b: t.ApprovalWithdrawn) -> Line:
+    return Line("withdrawn", f"{b.approval_id}: {_first(b.why)}", "dim")
+
+
+@_on(t.ApprovalDeferred)
+def _deferred(b: t.ApprovalDeferred) -> Line:
+    return Line("deferred", b.approval_id + (f" until {b.until}" if b.until else ""), "dim")
+
+
+# -- money, trouble --------------------------------------------------------------------------------------------------
+
+
+@_on(t.BudgetReached)
+def _budget(b: t.BudgetReached) -> Line:
+    need = f", the next step needs {_cap(b.cap, b.need)}" if b.need else ""
+    return Line("cap", f"{b.cap}: {_cap(b.cap, b.used)} of {_cap(b.cap, b.limit)} used{need}", "warn")
+
+
+@_on(t.CapsRaised)
+def _raised(b: t.CapsRaised) -> Line:
+    return Line("caps", f"now {_caps(b.caps)}", "info")
+
+
+@_on(t.FinishUp)
+def _finish(b: t.FinishUp) -> Line:
+    return Line("finish", f"one last reply for at most {usd(b.allowance_nano)}", "info")
+
+
+@_on(t.BreakerOpened)
+def _breaker(b: t.BreakerOpened) -> Line:
+    return Line("breaker", f"{b.kind} {b.count} times" + (f": {_first(b.detail)}" if b.detail else ""), "bad")
+
+
+@_on(t.HarnessNote)
+def _note(b: t.HarnessNote) -> Line:
+    tones: dict[str, Tone] = {"error": "bad", "warning": "warn"}
+    return Line("note", (f"{b.component}: " if b.component else "") + _first(b.text), tones.get(b.level, "dim"))

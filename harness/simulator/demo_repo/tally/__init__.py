@@ -1,0 +1,3 @@
+"""Who owes whom after a shared trip."""
+
+__version__ = "0.2.0"

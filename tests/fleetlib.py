@@ -23,7 +23,14 @@ from harness.protocol.paths import Folders, ensure_private
 
 COMMAND = str(Path(sys.executable).with_name("watchfloor"))
 KEY = "sk-sim-test-0001"
+SCENARIOS = Path(__file__).parent / "scenarios"
 T = TypeVar("T")
+
+
+def play(*turns: list[tuple[str, dict[str, Any]]] | str) -> str:
+    """A goal that makes the simulator play these turns: a string is a closing text, a list is calls made at once."""
+    script = [{"text": turn} if isinstance(turn, str) else {"text": f"Step {i}.", "calls": turn} for i, turn in enumerate(turns)]
+    return f"play: {json.dumps(script)}"
 
 
 def wait_for(what: str, probe: Callable[[], T | None], timeout: float = 60.0) -> T:
@@ -95,6 +102,11 @@ class Fleet:
     def row(self, sid: str) -> dict[str, Any]:
         with Client(self.folders.supervisor_socket) as client:
             return dict(client.call("session", sid=sid)["row"])
+
+    def row_or_start(self, sid: str) -> dict[str, Any]:
+        """The row, starting the supervisor when none lives."""
+        self.run("supervisor", "start")
+        return self.row(sid)
 
     def records(self, sid: str) -> list[t.Record]:
         folder = self.folders.session(sid).log
@@ -196,7 +208,24 @@ def fleet(*, config: str = "", policy: str = "", key: str = KEY, simulator_args:
             ensure_private(path)
         ready = root / "simulator.json"
         simulator = subprocess.Popen(
-            [sys.executable, "-P", "-s", "-m", "harness.simulator", "--port", "0", "--ready-file", str(ready), "--key", KEY, "--speed", "0", *simulator_args],
+            [
+                sys.executable,
+                "-P",
+                "-s",
+                "-m",
+                "harness.simulator",
+                "--port",
+                "0",
+                "--ready-file",
+                str(ready),
+                "--key",
+                KEY,
+                "--speed",
+                "0",
+                "--scenarios",
+                str(SCENARIOS),
+                *simulator_args,
+            ],
             stdin=subprocess.DEVNULL,
         )
         try:

@@ -1,0 +1,181 @@
+"""Bad input of every kind: a clear message, the documented exit code, nothing lost, never a traceback."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.fleetlib import COMMAND, Fleet, fleet, git, make_repository, play, wait_for
+
+
+def refused(f: Fleet, code: int, *args: str) -> str:
+    done = f.run(*args, check=False)
+    text = done.stderr + done.stdout
+    assert done.returncode == code, text
+    assert "Traceback" not in text
+    assert text.strip()
+    return text
+
+
+def test_repositories_that_are_none(tmp_path: Path) -> None:
+    with fleet() as f:
+        assert str(tmp_path / "nowhere") in refused(f, 5, "launch", "--repo", str(tmp_path / "nowhere"), "--goal", "x")
+        (tmp_path / "plain").mkdir()
+        assert "not a git repository" in refused(f, 5, "launch", "--repo", str(tmp_path / "plain"), "--goal", "x")
+        empty = tmp_path / "empty"
+        empty.mkdir()
+        git(empty, "init", "-q")
+        assert "commit" in refused(f, 5, "launch", "--repo", str(empty), "--goal", "x")
+        assert f.run("ls").stdout.startswith("no sessions yet")
+
+
+def test_dirty_repository_is_told_and_untouched() -> None:
+    with fleet() as f:
+        repo = make_repository(f.root / "dirty")
+        (repo / "README.md").write_text("changed\n")
+        sid = f.launch(play("Nothing to do."), repo=repo)
+        f.wait_state(sid, "done")
+        created = f.state(sid).created
+        assert created is not None
+        assert created.dirty == 1
+        assert (repo / "README.md").read_text() == "changed\n"
+
+
+def test_usage_errors_name_the_argument() -> None:
+    with fleet() as f:
+        assert "goal" in refused(f, 2, "launch", "--goal", "  ")
+        assert "--goal-file" in refused(f, 2, "launch", "--goal-file", "/nowhere/x")
+        assert "amount in USD" in refused(f, 2, "launch", "--goal", "x", "--cap-usd", "lots")
+        assert "duration" in refused(f, 2, "launch", "--goal", "x", "--cap-wall", "soon")
+        assert "nosuch" in refused(f, 4, "show", "nosuch")
+        assert "nosuch" in refused(f, 4, "approve", "nosuch")
+        assert "terminal" in refused(f, 2)
+
+
+def test_no_key_and_wrong_key_need_you_at_once() -> None:
+    with fleet(key="") as f:
+        sid = f.launch(play("Done."))
+        item = f.approval(sid)
+        assert item["kind"] == "auth"
+        assert f.base_url in item["title"]
+    with fleet(key="sk-wrong") as f:
+        sid = f.launch(play("Done."))
+        item = f.approval(sid)
+        assert item["kind"] == "auth"
+        requests = [r for r in f.records(sid) if r.type == "model.request"]
+        assert len(requests) == 1
+        (f.folders.config / "key").write_text("sk-sim-test-0001")
+        f.run("approve", item["approval_id"])
+        f.wait_state(sid, "done")
+
+
+def test_unknown_model_and_unreachable_endpoint() -> None:
+    with fleet() as f:
+        sid = f.launch(play("Done."), more=("--model", "claude-nonesuch-9"))
+        row = f.wait_state(sid, "waiting", "failed", "parked")
+        assert "claude-nonesuch-9" in row["detail"]
+        other = f.launch(play([("list_files", {})], "Done."), name="cut-off")
+        f.wait_state(other, "done")
+        f.simulator.kill()
+        f.simulator.wait()
+        third = f.launch(play("Done."), name="unreachable")
+        wait_for("a failed attempt on record", lambda: any(r.type == "model.failed" for r in f.records(third)), 30)
+        assert f.row(third)["state"] in ("running", "limited", "waiting", "parked")
+
+
+def test_bad_configuration_names_file_line_and_key() -> None:
+    with fleet() as f:
+        f.launch(play("Done."))
+        good = f.folders.config_file.read_text()
+        f.folders.config_file.write_text(good + "[caps]\nsesion_usd = 3\n")
+        text = refused(f, 6, "launch", "--goal", "x")
+        assert "sesion_usd" in text
+        assert f"line {len(good.splitlines()) + 2}" in text
+        assert str(f.folders.config_file) in text
+        wait_for("the supervisor to report it and go on", lambda: "sesion_usd" in f.run("doctor", check=False).stdout, 30)
+
+
+def test_bad_policy_keeps_the_last_good_one() -> None:
+    with fleet(policy='[[rule]]\nverdict = "deny"\ntool = "exec"\nreason = "no programs here"\n') as f:
+        sid = f.launch(play([("exec", {"argv": ["true"]})], "Done."), name="first")
+        f.wait_state(sid, "done")
+        assert any(r.type == "tool.ended" and r.body.status == "denied" for r in f.records(sid))
+        f.folders.policy_file.write_text('[[rule]]\nverdict = "perhaps"\n')
+        wait_for("the bad policy to be reported", lambda: "policy.toml" in f.run("doctor", check=False).stdout, 30)
+        again = f.launch(play([("exec", {"argv": ["true"]})], "Done."), name="second")
+        f.wait_state(again, "done")
+        assert any(r.type == "tool.ended" and r.body.status == "denied" for r in f.records(again))
+
+
+def test_unusable_state_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "WATCHFLOOR_STATE": str(tmp_path / "file" / "state"), "WATCHFLOOR_CONFIG": str(tmp_path / "c")}
+    done = subprocess.run([COMMAND, "ls"], env=env, capture_output=True, text=True)
+    assert done.returncode == 3
+    assert str(tmp_path / "file") in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_state_from_a_newer_version() -> None:
+    with fleet() as f:
+        (f.folders.state / "VERSION").write_text('{"format": 999}')
+        text = refused(f, 3, "ls")
+        assert "999" in text
+        assert "newer" in text
+
+
+def test_corrupt_log_disturbs_nobody_else() -> None:
+    with fleet() as f:
+        bad = f.launch(play("Done."), name="bad")
+        good = f.launch(play("Done."), name="good")
+        f.wait_state(bad, "done")
+        f.wait_state(good, "done")
+        f.run("supervisor", "stop")
+        segment = f.folders.session(bad).log / "000001.jsonl"
+        data = bytearray(segment.read_bytes())
+        data[len(data) // 2] ^= 0x04
+        segment.write_bytes(data)
+        assert f.row_or_start(good)["state"] == "done"
+        done = f.run("verify", "--json", check=False)
+        assert done.returncode == 1
+        assert "seq" in done.stdout
+        third = f.launch(play("Done."), name="third")
+        f.wait_state(third, "done")
+
+
+def test_corrupt_index_is_rebuilt() -> None:
+    with fleet() as f:
+        sid = f.launch(play("Done."))
+        f.wait_state(sid, "done")
+        f.run("supervisor", "stop")
+        f.folders.index.write_bytes(b"this is no database" * 100)
+        assert f.row_or_start(sid)["state"] == "done"
+        assert f.violations() == []
+
+
+@pytest.mark.fence
+def test_full_disk_stops_new_effects_and_goes_on_later() -> None:
+    """The state folder on a small file system that is filled while an agent works."""
+    import os
+
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small file system needs root")
+    with fleet() as f:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m,mode=700", "tmpfs", str(f.folders.state)], check=True)
+        try:
+            sid = f.launch(play(*[[("exec", {"argv": ["sleep", "0.2"]})] for _ in range(8)], "Done."))
+            f.wait_event(sid, "tool.ended")
+            ballast = f.folders.state / "ballast"
+            with pytest.raises(OSError, match="No space"), ballast.open("wb", buffering=0) as out:
+                while True:
+                    out.write(b"x" * 4096)
+            wait_for("the row or the log to stand still or say why", lambda: f.run("ls", check=False).returncode == 0, 20)
+            ballast.unlink()
+            f.wait_state(sid, "done", timeout=90)
+            assert f.run("verify").returncode == 0
+            assert f.violations() == []
+        finally:
+            f.stop()
+            subprocess.run(["umount", "-l", str(f.folders.state)], check=True)

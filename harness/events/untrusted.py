@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import NewType
 
 Untrusted = NewType("Untrusted", str)
@@ -15,9 +16,26 @@ Untrusted = NewType("Untrusted", str)
 _C0 = {c: chr(0x2400 + c) for c in range(0x20)} | {0x7F: "\u2421"}
 _ACTIVE = re.compile("[^\x20-\x7e]")
 _BLANKS = re.compile(" {8,}")
+# Generic combining marks and selectors: without a width of their own they hide in, or pile up over, their neighbours.
+# Vowel signs and tone marks that belong to one script (Thai, Devanagari …) stay, because words are unreadable without them.
+_COMBINING = (
+    (0x0300, 0x036F),
+    (0x0483, 0x0489),
+    (0x180B, 0x180F),
+    (0x1AB0, 0x1AFF),
+    (0x1DC0, 0x1DFF),
+    (0x20D0, 0x20FF),
+    (0x302A, 0x302F),
+    (0x3099, 0x309A),
+    (0xFE00, 0xFE0F),
+    (0xFE20, 0xFE2F),
+    (0xE0100, 0xE01EF),
+)
+_BLANK_LETTERS = frozenset((0x115F, 0x1160, 0x3164, 0xFFA0, 0x2800, 0x034F, 0x17B4, 0x17B5))
 _OPEN, _CLOSE = "\u27e8", "\u27e9"  # ⟨ ⟩ frame every mark; in data they are marked themselves, which keeps the map injective
 
 
+@lru_cache(maxsize=4096)
 def _mark(ch: str) -> str:
     code = ord(ch)
     if code in _C0:
@@ -25,9 +43,9 @@ def _mark(ch: str) -> str:
     if 0x2400 <= code <= 0x2421 or ch in (_OPEN, _CLOSE):
         return f"{_OPEN}U+{code:04X}{_CLOSE}"
     cat = unicodedata.category(ch)
-    if cat in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") or (cat == "Zs" and ch != " ") or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF:
+    if cat in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Me") or (cat == "Zs" and ch != " ") or code in _BLANK_LETTERS:
         return f"{_OPEN}U+{code:04X}{_CLOSE}"
-    if code in (0x115F, 0x1160, 0x3164, 0xFFA0, 0x2800, 0x034F, 0x17B4, 0x17B5):  # letters that draw as nothing
+    if cat == "Mn" and any(low <= code <= high for low, high in _COMBINING):
         return f"{_OPEN}U+{code:04X}{_CLOSE}"
     return ch
 

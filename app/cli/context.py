@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -25,8 +26,10 @@ class Context:
 
     def connect(self) -> Client:
         """A connection to the supervisor, started when needed."""
-        cfg = configuration.load(self.folders) if self.folders.config_file.exists() else None
-        return ensure_supervisor(self.folders, drop=(cfg.model.api_key_env,) if cfg else ())
+        drop: tuple[str, ...] = ()
+        with contextlib.suppress(configuration.ConfigError):  # the verbs that need settings report it; a look at the floor must still work
+            drop = (configuration.load(self.folders).model.api_key_env,)
+        return ensure_supervisor(self.folders, drop=drop)
 
 
 def make(folders: Folders) -> Context:

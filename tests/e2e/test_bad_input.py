@@ -155,6 +155,13 @@ def test_corrupt_index_is_rebuilt() -> None:
         assert f.violations() == []
 
 
+def fill(path: Path) -> None:
+    """Write until the file system is full."""
+    with path.open("wb", buffering=0) as out:
+        while True:
+            out.write(b"x" * 4096)
+
+
 @pytest.mark.fence
 def test_full_disk_stops_new_effects_and_goes_on_later() -> None:
     """The state folder on a small file system that is filled while an agent works."""
@@ -168,9 +175,8 @@ def test_full_disk_stops_new_effects_and_goes_on_later() -> None:
             sid = f.launch(play(*[[("exec", {"argv": ["sleep", "0.2"]})] for _ in range(8)], "Done."))
             f.wait_event(sid, "tool.ended")
             ballast = f.folders.state / "ballast"
-            with pytest.raises(OSError, match="No space"), ballast.open("wb", buffering=0) as out:
-                while True:
-                    out.write(b"x" * 4096)
+            with pytest.raises(OSError, match="No space"):
+                fill(ballast)
             wait_for("the row or the log to stand still or say why", lambda: f.run("ls", check=False).returncode == 0, 20)
             ballast.unlink()
             f.wait_state(sid, "done", timeout=90)

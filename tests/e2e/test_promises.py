@@ -42,7 +42,8 @@ def test_file_swapped_between_approval_and_execution_never_runs() -> None:
 def test_canary_key_is_nowhere() -> None:
     """The key must not be in the log, blobs, environment or /proc, as files on disk and as a tool sees them."""
     with fleet() as f:
-        look = "env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'; cat ../../config/* ~/.config/watchfloor/* 2>/dev/null; find / -name '*.sock' 2>/dev/null"
+        look = "env; find / -name '*.sock' 2>/dev/null; cat ../../config/* ~/.config/watchfloor/* 2>/dev/null; "
+        look += "cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'"
         sid = f.launch(play([("shell", {"script": look})], "Done."))
         f.wait_state(sid, "done")
         ended = next(r.body for r in f.records(sid) if isinstance(r.body, t.ToolEnded))

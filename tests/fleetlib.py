@@ -132,6 +132,9 @@ class Fleet:
     def wait_event(self, sid: str, kind: str, timeout: float = 60.0) -> t.Record:
         return wait_for(f"{kind} in {sid}", lambda: next((r for r in self.records(sid) if r.type == kind), None), timeout)
 
+    def wait_event_count(self, sid: str, kind: str, count: int, timeout: float = 60.0) -> None:
+        wait_for(f"{count} × {kind} in {sid}", lambda: sum(r.type == kind for r in self.records(sid)) >= count, timeout)
+
     def approval(self, sid: str, timeout: float = 60.0) -> dict[str, Any]:
         """The first open request of a session."""
         return wait_for(f"an open request of {sid}", lambda: next((a for a in self.json("approvals") if a["sid"] == sid), None), timeout)

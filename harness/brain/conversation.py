@@ -1,0 +1,161 @@
+"""The log as the model sees it: messages with cache breakpoints, old tool results cleared as a derived view, and the size to reserve for.
+
+The log is never changed. Pairs of tool_use and tool_result stay together; the goal stands first, verbatim, and is never cleared.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from harness.brain import prompt
+from harness.brain.view import Block, ModelTurn, UserTurn, View
+from harness.events import types as t
+
+Message = dict[str, Any]
+
+_CACHE = {"type": "ephemeral"}
+_DROPPED = ("refusal", "model_context_window_exceeded")  # cut replies: their content is no part of the conversation
+_CLEARED = "[the output of this older call was cleared to save room; run it again if you need it]"
+_PER_BLOCK = 32  # tokens of framing per message or block that the wire does not show
+
+
+class Unanswered(Exception):
+    """A call of the newest reply has no result: the conversation cannot be sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """``messages`` as sent; ``delivers`` the calls whose results the model sees for the first time."""
+
+    messages: list[Message]
+    delivers: tuple[str, ...]
+
+
+def build(v: View) -> Conversation:
+    """The whole conversation. Raises Unanswered when a call of any kept reply has no result."""
+    intent = v.state.intent
+    messages: list[Message] = []
+    _add(messages, "user", [_text(intent.goal if intent is not None else "")])
+    delivers: list[str] = []
+    for turn in v.turns:
+        if isinstance(turn, UserTurn):
+            _add(messages, "user", [_text(turn.text)])
+            continue
+        if turn.stop_reason in _DROPPED:
+            continue
+        calls = turn.stop_reason == "tool_use" and not (v.finished and turn is v.last_model)
+        _add(messages, "assistant", [b for b in turn.content if _sendable(b, calls)])
+        if calls:
+            results = [_result(v, turn, i) for i in range(len(turn.tool_uses))]
+            _add(messages, "user", results)
+            if turn is v.last_model:
+                delivers = [turn.call_id(i) for i in range(len(turn.tool_uses))]
+    if v.finish_seq >= 0 and not v.finished:
+        _add(messages, "user", [_text(prompt.FINISH)])
+    _breakpoints(messages)
+    return Conversation(messages, tuple(delivers))
+
+
+def _add(messages: list[Message], role: str, blocks: list[Block]) -> None:
+    """Append, merging turns of the same role: the API wants the roles to alternate."""
+    blocks = [b for b in blocks if b.get("type") != "text" or str(b.get("text", "")).strip()]
+    if not blocks:
+        return
+    if messages and messages[-1]["role"] == role:
+        messages[-1]["content"].extend(blocks)
+    else:
+        messages.append({"role": role, "content": list(blocks)})
+
+
+def _sendable(block: Block, calls: bool) -> bool:
+    return calls or block.get("type") != "tool_use"
+
+
+def _clean(text: str) -> str:
+    """Lone surrogates cannot be sent as UTF-8."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _text(text: str) -> Block:
+    return {"type": "text", "text": _clean(text)}
+
+
+def _result(v: View, turn: ModelTurn, index: int) -> Block:
+    call_id, use = turn.call_id(index), turn.tool_uses[index]
+    fact = v.calls.get(call_id)
+    if fact is None or fact.result is None:
+        raise Unanswered(f"call {call_id} ({use.name}) has no result yet")
+    text, error = _ended(fact.result) if isinstance(fact.result, t.ToolEnded) else _resolved(fact.result)
+    if turn.seq < v.cleared_before and len(text) > 2 * len(_CLEARED):
+        text = _CLEARED
+    block: Block = {"type": "tool_result", "tool_use_id": use.tool_use_id, "content": _clean(text)}
+    return {**block, "is_error": True} if error else block
+
+
+def _ended(r: t.ToolEnded) -> tuple[str, bool]:
+    notes = []
+    if r.exit_code:
+        notes.append(f"exit code {r.exit_code}")
+    if r.status == "timeout":
+        notes.append(f"stopped at its time limit after {r.ms / 1000:.0f} s")
+    elif r.status in ("denied", "refused", "cancelled"):
+        notes.append(f"the call was {r.status}; nothing ran" if r.status != "cancelled" else "the call was cancelled while it ran")
+    if r.output is not None and r.output.bytes > len(r.preview.encode("utf-8", "replace")):
+        notes.append(f"{r.output.bytes} bytes in all, only the beginning and the end are shown; filter the output to see the rest")
+    if r.truncated:
+        notes.append("the output passed its limit and the rest was dropped")
+    body = r.preview if r.preview.strip() else "" if notes else "(no output)"
+    return "\n".join(part for part in (body, *(f"[{n}]" for n in notes)) if part), r.status != "ok"
+
+
+_RESOLVED = {
+    "confirmed_done": ("The call was interrupted, but its effect was confirmed: it is done. Its output is lost.", False),
+    "failed": ("The call was interrupted and counts as failed.", True),
+}
+
+
+def _resolved(r: t.ToolResolved) -> tuple[str, bool]:
+    text, error = _RESOLVED.get(r.resolution, ("Interrupted, outcome unknown: inspect before you repeat it.", True))
+    return (f"{text}\n{r.evidence}" if r.evidence else text), error
+
+
+def _breakpoints(messages: list[Message]) -> None:
+    """Mark the last block of the two newest user turns; with tools and system that makes four."""
+    left = 2
+    for message in reversed(messages):
+        if message["role"] == "user" and left:
+            message["content"][-1] = {**message["content"][-1], "cache_control": _CACHE}
+            left -= 1
+
+
+def system_blocks() -> list[Block]:
+    """The system prompt as one cached block."""
+    return [{"type": "text", "text": prompt.SYSTEM, "cache_control": _CACHE}]
+
+
+def cached_tools(tools: list[Block]) -> list[Block]:
+    """The tools with a cache breakpoint on the last."""
+    return [*tools[:-1], {**tools[-1], "cache_control": _CACHE}] if tools else []
+
+
+def size_bound(messages: list[Message]) -> int:
+    """Tokens that these messages cannot exceed: one per byte, and the framing of each block."""
+    return sum(_PER_BLOCK + len(json.dumps(m["content"], ensure_ascii=False).encode("utf-8", "replace")) + _PER_BLOCK * len(m["content"]) for m in messages)
+
+
+def estimate(v: View, conversation: Conversation) -> int | None:
+    """An upper bound of the input tokens: the exact size of the newest reply's context plus one token per byte added since.
+
+    None when no reply says how large the context is.
+    """
+    last = v.last_model
+    if last is None or last.usage.total == 0:
+        return None
+    added = 0
+    for message in reversed(conversation.messages):
+        if message["role"] == "assistant":
+            break
+        added += size_bound([message])
+    return last.usage.total + added

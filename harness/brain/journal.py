@@ -1,0 +1,127 @@
+"""The brain's hold on its session: the log read from disk and followed through the keeper, the view folded from it, records and blobs appended."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import select
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.brain.errors import Conflict, Fenced, Lost, Refused
+from harness.brain.links import Link
+from harness.brain.view import View
+from harness.events import blobs, reader
+from harness.events import types as t
+from harness.protocol import frames
+
+_APPEND_S = 120.0
+_SPACE_RETRY_S = 5.0
+_FENCING = frozenset(("stale_lease", "poisoned", "stale_epoch"))
+
+
+class Journal:
+    """Made by connecting to the keeper as the holder of a lease. Raises Lost when no keeper answers, Fenced when the lease is not ours."""
+
+    def __init__(self, folder: Path, keeper: Path, gen: int, secret: str) -> None:
+        self._log, self._blobs = folder / "log", folder / "blobs"
+        self.view = View()
+        self._followed = False
+        self._link = Link(keeper, "keeper")
+        try:
+            self._link.call("hello", role="brain", gen=gen, secret=secret, proto=frames.PROTOCOL)
+        except Refused as exc:
+            raise Fenced(f"the keeper refused this brain: {exc}") from exc
+
+    def load(self) -> None:
+        """Fold the log from disk and follow it from there. Raises LogError, DamagedMessage or DecodeError when it cannot be read, Lost, Fenced."""
+        for line in reader.read(self._log):
+            self._fold(t.decode(line))
+        try:
+            self._link.call("subscribe", after=self.head)
+            self._followed = True
+        except Refused as exc:
+            raise Fenced(f"the keeper refused to push the log: {exc}") from exc
+
+    @property
+    def head(self) -> int:
+        return self.view.state.seq
+
+    def _fold(self, record: t.Record) -> None:
+        self.view.advance(record, lambda ref: blobs.get(self._blobs, ref.sha))
+
+    def _take(self) -> bool:
+        moved = False
+        while self._link.pushes:
+            message = self._link.pushes.popleft()
+            if message.get("push") != "events":
+                continue
+            for line in message.get("lines", ()):
+                record = t.decode(str(line).encode())
+                if record.seq <= self.head:
+                    continue
+                if record.seq != self.head + 1:
+                    raise Lost(f"keeper: record {self.head + 1} was left out")
+                self._fold(record)
+                moved = True
+        return moved
+
+    def follow(self, wait_s: float, other: Link | None = None) -> bool:
+        """Fold what the keeper pushed, waiting up to ``wait_s`` seconds; True when the log moved.
+
+        Returns early when ``other`` has something to say (its end included). Raises Lost.
+        """
+        if self._take():
+            return True
+        watched = [self._link.fileno()] + ([other.fileno()] if other is not None and other.alive else [])
+        ready = select.select(watched, (), (), max(0.0, wait_s))[0]
+        if self._link.fileno() in ready:
+            self._link.read(0.0)
+        if other is not None and other.alive and other.fileno() in ready:
+            with contextlib.suppress(Lost):  # the link remembers that it is closed; who needs it connects again
+                other.read(0.0)
+        return self._take()
+
+    def append(self, bodies: Sequence[t.Body], *, expect: int | None = None, cls: str = "A") -> int:
+        """Append durably and fold; the seq of the last record. A full disk is waited for.
+
+        Raises Conflict when ``expect`` is not the head, Fenced when this brain may not write any more, Lost, Refused.
+        """
+        records = [t.to_wire(body) for body in bodies]
+        extra = {} if expect is None else {"expect": expect}
+        while True:
+            try:
+                last = int(self._link.call("append", within_s=_APPEND_S, records=records, cls=cls, **extra)["last"])
+                break
+            except Refused as exc:
+                if exc.code in _FENCING:
+                    raise Fenced(str(exc)) from exc
+                if exc.code == "conflict":
+                    raise Conflict(exc.code, str(exc)) from exc
+                if exc.code != "no_space":
+                    raise
+            self.follow(_SPACE_RETRY_S)
+        deadline = time.monotonic() + _APPEND_S
+        while self._followed and self.head < last:
+            self.follow(deadline - time.monotonic())
+            if time.monotonic() > deadline:
+                raise Lost(f"keeper: record {last} was appended but never pushed")
+        return last
+
+    def put_blob(self, data: bytes, media: str) -> t.BlobRef:
+        """Store a payload durably. Raises Fenced, Lost, Refused; a full disk is waited for."""
+        text = base64.b64encode(data).decode()
+        while True:
+            try:
+                reply = self._link.call("blob", within_s=_APPEND_S, data=text)
+                return t.BlobRef(str(reply["sha"]), int(reply["bytes"]), media)
+            except Refused as exc:
+                if exc.code in _FENCING:
+                    raise Fenced(str(exc)) from exc
+                if exc.code != "no_space":
+                    raise
+            self.follow(_SPACE_RETRY_S)
+
+    def close(self) -> None:
+        self._link.close()

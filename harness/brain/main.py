@@ -1,0 +1,285 @@
+"""A brain's life: take up the log, carry out one step after the other, leave when there is nothing to think about.
+
+Synchronous, one thread. Exit codes: 0 parked, ended or told to leave; 75 fenced or cut off from the keeper or (too long) from the supervisor;
+70 a defect of ours, which is put on record first when possible.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import assert_never
+
+import anthropic
+import msgspec
+
+from harness.brain import conversation, loop, retry, stream
+from harness.brain.accounts import Accounts, Reservation
+from harness.brain.errors import Conflict, Interruption, Lost, Refused, Stopped
+from harness.brain.journal import Journal
+from harness.brain.view import DamagedMessage
+from harness.events import types as t
+from harness.events.framing import LogError
+from harness.hands import tools
+from harness.protocol.config import Credential
+
+OK, DEFECT, AGAIN = 0, 70, 75
+BLOB_FROM = 16 * 1024
+_SUPERVISOR_S = 600.0
+_LONGEST_PAUSE_S = 15.0
+_IDLE_S = 60.0
+_MOST_TOKENS = 32_768
+_CLAIM = 2000
+_DAMAGE = (LogError, DamagedMessage, msgspec.DecodeError, conversation.Unanswered)
+
+
+class Spec(msgspec.Struct, frozen=True):
+    """What the nursery is told about one brain."""
+
+    sid: str
+    folder: str
+    keeper_socket: str
+    supervisor_socket: str
+    gen: int
+    secret: str
+    credential: Credential
+    model: str
+    max_tokens: int = 8192
+
+    def __repr__(self) -> str:
+        return f"Spec({self.sid}, gen {self.gen})"
+
+
+class Brain:
+    """One incarnation. ``step`` carries out the next decision; everything it knows is in the journal's view."""
+
+    def __init__(self, spec: Spec, journal: Journal, accounts: Accounts, client: anthropic.Anthropic, rng: random.Random) -> None:
+        self._spec, self._journal, self._accounts, self._client, self._rng = spec, journal, accounts, client, rng
+        self._tools = conversation.cached_tools(tools.definitions())
+        self._system = conversation.system_blocks()
+        self._fixed_bytes = len(json.dumps([self._tools, self._system]).encode())
+        self._counted: tuple[int, int | None] = (-1, None)
+        self._not_before: dict[int, float] = {}
+
+    def run(self) -> int:
+        """Until there is nothing to do. Raises Interruption."""
+        while True:
+            self._reach_supervisor()
+            code = self.step()
+            if code is not None:
+                return code
+
+    def step(self) -> int | None:
+        """Decide and act once; the exit code when the brain is to leave."""
+        step = loop.next_step(self._journal.view)
+        try:
+            match step:
+                case loop.Ask():
+                    return self._ask(step)
+                case loop.Propose():
+                    self._append([self._proposal(call_id, use.name, use.input, use.tool_use_id) for call_id, use in step.calls])
+                case loop.Check():
+                    head = self._journal.head
+                    self._append([self._proposal(f"c{head}.{i}", "check", {"command": c}, "") for i, c in enumerate(step.commands)], head)
+                case loop.Say():
+                    self._append([t.UserMessage(text=step.text, origin="harness")])
+                case loop.Abandon():
+                    self._abandon(step.request)
+                case loop.Wait():
+                    self._journal.follow(_IDLE_S, self._accounts.link)
+                case loop.Park():
+                    breaker = [] if step.breaker is None else [step.breaker]
+                    self._append([*breaker, t.SessionParked(why=step.why, detail=step.detail, until=step.until)])
+                    return OK
+                case loop.End():
+                    self._append([t.SessionEnded(outcome=step.outcome, reason=step.reason, verified=step.verified, summary=step.summary)])
+                    return OK
+                case loop.Leave():
+                    return OK
+                case _:
+                    assert_never(step)
+        except Conflict:
+            self._journal.follow(1.0)
+        return None
+
+    def _append(self, bodies: Sequence[t.Body], head: int | None = None) -> int:
+        """Append on the log that was decided on, else Conflict."""
+        return self._journal.append(bodies, expect=self._journal.head if head is None else head)
+
+    def _reach_supervisor(self) -> None:
+        """Come back only with a supervisor; nothing is appended meanwhile. Raises Lost after ten minutes of trying."""
+        pause, deadline = 0.05, time.monotonic() + _SUPERVISOR_S
+        while not self._accounts.alive:
+            try:
+                self._accounts.connect()
+            except Lost:
+                if time.monotonic() > deadline:
+                    raise
+                self._journal.follow(pause * self._rng.uniform(0.5, 1.0))
+                pause = min(_LONGEST_PAUSE_S, pause * 2)
+        problems, self._accounts.problems = self._accounts.problems, []
+        if problems:
+            self._journal.append([t.HarnessNote(level="warning", text=text, component="brain") for text in problems])
+
+    def _proposal(self, call_id: str, tool: str, given: dict[str, object], tool_use_id: str) -> t.ToolProposed:
+        data = json.dumps(given, ensure_ascii=False).encode()
+        claim = str(given.get("why", ""))[:_CLAIM]
+        if len(data) <= BLOB_FROM:
+            return t.ToolProposed(call_id=call_id, tool=tool, input=given, tool_use_id=tool_use_id, claim=claim)
+        return t.ToolProposed(call_id=call_id, tool=tool, input_blob=self._journal.put_blob(data, "application/json"), tool_use_id=tool_use_id, claim=claim)
+
+    def _abandon(self, request: t.ModelRequest) -> None:
+        self._accounts.settle(Reservation(request.reservation, request.reserved_nano), None)
+        why = "the brain that sent this request is gone; its outcome is unknown"
+        self._journal.append([t.ModelFailed(request_id=request.request_id, attempt=request.attempt, kind="cut", message=why, retry_in_s=0.0)])
+
+    # -- one attempt ---------------------------------------------------------------------------------------------------
+
+    def _ask(self, step: loop.Ask) -> int | None:
+        if self._must_wait(step.wait_s):
+            return None
+        head, view = self._journal.head, self._journal.view
+        talk = conversation.build(view)
+        room = max(self._spec.max_tokens, min(_MOST_TOKENS, self._spec.max_tokens << step.room))
+        model = self._spec.model
+        request = stream.Request(model, room, self._system, self._tools, talk.messages, step.finish)
+        estimate = self._estimate(request, conversation.estimate(view, talk))
+        request_id = step.request_id or f"r{head}.{self._spec.gen}"
+        try:
+            reservation = self._accounts.reserve(request_id, step.attempt, model, estimate, room)
+        except Refused as exc:
+            return self._no_money(exc)
+        sent = t.ModelRequest(
+            request_id=request_id,
+            attempt=step.attempt,
+            model=model,
+            reservation=reservation.id,
+            reserved_nano=reservation.nano,
+            est_input=estimate,
+            max_tokens=room,
+            upto_seq=head,
+            delivers=list(talk.delivers),
+        )
+        try:
+            self._append([sent], head)
+        except (Conflict, Refused):
+            self._accounts.settle(reservation, t.Usage())
+            raise
+        self._answer(sent, reservation, request)
+        return None
+
+    def _must_wait(self, wait_s: float) -> bool:
+        """True while the pause after the newest failure lasts; a moving log ends the wait so that it is decided anew."""
+        if wait_s <= 0:
+            return False
+        key = self._journal.view.failures[-1].seq
+        left = self._not_before.setdefault(key, time.monotonic() + wait_s) - time.monotonic()
+        if left <= 0:
+            return False
+        self._journal.follow(left, self._accounts.link)
+        return True
+
+    def _estimate(self, request: stream.Request, known: int | None) -> int:
+        """Input tokens, never too few: from the newest reply's usage, else counted by the endpoint, else one per byte."""
+        if known is not None:
+            return known
+        spoken = self._journal.view.newest_user_seq
+        if self._counted[0] != spoken or self._counted[1] is None:
+            self._counted = (spoken, stream.count_tokens(self._client, request) if not self._journal.view.failures else None)
+        counted = self._counted[1]
+        return self._fixed_bytes + conversation.size_bound(request.messages) if counted is None else counted + counted // 20 + 64
+
+    def _no_money(self, exc: Refused) -> int:
+        why = exc.code if exc.code in ("cap", "paused") else "error"
+        self._append([t.SessionParked(why=why, detail=str(exc))])
+        return OK
+
+    def _answer(self, sent: t.ModelRequest, reservation: Reservation, request: stream.Request) -> None:
+        """Send, then put the reply or the failure on record, with what it cost. A complete reply is kept whatever happens around it."""
+        key = self._spec.credential.key
+        try:
+            outcome = (
+                stream.attempt(self._client, request, self._watch)
+                if key
+                else retry.Failure("auth", "no API key is configured for this endpoint", usage=t.Usage())
+            )
+        except Stopped:
+            self._accounts.settle(reservation, None)
+            stopped = t.ModelFailed(request_id=sent.request_id, attempt=sent.attempt, kind="cut", message="stopped by the user during the reply")
+            self._journal.append([stopped])
+            return
+        if isinstance(outcome, stream.Reply):
+            self._journal.append(self._reply(sent, outcome, reservation))
+            return
+        self._accounts.settle(reservation, outcome.usage)
+        wait_s = retry.wait_s(outcome, sent.attempt, self._rng)
+        message = outcome.message.replace(key, "[the key]") if key else outcome.message
+        failed = t.ModelFailed(request_id=sent.request_id, attempt=sent.attempt, kind=outcome.kind, message=message, status=outcome.status, retry_in_s=wait_s)
+        self._journal.append([failed])
+
+    def _reply(self, sent: t.ModelRequest, reply: stream.Reply, reservation: Reservation) -> list[t.Body]:
+        data = json.dumps(reply.content, ensure_ascii=False).encode("utf-8", "replace")
+        inline = len(data) <= BLOB_FROM
+        blob = None if inline else self._journal.put_blob(data, "application/json")
+        cost = self._accounts.settle(reservation, reply.usage)
+        message = t.ModelMessage(
+            request_id=sent.request_id,
+            message_id=reply.message_id,
+            model=reply.model,
+            stop_reason=reply.stop_reason,
+            usage=reply.usage,
+            cost_nano=cost.nano,
+            content=reply.content if inline else None,
+            content_blob=blob,
+            price_source=cost.source,
+            ms=reply.ms,
+        )
+        if not reply.detail:
+            return [message]
+        return [message, t.HarnessNote(level="warning", text=f"the endpoint gave details on this stop: {reply.detail[:1000]}", component="brain")]
+
+    def _watch(self) -> None:
+        """Called at every event of a stream: notice a lost keeper, a newer brain, a stop."""
+        self._journal.follow(0.0)
+        if self._journal.view.state.desired == "stopped":
+            raise Stopped("stopped by the user")
+
+
+def run(spec: Spec, client: anthropic.Anthropic) -> int:
+    """Live one brain's life in this process; its exit code."""
+    try:
+        journal = Journal(Path(spec.folder), Path(spec.keeper_socket), spec.gen, spec.secret)
+    except Interruption as exc:
+        return _say(spec, str(exc), AGAIN)
+    try:
+        brain = Brain(spec, journal, Accounts(Path(spec.supervisor_socket), spec.sid, spec.gen, spec.secret), client, random.Random())
+        journal.load()
+        return brain.run()
+    except Interruption as exc:
+        return _say(spec, str(exc), AGAIN)
+    except _DAMAGE as exc:
+        return _record(spec, journal, [t.SessionParked(why="error", detail=f"the brain cannot go on with this log: {exc}"[:2000])], str(exc), OK)
+    except Exception as exc:
+        traceback.print_exc()
+        note = t.HarnessNote(level="error", text=f"the brain met a defect of its own: {type(exc).__name__}: {exc}"[:2000], component="brain")
+        return _record(spec, journal, [note], str(exc), DEFECT)
+    finally:
+        journal.close()
+
+
+def _record(spec: Spec, journal: Journal, bodies: list[t.Body], said: str, code: int) -> int:
+    try:
+        journal.append(bodies)
+    except (Interruption, Refused) as exc:
+        return _say(spec, f"{said}; and it could not be put on record: {exc}", AGAIN)
+    return _say(spec, said, code)
+
+
+def _say(spec: Spec, text: str, code: int) -> int:
+    print(f"brain of {spec.sid} (gen {spec.gen}): {text}", file=sys.stderr, flush=True)
+    return code

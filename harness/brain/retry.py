@@ -1,0 +1,142 @@
+"""What a failed attempt means: its class, whether another attempt may help, how long to wait, and whether it may have cost money."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+import anthropic
+import httpx2
+
+from harness.events.types import Usage
+
+MAX_IN_ROW = 6
+"""Failed attempts in a row before the session parks with an error."""
+LONGEST_WAIT_S = 60.0
+"""A longer ``retry-after`` parks the session until then: a waiting session needs no process."""
+_FIRST_WAIT_S = 1.0
+_MESSAGE_LIMIT = 2000
+
+RETRYABLE = frozenset(("rate_limit", "overloaded", "server", "network", "cut"))
+_SPEND_CODES = re.compile(r"spend_limit|ramp_limit|billing|credit|on_hold|contract", re.IGNORECASE)
+_TOO_LONG = re.compile(r"prompt is too long|context (window|length)|too many (input )?tokens|exceeds? the (model'?s )?(maximum )?context", re.IGNORECASE)
+_BY_TYPE = {
+    "authentication_error": "auth",
+    "permission_error": "auth",
+    "billing_error": "spend_limit",
+    "rate_limit_error": "rate_limit",
+    "overloaded_error": "overloaded",
+    "api_error": "server",
+    "timeout_error": "server",
+    "gateway_timeout_error": "server",
+    "not_found_error": "model_unknown",
+    "invalid_request_error": "invalid",
+    "request_too_large": "invalid",
+}
+_BY_STATUS = {
+    401: "auth",
+    402: "spend_limit",
+    403: "auth",
+    404: "model_unknown",
+    408: "network",
+    409: "server",
+    429: "rate_limit",
+    499: "network",
+    529: "overloaded",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An attempt without a usable reply. ``usage`` = what it surely cost; None = nobody knows, so it counts as spent in full."""
+
+    kind: str
+    message: str
+    status: int = 0
+    retry_after_s: float | None = None
+    usage: Usage | None = None
+
+    @property
+    def too_long(self) -> bool:
+        """True when the endpoint refused the request for its length: clearing older results may help."""
+        return too_long(self.kind, self.message)
+
+
+def too_long(kind: str, message: str) -> bool:
+    """True for an ``invalid`` failure whose message says that the prompt does not fit the context window."""
+    return kind == "invalid" and bool(_TOO_LONG.search(message))
+
+
+def classify(exc: Exception) -> Failure:
+    """The failure that an exception of the SDK, of its HTTP layer or of the decoding of a stream stands for."""
+    if isinstance(exc, anthropic.APIStatusError):
+        return _status(exc)
+    if isinstance(exc, anthropic.APITimeoutError):
+        return Failure("network", "the endpoint did not answer in time", usage=_if_unsent(exc))
+    if isinstance(exc, anthropic.APIConnectionError):
+        return Failure("network", _say("cannot reach the endpoint", exc.__cause__ or exc), usage=_if_unsent(exc))
+    if isinstance(exc, (httpx2.HTTPError, httpx2.StreamError, OSError)):
+        return Failure("network", _say("the connection broke during the reply", exc))
+    if isinstance(exc, httpx2.InvalidURL):
+        return Failure("invalid", _say("the base URL cannot be used", exc), usage=Usage())
+    return Failure("cut", _say("the reply could not be read", exc))
+
+
+def _status(exc: anthropic.APIStatusError) -> Failure:
+    message = (exc.api_message or exc.message or "").strip()[:_MESSAGE_LIMIT] or f"HTTP status {exc.status_code}"
+    code, kind_of_error = exc.error_code or "", str(exc.type or "")
+    kind = _BY_TYPE.get(kind_of_error, "")
+    if not kind:
+        fallback = "server" if exc.status_code >= 500 or exc.status_code == 200 else "invalid"
+        kind = _BY_STATUS.get(exc.status_code, fallback)
+    if exc.status_code == 402 or (code and _SPEND_CODES.search(code)):
+        kind = "spend_limit"
+    if kind == "model_unknown" and "model" not in message.lower():
+        message = f"the endpoint does not know this address or model: {message}"
+    in_stream = exc.status_code == 200  # an error event after the stream began: tokens may have been billed
+    free = not in_stream and (exc.status_code < 500 or kind_of_error in _BY_TYPE)
+    return Failure(kind, message, exc.status_code, _retry_after(exc.response), Usage() if free else None)
+
+
+def _if_unsent(exc: Exception) -> Usage | None:
+    cause = exc.__cause__
+    return Usage() if isinstance(cause, (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol, httpx2.PoolTimeout)) else None
+
+
+def _say(what: str, exc: BaseException) -> str:
+    detail = str(exc).strip() or type(exc).__name__
+    return f"{what}: {detail}"[:_MESSAGE_LIMIT]
+
+
+def _retry_after(response: httpx2.Response) -> float | None:
+    """Seconds that the endpoint asks to wait: ``retry-after-ms``, ``retry-after`` as a number or as a date."""
+    ms = response.headers.get("retry-after-ms", "")
+    if re.fullmatch(r"\d{1,12}(\.\d+)?", ms):
+        return float(ms) / 1000
+    value = response.headers.get("retry-after", "").strip()
+    if re.fullmatch(r"\d{1,9}(\.\d+)?", value):
+        return float(value)
+    if value:
+        try:
+            at = parsedate_to_datetime(value)
+        except ValueError:
+            return None
+        return max(0.0, ((at if at.tzinfo else at.replace(tzinfo=UTC)) - datetime.now(UTC)).total_seconds())
+    return None
+
+
+def wait_s(failure: Failure, failures_in_row: int, rng: random.Random) -> float | None:
+    """Seconds until the next attempt, or None when another attempt would not help.
+
+    ``failures_in_row`` counts this one. Full jitter over 1 s · 2ⁿ up to 60 s; an endpoint's ``retry-after`` is a lower bound.
+    """
+    if failure.kind not in RETRYABLE:
+        return None
+    ceiling = min(LONGEST_WAIT_S, _FIRST_WAIT_S * 2.0 ** (failures_in_row - 1))
+    jitter = rng.uniform(0.0, ceiling)
+    if failure.retry_after_s is None:
+        return jitter
+    return failure.retry_after_s if failure.retry_after_s > LONGEST_WAIT_S else min(LONGEST_WAIT_S, failure.retry_after_s + min(jitter, 1.0))

@@ -1,0 +1,181 @@
+"""One attempt at the model API, and the rule for what counts as a reply.
+
+A cut stream looks like a normal message to the SDK, and a cut tool call has an empty input. So only this is a reply: ``message_stop`` was seen, every
+block was closed, the stop reason is known and fits the content, and each tool input, parsed again strictly from the bytes received, equals the SDK's.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn, cast
+
+import anthropic
+import httpx2
+from anthropic.types.beta import BetaMessage, BetaMessageParam, BetaTextBlockParam, BetaToolParam, BetaUsage
+
+from harness.brain.errors import Interruption
+from harness.brain.retry import Failure, classify
+from harness.events.types import Usage
+from harness.protocol.config import DEFAULT_BASE_URL
+
+Block = dict[str, Any]
+
+STOP_REASONS = frozenset(("end_turn", "stop_sequence", "tool_use", "max_tokens", "pause_turn", "compaction", "refusal", "model_context_window_exceeded"))
+_TIMEOUT = httpx2.Timeout(connect=15.0, read=300.0, write=60.0, pool=15.0)
+_COUNT_TIMEOUT_S = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Everything one attempt sends."""
+
+    model: str
+    max_tokens: int
+    system: list[Block]
+    tools: list[Block]
+    messages: list[Block]
+    no_tools: bool = False
+    """Keep the tools in the request (the prompt cache holds) but let the model use none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A complete reply. ``detail``: what the endpoint said about a refusal."""
+
+    message_id: str
+    model: str
+    stop_reason: str
+    usage: Usage
+    content: list[Block]
+    ms: int
+    detail: str = ""
+
+
+@dataclass(slots=True)
+class Received:
+    """What a stream delivered, besides the SDK's own snapshot."""
+
+    inputs: dict[int, str]
+    closed: set[int]
+    complete: bool = False
+
+
+def make_client(base_url: str, key: str, context: ssl.SSLContext | None = None) -> anthropic.Anthropic:
+    """A client without retries of its own. ``context``: a TLS context made earlier, so that a fork need not make one."""
+    http = anthropic.DefaultHttpxClient(verify=context, timeout=_TIMEOUT) if context is not None else anthropic.DefaultHttpxClient(timeout=_TIMEOUT)
+    return anthropic.Anthropic(api_key=key, base_url=base_url or DEFAULT_BASE_URL, max_retries=0, http_client=http, open_telemetry=False)
+
+
+def attempt(client: anthropic.Anthropic, request: Request, watch: Callable[[], None]) -> Reply | Failure:
+    """Send once. ``watch`` is called at every event and may raise `Interruption`; everything else becomes a value."""
+    begun = time.monotonic()
+    received = Received({}, set())
+    arguments: dict[str, Any] = {"tool_choice": {"type": "none"}} if request.no_tools and request.tools else {}
+    try:
+        with client.beta.messages.stream(
+            model=request.model,
+            max_tokens=request.max_tokens,
+            system=cast(list[BetaTextBlockParam], request.system),
+            messages=cast(list[BetaMessageParam], request.messages),
+            tools=cast(list[BetaToolParam], request.tools),
+            **arguments,
+        ) as stream:
+            for event in stream:
+                watch()
+                if event.type == "content_block_delta" and event.delta.type == "input_json_delta":
+                    received.inputs[event.index] = received.inputs.get(event.index, "") + event.delta.partial_json
+                elif event.type == "content_block_stop":
+                    received.closed.add(event.index)
+                elif event.type == "message_stop":
+                    received.complete = True
+                    break
+            if not received.complete:
+                return Failure("cut", "the stream ended before the reply was complete")
+            message = stream.current_message_snapshot
+    except Interruption:
+        raise
+    except Exception as exc:  # the SDK, its HTTP layer and its decoders raise many kinds; each one is a failed attempt and is recorded as such
+        return classify(exc)
+    return accept(message, received, request.tools, int((time.monotonic() - begun) * 1000))
+
+
+def accept(message: BetaMessage, received: Received, tools: list[Block], ms: int) -> Reply | Failure:
+    """The reply, or why it is none; pure."""
+    usage = usage_of(message.usage)
+    reason = str(message.stop_reason or "")
+    if not received.complete or received.closed != set(range(len(message.content))):
+        return Failure("cut", "the reply has unfinished blocks")
+    if reason not in STOP_REASONS:
+        return Failure("cut", f"the reply stopped for an unknown reason: {reason or 'none'}", usage=usage)
+    content = [cast(Block, block.to_dict(mode="json")) for block in message.content]
+    calls = [i for i, block in enumerate(content) if block.get("type") == "tool_use"]
+    if reason == "max_tokens" and (calls or not any(str(b.get("text", "")).strip() for b in content if b.get("type") == "text")):
+        return Failure("max_tokens", "the reply reached the output limit " + ("inside a tool call" if calls else "before it said anything"), usage=usage)
+    if reason not in ("refusal", "model_context_window_exceeded"):  # those two are never carried on, whatever they contain
+        if (reason == "tool_use") != bool(calls):
+            return Failure("cut", f"the reply stopped with {reason} but holds {len(calls)} tool calls", usage=usage)
+        required = {str(tool["name"]): bool(tool.get("input_schema", {}).get("required")) for tool in tools}
+        for i in calls:
+            if why := _bad_call(content[i], received.inputs.get(i, ""), required):
+                return Failure("cut", why, usage=usage)
+        ids = [content[i].get("id") for i in calls]
+        if len(set(ids)) != len(ids):
+            return Failure("cut", "two calls of the reply have the same id", usage=usage)
+    detail = message.stop_details
+    said = "" if detail is None else json.dumps(detail.to_dict(mode="json"), ensure_ascii=False)
+    return Reply(message.id, message.model, reason, usage, content, ms, said)
+
+
+def _bad_call(block: Block, received: str, required: dict[str, bool]) -> str:
+    """Why a call must not run, or nothing. Sets the block's input to the strictly parsed one."""
+    name = str(block.get("name", ""))
+    if not name or not block.get("id"):
+        return "a tool call has no name or id"
+    if not received.strip():
+        if block.get("input") or required.get(name, True):
+            return f"the call of {name} arrived without its input"
+        block["input"] = {}
+        return ""
+    try:
+        value = json.loads(received, parse_constant=_no_constant)
+        json.dumps(value, ensure_ascii=False).encode()
+    except ValueError as exc:
+        return f"the input of {name} is not valid JSON: {exc}"
+    if not isinstance(value, dict):
+        return f"the input of {name} is not a JSON object"
+    if value != block.get("input"):
+        return f"the input of {name} differs from what the SDK read"
+    block["input"] = value
+    return ""
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def usage_of(u: BetaUsage) -> Usage:
+    """Tokens as the ledger counts them; cache writes without a breakdown count as 5-minute writes."""
+    written = u.cache_creation_input_tokens or 0
+    hour = u.cache_creation.ephemeral_1h_input_tokens if u.cache_creation is not None else 0
+    five = u.cache_creation.ephemeral_5m_input_tokens if u.cache_creation is not None else 0
+    return Usage(u.input_tokens, u.cache_read_input_tokens or 0, max(five, written - hour), hour, u.output_tokens)
+
+
+def count_tokens(client: anthropic.Anthropic, request: Request) -> int | None:
+    """Exact input tokens, or None when the endpoint does not count (its refusal shows again, and is recorded, on the request itself)."""
+    try:
+        counted = client.beta.messages.count_tokens(
+            model=request.model,
+            system=cast(list[BetaTextBlockParam], request.system),
+            messages=cast(list[BetaMessageParam], request.messages),
+            tools=cast(list[BetaToolParam], request.tools),
+            timeout=_COUNT_TIMEOUT_S,
+        )
+    except (anthropic.AnthropicError, httpx2.HTTPError, OSError, ValueError):
+        return None
+    value: object = getattr(counted, "input_tokens", None)  # an endpoint that is no Messages API may answer 200 with anything
+    return value if isinstance(value, int) and value >= 0 else None

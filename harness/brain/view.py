@@ -1,0 +1,242 @@
+"""The brain's view of a session: what the log says about the conversation, folded record by record. Data only, no I/O.
+
+`SessionState` (the one fold) answers what the session is; this adds what a conversation needs: turns, calls with their results, and the counters
+behind limits. Everything is derived, so a brain that dies takes nothing with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.brain.prompt import context_window
+from harness.brain.retry import too_long
+from harness.events import fold
+from harness.events import types as t
+
+Block = dict[str, Any]
+LoadBlob = Callable[[t.BlobRef], bytes]
+
+KEEP_TURNS = 5
+"""Tool results of the newest model turns that clearing leaves alone; an overflow keeps fewer each time."""
+CLEAR_AT = 0.6
+_CLEAR_STEP = 5  # turns a clearing must gain: each one breaks the prompt cache from there on
+_KEEP_AFTER_OVERFLOW = (2, 1, 1)
+
+
+class DamagedMessage(Exception):
+    """A model message whose content cannot be read back; the text names the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """One call as the model wrote it."""
+
+    tool_use_id: str
+    name: str
+    input: dict[str, Any]
+
+    @property
+    def input_hash(self) -> str:
+        text = json.dumps([self.name, {k: v for k, v in self.input.items() if k != "why"}], sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTurn:
+    """A complete reply."""
+
+    seq: int
+    stop_reason: str
+    usage: t.Usage
+    content: tuple[Block, ...]
+    tool_uses: tuple[ToolUse, ...]
+
+    def call_id(self, index: int) -> str:
+        return f"c{self.seq}.{index}"
+
+
+@dataclass(frozen=True, slots=True)
+class UserTurn:
+    """Text for the model: typed by a human or written by the harness."""
+
+    seq: int
+    text: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailedTry:
+    """One failed attempt, where and when it was recorded."""
+
+    seq: int
+    ts: str
+    body: t.ModelFailed
+
+
+@dataclass(slots=True)
+class CallFact:
+    """One proposed call; ``result`` once it ended or was resolved for good."""
+
+    call_id: str
+    tool: str
+    seq: int
+    command: str = ""
+    result: t.ToolEnded | t.ToolResolved | None = None
+    result_seq: int = -1
+
+
+@dataclass(slots=True)
+class View:
+    """Everything `loop.next_step` and `conversation.build` look at. Built only by `advance`."""
+
+    state: fold.SessionState = field(default_factory=fold.SessionState)
+    turns: list[ModelTurn | UserTurn] = field(default_factory=list)
+    models: list[ModelTurn] = field(default_factory=list)
+    calls: dict[str, CallFact] = field(default_factory=dict)
+    model: str = ""
+    failures: list[FailedTry] = field(default_factory=list)
+    cut_calls: int = 0
+    pauses: int = 0
+    parked_seq: int = -1
+    lease_seq: int = -1
+    finish_seq: int = -1
+    rounds: int = 0
+    round_of: int = -1
+    overflows: int = 0
+    cleared_before: int = 0
+    same_calls: int = 0
+    last_hash: str = ""
+    errors_in_row: int = 0
+    idle_turns: int = 0
+
+    @property
+    def last_model(self) -> ModelTurn | None:
+        return self.models[-1] if self.models else None
+
+    @property
+    def newest_user_seq(self) -> int:
+        """Seq of the newest user turn, -1 when only the goal was said."""
+        return next((turn.seq for turn in reversed(self.turns) if isinstance(turn, UserTurn)), -1)
+
+    @property
+    def finished(self) -> bool:
+        """True when the one last reply of a session that was told to finish up has come."""
+        return self.finish_seq >= 0 and bool(self.models) and self.models[-1].seq > self.finish_seq
+
+    def open_calls(self) -> list[str]:
+        return list(self.state.road.calls)
+
+    def advance(self, r: t.Record, load: LoadBlob) -> None:
+        """Apply one record in place. Raises DamagedMessage when a reply's content is neither inline nor in a readable blob."""
+        fold.advance(self.state, r)
+        body = r.body
+        match body:
+            case t.SessionIntent():
+                self.model = body.model
+            case t.UserMessage():
+                self._user(r, body)
+            case t.ModelMessage():
+                self._model(r, body, load)
+            case t.ModelFailed():
+                self._failed(r, body)
+            case t.ToolProposed():
+                self._proposed(r, body)
+            case t.ToolEnded():
+                self._ended(r, body)
+            case t.ToolResolved() if body.resolution != "confirmed_not_done":
+                self._finish_call(r, body.call_id, body)
+            case t.SessionParked():
+                self.parked_seq = r.seq
+                self.failures, self.cut_calls, self.pauses, self.overflows = [], 0, 0, 0
+            case t.LeaseGranted():
+                self.lease_seq = r.seq
+            case t.BreakerOpened():
+                self.same_calls = self.errors_in_row = self.idle_turns = 0
+            case t.FinishUp():
+                self.finish_seq = r.seq
+            case _:
+                pass
+
+    def _user(self, r: t.Record, body: t.UserMessage) -> None:
+        if body.origin == "goal" and self.state.intent is not None and body.text == self.state.intent.goal:
+            return
+        self.turns.append(UserTurn(r.seq, body.text, body.origin))
+        if body.origin == "human":
+            self.same_calls = self.errors_in_row = self.idle_turns = 0
+
+    def _model(self, r: t.Record, body: t.ModelMessage, load: LoadBlob) -> None:
+        content = _content(r.seq, body, load)
+        uses = tuple(ToolUse(str(b.get("id", "")), str(b.get("name", "")), b.get("input") or {}) for b in content if b.get("type") == "tool_use")
+        turn = ModelTurn(r.seq, body.stop_reason, body.usage, tuple(content), uses)
+        self.turns.append(turn)
+        self.models.append(turn)
+        self.failures, self.cut_calls = [], 0
+        self.pauses = self.pauses + 1 if body.stop_reason in ("pause_turn", "compaction", "max_tokens") else 0
+        if body.stop_reason == "model_context_window_exceeded":
+            self._overflow()
+            return
+        self.overflows = 0
+        for use in uses if body.stop_reason == "tool_use" else ():
+            self.same_calls = self.same_calls + 1 if use.input_hash == self.last_hash else 1
+            self.last_hash = use.input_hash
+        if body.stop_reason == "tool_use":
+            self.idle_turns += 1
+        if body.usage.total > CLEAR_AT * context_window(self.model):
+            self._clear(KEEP_TURNS, _CLEAR_STEP)
+
+    def _failed(self, r: t.Record, body: t.ModelFailed) -> None:
+        self.failures.append(FailedTry(r.seq, r.ts, body))
+        self.cut_calls += body.kind == "max_tokens"
+        if too_long(body.kind, body.message):
+            self._overflow()
+
+    def _overflow(self) -> None:
+        keep = _KEEP_AFTER_OVERFLOW[min(self.overflows, len(_KEEP_AFTER_OVERFLOW) - 1)]
+        self.overflows += 1
+        self._clear(keep, 1)
+
+    def _clear(self, keep: int, step: int) -> None:
+        """Tool results of the turns before the newest `keep` count as cleared from now on, if that gains `step` turns."""
+        done = [turn.seq for turn in self.models if turn.tool_uses]
+        if len(done) > keep and sum(1 for seq in done[:-keep] if seq >= self.cleared_before) >= step:
+            self.cleared_before = done[-keep]
+
+    def _proposed(self, r: t.Record, body: t.ToolProposed) -> None:
+        command = str((body.input or {}).get("command", "")) if body.tool == "check" else ""
+        self.calls[body.call_id] = CallFact(body.call_id, body.tool, r.seq, command)
+        last = self.last_model
+        if body.tool == "check" and last is not None and self.round_of != last.seq:
+            self.round_of, self.rounds = last.seq, self.rounds + 1
+
+    def _ended(self, r: t.Record, body: t.ToolEnded) -> None:
+        fact = self.calls.get(body.call_id)
+        if fact is None:
+            return
+        self._finish_call(r, body.call_id, body)
+        if fact.tool != "check":
+            self.errors_in_row = 0 if body.status == "ok" else self.errors_in_row + 1
+            if body.files_changed:
+                self.idle_turns = 0
+
+    def _finish_call(self, r: t.Record, call_id: str, result: t.ToolEnded | t.ToolResolved) -> None:
+        fact = self.calls.get(call_id)
+        if fact is not None and fact.result is None:
+            fact.result, fact.result_seq = result, r.seq
+
+
+def _content(seq: int, body: t.ModelMessage, load: LoadBlob) -> list[Block]:
+    if body.content is not None:
+        return body.content
+    if body.content_blob is None:
+        return []
+    try:
+        value = json.loads(load(body.content_blob))
+    except (OSError, ValueError) as exc:
+        raise DamagedMessage(f"the reply at seq {seq} cannot be read from its blob {body.content_blob.sha[:12]}: {exc}") from exc
+    if not isinstance(value, list) or not all(isinstance(b, dict) for b in value):
+        raise DamagedMessage(f"the reply at seq {seq} is no list of content blocks in blob {body.content_blob.sha[:12]}")
+    return value

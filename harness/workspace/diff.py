@@ -1,0 +1,140 @@
+"""What a session changed: status, untracked files and the patch against its base. All text that comes back is untrusted."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from harness.workspace.git import Git
+from harness.workspace.private import Worktree
+
+MAX_PATCH = 2 * 1024 * 1024
+"""Bytes of patch text that `diff` returns at most."""
+MAX_UNTRACKED = 20_000
+_BINARY_PROBE = 8000
+_COMMON = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all", "--find-renames")
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One file against the base. ``status``: added, modified, deleted, renamed, type, untracked. Counts are None for binary files."""
+
+    path: str
+    status: str
+    added: int | None
+    removed: int | None
+    old_path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """All changed files, and the patch cut at ``MAX_PATCH`` bytes (``truncated`` says so)."""
+
+    files: tuple[FileChange, ...]
+    patch: str
+    truncated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The worktree against its own last commit."""
+
+    changed: tuple[str, ...]
+    untracked: tuple[str, ...]
+
+
+_STATUS = {"A": "added", "M": "modified", "D": "deleted", "R": "renamed", "C": "added", "T": "type", "U": "modified"}
+
+
+def _entries(git: Git) -> list[tuple[str, str]]:
+    out = git.names("status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=all", "--no-renames")
+    return [(line[:2], line[3:]) for line in out]
+
+
+def changed_files(git: Git) -> list[str]:
+    """Paths with uncommitted changes, untracked ones included (a nested repository ends with ``/``), ignored ones not."""
+    return sorted(path for _, path in _entries(git))
+
+
+def status(tree: Worktree) -> Status:
+    """Changed and untracked files of the session."""
+    entries = _entries(tree.git)
+    return Status(tuple(sorted(p for s, p in entries if s != "??")), tuple(sorted(p for s, p in entries if s == "??")))
+
+
+def untracked(tree: Worktree, git: Git | None = None) -> tuple[str, ...]:
+    """Files that are neither committed nor ignored, sorted; at most `MAX_UNTRACKED`, then the folders' names stand for the rest."""
+    runner = git or tree.git
+    names = runner.names("ls-files", "--others", "--exclude-standard", "-z")
+    if len(names) > MAX_UNTRACKED:
+        names = runner.names("ls-files", "--others", "--exclude-standard", "--directory", "-z")
+    return tuple(sorted(n.rstrip("/") for n in names))
+
+
+def diff(tree: Worktree, limit: int = MAX_PATCH) -> Diff:
+    """Committed, uncommitted and untracked work of the session against its base."""
+    git = tree.git
+    files = _tracked(git.run("diff", *_COMMON, "--raw", "--numstat", "-z", "--end-of-options", tree.base, "--"))
+    _, raw = git.call("diff", *_COMMON, "--patch", "--end-of-options", tree.base, "--", limit=limit + 1)
+    pieces, size = [raw[:limit]], min(len(raw), limit)
+    truncated = len(raw) > limit
+    for name in untracked(tree, git):
+        change, patch = _new_file(tree, name, max(limit - size, 0))
+        files.append(change)
+        truncated = truncated or patch is None
+        if patch:
+            pieces.append(patch)
+            size += len(patch)
+    return Diff(tuple(sorted(files, key=lambda f: f.path)), b"".join(pieces).decode("utf-8", "replace"), truncated)
+
+
+def _tracked(out: bytes) -> list[FileChange]:
+    states: dict[str, tuple[str, str]] = {}
+    counts: dict[str, tuple[int | None, int | None]] = {}
+    fields: Iterable[str] = iter(out.decode("utf-8", "surrogateescape").split("\0"))
+    for text in fields:
+        if text.startswith(":"):
+            code = text.rsplit(" ", 1)[-1][:1]
+            path, old = next(fields), ""  # type: ignore[call-overload]
+            if code in "RC":
+                path, old = next(fields), path  # type: ignore[call-overload]
+            states[path] = (_STATUS.get(code, "modified"), old)
+        elif text:
+            added, removed, path = text.split("\t", 2)
+            if not path:
+                next(fields)  # type: ignore[call-overload]
+                path = next(fields)  # type: ignore[call-overload]
+            counts[path] = (None, None) if added == "-" else (int(added), int(removed))
+    return [FileChange(p, s, *counts.get(p, (None, None)), old_path=o) for p, (s, o) in states.items()]
+
+
+def _new_file(tree: Worktree, name: str, room: int) -> tuple[FileChange, bytes | None]:
+    """The change and the patch of an untracked file; None as patch = left out for size. Links and special files are named, not read."""
+    shown = os.fsencode(name)
+    head = b"diff --git a/%s b/%s\nnew file\n" % (shown, shown)
+    try:
+        fd = os.open(tree.root / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return FileChange(name, "untracked", None, None), head
+    with os.fdopen(fd, "rb") as f:
+        info = os.fstat(f.fileno())
+        if not stat.S_ISREG(info.st_mode):
+            return FileChange(name, "untracked", None, None), head
+        if info.st_size > room:
+            return FileChange(name, "untracked", None, None), None
+        data = f.read(room + 1)
+    if len(data) > room:
+        return FileChange(name, "untracked", None, None), None
+    if b"\0" in data[:_BINARY_PROBE]:
+        return FileChange(name, "untracked", None, None), head + b"Binary file, %d bytes\n" % len(data)
+    lines = data.split(b"\n")
+    if lines and not lines[-1]:
+        lines.pop()
+    count = len(lines)
+    body = b"".join(b"+" + line + b"\n" for line in lines)
+    if data and not data.endswith(b"\n"):
+        body += b"\\ No newline at end of file\n"
+    hunk = b"--- /dev/null\n+++ b/%s\n@@ -0,0 +1,%d @@\n" % (shown, count) if count else b""
+    return FileChange(name, "untracked", count, 0), head + hunk + body

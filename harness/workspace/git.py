@@ -1,0 +1,234 @@
+"""Running git so that nothing a repository's configuration says can make it run something else.
+
+Every call gets an environment of its own, the git directory and work tree by name (no discovery in folders an agent can write),
+and overrides for every setting that names a program. GitPython finds the repository, in pure Python.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.workspace.errors import GitFailed, GitMissing, GitTooOld, NoCommits, NotARepository
+
+MINIMUM = (2, 32)
+TIMEOUT_S = 300.0
+_SETTINGS: dict[str, str] = {
+    "core.hooksPath": "/dev/null",
+    "core.fsmonitor": "false",
+    "core.untrackedCache": "false",
+    "core.pager": "cat",
+    "core.editor": "false",
+    "sequence.editor": "false",
+    "core.askPass": "/bin/false",
+    "core.sshCommand": "ssh",
+    "core.gitProxy": "",
+    "core.alternateRefsCommand": "false",
+    "core.quotePath": "false",
+    "credential.helper": "",
+    "diff.external": "",
+    "diff.ignoreSubmodules": "all",
+    "diff.noprefix": "false",
+    "diff.mnemonicPrefix": "false",
+    "diff.renames": "true",
+    "color.ui": "false",
+    "submodule.recurse": "false",
+    "status.submoduleSummary": "false",
+    "status.showUntrackedFiles": "all",
+    "commit.gpgSign": "false",
+    "tag.gpgSign": "false",
+    "push.gpgSign": "false",
+    "gpg.program": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "protocol.ext.allow": "never",
+    "safe.directory": "*",
+    "advice.detachedHead": "false",
+}
+_NEUTRAL = re.compile(
+    r"(filter\..*\.(clean|smudge|process)|diff\..*\.(command|textconv)|merge\..*\.driver|credential\..*\.helper|gpg\..*\.program)\Z", re.IGNORECASE | re.DOTALL
+)
+_NOT_REQUIRED = re.compile(r"filter\..*\.required\Z", re.IGNORECASE)
+
+
+def clean_env() -> dict[str, str]:
+    """The environment of our git calls, built from nothing: no inherited ``GIT_*``, no system or user configuration."""
+    return {
+        "PATH": os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        "HOME": os.environ.get("HOME", "/"),
+        "LC_ALL": "C.UTF-8",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "/bin/false",
+        "SSH_ASKPASS": "/bin/false",
+        "GIT_PAGER": "cat",
+        "GIT_EDITOR": "false",
+        "GIT_SSH_COMMAND": "ssh",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+    }
+
+
+def config_env(settings: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Settings as ``GIT_CONFIG_KEY_n``/``VALUE_n``: they win over every file and may hold any character."""
+    env = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for index, (key, value) in enumerate(settings):
+        env[f"GIT_CONFIG_KEY_{index}"], env[f"GIT_CONFIG_VALUE_{index}"] = key, value
+    return env
+
+
+@functools.cache
+def version() -> tuple[int, ...]:
+    """The installed git's version, checked. Raises GitMissing, GitTooOld."""
+    try:
+        out = subprocess.run(["git", "version"], env=clean_env(), capture_output=True, check=True, timeout=30, stdin=subprocess.DEVNULL).stdout.decode()
+    except (OSError, subprocess.SubprocessError) as exc:
+        raise GitMissing(f"git cannot be run ({exc}); install git {MINIMUM[0]}.{MINIMUM[1]} or newer") from exc
+    found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", out)
+    number = tuple(int(x) for x in found.groups("0")) if found else (0,)
+    if number < MINIMUM:
+        raise GitTooOld(f"{out.strip()} is too old; install git {MINIMUM[0]}.{MINIMUM[1]} or newer")
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """A repository to run git on. ``git_dir`` may be a worktree's administrative directory; ``work_tree`` None = none needed."""
+
+    git_dir: Path
+    work_tree: Path | None = None
+    extra: tuple[tuple[str, str], ...] = ()
+    """Overrides for drivers the repository's own configuration defines."""
+    more_env: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, git_dir: Path, work_tree: Path | None = None) -> Git:
+        """A runner whose overrides cover every filter, diff and merge driver named in the repository's configuration."""
+        version()
+        plain = cls(git_dir, work_tree)
+        listed = plain.run("config", "--list", "-z", "--name-only").decode("utf-8", "surrogateescape").split("\0")
+        extra = [(key, "") for key in dict.fromkeys(listed) if _NEUTRAL.match(key)]
+        extra += [(key, "false") for key in dict.fromkeys(listed) if _NOT_REQUIRED.match(key)]
+        return replace(plain, extra=tuple(extra))
+
+    def with_env(self, **env: str) -> Git:
+        """The same repository with further environment variables (an index, an object directory)."""
+        return replace(self, more_env=(*self.more_env, *env.items()))
+
+    def run(self, *args: str, stdin: bytes | int = b"", ok: Sequence[int] = (0,), timeout: float = TIMEOUT_S) -> bytes:
+        """Standard output of ``git ARGS``. ``stdin`` is bytes or an open file. Raises GitFailed on a status not in ``ok``."""
+        return self.call(*args, stdin=stdin, ok=ok, timeout=timeout)[1]
+
+    def call(self, *args: str, stdin: bytes | int = b"", ok: Sequence[int] = (0,), timeout: float = TIMEOUT_S, limit: int | None = None) -> tuple[int, bytes]:
+        """(status, output). ``limit`` stops reading after that many bytes and ends git (the status is then 0)."""
+        env = clean_env() | config_env([*_SETTINGS.items(), *self.extra]) | {"GIT_DIR": str(self.git_dir)} | dict(self.more_env)
+        if self.work_tree is not None:
+            env["GIT_WORK_TREE"] = str(self.work_tree)
+        return execute(args, env, self.work_tree or self.git_dir, stdin, ok, timeout, limit)
+
+    def text(self, *args: str, ok: Sequence[int] = (0,), timeout: float = TIMEOUT_S) -> str:
+        """Output as text without its last newline; undecodable bytes are kept as surrogates."""
+        return self.run(*args, ok=ok, timeout=timeout).decode("utf-8", "surrogateescape").removesuffix("\n")
+
+    def names(self, *args: str) -> list[str]:
+        """NUL-separated output as a list."""
+        return [n for n in self.run(*args).decode("utf-8", "surrogateescape").split("\0") if n]
+
+    def commit(self, name: str) -> str | None:
+        """The commit that ``name`` leads to, or None."""
+        status, out = self.call("rev-parse", "--quiet", "--verify", "--end-of-options", f"{name}^{{commit}}", ok=(0, 1, 128))
+        return out.decode().strip() if status == 0 else None
+
+
+def execute(
+    args: Sequence[str],
+    env: Mapping[str, str],
+    cwd: Path,
+    stdin: bytes | int = b"",
+    ok: Sequence[int] = (0,),
+    timeout: float = TIMEOUT_S,
+    limit: int | None = None,
+) -> tuple[int, bytes]:
+    """Run git in a process group of its own; on timeout the whole group ends. Raises GitFailed, GitMissing."""
+    try:
+        process = subprocess.Popen(
+            ["git", *args],
+            env=dict(env),
+            cwd=cwd,
+            stdin=subprocess.PIPE if isinstance(stdin, bytes) else stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except FileNotFoundError as exc:
+        if not cwd.is_dir():
+            raise GitFailed(args[0], -1, f"folder {cwd} is gone") from exc
+        raise GitMissing("git is not installed or not on PATH") from exc
+    with process:
+        try:
+            if limit is None:
+                out, err = process.communicate(stdin if isinstance(stdin, bytes) else None, timeout=timeout)
+            else:
+                assert process.stdout is not None
+                out, err = process.stdout.read(limit), b""
+                if len(out) == limit and process.stdout.read(1):
+                    os.killpg(process.pid, signal.SIGKILL)
+                    return 0, out
+                _, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired as exc:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise GitFailed(args[0], -1, f"did not end within {timeout:.0f} s") from exc
+    if process.returncode not in ok:
+        raise GitFailed(args[0], process.returncode, err.decode("utf-8", "replace"))
+    return process.returncode, out
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository to make worktrees of. ``root`` is the user's working tree (or the bare directory), ``common`` the shared git directory."""
+
+    root: Path
+    git_dir: Path
+    common: Path
+    bare: bool
+
+    @property
+    def git(self) -> Git:
+        """A runner on the user's own checkout."""
+        return Git.of(self.git_dir, None if self.bare else self.root)
+
+
+def open_repository(path: Path) -> Repository:
+    """The repository that ``path`` is in; worktrees, submodules and bare repositories count. Raises NotARepository, GitTooOld, GitMissing."""
+    import git
+    from git.exc import InvalidGitRepositoryError, NoSuchPathError
+
+    version()
+    real = Path(os.path.realpath(path))
+    try:
+        with git.Repo(str(real), search_parent_directories=True, expand_vars=False) as repo:
+            git_dir, common, tree = Path(repo.git_dir), Path(repo.common_dir), repo.working_tree_dir
+    except NoSuchPathError as exc:
+        raise NotARepository(f"{path} does not exist; give the folder of a git repository") from exc
+    except (InvalidGitRepositoryError, ValueError, OSError) as exc:
+        raise NotARepository(f"{path} is not a git repository; run `git init` and commit there first, or give another folder") from exc
+    git_dir, common = Path(os.path.realpath(git_dir)), Path(os.path.realpath(git_dir / common))
+    bare = tree is None
+    return Repository(git_dir if bare else Path(os.path.realpath(str(tree))), git_dir, common, bare)
+
+
+def head_commit(repository: Repository) -> str:
+    """The commit a new session starts from. Raises NoCommits."""
+    head = Git.of(repository.git_dir).commit("HEAD")
+    if head is None:
+        raise NoCommits(f"{repository.root} has no commits yet; make a first commit, then launch again")
+    return head

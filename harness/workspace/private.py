@@ -1,0 +1,280 @@
+"""The private git directory of a session: what its agent can write of git, and how its commits come out.
+
+Inside the fence the repository is read-only. Over the worktree's administrative directory lies a private copy with a detached
+HEAD, over the object store a private one that borrows from the real store. So an agent commits as it likes and can reach no
+other branch, no hook, no configuration and no object of anybody else. `publish` carries its commits out.
+
+Nothing that is bound has its source or its mount point below a folder that the agent can write, the ``.git`` file excepted,
+which is a mount point in every call and therefore cannot be replaced from inside.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.workspace.errors import DamagedWorktree, GitFailed, PublishFailed
+from harness.workspace.git import Git
+from harness.workspace.locks import repository_lock
+
+_HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_LOOSE = re.compile(r"[0-9a-f]{38}(?:[0-9a-f]{24})?")
+_PACK = re.compile(r"pack-[0-9a-f]+\.(pack|idx)")
+_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Worktree:
+    """A session's worktree. All paths are absolute and real."""
+
+    root: Path
+    branch: str
+    base: str
+    repo: Path
+    common: Path
+    admin: Path
+    """``<common>/worktrees/<name>``."""
+    private: Path
+    """The session's copy of ``admin``; its siblings hold objects and bookkeeping."""
+    dirty: int = 0
+    """Uncommitted files in the user's own checkout when the session began; they are not part of it."""
+
+    @property
+    def objects(self) -> Path:
+        """New objects of the agent, not yet published."""
+        return self.private.parent / "objects"
+
+    @property
+    def shared(self) -> Path:
+        """Where the repository's own objects appear inside the fence (an empty folder outside)."""
+        return self.private.parent / "shared-objects"
+
+    @property
+    def dotgit(self) -> Path:
+        """Our copy of the worktree's ``.git`` file."""
+        return self.private.parent / "dotgit"
+
+    @property
+    def git(self) -> Git:
+        """A runner outside the fence, on the real administrative directory."""
+        return Git.of(self.admin, self.root)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What `publish` found: the agent's commit, the session branch before, and whether it moved."""
+
+    head: str
+    old: str
+    moved: bool
+
+
+def _write(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.unlink(missing_ok=True)
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "wb") as f:
+        f.write(os.fsencode(text))
+    temporary.rename(path)
+
+
+def real_objects(common: Path) -> Path:
+    """The repository's object store, links resolved."""
+    return Path(os.path.realpath(common / "objects"))
+
+
+def alternates(common: Path) -> list[Path]:
+    """Object stores the repository itself borrows from, transitively, real paths in git's order."""
+    found: list[Path] = []
+    pending = [real_objects(common)]
+    while pending and len(found) < 64:
+        store = pending.pop(0)
+        try:
+            lines = (store / "info" / "alternates").read_bytes().split(b"\n")
+        except OSError:
+            continue
+        for line in lines:
+            if not line or line.startswith(b"#"):
+                continue
+            other = Path(os.path.realpath(os.path.join(store, os.fsdecode(line))))
+            if other.is_dir() and other not in found:
+                found.append(other)
+                pending.append(other)
+    return found
+
+
+def make(tree: Worktree, identity: tuple[str, str]) -> None:
+    """Create the private directory: HEAD detached at the base, index as checked out, an empty object store."""
+    for folder in (tree.private, tree.objects / "info", tree.objects / "pack", tree.shared):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name in ("commondir", "gitdir", "index"):
+        shutil.copyfile(tree.admin / name, tree.private / name, follow_symlinks=False)
+    _write(tree.private / "HEAD", f"{tree.base}\n")
+    _write(tree.dotgit, f"gitdir: {tree.admin}\n")
+    name, email = (re.sub(r'["\\\n\x00-\x1f]', " ", x) for x in identity)
+    _write(
+        tree.private.parent / "gitconfig",
+        f'[user]\n\tname = "{name}"\n\temail = "{email}"\n[safe]\n\tdirectory = *\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n'
+        "[commit]\n\tgpgSign = false\n[tag]\n\tgpgSign = false\n[core]\n\tfsmonitor = false\n\tuntrackedCache = false\n[advice]\n\tdetachedHead = false\n",
+    )
+
+
+def prepare(tree: Worktree) -> None:
+    """Make sure that what will be bound is what we made. Raises DamagedWorktree when it cannot be put right."""
+    for folder, what in (
+        (tree.root, "worktree"),
+        (tree.private, "private git directory"),
+        (tree.objects, "object store"),
+        (tree.admin, "git's record of the worktree"),
+    ):
+        if folder.is_symlink() or not folder.is_dir():
+            raise DamagedWorktree(f"the session's {what} {folder} is gone; its committed work is on branch {tree.branch} of {tree.repo}")
+    tree.shared.mkdir(mode=0o700, exist_ok=True)
+    stores = [tree.shared, *alternates(tree.common)]
+    info = tree.objects / "info"
+    if info.is_symlink() or not info.is_dir():
+        info.unlink(missing_ok=True)
+        info.mkdir(mode=0o700)
+    _write(info / "alternates", "".join(f"{s}\n" for s in stores))
+    dotgit = tree.root / ".git"
+    wanted = f"gitdir: {tree.admin}\n"
+    try:
+        mode = dotgit.lstat().st_mode
+        if stat.S_ISDIR(mode):
+            raise DamagedWorktree(f"{dotgit} was replaced by a folder; look at it and remove it, then go on")
+        if stat.S_ISREG(mode) and dotgit.read_bytes() == os.fsencode(wanted):
+            return
+        dotgit.unlink()
+    except FileNotFoundError:
+        pass
+    _write(dotgit, wanted)
+
+
+def binds(tree: Worktree) -> list[tuple[str, str, str]]:
+    """(source, destination, ``ro`` | ``rw``) for the fence, in mount order. Repairs what the agent may have disturbed first."""
+    prepare(tree)
+    store = str(real_objects(tree.common))
+    listed: list[tuple[str, str, str]] = [(str(tree.common), str(tree.common), "ro")]
+    listed += [(str(a), str(a), "ro") for a in alternates(tree.common)]
+    listed += [
+        (str(tree.private), str(tree.admin), "rw"),
+        (store, str(tree.shared), "ro"),
+        (str(tree.objects), store, "rw"),
+        (str(tree.private.parent / "gitconfig"), str(tree.private.parent / "gitconfig"), "ro"),
+        (str(tree.root), str(tree.root), "rw"),
+        (str(tree.dotgit), str(tree.root / ".git"), "ro"),
+    ]
+    return listed
+
+
+def environment(tree: Worktree) -> dict[str, str]:
+    """What git needs inside the fence."""
+    return {
+        "GIT_CONFIG_GLOBAL": str(tree.private.parent / "gitconfig"),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_PAGER": "cat",
+        "GIT_EDITOR": "true",
+    }
+
+
+def agent_head(tree: Worktree) -> str | None:
+    """The commit the agent's HEAD names, or None when it names none that can be published. Does not follow links."""
+    try:
+        fd = os.open(tree.private / "HEAD", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(fd, "rb") as f:
+        if not stat.S_ISREG(os.fstat(f.fileno()).st_mode):
+            return None
+        text = f.read(4096).decode("utf-8", "replace").strip()
+    if _HEX.fullmatch(text):
+        return text
+    ref = text.removeprefix("ref:").strip()
+    if text.startswith("ref:") and ref.startswith("refs/") and not ref.startswith("refs/worktree/"):
+        return Git.of(tree.admin).commit(ref)
+    return None
+
+
+def _collect(tree: Worktree, into: Path) -> list[Path]:
+    """Hard-link the agent's loose objects and packs into a clean store; nothing but regular files with an object's name."""
+    loose: list[Path] = []
+    for folder in os.scandir(tree.objects):
+        if not folder.is_dir(follow_symlinks=False):
+            continue
+        if folder.name == "pack":
+            wanted = _PACK
+        elif re.fullmatch(r"[0-9a-f]{2}", folder.name):
+            wanted = _LOOSE
+        else:
+            continue
+        for entry in os.scandir(folder.path):
+            if wanted.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                target = into / folder.name
+                target.mkdir(exist_ok=True)
+                os.link(entry.path, target / entry.name, follow_symlinks=False)
+                if wanted is _LOOSE:
+                    loose.append(Path(entry.path))
+    return loose
+
+
+def publish(tree: Worktree) -> Published:
+    """Bring the agent's commits into the repository and move the session's branch to them. Call it while no call of the session runs.
+
+    Objects are re-hashed and checked on the way (``unpack-objects --strict``); only the session's own branch and the worktree's
+    index change. Raises PublishFailed when the agent's objects are damaged or its HEAD names no commit.
+    """
+    git = Git.of(tree.admin)
+    ref = f"refs/heads/{tree.branch}"
+    old = git.commit(ref)
+    head = agent_head(tree)
+    if head is None:
+        raise PublishFailed(f"the agent's HEAD in {tree.private} names no commit; in its worktree run: git checkout --detach <commit>")
+    if head == old:
+        return Published(head, old, False)
+    with repository_lock(tree.common, tree.root.parent):
+        _bring(tree, git, head)
+        args = ["update-ref", "-m", "watchfloor: work of the session", ref, head] + ([old] if old else [])
+        git.run(*args)
+        git.with_env(GIT_WORK_TREE=str(tree.root)).run("read-tree", "--reset", head)
+    return Published(head, old or "", True)
+
+
+def _bring(tree: Worktree, git: Git, head: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="publish-", dir=tree.private.parent) as name:
+        clean = Path(name) / "objects"
+        (clean / "pack").mkdir(parents=True)
+        loose = _collect(tree, clean)
+        store = real_objects(tree.common)
+        safe = (("core.commitGraph", "false"), ("core.multiPackIndex", "false"))
+        inner = Git(git.git_dir, None, (*git.extra, *safe)).with_env(
+            GIT_OBJECT_DIRECTORY=str(clean), GIT_ALTERNATE_OBJECT_DIRECTORIES=_quoted(store), GIT_INDEX_FILE=str(Path(name) / "index")
+        )
+        for attempt in range(_TRIES):
+            try:
+                wanted = inner.run("rev-list", "--objects", "--no-object-names", head, "--not", "--all")
+                with open(Path(name) / "new.pack", "w+b") as pack:
+                    pack.write(inner.run("pack-objects", "--stdout", "--quiet", stdin=wanted))
+                    pack.seek(0)
+                    git.run("unpack-objects", "-q", "--strict", stdin=pack.fileno())
+                git.run("rev-list", "--objects", "--quiet", head, "--not", "--all")
+                break
+            except GitFailed as exc:
+                if attempt == _TRIES - 1:
+                    raise PublishFailed(f"commit {head[:12]} of {tree.branch} cannot be published: {exc}") from exc
+    published = set(wanted.decode().split())
+    for path in loose:
+        if path.parent.name + path.name in published:
+            path.unlink(missing_ok=True)
+
+
+def _quoted(path: Path) -> str:
+    text = str(path)
+    if ":" not in text and '"' not in text:
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

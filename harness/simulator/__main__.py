@@ -28,7 +28,7 @@ def _parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(prog="python -m harness.simulator", description="A Messages API on loopback that plays scenarios.")
     p.add_argument("--port", type=int, default=0, help="0 = any free port")
     p.add_argument("--ready-fd", type=int, help='write {"port": N} as one line to this descriptor, then close it')
-    p.add_argument("--ready-file", type=Path, help='write {"port": N, "pid": N} to this file once it serves')
+    p.add_argument("--ready-file", type=Path, help='write {"port": N, "pid": N, "start": N} to this file once it serves')
     p.add_argument("--scenarios", type=Path, help="a folder with scenarios of your own")
     p.add_argument("--key", action="append", default=[], help="an API key to accept; repeatable; without any: WATCHFLOOR_SIM_KEY or a fixed one")
     p.add_argument("--key-file", type=Path, help="a file with API keys to accept, one a line (keeps them out of the process list)")
@@ -69,7 +69,9 @@ async def _socket_gone(path: Path, stop: asyncio.Event) -> None:
 
 
 def _announce(args: argparse.Namespace, port: int) -> None:
-    ready = {"port": port, "pid": os.getpid()}
+    # The start time tells this process from a later one with the same number.
+    start = int(Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19])
+    ready = {"port": port, "pid": os.getpid(), "start": start}
     if args.ready_file:
         temporary = args.ready_file.with_name(args.ready_file.name + ".new")
         temporary.write_text(json.dumps(ready), "utf-8")

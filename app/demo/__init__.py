@@ -1,0 +1,77 @@
+"""``watchfloor demo``: four agents on a real repository against the simulator, on a screen or headless.
+
+The demo is a fleet of its own in a fresh folder; nothing of the user's fleet, configuration or key is touched.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+
+from app.cli import exits
+from app.cli.output import say, warn
+from app.demo import fleet, headless
+from app.demo.fleet import DemoError
+from harness.protocol import paths
+from harness.protocol.client import alive
+
+BACK = "come back: watchfloor demo --attach · end it: watchfloor demo --stop"
+
+
+def run(args: argparse.Namespace) -> int:
+    """``args``: headless, attach, stop, keep, speed. Exit codes as in `app.cli.exits`."""
+    base = fleet.base(paths.resolve())
+    try:
+        if args.stop:
+            return _stop(args.keep, fleet.found(base))
+        if args.headless:
+            return headless.play(fleet.fresh(base), speed=args.speed or 0.0, keep=args.keep)
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            warn("watchfloor demo: this is not a terminal; for scripts use: watchfloor demo --headless")
+            return exits.USAGE
+        if args.attach:
+            running = [d for d in fleet.found(base) if alive(d.folders)]
+            if not running:
+                warn("watchfloor demo: no demo is running; start one: watchfloor demo")
+                return exits.NOT_FOUND
+            return _screen(running[-1])
+        return _start(fleet.fresh(base), 1.0 if args.speed is None else args.speed)
+    except DemoError as exc:
+        warn(f"watchfloor demo: {exc}")
+        return exits.NO
+
+
+def _start(demo: fleet.Demo, speed: float) -> int:
+    say(f"a fleet of its own in {demo.root}")
+    demo.build()
+    demo.start_simulator(speed)
+    try:
+        for part in fleet.PARTS:
+            demo.launch(part)
+    except DemoError:
+        demo.stop()
+        raise
+    return _screen(demo)
+
+
+def _screen(demo: fleet.Demo) -> int:
+    from app import tui
+
+    code = tui.run(demo.folders)
+    if alive(demo.folders):
+        say(f"the agents go on in {demo.root}\n{BACK}")
+    return code
+
+
+def _stop(keep: bool, demos: list[fleet.Demo]) -> int:
+    if not demos:
+        say("no demo is there")
+    for demo in demos:
+        left = demo.stop()
+        if left:
+            raise DemoError(f"{demo.root}: these processes did not end: {', '.join(map(str, left))}")
+        if not keep:
+            shutil.rmtree(demo.root)
+        say(f"stopped {demo.root}" + (" (kept)" if keep else ""))
+    return exits.OK

@@ -1,0 +1,190 @@
+"""The demo without a screen: plays the human through the ordinary command line, then proves each claim from outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+import urllib.request
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.cli import exits
+from app.cli.output import emit, say, warn
+from app.demo.fleet import BRANCH, PARTS, Demo, DemoError, Part
+from harness.protocol.client import Client, SupervisorError, Unreachable
+from harness.protocol.config import NANO, usd_to_nano
+
+LIMIT_S = 110.0
+OVER = frozenset(("done", "failed", "stopped"))
+Row = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Story:
+    """What happened so far: approvals already answered, and for the capped session the proof that it was asked."""
+
+    answered: set[str] = field(default_factory=set)
+    pushes_approved: int = 0
+    cap_asked: int = 0
+
+
+def play(demo: Demo, *, speed: float, keep: bool) -> int:
+    """Play, check, print one JSON line a session, clean up. Exit code 0 only when everything held."""
+    problems: list[str] = []
+    try:
+        problems += _play(demo, speed)
+    except (DemoError, Unreachable, SupervisorError, OSError) as exc:
+        problems.append(str(exc))
+        problems += _log_tail(demo)
+    try:
+        problems += [f"process {pid} was left behind" for pid in demo.stop()]
+    except DemoError as exc:
+        problems.append(str(exc))
+    if keep or problems:
+        say(json.dumps({"kept": str(demo.root)}))
+    else:
+        shutil.rmtree(demo.root)
+    for problem in problems:
+        warn(f"watchfloor demo: {problem}")
+    return exits.NO if problems else exits.OK
+
+
+def _log_tail(demo: Demo) -> list[str]:
+    try:
+        text = demo.folders.supervisor_log.read_text("utf-8", "replace")
+    except OSError:
+        return []
+    return [f"the supervisor's last words: {text[-2000:]}"] if text else []
+
+
+def _play(demo: Demo, speed: float) -> list[str]:
+    demo.build()
+    demo.start_simulator(speed)
+    parts = {demo.launch(part): part for part in PARTS}
+    story = Story()
+    problems: list[str] = []
+    told: set[str] = set()
+    with Client(demo.folders.supervisor_socket, timeout=60) as client:
+        deadline = time.monotonic() + LIMIT_S
+        while len(told) < len(parts):
+            rows = {row["sid"]: row for row in client.call("sessions")["rows"]}
+            for sid, part in parts.items():
+                row = rows[sid]
+                if sid in told:
+                    continue
+                if row["state"] in OVER:
+                    told.add(sid)
+                    problems += _check(demo, part, row)
+                elif set(row.get("approvals", [])) - story.answered:
+                    _answer(demo, story)
+            if time.monotonic() > deadline:
+                late = [f"{part.name}: {rows[sid]['state']} ({rows[sid].get('detail', '')})" for sid, part in parts.items() if sid not in told]
+                raise DemoError(f"not over after {LIMIT_S:.0f} s: {'; '.join(late)}")
+            time.sleep(0.1)
+        problems += [f"invariant {v['id']} {v.get('sid', '')}: {v['text']}" for v in client.call("invariants")["violations"]]
+    if story.pushes_approved != 1:
+        problems.append(f"{story.pushes_approved} pushes were approved, not 1")
+    if story.cap_asked != 1:
+        problems.append(f"the capped session asked {story.cap_asked} times, not once")
+    problems += [f"log {log['log']} is damaged: {log['problem']}" for log in demo.watchfloor("verify") if not log["ok"]]
+    return problems
+
+
+def _answer(demo: Demo, story: Story) -> None:
+    """Answer every open request as the demo's human would. Raises DemoError on a request that should not be there."""
+    caps = {part.name: part for part in PARTS if part.capped}
+    for item in demo.watchfloor("approvals"):
+        approval, name = str(item["approval_id"]), str(item["session_name"])
+        if approval in story.answered:
+            continue
+        story.answered.add(approval)
+        action = item.get("action") or {}
+        if item["kind"] == "tool" and name == "changelog" and action.get("kind") == "push":
+            targets = [target for _, target, _ in action.get("refspecs", [])]
+            if targets != [f"refs/heads/{BRANCH}"]:
+                raise DemoError(f"the push to approve goes to {targets}, not to refs/heads/{BRANCH}")
+            demo.watchfloor("approve", approval)
+            story.pushes_approved += 1
+        elif item["kind"] == "cap" and name in caps:
+            _cap_holds(demo, caps[name])
+            demo.watchfloor("reject", approval, "--reason", "The survey has cost enough.")
+            story.cap_asked += 1
+        else:
+            raise DemoError(f"an unexpected request of {name}: {item['kind']}: {item['title']} ({item.get('reason', '')})")
+
+
+def _cap_holds(demo: Demo, part: Part) -> None:
+    cap, spent, billed = usd_to_nano(part.cap_usd), _spent(demo, part), _billed(demo, part)
+    if spent > cap or billed > cap:
+        raise DemoError(f"{part.name}: the cap of {cap} nano-USD was passed: ledger {spent}, billed {billed}")
+
+
+def _spent(demo: Demo, part: Part) -> int:
+    """Nano-USD that the ledger says this session spent, as the command line reports it."""
+    lines = demo.watchfloor("cost")
+    sessions = [s for line in lines for s in line.get("sessions", [line])]
+    return sum(int(s["spent_nano"]) for s in sessions if s.get("name") == part.name)
+
+
+def _billed(demo: Demo, part: Part) -> int:
+    """Nano-USD that the model server says it billed for this session's conversation."""
+    with urllib.request.urlopen(f"{demo.base_url}/_sim/usage", timeout=10) as reply:
+        report = json.load(reply)
+    return sum(int(c["nano"]) for c in report["conversations"] if part.goal in c["goal"])
+
+
+def _check(demo: Demo, part: Part, row: Row) -> list[str]:
+    """Prove one finished session from outside and print its line."""
+    cap, spent, billed = usd_to_nano(part.cap_usd), int(row.get("spent_nano", 0)), _billed(demo, part)
+    wanted = "stopped" if part.capped else "done"
+    problems = []
+    if row["state"] != wanted:
+        problems.append(f"is {row['state']} ({row.get('detail', '')}), not {wanted}")
+    if not part.capped and not row.get("verified", False):
+        problems.append("ended without having passed its checks")
+    if spent > cap or billed > cap:
+        problems.append(f"the cap of {cap} nano-USD was passed: ledger {spent}, billed {billed}")
+    if billed > spent:
+        problems.append(f"the ledger counts {spent} nano-USD, but {billed} were billed")
+    if not billed:
+        problems.append("the model server billed nothing for it")
+    passed = [_passes(row["worktree"], check) for check in part.checks]
+    problems += [f"{check} does not pass in its worktree" for check, ok in zip(part.checks, passed, strict=True) if not ok]
+    pushed = _pushed(demo, row) if part.name == "changelog" else None
+    if pushed is False:
+        problems.append(f"its commit did not arrive in the remote as refs/heads/{BRANCH}")
+    line = {
+        "name": part.name,
+        "sid": row["sid"],
+        "state": row["state"],
+        "verified": row.get("verified", False),
+        "spent_usd": spent / NANO,
+        "billed_usd": billed / NANO,
+        "cap_usd": cap / NANO,
+        "requests": row.get("requests", 0),
+        "tool_calls": row.get("tool_calls", 0),
+        "checks": f"{sum(passed)}/{len(passed)}",
+        "ok": not problems,
+    }
+    emit(line if pushed is None else line | {"pushed": pushed})
+    return [f"{part.name}: {problem}" for problem in problems]
+
+
+def _passes(worktree: str, check: str) -> bool:
+    """Run one check ourselves, outside of any harness. No bytecode is left in the worktree."""
+    env = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONDONTWRITEBYTECODE": "1", "HOME": worktree}
+    return subprocess.run(["sh", "-c", check], cwd=worktree, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60).returncode == 0
+
+
+def _revision(folder: str, name: str) -> str:
+    done = subprocess.run(["git", "-C", folder, "rev-parse", "--verify", "--quiet", "--end-of-options", name], capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def _pushed(demo: Demo, row: Row) -> bool:
+    """The remote branch is exactly the session's branch, and that is a new commit."""
+    there, here = _revision(str(demo.remote), f"refs/heads/{BRANCH}"), _revision(str(demo.repo), f"refs/heads/{row['branch']}")
+    return bool(there) and there == here and there != _revision(str(demo.repo), "refs/heads/main")

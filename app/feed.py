@@ -1,0 +1,154 @@
+"""The bridge from the supervisor's socket to the screen: pushes become a frozen snapshot and dirty bits; it never gives up reconnecting."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from app import models
+from app.models import Dirty, Link, Snapshot
+from harness.protocol import frames
+from harness.protocol.client import AsyncClient, SupervisorError, Unreachable, ensure_supervisor
+from harness.protocol.paths import FolderError, Folders
+
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.1, 2.0
+_CALL_TIMEOUT_S = 20.0
+
+
+class Feed:
+    """Owns the connection. ``wake`` is called (on the loop) whenever `dirty` became non-empty."""
+
+    def __init__(self, folders: Folders, wake: Callable[[], None]) -> None:
+        self.folders = folders
+        self.snapshot = Snapshot()
+        self.dirty = Dirty.EVERYTHING
+        self._wake = wake
+        self._client: AsyncClient | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._hurry = asyncio.Event()
+        self._start_wanted = False
+
+    def start(self) -> None:
+        """Begin connecting; call once, on the running loop."""
+        self._task = asyncio.create_task(self._run(), name="feed")
+
+    async def aclose(self) -> None:
+        """End the connection; the fleet goes on."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        if self._client is not None:
+            await self._client.close()
+
+    def take_dirty(self) -> Dirty:
+        """What changed since the last call."""
+        dirty, self.dirty = self.dirty, Dirty.NOTHING
+        return dirty
+
+    def reconnect(self, *, start: bool = False) -> None:
+        """Try again at once; with ``start`` also start a supervisor when nobody answers."""
+        self._start_wanted = self._start_wanted or start
+        self._hurry.set()
+
+    async def call(self, op: str, **arguments: Any) -> dict[str, Any]:
+        """One request. Raises SupervisorError (refused) or Unreachable (no connection, or no answer in time)."""
+        client = self._client
+        if client is None:
+            raise Unreachable("the supervisor is not answering; nothing was sent")
+        try:
+            return await asyncio.wait_for(client.call(op, **arguments), _CALL_TIMEOUT_S)
+        except TimeoutError as exc:
+            raise Unreachable(f"the supervisor did not answer {op!r} in time; it may still do it") from exc
+
+    # -- the connection ------------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        wait = _FIRST_WAIT_S
+        while True:
+            try:
+                self._client = await self._connect()
+                wait = _FIRST_WAIT_S
+                await self._follow(self._client)
+                why = "supervisor not answering, reconnecting"
+            except (Unreachable, SupervisorError, OSError, frames.FrameError) as exc:
+                why = f"supervisor not answering, reconnecting ({str(exc).splitlines()[0]})"
+            except (msgspec.ValidationError, KeyError, TypeError) as exc:
+                why = f"the supervisor sent something this screen does not understand ({exc}); is it another version?"
+            await self._drop(why)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._hurry.wait(), wait)
+            self._hurry.clear()
+            if self._start_wanted:
+                self._start_wanted = False
+                await self._start_supervisor()
+            wait = min(_LONGEST_WAIT_S, wait * 2)
+
+    async def _connect(self) -> AsyncClient:
+        # The connect itself may wait for a full backlog, so it is done beside the loop.
+        sock = await asyncio.to_thread(frames.connect, self.folders.supervisor_socket, 5.0)
+        sock.setblocking(False)
+        reader, writer = await asyncio.open_unix_connection(sock=sock, limit=1 << 18)
+        client = AsyncClient(reader, writer)
+        try:
+            await asyncio.wait_for(client.call("hello", proto=frames.PROTOCOL, client="tui"), 5.0)
+        except BaseException as exc:
+            await client.close()
+            if isinstance(exc, TimeoutError):
+                raise Unreachable("it accepted the connection but does not speak") from exc
+            raise
+        return client
+
+    async def _follow(self, client: AsyncClient) -> None:
+        await client.call("subscribe")
+        first = await client.call("sessions")
+        waiting = await client.call("approvals")
+        self._set(
+            Dirty.EVERYTHING,
+            rows=models.rows_of(first["rows"]),
+            fleet=models.fleet_of(first["fleet"]),
+            approvals=models.approvals_of(waiting["approvals"]),
+            link=Link("live", ""),
+        )
+        async for push in client.pushes():
+            self._apply(push)
+
+    def _apply(self, push: dict[str, Any]) -> None:
+        kind = push["push"]
+        if kind == "rows":
+            changed: dict[str, Any] = {}
+            dirty = Dirty.NOTHING
+            if push.get("rows") or push.get("gone"):
+                changed["rows"] = models.merge(self.snapshot.rows, push)
+                dirty |= Dirty.ROWS
+            if "fleet" in push:
+                changed["fleet"] = models.fleet_of(push["fleet"])
+                dirty |= Dirty.FLEET
+            if dirty:
+                self._set(dirty, **changed)
+        elif kind == "approvals":
+            self._set(Dirty.APPROVALS, approvals=models.approvals_of(push["approvals"]))
+
+    async def _drop(self, why: str) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+        state = "lost" if self.snapshot.link.state in ("live", "lost") else "connecting"
+        self._set(Dirty.LINK | Dirty.FLEET, link=Link(state, why))
+
+    async def _start_supervisor(self) -> None:
+        self._set(Dirty.LINK, link=Link(self.snapshot.link.state, "starting the supervisor"))
+        try:
+            await asyncio.to_thread(lambda: ensure_supervisor(self.folders, name="tui").close())
+        except (Unreachable, SupervisorError, FolderError, OSError) as exc:
+            self._set(Dirty.LINK, link=Link("lost", str(exc).splitlines()[0]))
+
+    def _set(self, dirty: Dirty, **changed: Any) -> None:
+        self.snapshot = replace(self.snapshot, **changed)
+        self.dirty |= dirty
+        self._wake()

@@ -1,0 +1,127 @@
+"""The last walls of the terminal: a filter on everything drawn, a filter on everything the terminal answers, and the speed of keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.segment import Segment
+from textual.color import Color
+from textual.filter import LineFilter
+
+MACHINE_GAP_S = 0.025
+
+# All of these are zero cells wide for Textual, so deleting them moves nothing: controls, bidirectional and zero-width characters, tags.
+_RANGES = (
+    (0x00, 0x1F),
+    (0x7F, 0x9F),
+    (0xAD, 0xAD),
+    (0x034F, 0x034F),
+    (0x061C, 0x061C),
+    (0x180E, 0x180E),
+    (0x200B, 0x200F),
+    (0x2028, 0x202E),
+    (0x2060, 0x206F),
+    (0xFEFF, 0xFEFF),
+    (0xFFF9, 0xFFFB),
+    (0xE0000, 0xE01EF),
+)
+_BAD = re.compile("[" + "".join(f"{chr(low)}-{chr(high)}" for low, high in _RANGES) + "]")
+
+
+class NoControl(LineFilter):
+    """Removes what could act on a terminal from every drawn segment. A hit is a bug of ours (the text missed `to_display`), so it is counted."""
+
+    def __init__(self) -> None:
+        super().__init__(enabled=True)
+        self.hits = 0
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """The segments without dangerous characters; Textual's own control segments pass."""
+        made: list[Segment] | None = None
+        for index, segment in enumerate(segments):
+            text, style, control = segment
+            if control or (text.isascii() and text.isprintable()):
+                continue
+            clean, hits = _BAD.subn("", text)
+            if hits:
+                self.hits += hits
+                if made is None:
+                    made = list(segments)
+                made[index] = Segment(clean, style)
+        return made if made is not None else segments
+
+
+_OPENERS = "]P_^X"
+_REPLY = re.compile(r"\x1b[\]P_^X][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)")
+_LONGEST_REPLY = 8192
+
+
+class ReplyFilter:
+    """Takes the terminal's answers of the kinds OSC, DCS, APC, PM and SOS out of the input, because Textual would read them as key presses.
+
+    An opener at the very end of a read is alt+key from a human and passes; one with text behind it is an answer, held until it ends.
+    """
+
+    def __init__(self) -> None:
+        self._held = ""
+        self.dropped = 0
+
+    def feed(self, data: str) -> str:
+        """The input without answers. Empty input (end of file) passes as it is."""
+        if not data:
+            return data
+        if not self._held and "\x1b" not in data:
+            return data
+        text, count = _REPLY.subn("", self._held + data)
+        self.dropped += count
+        self._held = ""
+        start = self._open(text)
+        if start is None:
+            return text
+        if len(text) - start > _LONGEST_REPLY:
+            self.dropped += 1
+            return text[:start]
+        self._held = text[start:]
+        return text[:start]
+
+    def _open(self, text: str) -> int | None:
+        at = text.find("\x1b")
+        while at != -1:
+            if at + 2 < len(text) and text[at + 1] in _OPENERS:
+                return at
+            at = text.find("\x1b", at + 1)
+        return None
+
+
+def quiet_driver() -> type[Any] | None:
+    """The Linux driver with `ReplyFilter` in its input path; None where that driver is not the one in use."""
+    from textual import constants
+
+    if constants.DRIVER is not None:
+        return None
+    try:
+        from textual.drivers import linux_driver
+    except ImportError:
+        return None
+
+    class QuietParser(linux_driver.XTermParser):
+        """Textual's parser behind the reply filter."""
+
+        def __init__(self, debug: bool = False) -> None:
+            super().__init__(debug)
+            self._replies = ReplyFilter()
+
+        def feed(self, data: str) -> Iterable[Any]:
+            clean = self._replies.feed(data)
+            # An empty feed means end of file to the parser, which a read of nothing but answers is not.
+            return super().feed(clean) if clean or not data else ()
+
+    linux_driver.XTermParser = QuietParser  # type: ignore[misc]
+    return linux_driver.LinuxDriver
+
+
+def human_paced(times: Sequence[float]) -> bool:
+    """True when the newest key came at least 25 ms after the one before it; machines answer faster, people do not."""
+    return len(times) < 2 or times[-1] - times[-2] >= MACHINE_GAP_S

@@ -1,0 +1,235 @@
+"""What all screens share: bindings from the registry, truthful help, syncing, and the commands on a session."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen, Screen
+
+from app.actions import ACTIONS, BY_ID, EVERYWHERE, Action, show_key
+from app.models import Dirty, Snapshot
+from harness.events.views import SessionRow
+from widgets.help_bar import HelpBar
+
+if TYPE_CHECKING:
+    from app.watch_app import WatchApp
+
+
+def handler_name(ident: str) -> str:
+    """``session.pause`` → ``do_session_pause``."""
+    return "do_" + ident.replace(".", "_")
+
+
+def bindings(*scopes: str, priority: bool = False) -> list[BindingType]:
+    """The registry's bindings of these scopes, by action id so that the keymap can change them."""
+    return [Binding(",".join(a.keys), f"do('{a.id}')", a.title, show=False, id=a.id, priority=priority) for a in ACTIONS if set(scopes) & set(a.scopes)]
+
+
+class WatchScreen(Screen[Any]):
+    """A screen that shows snapshots. Actions are methods ``do_<id>``; ``can_<id>`` says whether one makes sense now."""
+
+    SCOPES: ClassVar[tuple[str, ...]] = ()
+    AUTO_FOCUS: ClassVar[str | None] = None
+
+    if TYPE_CHECKING:
+
+        @property
+        def app(self) -> WatchApp: ...
+
+    # -- actions -------------------------------------------------------------------------------------------------
+
+    def can(self, ident: str) -> bool:
+        """True when the action exists here (or everywhere) and would do something now."""
+        if hasattr(self, handler_name(ident)):
+            check = getattr(self, "can_" + ident.replace(".", "_"), None)
+        elif hasattr(self.app, handler_name(ident)) and not self.is_modal:
+            check = getattr(self.app, "can_" + ident.replace(".", "_"), None)
+        else:
+            return False
+        return bool(check()) if check is not None else True
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "do":
+            return self.can(str(parameters[0]))
+        return super().check_action(action, parameters)
+
+    async def action_do(self, ident: str) -> None:
+        """Run an action of the registry."""
+        getattr(self, handler_name(ident))()
+        self.show_keys()
+
+    def active_actions(self) -> list[Action]:
+        """Every action that a key would run right now, in the registry's order."""
+        here = {*self.SCOPES, EVERYWHERE}
+        return [a for a in ACTIONS if here & set(a.scopes) and self.can(a.id)]
+
+    def help_entries(self) -> list[tuple[str, str, str]]:
+        """(action, key, label) for the help bar: only what works now, also with regard to what the focused field takes for itself."""
+        entries: list[tuple[int, tuple[str, str, str]]] = []
+        for action in self.active_actions():
+            key = next((k for k in self.app.keys.keys[action.id] if not self._taken(k)), None)
+            if action.bar and key is not None:
+                entries.append((action.bar, (action.id, show_key(key), action.label)))
+        return [entry for _, entry in sorted(entries, key=lambda e: e[0])]
+
+    def _taken(self, key: str) -> bool:
+        focused = self.focused
+        first = key.split(" ")[0]
+        character = " " if first == "space" else shown if len(shown := show_key(first)) == 1 and shown not in "↑↓←→" else None
+        return focused is not None and focused.check_consume_key(first, character)
+
+    def show_keys(self) -> None:
+        """Bring the help bar up to date."""
+        for bar in self.query(HelpBar):
+            prefix = self.app.prefix
+            if prefix:
+                bar.set_entries(self._sequence_entries(prefix))
+            else:
+                bar.set_entries(self.help_entries())
+
+    def _sequence_entries(self, prefix: str) -> list[tuple[str, str, str]]:
+        found = [(ident, key) for (head, key), idents in self.app.keys.sequences.items() if head == prefix for ident in idents]
+        return [(ident, show_key(key), BY_ID[ident].label or BY_ID[ident].title.lower()) for ident, key in found if self.can(ident)]
+
+    def on_descendant_focus(self) -> None:
+        self.show_keys()
+
+    def on_descendant_blur(self) -> None:
+        self.show_keys()
+
+    def on_help_bar_pressed(self, message: HelpBar.Pressed) -> None:
+        message.stop()
+        target = self if hasattr(self, handler_name(message.action)) else self.app
+        self.app.run_beside(_run(self.app, message.action, target))
+
+    # -- what is shown -------------------------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        self._sync_all()
+
+    def on_screen_resume(self) -> None:
+        if self.is_mounted:
+            self._sync_all()
+
+    def _sync_all(self) -> None:
+        self.sync(self.app.snapshot, Dirty.EVERYTHING)
+        self.show_keys()
+
+    def sync(self, snapshot: Snapshot, dirty: Dirty) -> bool:
+        """Show the snapshot's dirty parts; True asks for another tick because there is more to read."""
+        raise NotImplementedError
+
+    def sync_logs(self, sids: Set[str] | None) -> bool:
+        """Read on in the visible logs of these sessions (None = all); True when there is more to read."""
+        return False
+
+    def clock(self, now: float) -> None:
+        """Once a second: refresh the ages."""
+
+
+async def _run(app: WatchApp, ident: str, target: Any) -> None:
+    await app.run_action(f"do('{ident}')", target)
+
+
+class SessionCommands(WatchScreen):
+    """Pause, resume, stop, remove and say, for the session that the screen is about (`target`)."""
+
+    @property
+    def target(self) -> SessionRow | None:
+        """The session that commands apply to."""
+        raise NotImplementedError
+
+    def can_session_pause(self) -> bool:
+        row = self.target
+        return row is not None and row.desired == "running" and row.state not in ("done", "stopped", "failed")
+
+    def do_session_pause(self) -> None:
+        if row := self.target:
+            self.app.send(f"{row.name}: pausing at its next turn", "desire", sid=row.sid, state="paused")
+
+    def can_session_resume(self) -> bool:
+        row = self.target
+        return row is not None and row.state not in ("done", "stopped") and (row.desired == "paused" or row.state in ("failed", "parked"))
+
+    def do_session_resume(self) -> None:
+        if row := self.target:
+            self.app.send(f"{row.name}: resuming", "desire", sid=row.sid, state="running")
+
+    def can_session_stop(self) -> bool:
+        row = self.target
+        return row is not None and row.state not in ("done", "stopped") and row.desired != "stopped"
+
+    def do_session_stop(self) -> None:
+        if row := self.target:
+            self._ask_stop(row)
+
+    def _ask_stop(self, row: SessionRow) -> None:
+        from app.screens.dialogs import Confirm
+
+        text = "Its agent ends for good and what runs now is killed. The worktree, the branch and the log stay."
+
+        def decided(yes: bool | None) -> None:
+            if yes:
+                self.app.send(f"{row.name}: stopping", "desire", sid=row.sid, state="stopped", reason="stopped by you")
+
+        self.app.push_screen(Confirm("Stop", row.name, text, "stop it"), decided)
+
+    def can_session_remove(self) -> bool:
+        row = self.target
+        return row is not None and row.state in ("done", "stopped", "failed")
+
+    def do_session_remove(self) -> None:
+        from app.screens.dialogs import Confirm
+
+        row = self.target
+        if row is None:
+            return
+
+        def decided(yes: bool | None) -> None:
+            if yes:
+                self.app.send(f"{row.name}: removed", "remove", sid=row.sid)
+
+        text = "Its worktree is deleted. That is refused while it holds work that is neither committed nor pushed."
+        self.app.push_screen(Confirm("Remove", row.name, text, "remove it"), decided)
+
+    def can_session_say(self) -> bool:
+        row = self.target
+        return row is not None and row.state not in ("done", "stopped")
+
+    def do_session_say(self) -> None:
+        from app.screens.dialogs import Ask
+
+        row = self.target
+        if row is None:
+            return
+
+        def written(text: str | None) -> None:
+            if text:
+                self.app.send(f"{row.name}: will read it at its next turn", "say", sid=row.sid, text=text)
+
+        self.app.push_screen(Ask("Say to", row.name, "Your message is part of its next turn.", lines=True), written)
+
+
+class Form(ModalScreen[Any]):
+    """A dialog: its own keys win over those of its fields, everything below is unreachable while it is open."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("form", priority=True)
+
+    if TYPE_CHECKING:
+
+        @property
+        def app(self) -> WatchApp: ...
+
+    async def action_do(self, ident: str) -> None:
+        """Run an action of the registry."""
+        getattr(self, handler_name(ident))()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "do":
+            return hasattr(self, handler_name(str(parameters[0])))
+        return super().check_action(action, parameters)
+
+    def do_form_cancel(self) -> None:
+        self.dismiss(None)

@@ -1,0 +1,280 @@
+"""The application: owns the feed, the one tick, the keymap and the walls; screens show what it tells them."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Coroutine, Sequence
+from typing import Any, ClassVar
+
+from textual import events
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.filter import LineFilter
+from textual.screen import Screen
+from textual.timer import Timer
+
+from app import themes
+from app.actions import ACTIONS, EVERYWHERE
+from app.feed import Feed
+from app.keymap import Keymap
+from app.models import Dirty, Snapshot
+from app.safety import NoControl, human_paced, quiet_driver
+from app.screens.base import WatchScreen, handler_name
+from harness.events.untrusted import to_display
+from harness.protocol.client import SupervisorError, Unreachable
+from harness.protocol.paths import Folders
+
+TICK_HZ = 25
+
+
+class WatchApp(App[int]):
+    """The terminal control room. Has no authority and no state but the view."""
+
+    CSS_PATH = "app.tcss"
+    TITLE = "watchfloor"
+    ENABLE_COMMAND_PALETTE = False  # the palette is bound by the registry, with our own provider
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-narrow"), (80, "-normal"), (120, "-wide"), (180, "-vast")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(Binding(",".join(a.keys), f"do('{a.id}')", a.title, show=False, id=a.id) for a in ACTIONS if EVERYWHERE in a.scopes),
+        Binding("ctrl+c", "say_how_to_leave", "", show=False),
+    ]
+
+    def __init__(self, folders: Folders, keymap: Keymap, *, theme: str = "dark", session: str | None = None) -> None:
+        super().__init__(driver_class=quiet_driver())
+        self.folders, self.keys = folders, keymap
+        self.feed = Feed(folders, self.wake)
+        self.no_control = NoControl()
+        self.key_times: deque[float] = deque(maxlen=2)
+        self.prefix = ""
+        self._first_session = session
+        self._ticker: Timer | None = None
+        self._quiet_ticks = 0
+        for made in themes.themes():
+            self.register_theme(made)
+        self.theme = theme
+        self.set_keymap(keymap.bindings())
+
+    # -- life ----------------------------------------------------------------------------------------------------
+
+    def get_default_screen(self) -> Screen[Any]:
+        from app.screens.floor import FloorScreen
+
+        return FloorScreen()
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        return [*super().get_line_filters(), self.no_control]
+
+    def on_mount(self) -> None:
+        self._ticker = self.set_interval(1 / TICK_HZ, self._tick, pause=True)
+        self.set_interval(1.0, self._clock)
+        self.feed.start()
+
+    async def on_unmount(self) -> None:
+        await self.feed.aclose()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What is known now."""
+        return self.feed.snapshot
+
+    # -- the one tick --------------------------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        """Something became dirty: sync now and keep ticking until nothing is dirty any more."""
+        if self._ticker is None:
+            return
+        if self._quiet_ticks < 0:
+            return
+        self._quiet_ticks = -1
+        self._ticker.resume()
+        self.call_later(self._tick)
+
+    def _tick(self) -> None:
+        dirty = self.feed.take_dirty()
+        more = False
+        for screen in self.shown_screens():
+            more = screen.sync(self.feed.snapshot, dirty) or more
+        if dirty & Dirty.ROWS and self._first_session is not None:
+            self._open_first()
+        if not dirty and not more and self._ticker is not None:
+            self._quiet_ticks = 0
+            self._ticker.pause()
+
+    def _clock(self) -> None:
+        """Once a second: ages move on; without a supervisor nobody tells us of new events, so the logs are looked at here."""
+        now = time.time()
+        for screen in self.shown_screens():
+            screen.clock(now)
+            if not self.snapshot.live:
+                screen.sync_logs(None)
+
+    def shown_screens(self) -> list[WatchScreen]:
+        """The screens that can be seen: the top one, and what lies under it as far as it is modal."""
+        shown: list[WatchScreen] = []
+        for screen in reversed(self.screen_stack if self._screen_stacks else []):
+            if isinstance(screen, WatchScreen) and screen.is_mounted:
+                shown.append(screen)
+            if not screen.is_modal:
+                break
+        return shown
+
+    def _open_first(self) -> None:
+        sid, self._first_session = self._first_session, None
+        if sid in self.snapshot.rows:
+            self.open_session(sid)
+
+    # -- keys ----------------------------------------------------------------------------------------------------
+
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key) and not event.is_forwarded:
+            self.key_times.append(event.time)
+            if await self._sequence(event.key):
+                return
+        await super().on_event(event)
+
+    async def _sequence(self, key: str) -> bool:
+        """Handle sequences such as ``ctrl+b z``; True when the key was part of one."""
+        if self.prefix:
+            prefix, self.prefix = self.prefix, ""
+            self._show_keys()
+            for ident in self.keys.sequences.get((prefix, key), ()):
+                if await self._try(ident):
+                    break
+            return True
+        if key in self.keys.prefixes and not self.screen.is_modal and (self.focused is None or not self.focused.check_consume_key(key, None)):
+            self.prefix = key
+            self._show_keys()
+            return True
+        return False
+
+    async def _try(self, ident: str) -> bool:
+        screen = self.screen
+        if isinstance(screen, WatchScreen) and screen.can(ident):
+            return await self.run_action(f"do('{ident}')", screen if hasattr(screen, handler_name(ident)) else self)
+        return False
+
+    def _show_keys(self) -> None:
+        if isinstance(self.screen, WatchScreen):
+            self.screen.show_keys()
+
+    @property
+    def paced(self) -> bool:
+        """True when the key now handled came at human speed."""
+        return human_paced(list(self.key_times))
+
+    # -- actions -------------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "do":
+            screen = self.screen
+            return isinstance(screen, WatchScreen) and screen.can(str(parameters[0]))
+        return super().check_action(action, parameters)
+
+    async def action_do(self, ident: str) -> None:
+        """Run an action of the registry that belongs to no screen (or that the screen refines)."""
+        screen = self.screen
+        if isinstance(screen, WatchScreen) and hasattr(screen, handler_name(ident)):
+            await screen.action_do(ident)
+        else:
+            getattr(self, handler_name(ident))()
+
+    def action_say_how_to_leave(self) -> None:
+        """Ctrl+C is pressed by reflex; it must neither leave nor stop anything."""
+        self.tell(f"{self.keys.shown('app.detach')} detaches; every agent goes on")
+
+    def do_app_detach(self) -> None:
+        self.exit(0)
+
+    def do_app_theme(self) -> None:
+        self.theme = themes.following(self.theme)
+
+    def do_app_reconnect(self) -> None:
+        self.feed.reconnect(start=True)
+
+    def do_app_palette(self) -> None:
+        from app.commands import open_palette
+
+        open_palette(self)
+
+    def do_app_help(self) -> None:
+        from app.help import HelpScreen
+
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen(self.screen))
+
+    def can_go_back(self) -> bool:
+        return len(self.screen_stack) > 1
+
+    can_go_floor = can_go_back
+
+    def can_app_reconnect(self) -> bool:
+        return not self.snapshot.live
+
+    def do_go_floor(self) -> None:
+        while len(self.screen_stack) > 1:
+            self.pop_screen()
+
+    def do_go_back(self) -> None:
+        if len(self.screen_stack) > 1:
+            self.pop_screen()
+
+    def do_go_queue(self) -> None:
+        self.open_queue("")
+
+    def do_go_costs(self) -> None:
+        from app.screens.costs import CostsScreen
+
+        if not isinstance(self.screen, CostsScreen):
+            self._only(CostsScreen())
+
+    def do_session_launch(self) -> None:
+        from app.screens.launch import LaunchForm
+
+        self.push_screen(LaunchForm())
+
+    def open_queue(self, approval_id: str) -> None:
+        """Show the queue, on this request when one is named."""
+        from app.screens.queue import QueueScreen
+
+        if isinstance(self.screen, QueueScreen):
+            self.screen.choose(approval_id)
+        else:
+            self._only(QueueScreen(approval_id))
+
+    def open_session(self, sid: str, tab: str = "") -> None:
+        """Show one session."""
+        from app.screens.session import SessionScreen
+
+        self.push_screen(SessionScreen(sid, tab))
+
+    def _only(self, screen: Screen[Any]) -> None:
+        """Show a screen directly above the floor, so that going back from anywhere is short."""
+        while len(self.screen_stack) > 1:
+            self.pop_screen()
+        self.push_screen(screen)
+
+    # -- requests ------------------------------------------------------------------------------------------------
+
+    def tell(self, text: str, *, bad: bool = False) -> None:
+        """A short notice. The text is untrusted: it is displayed safely and never parsed as markup."""
+        self.notify(to_display(text, limit=400), severity="error" if bad else "information", markup=False, timeout=8 if bad else 4)
+
+    def send(self, done: str, op: str, **arguments: Any) -> None:
+        """Send a request beside everything else; say ``done`` when it was accepted, or why not."""
+        self.run_beside(self._send(done, op, arguments))
+
+    async def _send(self, done: str, op: str, arguments: dict[str, Any]) -> None:
+        try:
+            await self.feed.call(op, **arguments)
+        except SupervisorError as exc:
+            self.tell(f"{exc.message}{'; ' + exc.hint if exc.hint else ''}", bad=True)
+        except Unreachable as exc:
+            self.tell(str(exc), bad=True)
+        else:
+            if done:
+                self.tell(done)
+
+    def run_beside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine owned by the app, without holding up keys."""
+        self.run_worker(work, group="requests")

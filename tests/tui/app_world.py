@@ -1,0 +1,492 @@
+"""A small supervisor for the screen's tests: real session logs, the real fold, the real socket protocol; it decides nothing by itself.
+
+Also a program (``python -m tests.tui.app_world STATE SCENE``) that serves a scene for the terminal tests and writes every request it gets to ``STATE/calls.jsonl``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.events import types as t
+from harness.events.action import action_hash
+from harness.events.fold import SessionState, advance
+from harness.events.log import LogWriter
+from harness.events.reader import read
+from harness.events.views import ApprovalView, FleetView, Liveness, SessionRow, row
+from harness.protocol import frames
+from harness.protocol.paths import Folders, ensure_private
+
+NANO = 1_000_000_000
+
+
+def folders(root: Path) -> Folders:
+    """Fresh folders under ``root``."""
+    made = Folders(root / "state", root / "run", root / "config")
+    for path in (made.state, made.runtime, made.config, made.sessions):
+        ensure_private(path)
+    return made
+
+
+@dataclass
+class Session:
+    """One session: its writer, its fold, who is alive."""
+
+    sid: str
+    writer: LogWriter
+    state: SessionState = field(default_factory=SessionState)
+    live: Liveness = Liveness(True, True)
+    views: dict[str, ApprovalView] = field(default_factory=dict)
+    diff: dict[str, Any] = field(default_factory=lambda: {"files": [], "patch": ""})
+
+    def row(self) -> SessionRow:
+        return row(self.sid, self.state, self.live)
+
+
+class World:
+    """A fleet of sessions behind a supervisor socket."""
+
+    def __init__(self, folders_: Folders, calls_file: Path | None = None) -> None:
+        self.folders = folders_
+        self.sessions: dict[str, Session] = {}
+        self.calls: list[dict[str, Any]] = []
+        self.refuse: dict[str, dict[str, str]] = {}
+        self.fleet = {"spent_today_nano": 1_240_000_000, "day_cap_nano": 50 * NANO, "epoch": 3, "fence": "ok"}
+        self._calls_file = calls_file
+        self._server: asyncio.Server | None = None
+        self._writers: dict[asyncio.StreamWriter, bool] = {}
+        self._number = itertools.count(1)
+        self._queue: set[asyncio.Task[None]] = set()
+
+    # -- making sessions -----------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        name: str,
+        *bodies: t.Body,
+        goal: str = "Make the tests pass.",
+        cap_usd: float | None = 2.0,
+        checks: Sequence[str] = ("pytest -q",),
+        repo: str = "/home/you/shop",
+    ) -> Session:
+        number = next(self._number)
+        sid = f"{number:010d}".replace("0", "a").replace("1", "b").replace("8", "c").replace("9", "d")
+        folder = self.folders.session(sid)
+        folder.log.mkdir(parents=True)
+        folder.blobs.mkdir()
+        session = Session(sid, LogWriter.open(folder.log, sid))
+        self.sessions[sid] = session
+        caps = t.Caps(usd_nano=None if cap_usd is None else int(cap_usd * NANO))
+        self.log(
+            session,
+            t.SessionIntent(
+                name=name,
+                goal=goal,
+                repo=repo,
+                branch=f"watchfloor/{sid}",
+                worktree=str(self.folders.worktrees / sid),
+                model="claude-sonnet-5-5",
+                checks=list(checks),
+                caps=caps,
+            ),
+            t.KeeperStarted(pid=10, start=1, boot="b"),
+            t.SessionCreated(base="0" * 40, worktree=str(self.folders.worktrees / sid), branch=f"watchfloor/{sid}"),
+            *bodies,
+        )
+        return session
+
+    def log(self, session: Session, *bodies: t.Body) -> None:
+        """Append to the real log and fold what was written."""
+        after = session.writer.head
+        for body in bodies:
+            session.writer.append(body.TYPE, msgspec.to_builtins(body), actor="harness")
+        session.writer.commit(False)
+        for line in read(self.folders.session(session.sid).log, after):
+            advance(session.state, t.decode(line))
+
+    def ask(self, session: Session, action: dict[str, Any] | None = None, **fields: Any) -> ApprovalView:
+        """Append a request to the log and open it."""
+        number = next(self._number)
+        approval_id = f"a{number:07d}".replace("0", "b").replace("1", "c").replace("8", "d").replace("9", "e")
+        state = session.state
+        call_id = ""
+        if action is not None:
+            call_id = f"c{state.seq + 1}.0"
+            action = action | {"session": session.sid, "call": call_id}
+            fields.setdefault("title", "git push origin main")
+            self.log(
+                session,
+                t.ToolProposed(call_id=call_id, tool=str(action["tool"]), input=action.get("input")),
+                t.ToolJudged(
+                    call_id=call_id, action_hash=action_hash(action), verdict="ask", rule="push", reason="it leaves the fence", policy="p1", action=action
+                ),
+            )
+        kind = str(fields.get("kind", "tool"))
+        options = list(fields.get("options", ["allow", "allow_edited", "deny", "answer", "stop"]))
+        title, risk = str(fields.get("title", "something")), str(fields.get("risk", "high"))
+        digest = action_hash(action) if action is not None else ""
+        self.log(session, t.ApprovalRequested(approval_id=approval_id, kind=kind, title=title, options=options, call_id=call_id, action_hash=digest, risk=risk))
+        view = ApprovalView(
+            approval_id=approval_id,
+            sid=session.sid,
+            session_name=session.state.name,
+            kind=kind,
+            title=title,
+            options=options,
+            risk=risk,
+            ts=str(fields.get("ts") or session.state.last_ts),
+            seq=session.state.seq,
+            call_id=call_id,
+            tool=str(action["tool"]) if action else "",
+            action_hash=digest,
+            action=action,
+            effects=list(action.get("effects", [])) if action else [],
+            rule="leaves-the-fence" if action else "",
+            reason="it leaves the fence" if action else "",
+            claim=str(fields.get("claim", "")),
+            diff=str(fields.get("diff", "")),
+            detail=dict(fields.get("detail", {})),
+            repo="/home/you/shop",
+            branch=f"watchfloor/{session.sid}",
+        )
+        session.views[approval_id] = view
+        return view
+
+    # -- what clients get ----------------------------------------------------------------------------------------
+
+    def rows(self) -> list[SessionRow]:
+        return [s.row() for s in self.sessions.values()]
+
+    def approvals(self) -> list[ApprovalView]:
+        return sorted((v for s in self.sessions.values() for v in s.views.values()), key=lambda v: v.ts)
+
+    def fleet_view(self) -> FleetView:
+        groups = [r.group for r in self.rows()]
+        counts = {"sessions": len(groups), "needs_you": groups.count("needs you"), "running": groups.count("running"), "done": groups.count("done")}
+        return msgspec.convert(self.fleet | counts, FleetView)
+
+    def push_rows(self, *sessions: Session, gone: Sequence[str] = ()) -> None:
+        rows = [s.row() for s in sessions] if sessions or gone else self.rows()
+        self._push({"push": "rows", "rows": msgspec.to_builtins(rows), "gone": list(gone), "fleet": msgspec.to_builtins(self.fleet_view())})
+
+    def push_approvals(self) -> None:
+        self._push({"push": "approvals", "approvals": msgspec.to_builtins(self.approvals())})
+
+    def _push(self, message: dict[str, Any]) -> None:
+        for writer, subscribed in self._writers.items():
+            if subscribed:
+                writer.write(frames.encode(message))
+
+    def of(self, op: str) -> list[dict[str, Any]]:
+        """The requests of one kind that were received."""
+        return [call for call in self.calls if call["op"] == op]
+
+    # -- the socket ----------------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> World:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+        for session in self.sessions.values():
+            session.writer.close()
+
+    async def start(self) -> None:
+        self._server = await asyncio.start_unix_server(self._client, sock=frames.listen(self.folders.supervisor_socket))
+
+    async def stop(self) -> None:
+        """Die: the socket vanishes and every connection is cut."""
+        if self._server is not None:
+            self._server.close()
+            for writer in list(self._writers):
+                writer.close()
+            await asyncio.sleep(0)
+            self.folders.supervisor_socket.unlink(missing_ok=True)
+            self._server = None
+
+    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers[writer] = False
+        try:
+            while (body := await frames.read_frame(reader)) is not None:
+                request = frames.parse(body)
+                reply = self._reply(request, writer)
+                writer.write(frames.encode({"id": request["id"], **reply}))
+                await writer.drain()
+        except (OSError, frames.FrameError):
+            return
+        finally:
+            self._writers.pop(writer, None)
+            writer.close()
+
+    def _reply(self, request: dict[str, Any], writer: asyncio.StreamWriter) -> dict[str, Any]:
+        op = request["op"]
+        self.calls.append(request)
+        if self._calls_file is not None:
+            with self._calls_file.open("a", encoding="utf-8") as out:
+                out.write(json.dumps(request) + "\n")
+        if op in self.refuse:
+            return {"ok": False, "error": self.refuse[op]}
+        handler = getattr(self, f"_op_{op}", None)
+        if handler is None:
+            return {"ok": False, "error": {"code": "bad_op", "message": f"unknown op {op}"}}
+        reply = handler(request, writer)
+        return {"ok": True, **(reply or {})}
+
+    def _op_hello(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        return {"proto": 1, "epoch": self.fleet["epoch"], "version": "0.1.0", "pid": os.getpid()}
+
+    def _op_subscribe(self, r: dict[str, Any], w: asyncio.StreamWriter) -> None:
+        self._writers[w] = True
+
+    def _op_sessions(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        return {"rows": msgspec.to_builtins(self.rows()), "fleet": msgspec.to_builtins(self.fleet_view())}
+
+    def _op_session(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        s = self.sessions[r["sid"]]
+        return {
+            "row": msgspec.to_builtins(s.row()),
+            "state": {},
+            "approvals": msgspec.to_builtins(list(s.views.values())),
+            "folder": str(self.folders.session(s.sid).root),
+        }
+
+    def _op_approvals(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        return {"approvals": msgspec.to_builtins(self.approvals())}
+
+    def _op_approval(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        return {"approval": msgspec.to_builtins(next(v for v in self.approvals() if v.approval_id == r["approval_id"]))}
+
+    def _op_desire(self, r: dict[str, Any], w: asyncio.StreamWriter) -> None:
+        session = self.sessions[r["sid"]]
+        self.log(session, t.SessionDesired(state=r["state"], reason=r.get("reason", "")))
+        self.push_rows(session)
+
+    def _op_decide(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        for session in self.sessions.values():
+            if (view := session.views.pop(r["approval_id"], None)) is not None:
+                data = {k: r[k] for k in ("decision", "message", "edited", "value", "shown_hash") if r.get(k) is not None}
+                self.log(session, t.ApprovalDecided(approval_id=view.approval_id, decision_id="d1", call_id=view.call_id, action_hash=view.action_hash, **data))
+                self.push_rows(session)
+                self.push_approvals()
+        return {"decision_id": "d1"}
+
+    def _op_defer(self, r: dict[str, Any], w: asyncio.StreamWriter) -> None:
+        for session in self.sessions.values():
+            if (view := session.views.get(r["approval_id"])) is not None:
+                session.views[view.approval_id] = msgspec.structs.replace(view, deferred="")
+                self.push_approvals()
+
+    def _op_say(self, r: dict[str, Any], w: asyncio.StreamWriter) -> None:
+        self.log(self.sessions[r["sid"]], t.UserMessage(text=r["text"]))
+
+    def _op_remove(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        self.sessions.pop(r["sid"]).writer.close()
+        self.push_rows(gone=[r["sid"]])
+        return {"kept": []}
+
+    def _op_launch(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        session = self.add(r.get("name") or "session", goal=r["goal"])
+        self.push_rows(session)
+        return {"sid": session.sid, "name": session.state.name}
+
+    def _op_diff(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        return self.sessions[r["sid"]].diff
+
+    def _op_costs(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        sessions = [
+            {
+                "sid": x.sid,
+                "name": x.name,
+                "model": x.model,
+                "spent_nano": x.spent_nano,
+                "reserved_nano": 0,
+                "input": 1200,
+                "cache_read": 34000,
+                "output": 900,
+                "cache_hit": 0.91,
+                "price_source": "list",
+            }
+            for x in self.rows()
+        ]
+        return {"fleet": msgspec.to_builtins(self.fleet_view()), "sessions": sessions, "days": [{"day": "2026-11-21", "spent_nano": 1_240_000_000}]}
+
+
+# -- scenes ----------------------------------------------------------------------------------------------------------
+
+PUSH: dict[str, Any] = {
+    "v": 1,
+    "tool": "exec",
+    "tool_use_id": "toolu_1",
+    "kind": "push",
+    "argv": ["git", "push", "origin", "HEAD:refs/heads/main"],
+    "input_sha": "0" * 64,
+    "input": {"argv": ["git", "push", "origin", "HEAD:refs/heads/main"], "access": "network"},
+    "cwd": "/state/worktrees/x",
+    "timeout_s": 120,
+    "access": "push",
+    "outside": [],
+    "env": {"PATH": "/usr/bin:/bin"},
+    "fence": {"read": ["/usr"], "write": ["/state/worktrees/x"], "binds": [], "network": True, "fenced": True},
+    "remote": "origin",
+    "url": "/srv/git/shop.git",
+    "refspecs": [["9" * 40, "refs/heads/main", "8" * 40]],
+    "pre": {"files": {}, "head": "9" * 40},
+    "effects": ["push:origin refs/heads/main"],
+}
+
+
+def work(step: int = 0, *, cost: float = 0.04) -> list[t.Body]:
+    """One turn of an agent: a request, a reply, a call and its result."""
+    call = f"c{step * 10 + 1000}.0"
+    digest = "f" * 64
+    return [
+        t.ModelRequest(
+            request_id=f"r{step}",
+            attempt=1,
+            model="claude-sonnet-5-5",
+            reservation=f"v{step}",
+            reserved_nano=50_000_000,
+            est_input=9000,
+            max_tokens=8192,
+            upto_seq=1,
+        ),
+        t.ModelMessage(
+            request_id=f"r{step}",
+            message_id=f"m{step}",
+            model="claude-sonnet-5-5",
+            stop_reason="tool_use",
+            usage=t.Usage(input=900, cache_read=8000, output=300),
+            cost_nano=int(cost * NANO),
+            content=[{"type": "text", "text": "The cart total ignores the discount; I will look at src/cart.py and repair it."}],
+        ),
+        t.ToolProposed(call_id=call, tool="exec", input={"argv": ["pytest", "-q"]}),
+        t.ToolJudged(call_id=call, action_hash=digest, verdict="allow", rule="inside-the-fence", reason="contained", policy="p1"),
+        t.ToolStarted(call_id=call, action_hash=digest, effect="contained"),
+        t.ToolEnded(call_id=call, status="ok", preview="12 passed in 0.40s", exit_code=0, ms=412),
+    ]
+
+
+def crowd(world: World, number: int = 12) -> None:
+    """A busy floor: waiting, running, done and failed sessions."""
+    names = [
+        "cart-discount",
+        "fix-flaky-login",
+        "release-notes",
+        "search-index",
+        "rate-limits",
+        "csv-export",
+        "dark-mode",
+        "slow-query",
+        "retry-queue",
+        "i18n-dates",
+        "audit-log",
+        "upgrade-deps",
+    ]
+    for index in range(number):
+        name = names[index % len(names)] + (f"-{index // len(names) + 1}" if index >= len(names) else "")
+        session = world.add(
+            name, t.LeaseGranted(gen=1, epoch=3), t.UserMessage(text="Make the tests pass.", origin="goal"), *work(index, cost=0.05 * (index % 7 + 1))
+        )
+        if index % 6 == 0:
+            world.ask(session, PUSH, title="git push origin main", claim="All tests pass; publishing the fix as you asked.")
+        elif index % 6 == 1:
+            call = f"c{index * 10 + 1005}.0"
+            world.log(session, t.ToolProposed(call_id=call, tool="exec", input={"argv": ["pytest"]}))
+        elif index % 6 == 2:
+            session.live = Liveness(True, False)
+            world.log(session, t.SessionEnded(outcome="done", verified=True, reason="all checks pass"))
+        elif index % 6 == 3:
+            world.log(
+                session,
+                t.ModelRequest(request_id="z", attempt=1, model="claude-sonnet-5-5", reservation="v", reserved_nano=1, est_input=1, max_tokens=1, upto_seq=1),
+            )
+        elif index % 12 == 4:
+            session.live = Liveness(True, False)
+            world.log(session, t.BudgetReached(cap="session.usd", used=1_990_000_000, limit=2 * NANO, need=60_000_000))
+            world.ask(
+                session,
+                kind="cap",
+                title="session cap of $2 reached",
+                options=["raise", "finish", "stop"],
+                risk="medium",
+                detail={"cap": "session.usd", "used": 1_990_000_000, "limit": 2 * NANO, "need": 60_000_000},
+            )
+        elif index % 12 == 10:
+            world.log(session, t.Quarantined(part="brain", reason="exit code 1", restarts=3))
+
+
+# The payloads of the self-approval exploit: each makes some terminal answer, and the answers arrive as key presses.
+PAYLOADS = (
+    "\x1b]4;5;rgb:aa/aa/aa\x07\x1b]4;5;?\x07",
+    "\x1b]11;?\x1b\\",
+    "\x1b[c",
+    "\x1bP$qm\x1b\\",
+    "\x1bP+q61\x1b\\",
+    "\x1b[21t",
+    "\x1b]52;c;?\x07",
+    "\x9b6n",
+    "\x9d11;?\x9c",
+    "\x1b[6n",
+    "\x1b]0;\x19\x19\x07\x1b[21t",
+    "\x1b[200~\x19\x1b[201~",
+    "[@click=app.do('app.detach')]x[/]",
+    "[bold]x[/bold] \u202egnp.exe\u2066 \u200b\u200d zero",
+)
+
+
+def hostile(world: World) -> None:
+    """Every payload as session name, goal, text of the model, tool output, approval title, claim and diff."""
+    for index, payload in enumerate(PAYLOADS):
+        session = world.add(
+            f"n{index}{payload}",
+            t.LeaseGranted(gen=1, epoch=3),
+            t.UserMessage(text=payload, origin="goal"),
+            t.HarnessNote(level="warning", text=payload, component=payload),
+            goal=payload,
+            checks=[payload],
+            repo=f"/home/you/{payload}",
+        )
+        action = PUSH | {"argv": ["git", "push", payload], "cwd": f"/x/{payload}", "remote": payload, "url": payload, "effects": [f"push:{payload}"]}
+        action["input"] = {"argv": ["git", "push", payload]}
+        diff = f"--- a/{payload}\n+++ b/{payload}\n@@ -1 +1 @@\n-{payload}\n+{payload}\n"
+        world.ask(session, action, title=payload, claim=payload, diff=diff)
+        session.diff = {"files": [{"path": payload, "status": payload, "added": 1, "removed": 1}], "patch": diff}
+        worktree = world.folders.worktrees / session.sid
+        worktree.mkdir(parents=True)
+        (worktree / "PLAN.md").write_text(f"# {payload}\n- [ ] {payload}\n", "utf-8")
+        (worktree / "progress.txt").write_text(payload + "\n", "utf-8")
+        (worktree / "prd.json").write_text(json.dumps({"userStories": [{"id": payload, "title": payload, "passes": False}]}), "utf-8")
+    world.fleet["fence"] = PAYLOADS[0]
+    world.fleet["warnings"] = [PAYLOADS[1]]  # type: ignore[assignment]
+
+
+SCENES = {"empty": lambda world: None, "crowd": crowd, "crowd50": lambda world: crowd(world, 50), "hostile": hostile}
+
+
+async def _main(root: Path, scene: str) -> None:
+    world = World(folders(root), root / "calls.jsonl")
+    SCENES[scene](world)
+    async with world:
+        print("ready", flush=True)
+        await asyncio.get_running_loop().create_future()
+
+
+def stamp(seconds_ago: float) -> str:
+    """A log timestamp so many seconds back."""
+    return datetime.fromtimestamp(time.time() - seconds_ago, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(Path(sys.argv[1]), sys.argv[2]))

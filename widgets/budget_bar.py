@@ -1,0 +1,64 @@
+"""A meter of money against a cap, one line: spent, reserved, the rest."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.style import Style
+from textual.strip import Strip
+from textual.widget import Widget
+
+from widgets import cells
+from widgets.cells import Line
+
+
+def share_text(used: int, cap: int | None) -> str:
+    """``62% of $2``, or ``no cap``."""
+    if cap is None:
+        return "no cap"
+    return f"{100 * used // cap if cap > 0 else 100}% of {cells.cap_text(cap)}"
+
+
+class BudgetBar(Widget):
+    """``label ━━━━━━━╍╍───── $0.41 + $0.05 reserved, 23% of $2``."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"bb--label", "bb--spent", "bb--reserved", "bb--rest", "bb--full", "bb--text"}
+
+    DEFAULT_CSS = """
+    BudgetBar {
+        height: 1;
+        & > .bb--label { color: $text-muted; }
+        & > .bb--spent { color: $primary; }
+        & > .bb--reserved { color: $accent; }
+        & > .bb--rest { color: $border-blurred; }
+        & > .bb--full { color: $error; }
+        & > .bb--text { color: $foreground; }
+    }
+    """
+
+    def __init__(self, label: str, *, dom_id: str | None = None) -> None:
+        super().__init__(id=dom_id)
+        self._label, self._spent, self._reserved = label, 0, 0
+        self._cap: int | None = None
+
+    def set_money(self, spent_nano: int, reserved_nano: int, cap_nano: int | None) -> None:
+        """Amounts in nano-USD; a cap of None is no cap."""
+        if (spent_nano, reserved_nano, cap_nano) != (self._spent, self._reserved, self._cap):
+            self._spent, self._reserved, self._cap = spent_nano, reserved_nano, cap_nano
+            self.refresh()
+
+    def _style(self, name: str) -> Style:
+        return self.get_component_rich_style(f"bb--{name}", partial=True)
+
+    def render_line(self, y: int) -> Strip:
+        used = self._spent + self._reserved
+        reserved = f" + {cells.money(self._reserved)} reserved" if self._reserved else ""
+        text = f" {cells.money(self._spent)}{reserved}, {share_text(used, self._cap)}"
+        line = Line(self.size.width).left(f"{self._label} ", self._style("label"))
+        line.right(text, self._style("text"))
+        if self._cap is not None:
+            whole, rest = cells.bar(used, self._cap, min(40, line.room))
+            spent = len(cells.bar(self._spent, self._cap, len(whole) + len(rest))[0])
+            line.left(whole[:spent], self._style("full" if used >= self._cap else "spent"))
+            line.left("╍" * (len(whole) - spent), self._style("reserved")).left(rest, self._style("rest"))
+        return line.strip(self.rich_style)

@@ -1,0 +1,180 @@
+"""Cells, money, ages and state marks: the small vocabulary that every line of the screen is drawn with. Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from harness.events.untrusted import to_display
+
+NANO = 1_000_000_000
+ELLIPSIS = "…"
+
+# One mark per state; every one is a single cell in all common terminal fonts, and the word always stands beside it.
+MARKS = {
+    "waiting": "◆",
+    "running": "●",
+    "starting": "○",
+    "parked": "‖",
+    "limited": "◷",
+    "idle": "·",
+    "done": "✓",
+    "failed": "✗",
+    "stopped": "■",
+    "lost": "!",
+    "unknown": "?",
+}
+
+# Which colour role a state is drawn in; the roles are component classes of the widgets.
+ROLES = {
+    "waiting": "attention",
+    "running": "good",
+    "starting": "good",
+    "parked": "quiet",
+    "limited": "attention",
+    "idle": "quiet",
+    "done": "good",
+    "failed": "bad",
+    "stopped": "quiet",
+    "lost": "bad",
+    "unknown": "attention",
+}
+
+
+def mark(state: str) -> str:
+    """The one-cell mark of a state; a state this version does not know is shown as unknown."""
+    return MARKS.get(state, "?")
+
+
+def role(state: str) -> str:
+    """``attention``, ``good``, ``bad`` or ``quiet``."""
+    return ROLES.get(state, "attention")
+
+
+def money(nano: int) -> str:
+    """Nano-USD as a short amount: ``$0.004``, ``$0.41``, ``$12.30``, ``$1,240``."""
+    usd = nano / NANO
+    if 0 < usd < 0.01:
+        return f"${usd:.3f}" if usd >= 0.001 else "<$0.001"
+    if usd < 1000:
+        return f"${usd:.2f}"
+    return f"${usd:,.0f}"
+
+
+def cap_text(nano: int | None) -> str:
+    """A cap as people write it: ``$5``, ``$2.50``, or ``no cap``."""
+    if nano is None:
+        return "no cap"
+    return f"${nano // NANO:,}" if nano % NANO == 0 else money(nano)
+
+
+def count(number: int) -> str:
+    """A count in at most five cells: ``999``, ``12.3k``, ``4.5M``."""
+    if number < 1000:
+        return str(number)
+    for unit, size in (("k", 1e3), ("M", 1e6), ("G", 1e9)):
+        value = number / size
+        if value < 99.95:
+            return f"{value:.1f}{unit}"
+        if value < 999.5 or unit == "G":
+            return f"{value:.0f}{unit}"
+    return str(number)
+
+
+def parse_ts(ts: str) -> float | None:
+    """Seconds since the epoch of a log timestamp; None when it is none."""
+    try:
+        moment = datetime.fromisoformat(ts)
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def age(ts: str, now: float) -> str:
+    """How long ago, in at most four cells: ``5s``, ``12m``, ``3h``, ``9d``; never negative, empty when unknown."""
+    then = parse_ts(ts)
+    if then is None:
+        return ""
+    seconds = max(0, int(now - then))
+    if seconds < 60:
+        return f"{seconds}s"
+    if seconds < 3600:
+        return f"{seconds // 60}m"
+    if seconds < 86400:
+        return f"{seconds // 3600}h"
+    return f"{seconds // 86400}d"
+
+
+def fit(text: str, width: int) -> str:
+    """Exactly ``width`` cells: padded with blanks, or cut with an ellipsis."""
+    if width <= 0:
+        return ""
+    if cell_len(text) <= width:
+        return text + " " * (width - cell_len(text))
+    return set_cell_size(text, width - 1) + ELLIPSIS
+
+
+def clip(text: str, width: int) -> str:
+    """At most ``width`` cells, cut with an ellipsis."""
+    return text if cell_len(text) <= width else fit(text, width)
+
+
+def safe(text: str, width: int) -> str:
+    """Untrusted text for one line of ``width`` cells: displayed safely, then cut."""
+    return clip(to_display(text[: max(16, width * 4)]), width)
+
+
+def bar(used: int, limit: int | None, width: int) -> tuple[str, str]:
+    """(filled, empty) parts of a meter of ``width`` cells; a used part is never drawn as nothing."""
+    if limit is None or width <= 0:
+        return "", ""
+    share = 1.0 if limit <= 0 else min(1.0, used / limit)
+    full = min(width, max(1 if used > 0 else 0, int(share * width + 0.5)))
+    if share < 1.0 and full == width and width > 1:
+        full = width - 1
+    return "━" * full, "─" * (width - full)
+
+
+class Line:
+    """Builds one strip: runs from the left, runs from the right, and the gap between them filled."""
+
+    __slots__ = ("_left", "_right", "_used", "width")
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self._left: list[tuple[str, Style]] = []
+        self._right: list[tuple[str, Style]] = []
+        self._used = 0
+
+    @property
+    def room(self) -> int:
+        """Cells still free."""
+        return max(0, self.width - self._used)
+
+    def left(self, text: str, style: Style) -> Line:
+        """Append trusted or already safe text, cut to the free room."""
+        text = clip(text, self.room) if text else ""
+        if text:
+            self._left.append((text, style))
+            self._used += cell_len(text)
+        return self
+
+    def right(self, text: str, style: Style) -> Line:
+        """Add text at the right edge (before what is there already); left out when it does not fit whole."""
+        cells = cell_len(text)
+        if text and cells <= self.room:
+            self._right.insert(0, (text, style))
+            self._used += cells
+        return self
+
+    def strip(self, base: Style, fill: str = " ", fill_style: Style | None = None) -> Strip:
+        """The finished strip; ``base`` lies under every run."""
+        segments = [Segment(text, base + style) for text, style in self._left]
+        if self.room:
+            segments.append(Segment(fill * self.room, base + fill_style if fill_style else base))
+        segments += [Segment(text, base + style) for text, style in self._right]
+        return Strip(segments, self.width)

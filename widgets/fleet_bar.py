@@ -1,0 +1,114 @@
+"""One line of totals, and the banner that says when the supervisor does not answer."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.style import Style
+from textual.strip import Strip
+from textual.widget import Widget
+
+from harness.events.views import FleetView
+from widgets import cells
+from widgets.cells import Line
+
+
+class FleetBar(Widget):
+    """Spent today against the cap, how many need you, run, are done; fence and epoch."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"fb--name", "fb--quiet", "fb--good", "fb--bad", "fb--attention", "fb--meter", "fb--text"}
+
+    DEFAULT_CSS = """
+    FleetBar {
+        height: 1;
+        background: $panel;
+        & > .fb--name { color: $primary; text-style: bold; }
+        & > .fb--quiet { color: $text-muted; }
+        & > .fb--good { color: $success; }
+        & > .fb--bad { color: $error; text-style: bold; }
+        & > .fb--attention { color: $warning; text-style: bold; }
+        & > .fb--meter { color: $primary; }
+        & > .fb--text { color: $foreground; }
+    }
+    FleetBar:ansi { & > .fb--quiet { color: ansi_default; text-style: dim; } }
+    """
+
+    def __init__(self, *, dom_id: str | None = None) -> None:
+        super().__init__(id=dom_id)
+        self._fleet = FleetView()
+        self._live = False
+
+    def set_fleet(self, fleet: FleetView, *, live: bool) -> None:
+        """Take new totals; ``live`` is False while they are not being updated."""
+        if (fleet, live) != (self._fleet, self._live):
+            self._fleet, self._live = fleet, live
+            self.refresh()
+
+    def _style(self, name: str) -> Style:
+        return self.get_component_rich_style(f"fb--{name}", partial=True)
+
+    def render_line(self, y: int) -> Strip:
+        f, quiet, text = self._fleet, self._style("quiet"), self._style("text")
+        line = Line(self.size.width).left(" watchfloor ", self._style("name"))
+        fence, ok = fence_text(f.fence)
+        if self._live:
+            wide = self.size.width >= 100
+            if wide:
+                line.right(f"epoch {f.epoch} ", quiet)
+            line.right(f"{fence} {'· ' if wide else ''}", self._style("good" if ok else "bad"))
+        else:
+            line.right("not connected ", self._style("bad"))
+        for warning in f.warnings[:1]:
+            line.right(cells.safe(warning, max(0, self.size.width // 4)) + " · ", self._style("attention"))
+        line.left(" ", text).left(cells.money(f.spent_today_nano), text).left(" today", quiet)
+        if f.day_cap_nano is not None:
+            line.left(f" of {cells.cap_text(f.day_cap_nano)} ", quiet)
+            used, rest = cells.bar(f.spent_today_nano + f.reserved_nano, f.day_cap_nano, 8)
+            if self.size.width >= 90:
+                line.left(used, self._style("meter")).left(rest + " ", quiet)
+        line.left("  ", text)
+        if f.needs_you:
+            line.left(f"◆ {f.needs_you} need{'s' if f.needs_you == 1 else ''} you", self._style("attention")).left("  ", text)
+        line.left(f"● {f.running} running", self._style("good") if f.running else quiet).left("  ", text)
+        line.left(f"✓ {f.done} done", quiet)
+        return line.strip(self.rich_style)
+
+
+def fence_text(fence: str) -> tuple[str, bool]:
+    """(words, fine) for the fence's self-test result."""
+    if not fence:
+        return "fence not tested yet", False
+    if fence.lower().startswith(("ok", "full")):
+        return "fence ok", True
+    return f"fence: {cells.safe(fence, 40)}", False
+
+
+class Banner(Widget):
+    """A full-width line for what stands above everything else; takes no room when empty."""
+
+    DEFAULT_CSS = """
+    Banner { height: 1; display: none; background: $error; color: $background; text-style: bold; }
+    Banner.-calm { background: $warning; }
+    Banner.-on { display: block; }
+    Banner:ansi { background: ansi_red; color: ansi_bright_white; }
+    """
+
+    def __init__(self, *, dom_id: str | None = None) -> None:
+        super().__init__(id=dom_id)
+        self._text = ""
+
+    @property
+    def text(self) -> str:
+        """What the banner says now; empty when hidden."""
+        return self._text
+
+    def say(self, text: str, *, calm: bool = False) -> None:
+        """Show a sentence; empty text hides the banner."""
+        if text != self._text:
+            self._text = text
+            self.set_class(bool(text), "-on")
+            self.refresh()
+        self.set_class(calm, "-calm")
+
+    def render_line(self, y: int) -> Strip:
+        return Line(self.size.width).left(" " + cells.safe(self._text, self.size.width - 2), Style.null()).strip(self.rich_style)

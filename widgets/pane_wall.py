@@ -1,0 +1,338 @@
+"""The wall of live panes: one widget draws all titles and borders, one log widget per visible pane shows the events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+from rich.style import Style
+from textual import events
+from textual.geometry import Offset, Region, Size, Spacing
+from textual.layout import ArrangeResult, Layout, WidgetPlacement
+from textual.message import Message
+from textual.reactive import reactive
+from textual.strip import Strip
+from textual.widget import Widget
+
+from harness.events.views import SessionRow
+from widgets import cells, tiling
+from widgets.cells import Line
+from widgets.tiling import Direction, Leaf, Node, Rect
+
+
+class LogView(Protocol):
+    """What the wall needs of a log widget."""
+
+    def set_log(self, folder: Path | None) -> None:
+        """Show the log in this folder; None shows nothing."""
+
+    def sync(self) -> bool | None:
+        """Take in what was appended since the last call."""
+
+
+class _Tiles(Layout):
+    """Places each pane's log below its title line."""
+
+    name = "tiles"
+
+    def arrange(self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True) -> ArrangeResult:
+        assert isinstance(parent, PaneWall)
+        places = parent.place(size)
+        made: ArrangeResult = []
+        for child in children:
+            leaf = parent.leaf_of(child)
+            area = places.get(leaf) if leaf is not None else None
+            if area is not None and area.height > 1 and area.width > 0:
+                region = Region(area.x, area.y + 1, area.width, area.height - 1)
+                made.append(WidgetPlacement(region, Offset(0, 0), Spacing(), child))
+        return made
+
+
+class PaneWall(Widget, can_focus=True):
+    """Panes in a tree of splits; the current one takes the scrolling keys. Sessions are given as rows, logs as folders."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "pw--border",
+        "pw--current",
+        "pw--name",
+        "pw--quiet",
+        "pw--good",
+        "pw--bad",
+        "pw--attention",
+        "pw--key",
+    }
+
+    DEFAULT_CSS = """
+    PaneWall {
+        background: $background;
+        & > .pw--border { color: $border-blurred; }
+        & > .pw--current { color: $primary; }
+        & > .pw--name { color: $foreground; text-style: bold; }
+        & > .pw--quiet { color: $text-muted; }
+        & > .pw--good { color: $success; }
+        & > .pw--bad { color: $error; }
+        & > .pw--attention { color: $warning; }
+        & > .pw--key { color: $accent; text-style: bold; }
+    }
+    PaneWall:ansi {
+        & > .pw--border, & > .pw--quiet { color: ansi_default; text-style: dim; }
+    }
+    """
+
+    tiles: reactive[Node] = reactive[Node](Leaf(1), layout=True)
+    zoomed: reactive[bool] = reactive(False, layout=True)
+
+    class Changed(Message):
+        """The layout changed and may be saved."""
+
+    class Opened(Message):
+        """A pane was opened by a double click."""
+
+        def __init__(self, sid: str) -> None:
+            super().__init__()
+            self.sid = sid
+
+    def __init__(self, make_log: Callable[[], Widget], folder_of: Callable[[str], Path], *, dom_id: str | None = None) -> None:
+        super().__init__(id=dom_id)
+        self._tiling = _Tiles()
+        self._make_log, self._folder_of = make_log, folder_of
+        self._logs: dict[int, Widget] = {}
+        self._shown: dict[int, str] = {}
+        self._rows: Mapping[str, SessionRow] = {}
+        self._places: dict[int, Rect] = {1: Rect(0, 0, 0, 0)}
+        self._selected = ""
+        self.current = 1
+        self.hint: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def layout(self) -> Layout:
+        return self._tiling
+
+    # -- what is shown -------------------------------------------------------------------------------------------
+
+    def set_rows(self, rows: Mapping[str, SessionRow]) -> None:
+        """Take the newest rows: titles are redrawn, panes of vanished sessions get another one."""
+        before, self._rows = self._rows, rows
+        order = [sid for sid, _ in sorted(rows.items(), key=lambda item: (item[1].group != "needs you", item[1].group == "done", item[1].created))]
+        filled = tiling.fill(self.tiles, [sid for sid in order if sid != self._selected] or order, set(rows)) if rows else self.tiles
+        if filled != self.tiles:
+            self.tiles = filled
+        self._assign()
+        if bool(before) != bool(rows):
+            self.refresh(layout=True)
+            return
+        for leaf, area in self._places.items():
+            sid = self.session_of(leaf)
+            if before.get(sid) != rows.get(sid):
+                self.refresh(Region(area.x, area.y, area.width, 1))
+
+    def follow(self, sid: str) -> None:
+        """Show this session in the panes that follow the selection."""
+        self._selected = sid
+        self._assign()
+
+    def session_of(self, leaf: int) -> str:
+        """The session that a pane shows; empty when none."""
+        for found in tiling.leaves(self.tiles):
+            if found.id == leaf:
+                sid = self._selected if found.sid == tiling.FOLLOW else found.sid
+                return sid if sid in self._rows else ""
+        return ""
+
+    @property
+    def current_session(self) -> str:
+        """The session of the current pane; empty when none."""
+        return self.session_of(self.current)
+
+    @property
+    def visible_logs(self) -> list[tuple[str, LogView]]:
+        """(session, log widget) of every pane on screen."""
+        return [(sid, log) for leaf, log in self._logs.items() if (sid := self._shown.get(leaf, "")) and leaf in self._places]  # type: ignore[misc]
+
+    def current_log(self) -> Widget | None:
+        """The log widget of the current pane."""
+        return self._logs.get(self.current)
+
+    def leaf_of(self, child: Widget) -> int | None:
+        """The pane that a log widget belongs to."""
+        return next((leaf for leaf, log in self._logs.items() if log is child), None)
+
+    def place(self, size: Size) -> dict[int, Rect]:
+        """Compute (and keep) where the panes lie in an area of this size."""
+        area = Rect(0, 0, size.width, size.height)
+        self._places = {self.current: area} if self.zoomed else tiling.regions(self.tiles, area)
+        return self._places if self._rows else {}
+
+    # -- commands ------------------------------------------------------------------------------------------------
+
+    def split(self, *, across: bool) -> bool:
+        """Split the current pane; False when it is too small or there are enough panes."""
+        if self.zoomed or len(self._places) >= tiling.MAX_TILES or not tiling.can_split(self._places[self.current], across=across):
+            return False
+        new = tiling.fresh_id(self.tiles)
+        self._set(tiling.fill(tiling.split(self.tiles, self.current, across=across, sid=tiling.EMPTY), self._unshown(), set(self._rows)))
+        self.go_to(new)
+        return True
+
+    def close_pane(self) -> bool:
+        """Close the current pane; False when it is the last."""
+        if isinstance(self.tiles, Leaf):
+            return False
+        gone = self.current
+        self.zoomed = False
+        self._set(tiling.close(self.tiles, gone))
+        self.go_to(next(tiling.leaves(self.tiles)).id)
+        return True
+
+    def show(self, sid: str) -> None:
+        """Pin a session to the current pane; pinning what it shows already lets it follow the selection again."""
+        pinned = next((leaf.sid for leaf in tiling.leaves(self.tiles) if leaf.id == self.current), "")
+        self._set(tiling.assign(self.tiles, self.current, tiling.FOLLOW if pinned == sid else sid))
+
+    def move(self, direction: Direction) -> bool:
+        """Make the neighbouring pane current; False at the edge of the wall."""
+        if self.zoomed:
+            return False
+        other = tiling.neighbour(self._places, self.current, direction)
+        if other is None:
+            return False
+        self.go_to(other)
+        return True
+
+    def grow(self, *, across: bool, delta: int) -> None:
+        """Move the border of the current pane by thousandths of the wall."""
+        self._set(tiling.resize(self.tiles, self.current, across=across, delta=delta))
+
+    def even(self) -> None:
+        """Give all panes the same room."""
+        self._set(tiling.even(self.tiles))
+
+    def go_to(self, leaf: int) -> None:
+        """Make a pane current."""
+        self.current = leaf
+        self.refresh(layout=self.zoomed)
+
+    def _unshown(self) -> list[str]:
+        shown = set(self._shown.values())
+        return [sid for sid in self._rows if sid not in shown]
+
+    def _set(self, tree: Node) -> None:
+        if tree != self.tiles:
+            self.tiles = tree
+            self._assign()
+            self.post_message(self.Changed())
+
+    # -- panes and their logs ------------------------------------------------------------------------------------
+
+    def watch_tiles(self) -> None:
+        ids = {leaf.id for leaf in tiling.leaves(self.tiles)}
+        if self.current not in ids:
+            self.current = min(ids)
+        if self.is_mounted:
+            self._assign()
+
+    def on_mount(self) -> None:
+        self._assign()
+
+    def _assign(self) -> None:
+        """Give every pane its log widget and every log widget its session's folder."""
+        if not self.is_attached:
+            return
+        ids = {leaf.id for leaf in tiling.leaves(self.tiles)}
+        for gone in self._logs.keys() - ids:
+            self._logs.pop(gone).remove()
+            self._shown.pop(gone, None)
+        for leaf in sorted(ids):
+            log = self._logs.get(leaf)
+            if log is None:
+                log = self._logs[leaf] = self._make_log()
+                log.can_focus = False
+                self.mount(log)
+            sid = self.session_of(leaf)
+            if self._shown.get(leaf) != sid:
+                self._shown[leaf] = sid
+                log.visible = bool(sid)
+                log.set_log(self._folder_of(sid) if sid else None)  # type: ignore[attr-defined]
+                if area := self._places.get(leaf):
+                    self.refresh(Region(area.x, area.y, area.width, area.height))
+
+    # -- drawing -------------------------------------------------------------------------------------------------
+
+    def on_focus(self) -> None:
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        at = event.screen_offset - self.content_region.offset
+        for leaf, area in self._places.items():
+            if area.x <= at.x < area.x + area.width and area.y <= at.y < area.y + area.height:
+                self.focus()
+                self.go_to(leaf)
+                if event.chain == 2 and (sid := self.session_of(leaf)):
+                    self.post_message(self.Opened(sid))
+                return
+
+    def _style(self, name: str) -> Style:
+        return self.get_component_rich_style(f"pw--{name}", partial=True)
+
+    def render_line(self, y: int) -> Strip:
+        width, base = self.size.width, self.rich_style
+        if not self._rows:
+            return self._hint_line(y, width, base)
+        line = Line(width)
+        x = 0
+        here = sorted((area, leaf) for leaf, area in self._places.items() if area.y <= y < area.y + area.height)
+        for area, leaf in here:
+            if area.x > x:
+                line.left("│" * (area.x - x), self._style("border"))
+            if y == area.y:
+                for text, style in self._title(leaf, area.width):
+                    line.left(text, style)
+            elif not self._shown.get(leaf) and y == area.y + 2:
+                line.left(cells.fit("  space shows the selected session here", area.width), self._style("quiet"))
+            else:
+                line.left(" " * area.width, base)
+            x = area.x + area.width
+        return line.strip(base)
+
+    def _title(self, leaf: int, width: int) -> list[tuple[str, Style]]:
+        """One title line: what it is, how it is, what it cost."""
+        chosen = leaf == self.current and self.has_focus
+        edge = self._style("current" if chosen else "border")
+        rule = "━" if chosen else "─"
+        row = self._rows.get(self.session_of(leaf))
+        if row is None:
+            return [(rule * width, edge)]
+        line = Line(width).left(rule + " ", edge)
+        line.right(rule, edge)
+        line.right(f" {cells.money(row.spent_nano)}/{cells.cap_text(row.cap_nano)} ", self._style("quiet"))
+        line.left(cells.mark(row.state) + " ", self._style(cells.role(row.state)))
+        name = self._style("current") + Style(bold=True) if chosen else self._style("name")
+        line.left(cells.safe(row.name, max(8, line.room * 2 // 3)), name)
+        line.left(f" {row.state} ", self._style(cells.role(row.state)))
+        if self.zoomed:
+            line.left("zoomed ", self._style("attention"))
+        strip = line.strip(Style.null(), rule, edge)
+        return [(segment.text, segment.style or Style.null()) for segment in strip]
+
+    def _hint_line(self, y: int, width: int, base: Style) -> Strip:
+        """The friendly empty wall, centred."""
+        top = max(0, (self.size.height - len(self.hint)) // 2)
+        if not 0 <= y - top < len(self.hint):
+            return Strip.blank(width, base)
+        key, text = self.hint[y - top]
+        block = max((len(k) + 2 + len(t) if k else 0 for k, t in self.hint), default=0)
+        if not key:
+            indent = max(0, (width - len(text)) // 2)
+            return Line(width).left(" " * indent, base).left(text, self._style("name" if y == top else "quiet")).strip(base)
+        indent = max(0, (width - block) // 2)
+        return (
+            Line(width)
+            .left(" " * indent, base)
+            .left(key.rjust(max(len(k) for k, _ in self.hint)), self._style("key"))
+            .left("  " + text, self._style("quiet"))
+            .strip(base)
+        )

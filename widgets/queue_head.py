@@ -1,0 +1,117 @@
+"""The head of the queue on the floor: the request that most deserves an answer now, and how many more there are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import ClassVar
+
+from rich.style import Style
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from harness.events.views import ApprovalView
+from widgets import cells
+from widgets.cells import Line
+
+STAKES = {"critical": 4.0, "high": 2.0, "medium": 1.0, "low": 0.5}
+KINDS = {"tool": "wants to", "cap": "cap reached", "auth": "key refused", "in_doubt": "in doubt", "question": "asks", "restart": "keeps failing"}
+_UNIT_S = 60.0
+
+
+def weight(view: ApprovalView, now: float) -> float:
+    """Stake times age: a minute-old critical request stands before a three-minute-old medium one; deferred ones come last."""
+    then = cells.parse_ts(view.ts)
+    waited = max(0.0, now - then) if then is not None else 0.0
+    value = STAKES.get(view.risk, 1.0) * (1.0 + waited / _UNIT_S)
+    return value * 1e-6 if view.deferred is not None else value
+
+
+def by_weight(views: Iterable[ApprovalView], now: float) -> list[ApprovalView]:
+    """The queue's order: most deserving first; equal ones by id, so that the order is total."""
+    return sorted(views, key=lambda v: (-round(weight(v, now), 3), v.approval_id))
+
+
+class QueueHead(Widget):
+    """Two lines: a rule with the count, and the request itself."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"qh--rule", "qh--title", "qh--quiet", "qh--attention", "qh--bad", "qh--text", "qh--good"}
+
+    DEFAULT_CSS = """
+    QueueHead {
+        height: 2;
+        & > .qh--rule { color: $border-blurred; }
+        & > .qh--title { color: $warning; text-style: bold; }
+        & > .qh--quiet { color: $text-muted; }
+        & > .qh--attention { color: $warning; }
+        & > .qh--bad { color: $error; text-style: bold; }
+        & > .qh--text { color: $foreground; }
+        & > .qh--good { color: $success; }
+    }
+    QueueHead:ansi { & > .qh--rule, & > .qh--quiet { color: ansi_default; text-style: dim; } }
+    """
+
+    class Opened(Message):
+        """The user clicked the head of the queue."""
+
+        def __init__(self, approval_id: str) -> None:
+            super().__init__()
+            self.approval_id = approval_id
+
+    def __init__(self, *, dom_id: str | None = None) -> None:
+        super().__init__(id=dom_id)
+        self._views: tuple[ApprovalView, ...] = ()
+        self._key = ""
+        self._age = ""
+
+    def set_queue(self, views: Iterable[ApprovalView], key: str) -> None:
+        """The open requests, and the key (as shown) that opens the queue."""
+        taken = tuple(views)
+        if (taken, key) != (self._views, self._key):
+            self._views, self._key = taken, key
+            self.refresh()
+
+    def tick(self, now: float) -> None:
+        """Repaint when the age shown changed."""
+        head = self.head
+        age = cells.age(head.ts, now) if head else ""
+        if age != self._age:
+            self._age = age
+            self.refresh()
+
+    @property
+    def head(self) -> ApprovalView | None:
+        """The request that is shown."""
+        return next(iter(by_weight(self._views, time.time())), None)
+
+    def on_click(self, event: events.Click) -> None:
+        if head := self.head:
+            self.post_message(self.Opened(head.approval_id))
+
+    def _style(self, name: str) -> Style:
+        return self.get_component_rich_style(f"qh--{name}", partial=True)
+
+    def render_line(self, y: int) -> Strip:
+        width, base = self.size.width, self.rich_style
+        rule, quiet = self._style("rule"), self._style("quiet")
+        head = self.head
+        if y == 0:
+            line = Line(width).left("─ ", rule)
+            if head is None:
+                line.left("queue ", quiet)
+            else:
+                line.left(f"◆ {len(self._views)} open request{'s' if len(self._views) != 1 else ''} ", self._style("title"))
+            return line.strip(base, "─", rule)
+        if head is None:
+            return Line(width).left(" ✓ ", self._style("good")).left("Nothing needs you.", quiet).strip(base)
+        line = Line(width).left(" ", quiet)
+        more = len(self._views) - 1
+        line.right(f"{self._key} answers{f', {more} more' if more else ''} ", quiet).right(f" {cells.age(head.ts, time.time())} · ", quiet)
+        risk = self._style("bad" if head.risk in ("critical", "high") else "attention")
+        line.left(cells.safe(head.session_name, max(8, width // 4)) + " ", self._style("title"))
+        line.left(KINDS.get(head.kind, "asks") + ": ", quiet)
+        if head.risk in ("critical", "high"):
+            line.right(f"{head.risk} ", risk)
+        return line.left(cells.safe(head.title, line.room - 1), self._style("text")).strip(base)

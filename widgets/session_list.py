@@ -1,0 +1,292 @@
+"""The list of sessions as one line-API widget: groups with counts, two lines a session, or one when space is short."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.style import Style
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from harness.events.views import DONE, NEEDS_YOU, RUNNING, SessionRow
+from widgets import cells
+from widgets.cells import Line
+
+GROUPS = (NEEDS_YOU, RUNNING, DONE)
+TITLES = {NEEDS_YOU: "NEEDS YOU", RUNNING: "RUNNING", DONE: "DONE"}
+_STATE_WIDTH = 8
+
+
+def ordered(rows: Iterable[SessionRow]) -> list[SessionRow]:
+    """Floor order: by group; who waits longest first, running in order of launch, newest ending first. Stable between pushes."""
+    groups: dict[str, list[SessionRow]] = {name: [] for name in GROUPS}
+    for row in rows:
+        groups.get(row.group, groups[RUNNING]).append(row)
+    groups[NEEDS_YOU].sort(key=lambda r: (r.since, r.sid))
+    groups[RUNNING].sort(key=lambda r: (r.created, r.sid))
+    groups[DONE].sort(key=lambda r: (r.last_ts, r.sid), reverse=True)
+    return [row for name in GROUPS for row in groups[name]]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One screen line: a group title (``row`` None), or part 0/1 of a session."""
+
+    group: str
+    row: SessionRow | None = None
+    part: int = 0
+
+
+def layout(rows: list[SessionRow], selected: str, *, dense: bool) -> list[Item]:
+    """The lines of the list. Dense shows one line a session, and the second one only for the selected."""
+    items: list[Item] = []
+    for group in GROUPS:
+        members = [r for r in rows if (r.group if r.group in TITLES else RUNNING) == group]
+        if not members:
+            continue
+        items.append(Item(group))
+        for row in members:
+            items.append(Item(group, row, 0))
+            if not dense or row.sid == selected:
+                items.append(Item(group, row, 1))
+    return items
+
+
+class SessionList(ScrollView, can_focus=True):
+    """Shows `SessionRow`s; the selection is pinned to a session id, so a re-sort never moves it to another session."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "sl--title",
+        "sl--count",
+        "sl--name",
+        "sl--quiet",
+        "sl--good",
+        "sl--bad",
+        "sl--attention",
+        "sl--meter",
+        "sl--selected",
+        "sl--selected-focus",
+    }
+
+    DEFAULT_CSS = """
+    SessionList {
+        background: $background;
+        overflow-x: hidden;
+        scrollbar-size-vertical: 1;
+        &:focus { background-tint: $foreground 0%; }
+        & > .sl--title { color: $text-muted; text-style: bold; }
+        & > .sl--count { color: $text-muted; }
+        & > .sl--name { color: $foreground; text-style: bold; }
+        & > .sl--quiet { color: $text-muted; }
+        & > .sl--good { color: $success; }
+        & > .sl--bad { color: $error; }
+        & > .sl--attention { color: $warning; }
+        & > .sl--meter { color: $primary; }
+        & > .sl--selected { background: $panel; }
+        & > .sl--selected-focus { background: $panel; }
+    }
+    SessionList:ansi {
+        & > .sl--title, & > .sl--count, & > .sl--quiet { color: ansi_default; text-style: dim; }
+        & > .sl--selected { background: ansi_default; text-style: underline; }
+        & > .sl--selected-focus { background: ansi_default; text-style: reverse; }
+    }
+    """
+
+    class Moved(Message):
+        """The selection is now on another session."""
+
+        def __init__(self, sid: str) -> None:
+            super().__init__()
+            self.sid = sid
+
+    class Opened(Message):
+        """The user opened the selected session."""
+
+        def __init__(self, sid: str) -> None:
+            super().__init__()
+            self.sid = sid
+
+    def __init__(self, *, dom_id: str | None = None) -> None:
+        super().__init__(id=dom_id)
+        self._rows: list[SessionRow] = []
+        self._items: list[Item] = []
+        self._ages: list[str] = []
+        self._selected = ""
+        self._dense = False
+        self._empty: tuple[str, ...] = ()
+
+    @property
+    def selected(self) -> str:
+        """Id of the selected session; empty when there is none."""
+        return self._selected
+
+    @property
+    def rows(self) -> list[SessionRow]:
+        """The sessions in the order shown."""
+        return self._rows
+
+    def set_rows(self, rows: Iterable[SessionRow]) -> None:
+        """Take the newest rows; repaints only the lines that changed when the structure stayed the same."""
+        before = self._items
+        self._rows = ordered(rows)
+        sids = [r.sid for r in self._rows]
+        if self._selected not in sids:
+            self._select(self._neighbour(before, set(sids)) or (sids[0] if sids else ""))
+        self._relayout(before)
+
+    def select(self, sid: str) -> bool:
+        """Put the selection on a session; False when it is not in the list."""
+        if all(r.sid != sid for r in self._rows):
+            return False
+        before = self._items
+        self._select(sid)
+        self._relayout(before)
+        self._reveal()
+        return True
+
+    def move(self, step: int) -> None:
+        """Move the selection by so many sessions, staying inside the list."""
+        sids = [r.sid for r in self._rows]
+        if not sids:
+            return
+        at = sids.index(self._selected) if self._selected in sids else 0
+        self.select(sids[max(0, min(len(sids) - 1, at + step))])
+
+    def tick(self, now: float) -> None:
+        """Repaint the lines whose shown age changed."""
+        ages = self._age_column(now)
+        changed = [y for y, (old, new) in enumerate(zip(self._ages, ages, strict=False)) if old != new]
+        self._ages = ages
+        if changed:
+            self._refresh_lines(changed)
+
+    def _select(self, sid: str) -> None:
+        if sid != self._selected:
+            self._selected = sid
+            self.post_message(self.Moved(sid))
+
+    def _neighbour(self, before: list[Item], alive: set[str]) -> str:
+        """The nearest session to the one that vanished."""
+        shown = [item.row.sid for item in before if item.row is not None and item.part == 0]
+        if self._selected not in shown:
+            return ""
+        at = shown.index(self._selected)
+        return next((sid for sid in shown[at + 1 :] + shown[:at][::-1] if sid in alive), "")
+
+    def _age_column(self, now: float) -> list[str]:
+        return [cells.age(item.row.since, now) if item.row is not None and item.part == 0 else "" for item in self._items]
+
+    def _relayout(self, before: list[Item]) -> None:
+        height = self.size.height
+        groups = len({r.group for r in self._rows})
+        self._dense = bool(height) and len(self._rows) * 2 + groups > height
+        self._items = layout(self._rows, self._selected, dense=self._dense)
+        self._ages = self._age_column(time.time())
+        if len(before) != len(self._items) or self.virtual_size.width != self.size.width:
+            self.virtual_size = Size(self.size.width, len(self._items))
+            self.refresh()
+            return
+        changed = [y for y, (old, new) in enumerate(zip(before, self._items, strict=True)) if old != new]
+        self._refresh_lines(changed)
+
+    def _refresh_lines(self, lines: list[int]) -> None:
+        if len(lines) > 8:
+            self.refresh()
+            return
+        top = self.scroll_offset.y
+        width = self.size.width
+        visible = [Region(0, y - top, width, 1) for y in lines if 0 <= y - top < self.size.height]
+        if visible:
+            self.refresh(*visible)
+
+    def _reveal(self) -> None:
+        lines = [y for y, item in enumerate(self._items) if item.row is not None and item.row.sid == self._selected]
+        if not lines:
+            return
+        top = lines[0] - 1 if lines[0] == 1 or self._items[lines[0] - 1].row is None else lines[0]
+        self.scroll_to_region(Region(0, top, 1, lines[-1] - top + 1), animate=False, force=True)
+        self.refresh()
+
+    def on_resize(self) -> None:
+        self._relayout([])
+        self._reveal()
+
+    def on_focus(self) -> None:
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        y = event.y + self.scroll_offset.y
+        if 0 <= y < len(self._items) and (row := self._items[y].row) is not None:
+            if event.chain == 2:
+                self.post_message(self.Opened(row.sid))
+            else:
+                self.select(row.sid)
+
+    def render_line(self, y: int) -> Strip:
+        y += self.scroll_offset.y
+        width = self.size.width
+        base = self.rich_style
+        if not 0 <= y < len(self._items):
+            return Strip.blank(width, base)
+        item = self._items[y]
+        if item.row is None:
+            return self._title(item.group, width, base)
+        return self._session(item.row, item.part, self._ages[y] if y < len(self._ages) else "", width, base)
+
+    def _style(self, name: str) -> Style:
+        return self.get_component_rich_style(name, partial=True)
+
+    def _title(self, group: str, width: int, base: Style) -> Strip:
+        number = sum(1 for item in self._items if item.group == group and item.row is not None and item.part == 0)
+        style = self._style("sl--attention") + Style(bold=True) if group == NEEDS_YOU else self._style("sl--title")
+        return Line(width).left(f" {TITLES[group]} ", style).left(str(number), self._style("sl--count")).strip(base)
+
+    def _session(self, row: SessionRow, part: int, age: str, width: int, base: Style) -> Strip:
+        chosen = row.sid == self._selected
+        if chosen:
+            base = base + self._style("sl--selected-focus" if self.has_focus else "sl--selected")
+        state = self._style(f"sl--{cells.role(row.state)}")
+        edge = self._style("sl--meter") if self.has_focus else self._style("sl--quiet")
+        line = Line(width).left("▌" if chosen else " ", edge)
+        if part == 0:
+            line.left(cells.mark(row.state) + " ", state)
+            if self._dense:
+                return self._dense_line(row, age, line, state, base)
+            line.right(cells.fit(age, 4).rjust(4) + " ", self._style("sl--quiet")).right(cells.fit(row.state, _STATE_WIDTH) + " ", state)
+            return line.left(cells.safe(row.name, line.room - 1), self._style("sl--name")).strip(base)
+        self._money(row, line)
+        return line.left("  ", base).left(cells.safe(row.detail, line.room - 1), self._style("sl--quiet")).strip(base)
+
+    def _dense_line(self, row: SessionRow, age: str, line: Line, state: Style, base: Style) -> Strip:
+        line.right(f"{age:>4} ", self._style("sl--quiet"))
+        if self.size.width >= 28:
+            line.right(f"{row.state:<{_STATE_WIDTH}}", state)
+        if self.size.width >= 44:
+            line.right(self._checks(row).ljust(6), self._style("sl--quiet"))
+        return line.left(cells.safe(row.name, line.room - 1), self._style("sl--name")).strip(base)
+
+    def _checks(self, row: SessionRow) -> str:
+        return f"✓{row.checks_passed}/{row.checks_total}" if row.checks_total else ""
+
+    def _money(self, row: SessionRow, line: Line) -> None:
+        """Right part of the second line: checks, spend and a meter against the cap, as far as there is room."""
+        wide = self.size.width >= 40
+        line.right(" ", Style.null())
+        if row.cap_nano is not None:
+            used, rest = cells.bar(row.spent_nano + row.reserved_nano, row.cap_nano, 6 if wide else 4)
+            near = row.cap_nano > 0 and row.spent_nano + row.reserved_nano >= row.cap_nano * 0.9
+            line.right(rest, self._style("sl--quiet")).right(used, self._style("sl--attention" if near else "sl--meter"))
+            line.right(" ", Style.null())
+        line.right(cells.money(row.spent_nano), self._style("sl--quiet"))
+        if checks := self._checks(row):
+            line.right(checks + " ", self._style("sl--good" if row.checks_passed == row.checks_total else "sl--quiet"))
+        line.right(" ", Style.null())

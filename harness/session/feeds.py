@@ -1,0 +1,101 @@
+"""Giving the log to subscribers: history from the files, then live lines from each commit. Standard library only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from harness.events.framing import seq_of
+from harness.protocol import frames
+from harness.session.errors import OpError
+from harness.session.journal import Journal
+from harness.session.wire import Conn
+
+PUSH_BYTES = 512 * 1024
+_AHEAD_BYTES = 512 * 1024
+_POLL_BYTES = 256 * 1024
+
+
+class Feeds:
+    """The subscribers of one journal. A slow one never holds up anybody: history is read at its pace, live lines are bounded by its queue."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._live: set[Conn] = set()
+        self._history: set[Conn] = set()
+
+    def subscribe(self, conn: Conn, after: int) -> None:
+        """Start (or restart) the feed after a record. Raises OpError when the log does not reach that far."""
+        journal = self._journal
+        if after > journal.written or after < -1:
+            raise OpError("conflict", f"the log ends at record {journal.written}, there is no record {after} to go on from")
+        self.drop(conn)
+        conn.feed_head = after
+        recent = journal.recent(after)
+        if recent is None:
+            conn.tail = journal.tail(after)
+            self._history.add(conn)
+            return
+        conn.live = True
+        self._live.add(conn)
+        for frame in _frames([line for _, line in recent], journal.written):
+            conn.send_frame(frame)
+        conn.feed_head = journal.written
+
+    def drop(self, conn: Conn) -> None:
+        self._live.discard(conn)
+        self._history.discard(conn)
+        conn.live = False
+        if conn.tail is not None:
+            conn.tail.close()
+            conn.tail = None
+
+    def publish(self, fresh: list[tuple[int, bytes]]) -> None:
+        """Queue newly committed lines for every live subscriber; encoded once."""
+        if not fresh or not self._live:
+            return
+        ready = list(_frames([line for _, line in fresh], fresh[-1][0]))
+        for conn in self._live:
+            for frame in ready:
+                conn.send_frame(frame)
+            conn.feed_head = fresh[-1][0]
+
+    def pump(self) -> bool:
+        """Read more history for those who have room; True when there is more to do at once."""
+        more = False
+        for conn in list(self._history):
+            if conn.closing or conn.closed or conn.tail is None:
+                self.drop(conn)
+                continue
+            if conn.out_bytes >= _AHEAD_BYTES:
+                continue
+            lines = conn.tail.poll(_POLL_BYTES)
+            for frame in _frames(lines, self._journal.written):
+                conn.send_frame(frame)
+            if lines:
+                conn.feed_head = seq_of(lines[-1])
+            if conn.feed_head >= self._journal.written:
+                self.drop(conn)
+                conn.live = True
+                self._live.add(conn)
+            else:
+                more = True
+        return more
+
+
+def _frames(lines: Iterable[bytes], head: int) -> Iterable[bytes]:
+    """Pushes of bounded size."""
+    batch: list[str] = []
+    size = 0
+    for line in lines:
+        batch.append(line.decode("utf-8", "replace"))
+        size += len(line)
+        if size >= PUSH_BYTES:
+            yield _push(batch, head)
+            batch, size = [], 0
+    if batch:
+        yield _push(batch, head)
+
+
+def _push(lines: list[str], head: int) -> bytes:
+    return frames.frame(json.dumps({"push": "events", "lines": lines, "head": head}, ensure_ascii=False, separators=(",", ":")).encode())

@@ -1,0 +1,141 @@
+"""One keeper's life: lock, recover, listen, announce, serve, leave. Standard library only."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+
+from harness.events.log import LogBusy, LogError, NoSpace
+from harness.events.reader import DamagedLog
+from harness.events.road import RoadError
+from harness.protocol.paths import FolderError, SessionFolder, ensure_private
+from harness.session import proc
+from harness.session.errors import OpError
+from harness.session.fault import FaultError, Faults
+from harness.session.journal import Journal
+from harness.session.loop import Loop
+from harness.session.ops import Ops
+from harness.session.recover import recover
+
+HOUSEKEEPING_S = 30.0
+
+
+class StartError(Exception):
+    """The keeper cannot start; ``error`` is what the nursery replies: code, message, and for damage file, offset, seq, text."""
+
+    def __init__(self, code: str, message: str, hint: str = "", **more: object) -> None:
+        super().__init__(message)
+        self.error: dict[str, object] = {"code": code, "message": message, **({"hint": hint} if hint else {}), **more}
+
+
+def serve(folder: SessionFolder, sid: str, announce: Callable[[proc.Identity], None]) -> None:
+    """Be the keeper of one session until told to leave; ``announce`` is called once it listens. Raises StartError before that."""
+    proc.harden()
+    for sig in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(sig, signal.SIG_IGN)
+    me = proc.identify(os.getpid())
+    if me is None:
+        raise StartError("io", "/proc does not show this process; the keeper needs a mounted /proc")
+    faults = _faults()
+    lock = _lock(folder)
+    try:
+        journal = _open(folder, sid)
+        try:
+            try:
+                recover(journal, folder, me)
+                loop = Loop(folder.keeper_socket)
+            except (NoSpace, OpError, LogError, OSError) as exc:
+                raise _start_error(exc, folder) from exc
+            ops = Ops(loop, journal, folder, sid, me, faults)
+            _signals(loop, ops)
+            _housekeeping(loop, ops, folder)
+            announce(me)
+            loop.run()
+        finally:
+            journal.close()
+    finally:
+        os.close(lock)
+
+
+def _faults() -> Faults:
+    try:
+        return Faults(os.environ.pop("WATCHFLOOR_FAULT", ""))
+    except FaultError as exc:
+        raise StartError("bad_request", str(exc)) from exc
+
+
+def _lock(folder: SessionFolder) -> int:
+    """The session's lock, held until the process ends."""
+    try:
+        ensure_private(folder.root)
+        ensure_private(folder.keeper_socket.parent)
+        fd = os.open(folder.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except (FolderError, OSError) as exc:
+        raise _start_error(exc, folder) from exc
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as exc:
+        os.close(fd)
+        raise StartError("already_running", f"a keeper of this session holds {folder.lock}", "connect to its socket") from exc
+    return fd
+
+
+def _open(folder: SessionFolder, sid: str) -> Journal:
+    try:
+        return Journal(folder, sid)
+    except (LogError, RoadError, KeyError, TypeError, ValueError, OSError) as exc:
+        raise _start_error(exc, folder) from exc
+
+
+def _start_error(exc: Exception, folder: SessionFolder) -> StartError:
+    match exc:
+        case DamagedLog():
+            hint = "the records before it are good; nothing was changed"
+            return StartError("damaged", str(exc), hint, file=str(exc.file), offset=exc.offset, seq=exc.seq, text=exc.why)
+        case NoSpace():
+            return StartError("no_space", str(exc), "free some space, then try again")
+        case LogBusy():
+            return StartError("already_running", str(exc), "another process writes this log; end it first")
+        case OpError():
+            return StartError(exc.code, exc.message, exc.hint)
+        case LogError() | FolderError():
+            return StartError("unusable", str(exc))
+        case OSError():
+            return StartError("io", f"session folder {folder.root}: {exc.strerror or exc}" + (f" ({exc.filename})" if exc.filename else ""))
+        case _:
+            return StartError("unusable", f"the log of {folder.root} holds a record that does not fit the ones before it: {exc}")
+
+
+def _signals(loop: Loop, ops: Ops) -> None:
+    """SIGTERM leaves, SIGUSR1 checks the socket's name; both arrive through a descriptor, so no turn is interrupted."""
+    ours, theirs = socket.socketpair()
+    for end in (ours, theirs):
+        end.setblocking(False)
+    signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
+    for sig in (signal.SIGTERM, signal.SIGUSR1):
+        signal.signal(sig, lambda _sig, _frame: None)
+
+    def arrived(_keep: socket.socket = theirs) -> None:
+        for number in ours.recv(256):
+            if number == signal.SIGTERM:
+                ops.terminate()
+            elif number == signal.SIGUSR1:
+                loop.rebind_if_lost()
+
+    loop.watch(ours.fileno(), arrived)
+
+
+def _housekeeping(loop: Loop, ops: Ops, folder: SessionFolder) -> None:
+    def check() -> None:
+        if not folder.root.exists():
+            print("keeper: the session's folder is gone, so this keeper leaves", file=sys.stderr, flush=True)
+            ops.terminate()
+            return
+        loop.rebind_if_lost()
+        loop.call_later(HOUSEKEEPING_S, check)
+
+    loop.call_later(HOUSEKEEPING_S, check)

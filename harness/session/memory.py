@@ -1,0 +1,60 @@
+"""What a keeper must know of its own log to enforce the road and the lease: a fold of the few records that matter to it.
+
+Standard library only. A `Memory` is advanced on a copy and put in place when its records are durable, so that a batch
+that did not reach the disk leaves no trace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from harness.events.road import Call, Road
+
+CONCERNS = ("tool.", "approval.", "lease.")
+_PLACE_OF_TYPE = 96
+
+
+@dataclass(slots=True)
+class Memory:
+    """``judged`` holds the newest judged action (or its blob) per open call; ``gen`` and ``epoch`` the highest ever granted."""
+
+    road: Road = field(default_factory=Road)
+    judged: dict[str, dict[str, Any]] = field(default_factory=dict)
+    gen: int = 0
+    epoch: int = 0
+    lease: dict[str, Any] | None = None
+
+    def copy(self) -> Memory:
+        calls = {key: _copy(call) for key, call in self.road.calls.items()}
+        return Memory(Road(calls, dict(self.road.approvals), self.road.last), dict(self.judged), self.gen, self.epoch, self.lease)
+
+    def take(self, kind: str, data: dict[str, Any]) -> None:
+        """Advance by one record. Raises KeyError, TypeError or RoadError when its data is not what its type needs."""
+        if kind == "lease.granted":
+            self.gen, self.epoch, self.lease = int(data["gen"]), int(data["epoch"]), dict(data)
+            return
+        if kind == "lease.ended":
+            if self.lease is not None and self.lease["gen"] == data["gen"]:
+                self.lease = None
+            return
+        self.road.apply(kind, data)
+        if kind == "tool.judged":
+            self.judged[data["call_id"]] = {"action": data.get("action"), "action_blob": data.get("action_blob")}
+        elif kind in ("tool.ended", "tool.resolved") and data["call_id"] not in self.road.calls:
+            self.judged.pop(data["call_id"], None)
+
+
+def _copy(call: Call) -> Call:
+    return replace(call, used_decisions=list(call.used_decisions))
+
+
+def concerns(kind: str) -> bool:
+    """True when records of this type change a `Memory`."""
+    return kind.startswith(CONCERNS)
+
+
+def kind_of(line: bytes) -> str:
+    """The type of a log line, found without parsing it (it stands at a fixed place behind the time)."""
+    start = line.find(b',"type":"', 0, _PLACE_OF_TYPE) + 9
+    return line[start : line.find(b'"', start)].decode("ascii", "replace") if start > 8 else ""

@@ -1,0 +1,137 @@
+"""Who a process is, and how to end a whole tree of them. Standard library only."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import time
+from typing import NamedTuple
+
+_PR_SET_DUMPABLE = 4
+_PR_SET_CHILD_SUBREAPER = 36
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Identity(NamedTuple):
+    """A process that cannot be confused with a later one of the same number."""
+
+    pid: int
+    start: int
+    """Clock ticks after boot, /proc/PID/stat field 22."""
+    boot: str
+    """The kernel's boot id."""
+
+
+def boot_id() -> str:
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
+        return f.read().strip()
+
+
+def _stat(pid: int) -> list[str] | None:
+    """Fields of /proc/PID/stat from the third (state) on, or None when there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as f:
+            raw = f.read()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return raw[raw.rfind(b")") + 2 :].decode("ascii").split()
+
+
+def identify(pid: int) -> Identity | None:
+    """Identity of a living process; None when it is gone or a zombie."""
+    fields = _stat(pid)
+    if fields is None or fields[0] in "ZX":
+        return None
+    return Identity(pid, int(fields[19]), boot_id())
+
+
+def alive(who: Identity) -> bool:
+    """True while exactly this process runs; a zombie, a reused pid and another boot count as dead."""
+    return identify(who.pid) == who
+
+
+def no_dump() -> None:
+    """Nobody of this user may read our memory or attach to us."""
+    _prctl(_PR_SET_DUMPABLE, 0)
+
+
+def harden() -> None:
+    """`no_dump`, and the orphans of our children come to us."""
+    no_dump()
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def _prctl(option: int, value: int) -> None:
+    if _libc.prctl(option, ctypes.c_ulong(value), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0)) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"prctl({option}, {value}): {os.strerror(code)}")
+
+
+def descendants(root: int) -> list[int]:
+    """Every living process below ``root``, from one look at /proc."""
+    parents: dict[int, int] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (fields := _stat(int(name))) is not None and fields[0] not in "ZX":
+            parents[int(name)] = int(fields[1])
+    found: list[int] = []
+    layer = {root}
+    while layer:
+        layer = {pid for pid, parent in parents.items() if parent in layer}
+        found.extend(layer)
+    return found
+
+
+def reap() -> bool:
+    """Collect the dead among our children; True when no child is left (and so, for a subreaper, no descendant)."""
+    while True:
+        try:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return True
+        if pid == 0:
+            return False
+
+
+def kill_below_us() -> None:
+    """Send SIGKILL to every descendant that exists now; callers repeat until `reap` says that none is left."""
+    for pid in descendants(os.getpid()):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def kill_session(leader: Identity, timeout_s: float) -> bool:
+    """Kill what is left of the session led by ``leader`` (orphans of a dead keeper); True when nothing is left within ``timeout_s``.
+
+    Members that are older than the leader belong to somebody who had the number before and are left alone.
+    """
+    if leader.boot != boot_id():
+        return True
+    deadline = time.monotonic() + timeout_s
+    while True:
+        now = identify(leader.pid)
+        if now is not None and now.start != leader.start:
+            return True
+        members = _members(leader)
+        if not members:
+            return True
+        if time.monotonic() > deadline:
+            return False
+        for pid in members:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        time.sleep(0.01)
+
+
+def _members(leader: Identity) -> list[int]:
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (fields := _stat(int(name))) is not None:
+            ours = int(fields[3]) == leader.pid and int(fields[19]) >= leader.start
+            if ours and fields[0] not in "ZX":
+                found.append(int(name))
+    return found

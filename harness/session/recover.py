@@ -1,0 +1,40 @@
+"""What a keeper puts on record when it opens a log: a cut tail, itself, and the calls that were running when the last keeper ended.
+
+Standard library only.
+"""
+
+from __future__ import annotations
+
+from harness.protocol.paths import SessionFolder
+from harness.session import proc, spool
+from harness.session.journal import Journal
+from harness.session.proc import Identity
+
+_LEFTOVERS_S = 5.0
+
+
+def recover(journal: Journal, folder: SessionFolder, me: Identity) -> None:
+    """Append ``log.recovered`` (if a tail was cut), ``keeper.started`` and the outcome of every call that was started.
+
+    A call whose result reached the spool has ended; every other is in doubt, and what may be left of it is killed first.
+    Raises OpError, NoSpace, Poisoned.
+    """
+    cut = journal.recovery
+    if cut is not None:
+        journal.write("log.recovered", {"at": cut.at, "bytes": cut.bytes, "sha": cut.sha, "file": cut.file})
+    journal.write("keeper.started", {"pid": me.pid, "start": me.start, "boot": me.boot, "recovered": cut is not None})
+    for call in list(journal.memory.road.calls.values()):
+        if call.stage != "started":
+            continue
+        base = spool.base(folder, call.call_id, call.attempt)
+        leader = spool.leader(base)
+        gone = leader is None or proc.kill_session(leader, _LEFTOVERS_S)
+        result = spool.result(base)
+        if result is not None and result["call_id"] == call.call_id:
+            journal.write("tool.ended", result)
+            continue
+        why = "the keeper ended while the call was running; whether it had its effect is not known"
+        if not gone:
+            why += f"; its process {leader.pid if leader else ''} cannot be killed and may still be at work"
+        journal.write("tool.in_doubt", {"call_id": call.call_id, "why": why})
+    spool.clean(folder, set(journal.memory.road.calls))

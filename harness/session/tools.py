@@ -1,0 +1,225 @@
+"""Running one call: start it, spool its output within limits, end it in time, make its result durable. Standard library only."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from harness.events import blobs
+from harness.events.log import NoSpace
+from harness.hands import spawn as hands
+from harness.protocol.paths import SessionFolder
+from harness.session import proc, spool
+from harness.session.fault import Faults
+from harness.session.loop import Loop, Timer
+
+PREVIEW_BYTES = 8 * 1024
+_HEAD, _TAIL = 6 * 1024, 2 * 1024
+_CHUNK = 256 * 1024
+_RESULT_BYTES = 1024 * 1024
+_FORCE_AFTER_S = 2.0
+_DRAIN_S = 2.0
+_STRAYS_S = 5.0
+_RETRY_S = 1.0
+_SETTLED_S = 0.2
+
+
+class Running:
+    """One call from its start to its durable result; ``on_end(data)`` gets the fields of ``tool.ended`` and may raise NoSpace to be asked again."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        folder: SessionFolder,
+        faults: Faults,
+        call_id: str,
+        attempt: int,
+        spec: hands.Spawn,
+        output: int,
+        on_end: Callable[[dict[str, Any]], None],
+    ) -> None:
+        """Start it, spooling to the descriptor ``output``, which becomes ours. Raises OSError when it cannot be started; then nothing is left behind."""
+        self.call_id, self.attempt = call_id, attempt
+        self._loop, self._folder, self._faults, self._spec, self._on_end = loop, folder, faults, spec, on_end
+        self._base = spool.base(folder, call_id, attempt)
+        self._began = time.monotonic()
+        self._ms = 0
+        self._why = ""
+        self._status: int | None = None
+        self._data: dict[str, Any] | None = None
+        self._kept = self._dropped = 0
+        self._result = bytearray()
+        self._timers: list[Timer] = []
+        self._deadline = 0.0
+        self._done = False
+        self._file = output
+        self._open: set[int] = set()
+        self._pid = self._start()
+        self._pidfd = os.pidfd_open(self._pid)
+        if (who := proc.identify(self._pid)) is not None:
+            with contextlib.suppress(OSError):
+                spool.note_leader(self._base, who)
+        loop.watch(self._output, lambda: self._read(self._output, self._take_output))
+        loop.watch(self._results, lambda: self._read(self._results, self._take_result))
+        loop.watch(self._pidfd, self._exited)
+        self._after(spec.timeout_s, lambda: self.stop("timeout"))
+        if faults.wants("keeper.tool_running"):
+            self._after(_SETTLED_S, lambda: faults.hit("keeper.tool_running"))
+
+    def _start(self) -> int:
+        self._output, out_w = os.pipe2(os.O_CLOEXEC)
+        self._results, res_w = os.pipe2(os.O_CLOEXEC)
+        try:
+            pid = hands.start(self._spec, out_w, res_w)
+        except OSError:
+            for fd in (self._output, self._results, self._file):
+                os.close(fd)
+            raise
+        finally:
+            os.close(out_w)
+            os.close(res_w)
+        for fd in (self._output, self._results):
+            os.set_blocking(fd, False)
+            self._open.add(fd)
+        return pid
+
+    def _after(self, seconds: float, run: Callable[[], None]) -> None:
+        self._timers.append(self._loop.call_later(seconds, run))
+
+    # -- while it runs -----------------------------------------------------------------------------------------------
+
+    def stop(self, why: str) -> None:
+        """End it before its time (``cancelled`` or ``timeout``): its whole tree, now."""
+        if self._why or self._status is not None:
+            return
+        self._why = why
+        hands.stop(self._spec, self._pid)
+        self._after(_FORCE_AFTER_S, self._force)
+
+    def _force(self) -> None:
+        if self._status is None:
+            hands.stop(self._spec, self._pid, force=True)
+            self._after(_FORCE_AFTER_S, self._force)
+
+    def _read(self, fd: int, take: Callable[[bytes], None]) -> None:
+        try:
+            data = os.read(fd, _CHUNK)
+        except BlockingIOError:
+            return
+        if data:
+            take(data)
+            return
+        self._drop(fd)
+        self._settle()
+
+    def _drop(self, fd: int) -> None:
+        self._open.discard(fd)
+        self._loop.unwatch(fd)
+        os.close(fd)
+
+    def _take_output(self, data: bytes) -> None:
+        room = max(0, self._spec.output_bytes - self._kept)
+        kept = 0
+        try:
+            kept = os.write(self._file, data[:room]) if room else 0
+        except OSError as exc:
+            if exc.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+                raise
+        self._kept += kept
+        self._dropped += len(data) - kept
+        self._faults.hit("keeper.tool_running")
+
+    def _take_result(self, data: bytes) -> None:
+        self._result += data[: max(0, _RESULT_BYTES - len(self._result))]
+
+    # -- its end -----------------------------------------------------------------------------------------------------
+
+    def _exited(self) -> None:
+        self._loop.unwatch(self._pidfd)
+        os.close(self._pidfd)
+        _, self._status = os.waitpid(self._pid, 0)
+        self._ms = round((time.monotonic() - self._began) * 1000)
+        for timer in self._timers:
+            timer.cancel()
+        self._deadline = time.monotonic() + _STRAYS_S
+        self._after(_DRAIN_S, self._stop_draining)
+        self._settle()
+
+    def _stop_draining(self) -> None:
+        for fd in list(self._open):
+            self._drop(fd)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Go on once the process, everything below it and both pipes are at their end."""
+        if self._status is None or self._done:
+            return
+        if not proc.reap():
+            if time.monotonic() < self._deadline:
+                proc.kill_below_us()
+                self._after(0.01, self._settle)
+                return
+            print(f"keeper: call {self.call_id} left processes behind that cannot be killed", file=sys.stderr, flush=True)
+        if self._open:
+            return
+        self._done = True
+        for timer in self._timers:
+            timer.cancel()
+        self._finish()
+
+    def _finish(self) -> None:
+        """Spool the result, then report it; without space both wait until there is some."""
+        try:
+            if self._data is None:
+                self._data = self._describe()
+                spool.put_result(self._base, self._data)
+                self._faults.hit("keeper.after_spool")
+            self._on_end(self._data)
+        except NoSpace:
+            self._loop.call_later(_RETRY_S, self._finish)
+            return
+        except OSError as exc:
+            if exc.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            self._data = None
+            self._loop.call_later(_RETRY_S, self._finish)
+            return
+        os.close(self._file)
+
+    def _describe(self) -> dict[str, Any]:
+        assert self._status is not None
+        outcome = hands.outcome(self._spec, self._status, bytes(self._result))
+        status = outcome.status
+        if self._why and not (self._spec.kind in ("file", "push") and status == "ok"):
+            status = self._why
+        data: dict[str, Any] = {"call_id": self.call_id, "status": status, "preview": self._preview(outcome.note), "ms": self._ms}
+        if outcome.exit_code is not None:
+            data["exit_code"] = outcome.exit_code
+        if outcome.files_changed:
+            data["files_changed"] = outcome.files_changed
+        if self._dropped:
+            data["truncated"] = True
+        if self._kept > PREVIEW_BYTES:
+            sha, size = blobs.put(self._folder.blobs, os.pread(self._file, self._kept, 0))
+            data["output"] = {"sha": sha, "bytes": size, "media": "text/plain"}
+        return data
+
+    def _preview(self, note: str) -> str:
+        if self._kept <= PREVIEW_BYTES:
+            text = os.pread(self._file, PREVIEW_BYTES, 0).decode("utf-8", "replace")
+        else:
+            head = os.pread(self._file, _HEAD, 0).decode("utf-8", "replace")
+            tail = os.pread(self._file, _TAIL, self._kept - _TAIL).decode("utf-8", "replace")
+            text = f"{head}\n[… {self._kept - _HEAD - _TAIL} bytes left out here …]\n{tail}"
+        if self._dropped:
+            text += f"\n[the output was cut: {self._dropped} more bytes were not kept]"
+        if self._why == "timeout":
+            text += f"\n[stopped after its time limit of {self._spec.timeout_s} s]"
+        if note:
+            text += f"\n[{note}]" if text else note
+        return text

@@ -50,7 +50,8 @@ def build_action(
         "cwd": found.cwd,
         "timeout_s": _timeout(asked.get("timeout_s"), facts.timeout_s),
         "access": found.access,
-        "env": dict(facts.env),
+        "output_bytes": facts.output_bytes,
+        "env": dict(facts.open_env if found.access in ("unfenced", "push") else facts.env),
         "fence": _fence(found, facts),
         "effects": list(found.effects),
     }
@@ -64,7 +65,7 @@ def build_action(
     if found.refused:
         action["refused"] = found.refused
     if found.effects:
-        action["pre"] = {"files": dict(sorted(facts.hashes.items())), "head": facts.head}
+        action["pre"] = {"files": dict(sorted(facts.hashes.items())), "head": facts.head, "worktree": dict(facts.identity)}
     return action
 
 
@@ -74,6 +75,7 @@ def _timeout(asked: object, limit: int) -> int:
 
 def _fence(found: Outcome, facts: Facts) -> dict[str, Any]:
     return {
+        "worktree": facts.worktree,
         "read": list(facts.fence.read),
         "write": list(facts.fence.write),
         "binds": [list(b) for b in facts.fence.binds],

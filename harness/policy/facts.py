@@ -23,7 +23,7 @@ class Facts:
     """A snapshot of the worktree and the session's surroundings at the moment an action is judged.
 
     All paths are absolute with symbolic links resolved, except the keys of ``resolved`` (the paths as the input writes them),
-    ``untracked`` and ``hashes`` (relative to the worktree, ``/`` separated).
+    ``untracked`` and ``hashes`` (relative to the worktree).
     """
 
     worktree: str
@@ -38,11 +38,15 @@ class Facts:
     """Files that git neither tracks nor ignores; what only exists here."""
     fence: FenceFacts = FenceFacts()
     env: Mapping[str, str] = field(default_factory=dict)
-    """The whole environment of the child."""
+    """The whole environment of a fenced child."""
+    open_env: Mapping[str, str] = field(default_factory=dict)
+    """The whole environment of a child outside the fence: the user's own home, no secret in a value."""
+    identity: Mapping[str, int] = field(default_factory=dict)
+    """``dev`` and ``ino`` of the worktree's folder."""
     resolved: Mapping[str, str] = field(default_factory=dict)
     """Each path named by the input → where it really leads."""
     hashes: Mapping[str, str] = field(default_factory=dict)
-    """SHA-256 of worktree files that the input names, or ``absent``."""
+    """SHA-256 of files that the input names, or ``absent``; absolute names for files outside the worktree."""
     commits: Mapping[str, str] = field(default_factory=dict)
     """Source names of a push → commit, only those that resolve."""
     remote_refs: Mapping[str, str] = field(default_factory=dict)
@@ -51,3 +55,5 @@ class Facts:
     """shfmt's syntax tree of a shell script; None = it does not parse (or there is no script)."""
     timeout_s: int = 600
     """Default and upper bound of a call's running time in seconds."""
+    output_bytes: int = 8 * 1024 * 1024
+    """Bytes of output that are kept."""

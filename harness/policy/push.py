@@ -121,6 +121,8 @@ def push_fields(argv: Sequence[str], facts: Facts) -> tuple[dict[str, object], l
     refspecs: list[list[str]] = []
     for source, ref, _ in push.specs:
         sha = facts.commits.get(source, "") if source else ""
+        if not source and not refused:
+            refused = f"deleting {ref} at the remote is left to the human; push commits only"
         if source and not sha and not refused:
             refused = f"{source!r} does not name a commit of this session"
         refspecs.append([sha, ref, facts.remote_refs.get(ref, "absent")])

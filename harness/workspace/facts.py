@@ -5,28 +5,30 @@ Nothing here runs a program that the agent or the repository chose: git through 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
-import stat
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.hands import fence as hands_fence
+from harness.hands import precheck
+from harness.hands import push as hands_push
 from harness.policy import push, shell
 from harness.policy.effects import absolute, inside
 from harness.policy.facts import Facts, FenceFacts
+from harness.protocol.config import FenceConfig
 from harness.workspace import private as private_dir
 from harness.workspace.diff import untracked
-from harness.workspace.errors import GitFailed, WorkspaceError
-from harness.workspace.git import Git, clean_env, config_env, execute
+from harness.workspace.errors import WorkspaceError
+from harness.workspace.git import Git
 from harness.workspace.private import Worktree
 
-MAX_HASHED = 64 * 1024 * 1024
-REMOTE_TIMEOUT_S = 20.0
+REMOTE_TIMEOUT_S = 30.0
+_OPEN = ("PATH", "LANG", "LC_ALL", "USER", "LOGNAME", "SHELL", "SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "TZ")
 _FILE_TOOLS = ("read_file", "write_file", "edit_file", "list_files", "search")
 
 
@@ -34,21 +36,18 @@ class ShellAnalysisMissing(WorkspaceError):
     code = "no_shfmt"
 
 
-def gather(
-    tree: Worktree,
-    tool: str,
-    input: Mapping[str, Any],  # noqa: A002 -- the contract's word
-    *,
-    env: Mapping[str, str],
-    read: Sequence[str] = (),
-    timeout_s: int = 600,
-) -> Facts:
-    """Everything `harness.policy.build.build_action` needs for one call of ``tool``.
+class RemoteUnreachable(WorkspaceError):
+    code = "remote_unreachable"
 
-    ``env`` is the base environment of the child (PATH, HOME … never a secret), to which git's own names are added; ``read`` the
-    user's extra readable folders. Raises WorkspaceError when the worktree or shfmt is unusable.
+
+def gather(tree: Worktree, tool: str, input: Mapping[str, Any], fence: FenceConfig) -> Facts:  # noqa: A002 -- the contract's word
+    """Everything `harness.policy.build.build_action` needs for one call of ``tool``; ``fence`` is the user's own setting.
+
+    For a push it first publishes the agent's commits and asks the remote where its refs are (only a remote that the repository's
+    configuration names, so that an address the agent makes up is not contacted before a human saw it).
+    Raises WorkspaceError when the worktree, the remote or shfmt is unusable.
     """
-    root = os.path.realpath(tree.root)
+    root = str(tree.root)
     home = os.path.expanduser("~")
     binds = private_dir.binds(tree)
     git = tree.git
@@ -56,37 +55,56 @@ def gather(
     syntax = parse_shell(script) if script else None
     argv = input.get("argv") if tool == "exec" else shell.only_command(syntax)
     cwd = str(input.get("cwd") or ".")
-    named = _named(tool, input, argv, syntax)
     base = absolute(cwd, root, home)
     resolved = {cwd: os.path.realpath(base)}
+    named = _named(tool, input, argv, syntax)
     for path in named:
         resolved.setdefault(path, os.path.realpath(absolute(path, root if tool in _FILE_TOOLS else base, home)))
     remotes: dict[str, str] = {}
     commits: dict[str, str] = {}
     there: dict[str, str] = {}
+    open_env = _open_env()
     if argv and tool in ("exec", "shell") and push.is_push(argv):
-        remotes = _remotes(git)
+        private_dir.publish(tree)
+        remotes = _remotes(tree, git)
         asked = push.parse_push(argv, tree.branch)
         commits = _sources(tree, git, asked)
         if not asked.refused and asked.remote in remotes:
-            there = remote_refs(remotes[asked.remote], [ref for _, ref, _ in asked.specs])
-    programs = tool in ("exec", "shell", "check")
+            there = remote_refs(remotes[asked.remote], [ref for _, ref, _ in asked.specs], open_env)
+    info = os.lstat(root)
     return Facts(
         worktree=root,
         branch=tree.branch,
-        head=private_dir.agent_head(tree) or "",
+        head=precheck.head(root, [list(b) for b in binds]),
         home=home,
         remotes=remotes,
-        untracked=untracked(tree, git) if programs else (),
-        fence=FenceFacts(tuple(read), (root,), tuple(binds)),
-        env={**env, **private_dir.environment(tree)},
+        untracked=untracked(tree, git) if tool not in _FILE_TOOLS else (),
+        fence=FenceFacts(tuple(os.path.realpath(p) for p in fence.read), (root,), tuple(binds)),
+        env=_fenced_env(tree, fence),
+        open_env=open_env,
+        identity={"dev": info.st_dev, "ino": info.st_ino},
         resolved=resolved,
-        hashes=_hashes(root, [p for p in resolved.values() if p != resolved[cwd] or tool in _FILE_TOOLS]),
+        hashes=_hashes(root, [resolved[p] for p in named], tool in _FILE_TOOLS),
         commits=commits,
         remote_refs=there,
         tree=syntax,
-        timeout_s=timeout_s,
+        timeout_s=fence.timeout_s,
+        output_bytes=fence.output_bytes,
     )
+
+
+def _fenced_env(tree: Worktree, fence: FenceConfig) -> dict[str, str]:
+    """The fence's own environment with git's settings in a file of lowest rank, so that repositories a test makes keep their own."""
+    counted = ("GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_", "GIT_AUTHOR_", "GIT_COMMITTER_")
+    env = {k: v for k, v in hands_fence.environment(str(tree.root)).items() if not k.startswith(counted)}
+    if fence.path:
+        env["PATH"] = ":".join((*fence.path, env["PATH"]))
+    return {**env, **private_dir.environment(tree), **fence.env}
+
+
+def _open_env() -> dict[str, str]:
+    env = {name: os.environ[name] for name in _OPEN if name in os.environ and "@" not in os.environ[name]}
+    return {"PATH": "/usr/local/bin:/usr/bin:/bin", **env, "HOME": os.path.expanduser("~"), "GIT_TERMINAL_PROMPT": "0"}
 
 
 def _named(tool: str, input: Mapping[str, Any], argv: Sequence[str] | None, syntax: Mapping[str, object] | None) -> list[str]:  # noqa: A002
@@ -102,28 +120,16 @@ def _named(tool: str, input: Mapping[str, Any], argv: Sequence[str] | None, synt
     return [w for w in dict.fromkeys(words) if w and len(w) < 4096 and "\0" not in w and not w.startswith("-")][:500]
 
 
-def _hashes(root: str, paths: Iterable[str]) -> dict[str, str]:
+def _hashes(root: str, paths: Iterable[str], file_tool: bool) -> dict[str, str]:
+    """State of the named files: worktree files that exist, and for a file tool its file wherever it is, ``absent`` too."""
     found: dict[str, str] = {}
     for path in paths:
-        if not inside(path, root) or path == root:
+        within = inside(path, root)
+        if path == root or not (within or file_tool):
             continue
-        value = file_hash(path)
-        if value is not None:
-            found[os.path.relpath(path, root)] = value
+        if file_tool or os.path.isfile(path):
+            found[os.path.relpath(path, root) if within else path] = precheck.file_state(path)
     return found
-
-
-def file_hash(path: str) -> str | None:
-    """SHA-256 of a regular file; None when it is none (a folder, a missing name) or over `MAX_HASHED`. Follows no link."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    with os.fdopen(fd, "rb") as f:
-        info = os.fstat(f.fileno())
-        if not stat.S_ISREG(info.st_mode) or info.st_size > MAX_HASHED:
-            return None
-        return hashlib.file_digest(f, "sha256").hexdigest()
 
 
 def shfmt_program() -> str:
@@ -154,13 +160,22 @@ def parse_shell(script: str) -> Mapping[str, object] | None:
     return tree if isinstance(tree, dict) else None
 
 
-def _remotes(git: Git) -> dict[str, str]:
+def _remotes(tree: Worktree, git: Git) -> dict[str, str]:
+    """Push addresses as configured, rewrites of the repository's own configuration not applied; relative folders made absolute."""
     urls: dict[str, str] = {}
     for name in git.text("remote").splitlines():
-        url = git.text("remote", "get-url", "--push", "--", name, ok=(0, 2, 128))
-        if url:
-            urls[name] = url.splitlines()[0]
+        for key in ("pushurl", "url"):
+            lines = git.text("config", "--get-all", f"remote.{name}.{key}", ok=(0, 1)).splitlines()
+            if lines:
+                urls[name] = _address(lines[0] if key == "pushurl" else lines[-1], tree.repo)
+                break
     return urls
+
+
+def _address(url: str, repo: Path) -> str:
+    if url.startswith(("./", "../")) or (":" not in url and not url.startswith(("/", "-"))):
+        return os.path.normpath(repo / url)
+    return url
 
 
 def _sources(tree: Worktree, git: Git, asked: push.Push) -> dict[str, str]:
@@ -175,16 +190,11 @@ def _sources(tree: Worktree, git: Git, asked: push.Push) -> dict[str, str]:
     return found
 
 
-def remote_refs(url: str, refs: Sequence[str]) -> dict[str, str]:
-    """What these refs are at a configured remote now. Raises WorkspaceError when the remote cannot be asked."""
-    env = clean_env() | config_env([("protocol.ext.allow", "never"), ("credential.helper", "")])
-    env |= {k: os.environ[k] for k in ("SSH_AUTH_SOCK",) if k in os.environ}
-    env |= {"GIT_CONFIG_GLOBAL": os.path.expanduser("~/.gitconfig"), "GIT_SSH_COMMAND": "ssh -oBatchMode=yes -oConnectTimeout=10", "GIT_DIR": "/nonexistent"}
-    if url.startswith("-"):
-        raise GitFailed("ls-remote", -1, f"{push.strip_credential(url)[0]!r} is no address")
+def remote_refs(url: str, refs: Sequence[str], env: Mapping[str, str]) -> dict[str, str]:
+    """Where these refs are at a configured remote now, ``absent`` ones left out. Raises RemoteUnreachable without the address's password."""
+    shown = push.strip_credential(url)[0]
     try:
-        _, out = execute(("ls-remote", "--quiet", "--refs", "--", url, *refs), env, Path("/"), timeout=REMOTE_TIMEOUT_S)
-    except GitFailed as exc:
-        raise GitFailed("ls-remote", exc.status, exc.stderr.replace(url, push.strip_credential(url)[0])) from None
-    lines = (line.split("\t", 1) for line in out.decode("utf-8", "surrogateescape").splitlines() if "\t" in line)
-    return {ref: sha for sha, ref in lines if ref in refs}
+        found = hands_push.remote_refs(url, list(refs), dict(env), REMOTE_TIMEOUT_S)
+    except hands_push.PushError as exc:
+        raise RemoteUnreachable(f"{shown}: {str(exc).replace(url, shown)}") from None
+    return {ref: sha for ref, sha in found.items() if sha != hands_push.ABSENT}

@@ -120,6 +120,7 @@ def make(tree: Worktree, identity: tuple[str, str]) -> None:
     _write(
         tree.private.parent / "gitconfig",
         f'[user]\n\tname = "{name}"\n\temail = "{email}"\n[safe]\n\tdirectory = *\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n'
+        '[core]\n\thooksPath = /dev/null\n\tpager = cat\n[protocol "ext"]\n\tallow = never\n'
         "[commit]\n\tgpgSign = false\n[tag]\n\tgpgSign = false\n[core]\n\tfsmonitor = false\n\tuntrackedCache = false\n[advice]\n\tdetachedHead = false\n",
     )
 

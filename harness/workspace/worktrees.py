@@ -155,7 +155,7 @@ def unsaved(tree: Worktree) -> tuple[list[str], int]:
     ref = f"refs/heads/{tree.branch}"
     if git.commit(ref) is None:
         return files, 0
-    count = git.text("rev-list", "--count", ref, "--not", f"--exclude={ref}", "--branches", "--tags", "--remotes", f"--glob={KEPT}*")
+    count = git.text("rev-list", "--count", ref, "--not", f"--exclude={tree.branch}", "--branches", "--tags", "--remotes", f"--glob={KEPT}*")
     return files, int(count)
 
 

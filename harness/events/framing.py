@@ -7,6 +7,7 @@ Chain: ``h_n = SHA-256(h_{n-1} ‖ body)[:16]``; the CRC says whether a line its
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
@@ -17,6 +18,7 @@ MAX_LINE = 1024 * 1024
 GENESIS = bytes(16)
 TRAILER = len(b',"_c":"00000000","_h":"00000000000000000000000000000000"}\n')
 
+_TRAILER = re.compile(rb',"_c":"([0-9a-f]{8})","_h":"[0-9a-f]{32}"}\n')
 _EVENT = b'{"v":1,"seq":'
 _HEADER = b'{"v":1,"segment":'
 _FOOTER = b'{"v":1,"footer":'
@@ -88,8 +90,8 @@ def check_line(line: bytes, prev: bytes) -> bytes:
 
 def whole(line: bytes) -> bool:
     """True when the line is complete and its own CRC holds, whatever stands before it."""
-    end = line[-TRAILER:]
-    return len(line) > TRAILER and end[:7] == b',"_c":"' and end[-3:] == b'"}\n' and end[7:15] == b"%08x" % crc32(line[:-TRAILER])
+    found = _TRAILER.fullmatch(line, max(0, len(line) - TRAILER))
+    return found is not None and found[1] == b"%08x" % crc32(line[:-TRAILER])
 
 
 def hash_of(line: bytes) -> bytes:

@@ -1,0 +1,323 @@
+"""What the disk can do to a log: cut it anywhere, flip any byte, run full, fail to sync. Real files, real errors."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.events.framing import TRAILER, seq_of
+from harness.events.log import DamagedLog, LogWriter
+from harness.events.offsets import OffsetIndex
+from harness.events.reader import Tail, read, segment_name, verify
+
+SID = "abcdefghij"
+ROOT = Path(__file__).parents[2]
+
+
+def build(folder: Path, count: int, segment_bytes: int = 1 << 26) -> bytes:
+    log = LogWriter.open(folder, SID, segment_bytes=segment_bytes)
+    for i in range(count):
+        log.append("tool.ended", {"call_id": f"c{i}.0", "status": "ok", "preview": "x" * (i * 7 % 60)}, actor="keeper", gen=1)
+        if i % 10 == 2:
+            log.commit(sync=False)
+    log.commit(sync=False)
+    log.close()
+    return (folder / segment_name(log.segment)).read_bytes()
+
+
+def test_torn_tail_at_every_cut_of_the_last_4_kib(tmp_path: Path) -> None:
+    data = build(tmp_path / "whole", 25)
+    folder = tmp_path / "cut"
+    folder.mkdir()
+    file = folder / segment_name(1)
+    for cut in range(max(0, len(data) - 4096), len(data) + 1):
+        for old in folder.iterdir():
+            old.unlink()
+        file.write_bytes(data[:cut])
+        complete = max(0, data.count(b"\n", 0, cut) - 1)
+        good = data.rfind(b"\n", 0, cut) + 1
+        assert len(list(read(folder))) == complete
+        log = LogWriter.open(folder, SID)
+        assert log.head == complete - 1, f"cut at {cut}"
+        if cut == good:
+            assert log.recovery is None
+        else:
+            assert log.recovery is not None
+            assert (log.recovery.at, log.recovery.bytes) == (good, cut - good)
+            assert (folder / log.recovery.file).read_bytes() == data[good:cut]
+        assert log.append("x", {}, actor="t") == complete
+        log.commit(sync=False)
+        log.close()
+        report = verify(folder)
+        assert (report.ok, report.torn, report.records) == (True, None, complete + 1)
+
+
+def test_a_second_torn_tail_at_the_same_place_keeps_both(tmp_path: Path) -> None:
+    data = build(tmp_path, 5)
+    for tail in (b'{"v":1,"first', b'{"v":1,"second'):
+        (tmp_path / segment_name(1)).write_bytes(data + tail)
+        log = LogWriter.open(tmp_path, SID)
+        assert log.recovery is not None
+        assert (tmp_path / log.recovery.file).read_bytes() == tail
+        log.close()
+
+
+@pytest.mark.parametrize("segment_bytes", [1 << 26, 6000])
+def test_every_flipped_byte_is_located(tmp_path: Path, segment_bytes: int) -> None:
+    """200 records, a sample of all bytes, each with another bit: found, with the right seq, and never repaired."""
+    folder = tmp_path / "log"
+    build(folder, 200, segment_bytes)
+    files = sorted(folder.glob("*.jsonl"))
+    rng = random.Random(segment_bytes)
+    last_start = files[-1].read_bytes().rindex(b'{"v":1,"seq":199')
+    for file in files:
+        data = file.read_bytes()
+        for at in sorted(rng.sample(range(len(data)), len(data) // (40 * len(files)) + 3)):
+            bad = bytearray(data)
+            bad[at] ^= 1 << rng.randrange(8)
+            file.write_bytes(bad)
+            start = data.rfind(b"\n", 0, at) + 1
+            if (seq := seq_of(data[start:])) < 0:
+                # In a header the next record cannot be trusted; in a footer all records of the segment can.
+                head = start == 0
+                seq = seq_of(data[data.index(b"\n") + 1 :]) if head else seq_of(data[data.rfind(b"\n", 0, start - 1) + 1 :]) + 1
+            report = verify(folder)
+            if file == files[-1] and start >= last_start:
+                # The last line of all cannot be told from an unfinished write, unless its own checksum still holds.
+                assert report.records == 199
+                assert report.ok == (report.torn is not None)
+                continue
+            assert not report.ok, f"{file.name} byte {at}"
+            assert report.problem is not None
+            assert (report.problem.file, report.problem.seq) == (str(file), seq), f"{file.name} byte {at}"
+            got = []
+            with pytest.raises(DamagedLog):
+                got.extend(seq_of(line) for line in read(folder))
+            assert got in ([], list(range(seq)))
+            if file == files[-1]:
+                with pytest.raises(DamagedLog) as caught:
+                    LogWriter.open(folder, SID, segment_bytes=segment_bytes)
+                assert caught.value.seq == seq
+                assert file.read_bytes() == bytes(bad), "damage is never repaired"
+        file.write_bytes(data)
+    assert verify(folder).ok
+
+
+def test_readers_survive_any_flip_and_any_cut(tmp_path: Path) -> None:
+    folder = tmp_path / "log"
+    data = build(folder, 150)
+    file = folder / segment_name(1)
+    rng = random.Random(5)
+    for _ in range(60):
+        bad = bytearray(data[: rng.randrange(len(data))])
+        for _ in range(rng.randrange(4)):
+            if bad:
+                bad[rng.randrange(len(bad))] = rng.randrange(256)
+        file.write_bytes(bad)
+        index = OffsetIndex(folder)
+        for line, seq in ((index.line(i), i) for i in range(len(index))):
+            assert line == b"" or seq_of(line) == seq
+        index.close()
+        tail = Tail(folder)
+        with contextlib.suppress(DamagedLog):
+            while tail.poll(4096) or tail.waiting:
+                pass
+        assert -1 <= tail.head < 150
+        tail.close()
+
+
+def test_replaced_removed_and_swapped_records_are_found(tmp_path: Path) -> None:
+    lines = build(tmp_path / "log", 20).splitlines(keepends=True)
+    file = tmp_path / "log" / segment_name(1)
+    forged = lines[5].replace(b'"status":"ok"', b'"status":"no"')
+    for changed, seq in (
+        (lines[:6] + lines[7:], 5),
+        ([*lines[:6], lines[7], lines[6], *lines[8:]], 5),
+        ([*lines[:5], forged, *lines[6:]], 4),
+        (lines[:-2] + lines[-1:], 18),
+    ):
+        file.write_bytes(b"".join(changed))
+        report = verify(tmp_path / "log")
+        assert report.problem is not None
+        assert report.problem.seq == seq
+        with pytest.raises(DamagedLog):
+            LogWriter.open(tmp_path / "log", SID)
+
+
+def test_a_payload_full_of_lookalike_records_does_not_slow_recovery(tmp_path: Path) -> None:
+    log = LogWriter.open(tmp_path, SID)
+    fake = {"v": 1, "seq": 9, "_c": "00000000", "_h": "0" * 32}
+    log.append("x", {"list": [fake] * 9000}, actor="t")
+    log.commit(sync=False)
+    log.close()
+    file = tmp_path / segment_name(1)
+    data = bytearray(file.read_bytes())
+    data[-TRAILER - 5] ^= 1
+    file.write_bytes(data)
+    log = LogWriter.open(tmp_path, SID)
+    assert log.head == -1
+    assert log.recovery is not None
+    log.close()
+
+
+# -- a real full disk, a real failing disk -------------------------------------------------------------------------------
+
+FULL_DISK = """
+import json, os, sys
+from pathlib import Path
+from harness.events import blobs
+from harness.events.log import LogWriter, NoSpace
+from harness.events.reader import read, verify
+folder = Path(sys.argv[1]) / "log"
+log = LogWriter.open(folder, "abcdefghij", segment_bytes=int(sys.argv[2]))
+told, refused = 0, []
+for i in range(3000):
+    try:
+        for _ in range(3):
+            log.append("x", {"text": "y" * 700}, actor="t")
+        log.commit(sync=True)
+        told = log.head + 1
+    except NoSpace as exc:
+        refused.append(str(exc))
+        assert log.head == told - 1, (log.head, told)
+        assert sum(1 for _ in read(folder)) == told
+        if len(refused) == 3:
+            break
+try:
+    blobs.put(Path(sys.argv[1]) / "blobs", os.urandom(400_000))
+    blob = "stored"
+except NoSpace:
+    blob = "refused"
+left = [p for p in (Path(sys.argv[1]) / "blobs").rglob("*") if p.is_file()]
+(Path(sys.argv[1]) / "ballast").unlink()
+for _ in range(20):
+    log.append("x", {"text": "after"}, actor="t")
+    log.commit(sync=True)
+log.close()
+again = LogWriter.open(folder, "abcdefghij")
+out = {"told": told, "refused": refused, "head": again.head, "recovery": again.recovery is not None}
+print(json.dumps(out | {"ok": verify(folder).ok, "blob": blob, "left": len(left)}))
+"""
+
+
+def _namespace() -> list[str] | None:
+    for command in (["unshare", "-m"], ["unshare", "-Urm"]):
+        if shutil.which("unshare") and subprocess.run([*command, "mount", "-t", "tmpfs", "x", "/mnt"], capture_output=True).returncode == 0:
+            return command
+    return None
+
+
+@pytest.mark.parametrize("segment_bytes", [1 << 26, 20_000])
+def test_a_full_disk_drops_the_batch_and_later_goes_on(tmp_path: Path, segment_bytes: int) -> None:
+    command = _namespace()
+    if command is None:
+        pytest.skip("no private mounts here")
+    script = tmp_path / "full.py"
+    script.write_text(FULL_DISK)
+    mounted = tmp_path / "small"
+    mounted.mkdir()
+    fill = f'mount -t tmpfs -o size=400k x "{mounted}" && head -c 100000 /dev/zero > "{mounted}/ballast"'
+    inside = f'{fill} && exec "{sys.executable}" "{script}" "{mounted}" {segment_bytes}'
+    done = subprocess.run([*command, "sh", "-c", inside], capture_output=True, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=60)
+    assert done.returncode == 0, done.stderr
+    out = json.loads(done.stdout)
+    assert len(out["refused"]) == 3
+    assert "free some space" in out["refused"][0]
+    assert (out["head"], out["recovery"], out["ok"]) == (out["told"] + 19, False, True)
+    assert (out["blob"], out["left"]) == ("refused", 0)
+    if segment_bytes == 1 << 26:
+        assert any("bytes fitted" in text for text in out["refused"]), "the small disk gives a real short write"
+
+
+FAILING_DISK = """
+import json, sys
+from pathlib import Path
+from harness.events.log import LogWriter, Poisoned
+log = LogWriter.open(Path(sys.argv[1]), "abcdefghij")
+said = []
+for i in range(6):
+    try:
+        log.append("x", {"i": i}, actor="t")
+        log.commit(sync=True)
+        said.append("ok")
+    except Poisoned as exc:
+        said.append(str(exc))
+try:
+    log.close()
+except Poisoned:
+    said.append("close")
+print(json.dumps({"said": said, "head": log.head, "poisoned": log.poisoned}))
+"""
+
+
+@pytest.mark.parametrize(("call", "error", "when"), [("fdatasync", "EIO", 3), ("write", "EIO", 4), ("fdatasync", "ENOSPC", 2)])
+def test_a_failing_disk_poisons_the_writer_for_good(tmp_path: Path, call: str, error: str, when: int) -> None:
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")
+    script = tmp_path / "fail.py"
+    script.write_text(FAILING_DISK)
+    folder = tmp_path / "log"
+    LogWriter.open(folder, SID).close()
+    path = folder / segment_name(1)
+    command = ["strace", "-f", "-o", str(tmp_path / "trace"), "-P", str(path), "-e", f"trace={call}", "-e", f"inject={call}:error={error}:when={when}"]
+    done = subprocess.run(
+        [*command, sys.executable, "-B", str(script), str(folder)], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=60
+    )
+    if "ptrace" in done.stderr:
+        pytest.skip("tracing is not allowed here")
+    assert done.returncode == 0, done.stderr
+    out = json.loads(done.stdout)
+    good = out["said"].index(next(text for text in out["said"] if text != "ok"))
+    assert good == when - 1
+    assert out["said"][:good] == ["ok"] * good
+    assert all("check the disk" in text for text in out["said"][good:]), "no later success is claimed"
+    kept = [json.loads(line)["data"]["i"] for line in read(folder)]
+    assert kept in (list(range(good)), list(range(good + 1))), "every acknowledged record is there, and at most the unacknowledged one"
+    assert out["head"] == len(kept) - 1
+    log = LogWriter.open(folder, SID)
+    assert log.head == len(kept) - 1
+    log.close()
+
+
+LIMITED_FILE = """
+import json, resource, sys
+from pathlib import Path
+from harness.events.log import LogWriter, NoSpace
+log = LogWriter.open(Path(sys.argv[1]), "abcdefghij")
+resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 200000))
+written = failed = 0
+for _ in range(40):
+    try:
+        log.append("x", {"t": "y" * 300}, actor="t")
+        log.commit(sync=True)
+        written += 1
+    except NoSpace:
+        failed += 1
+resource.setrlimit(resource.RLIMIT_FSIZE, (200000, 200000))
+log.append("x", {}, actor="t")
+log.commit(sync=True)
+print(json.dumps([written, failed, log.head]))
+"""
+
+
+def test_disk_full_by_quota_on_one_file(tmp_path: Path) -> None:
+    """A file size limit gives EFBIG: the same as a full disk."""
+    script = tmp_path / "limit.py"
+    script.write_text(LIMITED_FILE)
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "log")], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    written, failed, head = json.loads(done.stdout)
+    assert written > 5
+    assert failed > 5
+    assert head == written
+    assert verify(tmp_path / "log").records == written + 1

@@ -210,7 +210,7 @@ def arguments(bwrap: str, fence: dict[str, Any], *, network: bool, cwd: str, out
     """The bubblewrap command line up to and with ``--``. ``outside`` are (source, destination, writable) mounts for this call alone."""
     check_profile(fence)
     args = [bwrap, *_namespaces(network=network), "--hostname", "fence", *_system(network)]
-    args += ["--perms", "0755", "--size", str(TMP_BYTES), "--tmpfs", "/tmp", "--perms", "0755", "--dir", HOME]
+    args += ["--perms", "1777", "--size", str(TMP_BYTES), "--tmpfs", "/tmp", "--perms", "0755", "--dir", HOME]
     args += ["--ro-bind", os.path.dirname(os.path.abspath(__file__)), f"{INSIDE}/harness/hands"]
     if not network:
         args += ["--ro-bind", os.path.join(os.path.dirname(os.path.abspath(__file__)), "hosts"), "/etc/hosts"]
@@ -225,4 +225,4 @@ def arguments(bwrap: str, fence: dict[str, Any], *, network: bool, cwd: str, out
         args += _protected(fence["worktree"])
     for source, target, writable in outside:
         args += ["--bind" if writable else "--ro-bind", source, target]
-    return [*args, "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/", "--chdir", cwd, "--"]
+    return [*args, "--dev", "/dev", "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--remount-ro", "/", "--chdir", cwd, "--"]

@@ -164,11 +164,11 @@ def _input(action: dict[str, Any], folder: SessionFolder) -> dict[str, Any]:
         return dict(inline)
     if (ref := action.get("input_blob")) is None:
         return {}
-    from harness.events import blobs
+    from harness.events import blobs, framing
 
     try:
         value = json.loads(blobs.get(folder.blobs, ref["sha"]))
-    except (OSError, ValueError) as exc:
+    except (framing.LogError, OSError, ValueError) as exc:
         raise SpawnError(f"the input of the call is damaged or missing (blob {ref['sha']}): {exc}") from exc
     return dict(value)
 

@@ -1,0 +1,293 @@
+"""The file tools, as the fenced runner executes them: read, write, edit, list, search. Standard library only."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from harness.hands.beneath import PathError, Root
+
+MAX_READ = 64 << 20
+MAX_TEXT = 256 << 10
+MAX_LINE = 2000
+DEFAULT_LINES = 2000
+MAX_LISTED = 1000
+MAX_WALKED = 200_000
+MAX_MATCHES = 300
+MAX_SEARCHED = 8 << 20
+SKIPPED = frozenset({".git"})
+GENERATED = frozenset({"node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis"})
+
+
+class ToolError(Exception):
+    """The tool did not do what it was asked; the message is for the model."""
+
+
+class Result(NamedTuple):  # named tuples here: dataclasses would double the start-up time of every file tool
+    """What the model reads, and which files changed (relative to the worktree, or absolute outside of it)."""
+
+    text: str
+    files_changed: tuple[str, ...] = ()
+
+
+class Places(NamedTuple):
+    """Where paths lead: the worktree, and for this call alone ``outside`` {absolute path: (mounted folder, name in it)}."""
+
+    root: Root
+    outside: dict[str, tuple[str, str]]
+    path: tuple[str, ...] = ("/usr/local/bin", "/usr/bin", "/bin")
+
+    def find(self, path: str) -> tuple[Root, str]:
+        """(root, path relative to it); raises PathError for a path that is neither in the worktree nor granted."""
+        place = self.outside.get(os.path.normpath(path)) or self.outside.get(path)
+        if place is not None:
+            return Root(place[0]), place[1]
+        return self.root, self.root.relative(path)
+
+    def name(self, root: Root, relative: str, path: str) -> str:
+        """How a changed file is reported."""
+        return relative if root is self.root else path
+
+
+def run(tool: str, value: dict[str, Any], places: Places) -> Result:
+    """Execute one file tool; raises ToolError with a message for the model."""
+    try:
+        return _TOOLS[tool](value, places)
+    except PathError as exc:
+        raise ToolError(str(exc)) from exc
+    except OSError as exc:
+        raise ToolError(f"{tool}: {exc.strerror or exc}") from exc
+
+
+def _read_file(value: dict[str, Any], places: Places) -> Result:
+    root, relative = places.find(value["path"])
+    data = root.read(relative, MAX_READ)
+    if b"\0" in data[:8192]:
+        raise ToolError(f"{value['path']} is a binary file of {len(data)} bytes; use exec (file, xxd, strings) to look into it")
+    lines = data.decode("utf-8", "replace").split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    if not lines:
+        return Result("(the file is empty)")
+    first, wanted = value.get("offset", 1), value.get("limit", DEFAULT_LINES)
+    if first > len(lines):
+        raise ToolError(f"{value['path']} has only {len(lines)} lines; offset {first} is beyond its end")
+    shown: list[str] = []
+    size = 0
+    for number in range(first, min(len(lines), first + wanted - 1) + 1):
+        text = lines[number - 1]
+        if len(text) > MAX_LINE:
+            text = f"{text[:MAX_LINE]} … (+{len(text) - MAX_LINE} characters)"
+        size += len(text) + 8
+        if size > MAX_TEXT and shown:
+            break
+        shown.append(f"{number:6}\t{text}")
+    last = first + len(shown) - 1
+    if last < len(lines) or first > 1:
+        more = f"; go on with offset {last + 1}" if last < len(lines) else ""
+        shown.append(f"(lines {first} to {last} of {len(lines)}{more})")
+    return Result("\n".join(shown))
+
+
+def _write_file(value: dict[str, Any], places: Places) -> Result:
+    root, relative = places.find(value["path"])
+    data = value["content"].encode()
+    existed = root.canonical(relative) is not None
+    written = root.replace(relative, data)
+    lines = data.count(b"\n") + (1 if data and not data.endswith(b"\n") else 0)
+    return Result(f"{'replaced' if existed else 'created'} {value['path']} ({lines} lines, {len(data)} bytes)", (places.name(root, written, value["path"]),))
+
+
+def _edit_file(value: dict[str, Any], places: Places) -> Result:
+    root, relative = places.find(value["path"])
+    data = root.read(relative, MAX_READ)
+    old, new = value["old"].encode(), value["new"].encode()
+    if data.count(old) == 0 and b"\r\n" in data and b"\r" not in old:
+        old, new = old.replace(b"\n", b"\r\n"), new.replace(b"\n", b"\r\n")
+    count = data.count(old)
+    if count == 0:
+        raise ToolError(f"{value['path']} does not contain the text in `old`; nothing was changed. {_near(data, value['old'])}")
+    if count > 1 and not value.get("all", False):
+        where = ", ".join(str(_line_of(data, at)) for at in _occurrences(data, old))
+        advice = "Give more of the lines around the one you mean, or set all."
+        raise ToolError(f"`old` occurs {count} times in {value['path']} (lines {where}); nothing was changed. {advice}")
+    first = _line_of(data, data.index(old))
+    written = root.replace(relative, data.replace(old, new))
+    where = f"line {first}" if count == 1 else f"{count} places"
+    return Result(f"edited {value['path']} ({where})", (places.name(root, written, value["path"]),))
+
+
+def _line_of(data: bytes, at: int) -> int:
+    return data.count(b"\n", 0, at) + 1
+
+
+def _occurrences(data: bytes, old: bytes) -> list[int]:
+    found: list[int] = []
+    at = data.find(old)
+    while at >= 0 and len(found) < 10:
+        found.append(at)
+        at = data.find(old, at + len(old))
+    return found
+
+
+def _near(data: bytes, old: str) -> str:
+    """A hint where the model may have meant: the first line of `old`, compared without its white space."""
+    wanted = next((line.strip() for line in old.splitlines() if line.strip()), "")
+    if wanted:
+        for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
+            if line.strip() == wanted:
+                return f"Line {number} has the same first line but for white space or what follows; read the file again there."
+    return "Read the file again and copy the text exactly."
+
+
+def _list_files(value: dict[str, Any], places: Places) -> Result:
+    root, start = _start(value, places)
+    match = _glob(value["glob"]) if value.get("glob") else None
+    found: list[str] = []
+    walked = 0
+    for path, is_generated in _walk(root, start):
+        walked += 1
+        if walked > MAX_WALKED:
+            break
+        if is_generated and match is None:
+            found.append(f"{path}/ (not entered)")
+        elif not is_generated and (match is None or match(path)):
+            found.append(path)
+    found.sort()
+    notes: list[str] = []
+    if len(found) > MAX_LISTED:
+        notes.append(f"({len(found) - MAX_LISTED} more; narrow it with path or glob)")
+    if walked > MAX_WALKED:
+        notes.append(f"(stopped after {MAX_WALKED} files; narrow it with path)")
+    return Result("\n".join([*found[:MAX_LISTED], *notes]) or "(no files)")
+
+
+def _start(value: dict[str, Any], places: Places) -> tuple[Root, str]:
+    given = value.get("path") or "."
+    root, relative = places.find(given)
+    start = root.canonical(relative)
+    if start is None:
+        raise ToolError(f"{given} does not exist")
+    return root, start
+
+
+def _walk(root: Root, start: str) -> Iterator[tuple[str, bool]]:
+    """Files beneath ``start`` as (path relative to the root, is a folder of generated files); links are not followed."""
+    fd = root.open(start, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        if not stat.S_ISDIR(os.fstat(fd).st_mode):
+            yield start, False
+            return
+        for folder, folders, names, _ in os.fwalk(".", dir_fd=fd, follow_symlinks=False):
+            here = os.path.normpath(os.path.join(start, folder))
+            prefix = "" if here == "." else here + "/"
+            for name in names:
+                yield prefix + name, False
+            for name in folders:
+                if name in GENERATED:
+                    yield prefix + name, True
+            folders[:] = sorted(name for name in folders if name not in SKIPPED and name not in GENERATED)
+    finally:
+        os.close(fd)
+
+
+def _glob(pattern: str) -> Callable[[str], bool]:
+    """A predicate on relative paths: ``**`` crosses folders, ``{a,b}`` means either, a pattern without ``/`` matches file names."""
+    by_name = "/" not in pattern
+    expression, at, depth = "", 0, 0
+    pattern = pattern.removeprefix("./")
+    while at < len(pattern):
+        char = pattern[at]
+        if pattern.startswith("**/", at):
+            expression += "(?:[^/]+/)*"
+            at += 3
+            continue
+        if pattern.startswith("**", at):
+            expression += ".*"
+            at += 2
+            continue
+        closing = pattern.find("]", at + 2) if char == "[" else -1
+        if closing > 0:
+            body = pattern[at + 1 : closing].replace("\\", "\\\\").replace("[", "\\[").replace("&&", "\\&\\&")
+            expression += f"[^{body[1:]}]" if body[0] in "!^" else f"[{body}]"
+            at = closing + 1
+            continue
+        if char == "{" and "}" in pattern[at:]:
+            expression, depth = expression + "(?:", depth + 1
+        elif char == "}" and depth:
+            expression, depth = expression + ")", depth - 1
+        elif char == "," and depth:
+            expression += "|"
+        else:
+            expression += {"*": "[^/]*", "?": "[^/]"}.get(char, re.escape(char))
+        at += 1
+    try:
+        compiled = re.compile(expression + ")" * depth, re.DOTALL)
+    except re.error as exc:
+        raise ToolError(f"the glob {pattern!r} cannot be understood: {exc}") from exc
+    if by_name:
+        return lambda path: compiled.fullmatch(path.rpartition("/")[2]) is not None
+    return lambda path: compiled.fullmatch(path) is not None
+
+
+def _search(value: dict[str, Any], places: Places) -> Result:
+    root, start = _start(value, places)
+    program = next((f"{folder}/rg" for folder in places.path if os.access(f"{folder}/rg", os.X_OK)), None)
+    lines, more = _ripgrep(program, value, root, start) if program else _python_search(value, root, start)
+    if more:
+        lines.append(f"(stopped at {MAX_MATCHES} matches; narrow it with path or glob)")
+    return Result("\n".join(lines) or "(no matches)")
+
+
+def _ripgrep(program: str, value: dict[str, Any], root: Root, start: str) -> tuple[list[str], bool]:
+    argv = [program, "--no-config", "--color=never", "--no-heading", "--with-filename", "--line-number", "--sort=path", "--hidden", "--glob=!.git"]
+    argv += ["--max-columns=400", "--max-columns-preview", f"--max-filesize={MAX_SEARCHED}"]
+    if value.get("glob"):
+        argv.append(f"--glob={value['glob']}")
+    argv += ["--regexp", value["pattern"], "--", start]
+    import subprocess  # here, because the other tools need not wait for it
+
+    lines: list[str] = []
+    os.fchdir(root.fd)
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={}) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        for raw in child.stdout:
+            if len(lines) == MAX_MATCHES:
+                child.kill()
+                return lines, True
+            lines.append(raw.decode("utf-8", "replace").rstrip("\n").removeprefix("./"))
+        said = child.stderr.read(4096).decode("utf-8", "replace").strip()
+    if child.returncode > 1 and not lines:
+        raise ToolError(f"search: {said or 'ripgrep failed'}")
+    return lines, False
+
+
+def _python_search(value: dict[str, Any], root: Root, start: str) -> tuple[list[str], bool]:
+    try:
+        expression = re.compile(value["pattern"])
+    except re.error as exc:
+        raise ToolError(f"search: the pattern is not a valid regular expression: {exc}") from exc
+    match = _glob(value["glob"]) if value.get("glob") else None
+    lines: list[str] = []
+    for path in sorted(path for path, is_generated in _walk(root, start) if not is_generated):
+        if match is not None and not match(path):
+            continue
+        try:
+            data = root.read(path, MAX_SEARCHED)
+        except PathError:
+            continue  # links, pipes and huge files are not searched, as ripgrep does
+        if b"\0" in data[:8192]:
+            continue
+        for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
+            if expression.search(line):
+                if len(lines) == MAX_MATCHES:
+                    return lines, True
+                lines.append(f"{path}:{number}:{line[:400]}")
+    return lines, False
+
+
+_TOOLS = {"read_file": _read_file, "write_file": _write_file, "edit_file": _edit_file, "list_files": _list_files, "search": _search}

@@ -1,0 +1,47 @@
+"""System calls that Python's ``os`` does not offer, through one ctypes door. Standard library only."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 36, 38
+SYS_OPENAT2 = 437
+RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS, RESOLVE_BENEATH = 0x02, 0x04, 0x08
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.syscall.restype = ctypes.c_long
+
+
+class _OpenHow(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+def syscall(number: int, *args: object) -> int:
+    """One raw system call; integers are passed as 64 bit. Raises OSError."""
+    result: int = _libc.syscall(ctypes.c_long(number), *[ctypes.c_uint64(arg & 0xFFFFFFFFFFFFFFFF) if isinstance(arg, int) else arg for arg in args])
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return result
+
+
+def prctl(option: int, *values: object) -> None:
+    """prctl(2); raises OSError."""
+    padded = [*values, *[0] * (4 - len(values))]
+    if _libc.prctl(ctypes.c_int(option), *[ctypes.c_ulong(value) if isinstance(value, int) else value for value in padded]) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
+def openat2(folder: int, path: str, flags: int, mode: int, resolve: int) -> int:
+    """openat2(2) with O_CLOEXEC; raises OSError, ENOSYS where the kernel has none."""
+    how = _OpenHow(flags | os.O_CLOEXEC, mode, resolve)
+    for _ in range(64):
+        try:
+            return syscall(SYS_OPENAT2, folder, ctypes.c_char_p(os.fsencode(path)), ctypes.byref(how), ctypes.sizeof(how))
+        except OSError as exc:
+            if exc.errno != errno.EAGAIN:  # EAGAIN: a rename raced with the walk, which the kernel asks to repeat
+                raise
+    raise OSError(errno.EAGAIN, "the folder tree keeps changing under the path", path)

@@ -1,0 +1,136 @@
+"""The one sanctioned way to push, and the question afterwards whether it arrived. Standard library only.
+
+The push runs from an empty scratch repository that borrows the objects of the real one: no configuration, hook, credential helper or
+address rewrite of the repository can take part, only the user's own global git configuration (his credentials live there).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Any
+
+from harness.hands import children
+
+ABSENT = "absent"
+LIST_TIMEOUT_S = 60.0
+DONE, NOT_DONE, UNKNOWN = "done", "not_done", "unknown"
+_SAFE = {
+    "core.askPass": "",
+    "core.fsmonitor": "false",
+    "core.hooksPath": "/dev/null",
+    "core.pager": "cat",
+    "protocol.ext.allow": "never",
+    "push.followTags": "false",
+    "push.gpgSign": "false",
+    "push.recurseSubmodules": "no",
+    "submodule.recurse": "false",
+}
+
+
+class PushError(Exception):
+    """The push cannot be made as it stands; nothing was sent."""
+
+
+def git(*arguments: str) -> list[str]:
+    """A git command line that no hook and no watcher takes part in."""
+    settings = [part for key, value in _SAFE.items() for part in ("-c", f"{key}={value}")]
+    return ["git", "--no-pager", *settings, *arguments]
+
+
+def environment(env: dict[str, str]) -> dict[str, str]:
+    """The action's own environment, with every prompt switched off: nobody sits at this terminal."""
+    return {**env, "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1", "SSH_ASKPASS_REQUIRE": "never", "LC_ALL": "C.UTF-8"}
+
+
+def check(url: str, refspecs: list[list[str]]) -> None:
+    """Raise PushError unless every part is exactly an address, a full object id and a full ref name."""
+    helper, colons, _ = url.partition("::")  # `ext::command` and its like run programs
+    if not url or url.startswith("-") or any(ord(char) < 32 for char in url) or (colons and helper.isalnum()):
+        raise PushError(f"the address {url[:200]!r} is not one that git may push to")
+    if not refspecs:
+        raise PushError("there is nothing to push")
+    for sha, ref, old in refspecs:
+        if len(sha) not in (40, 64) or any(char not in "0123456789abcdef" for char in sha):
+            raise PushError(f"{sha[:80]!r} is not a full commit id")
+        bad = not ref.startswith("refs/") or ".." in ref or ref.endswith((".lock", "/", ".")) or any(ord(char) < 33 or char in "~^:?*[\\\x7f" for char in ref)
+        if bad:
+            raise PushError(f"{ref[:200]!r} is not a full ref name")
+        if old != ABSENT and len(old) not in (40, 64):
+            raise PushError(f"{old[:80]!r} is neither a full commit id nor 'absent'")
+
+
+def command(url: str, refspecs: list[list[str]], *, force: bool) -> list[str]:
+    """The exact push. ``force`` replaces a ref only while it still stands at the old commit that was approved."""
+    check(url, refspecs)
+    leases = [f"--force-with-lease={ref}:{'' if old == ABSENT else old}" for _, ref, old in refspecs] if force else []
+    pairs = [f"{sha}:{ref}" for sha, ref, _ in refspecs]
+    return git("push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no", *leases, "--", url, *pairs)
+
+
+def scratch(folder: str, common: str, sha: str) -> None:
+    """Make the empty repository that borrows the objects of ``common``. Raises PushError when that is no repository."""
+    objects = os.path.join(common, "objects")
+    if not os.path.isdir(objects):
+        raise PushError(f"{common} is not a git directory, so there is nothing to push from")
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in ("objects/info", "refs"):
+        os.makedirs(os.path.join(folder, name), mode=0o700)
+    extension = (
+        "\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectFormat = sha256\n"
+        if len(sha) == 64
+        else "\trepositoryformatversion = 0\n\tbare = true\n"
+    )
+    for name, text in (("HEAD", "ref: refs/heads/none\n"), ("config", f"[core]\n{extension}"), ("objects/info/alternates", f"{objects}\n")):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    if os.path.isfile(shallow := os.path.join(common, "shallow")):
+        shutil.copyfile(shallow, os.path.join(folder, "shallow"))
+
+
+def remote_refs(url: str, names: list[str], env: dict[str, str], timeout_s: float = LIST_TIMEOUT_S) -> dict[str, str]:
+    """What the remote holds now: {ref: commit | "absent"}. Raises PushError with git's own words when it cannot be asked."""
+    program = which("git", env)
+    safe = {**environment(env), "GIT_DIR": "/nonexistent", "GIT_CEILING_DIRECTORIES": "/"}
+    try:
+        code, output = children.capture([program, *git("ls-remote", "--refs", "--", url, *names)[1:]], safe, timeout_s)
+    except OSError as exc:
+        raise PushError(f"git cannot be started: {exc.strerror}") from exc
+    text = output.decode("utf-8", "replace")
+    if code != 0:
+        raise PushError(f"the remote does not answer: {text.strip()[:500] or f'git ended with code {code}'}")
+    found = dict.fromkeys(names, ABSENT)
+    for line in text.splitlines():
+        sha, tab, name = line.partition("\t")
+        if tab and name in found:
+            found[name] = sha
+    return found
+
+
+def which(name: str, env: dict[str, str]) -> str:
+    """Absolute path of a program by the PATH of ``env``; raises PushError when it is not there."""
+    for folder in env.get("PATH", "/usr/local/bin:/usr/bin:/bin").split(":"):
+        path = os.path.join(folder, name)
+        if folder.startswith("/") and os.access(path, os.X_OK) and os.path.isfile(path):
+            return path
+    raise PushError(f"the program {name} is not in PATH ({env.get('PATH', '')})")
+
+
+def moved(refspecs: list[list[str]], refs: dict[str, str]) -> list[str]:
+    """Where the remote no longer stands as it was shown, one sentence each."""
+    return [f"{ref} on the remote was {old} and is now {refs[ref]}" for _, ref, old in refspecs if refs[ref] != old]
+
+
+def probe(action: dict[str, Any]) -> str:
+    """Ask the remote whether an in-doubt push arrived: ``done``, ``not_done``, or ``unknown`` (other commits there, or no answer).
+
+    Takes up to a minute; call it from a thread.
+    """
+    try:
+        check(action["url"], action["refspecs"])
+        refs = remote_refs(action["url"], [ref for _, ref, _ in action["refspecs"]], action.get("env", {}))
+    except PushError:
+        return UNKNOWN
+    if all(refs[ref] == sha for sha, ref, _ in action["refspecs"]):
+        return DONE
+    return NOT_DONE if not moved(action["refspecs"], refs) else UNKNOWN

@@ -1,0 +1,258 @@
+"""What runs as the tool's process: puts the last walls around itself, then does the work or becomes the command. Standard library only.
+
+Started as ``python -I -S …/harness/hands/runner.py`` with the plan on descriptor 3 and the result pipe on 4 (see `harness.hands.spawn`).
+Inside the fence it confines itself (Landlock, system-call filter, limits) and executes; outside of it, it stays as parent of the
+command, so that everything the command started ends with the call.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import select
+import signal
+import sys
+from typing import Any, NoReturn
+
+if __name__ == "__main__":  # isolated mode knows only the standard library; our own code comes last, so it can shadow nothing
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+from harness.hands import kernel
+
+ACTION_FD, RESULT_FD = 3, 4
+NOT_FOUND, NOT_RUNNABLE, REFUSED = 127, 126, 125
+_BASH = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
+
+
+class Refusal(Exception):
+    """Nothing may run; the message says why."""
+
+
+def say(**fields: object) -> None:
+    """One line on the result pipe."""
+    os.write(RESULT_FD, json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+
+
+def out(text: str) -> None:
+    """Text for the model, on the output pipe."""
+    view = memoryview(text.encode("utf-8", "replace"))
+    while view:
+        view = view[os.write(1, view) :]
+
+
+def end(status: str, code: int, note: str = "", changed: list[str] | None = None) -> NoReturn:
+    """Give the result and leave without running anybody's exit handlers."""
+    say(status=status, exit_code=code, note=note[:2000], files_changed=changed or [])
+    os._exit(code)
+
+
+def main() -> NoReturn:
+    """Read the plan and carry it out; never returns."""
+    with open(ACTION_FD, "rb") as file:
+        plan: dict[str, Any] = json.load(file)
+    os.set_inheritable(RESULT_FD, False)
+    os.umask(0o022)
+    try:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if plan["fenced"]:
+            confine(plan)
+            fenced(plan)
+        else:
+            outside(plan)
+    except Refusal as exc:
+        out(f"{exc}\n")
+        end("refused", REFUSED, str(exc))
+    except OSError as exc:
+        out(f"{exc}\n")
+        end("error", NOT_RUNNABLE, str(exc))
+    os._exit(REFUSED)
+
+
+def announce() -> None:
+    """Say that the effect begins now, unless nobody is left to hear it: without a keeper nothing starts."""
+    poller = select.poll()
+    poller.register(RESULT_FD, 0)
+    if any(mask & select.POLLERR for _, mask in poller.poll(0)):
+        os._exit(REFUSED)
+    say(running=True)
+
+
+def confine(plan: dict[str, Any]) -> None:
+    """All walls that a process can put around itself; anything that fails stops the call."""
+    from harness.hands import landlock, seccomp
+
+    limits = plan["limits"]
+    for what, value in ((resource.RLIMIT_FSIZE, limits["file_bytes"]), (resource.RLIMIT_NPROC, limits["processes"])):
+        hard = resource.getrlimit(what)[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(what, (value, value))
+    try:
+        kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+        own_network = os.readlink("/proc/self/ns/net") != plan["host_net"]
+        if not own_network and not plan["network"]:
+            raise Refusal("the fence shares the network of the machine although it must not")
+        landlock.restrict([path for path in [*plan["writable"], "/tmp"] if os.path.exists(path)])
+        seccomp.apply(network=plan["network"])
+    except (OSError, seccomp.Unsupported) as exc:
+        raise Refusal(f"the fence could not be closed: {exc}") from exc
+
+
+def fenced(plan: dict[str, Any]) -> NoReturn:
+    """Inside: do the file tool here, or become the command."""
+    if plan["kind"] == "file":
+        file_tool(plan)
+    enter(plan["cwd"])
+    path, argv = program(plan)
+    announce()
+    become(path, argv, plan["env"])
+
+
+def file_tool(plan: dict[str, Any]) -> NoReturn:
+    """Run one of the five file tools and give its text on the output pipe."""
+    from harness.hands import beneath, files
+
+    announce()
+    places = files.Places(
+        beneath.Root(plan["root"]),
+        {path: (place[0], place[1]) for path, place in plan["outside"].items()},
+        tuple(folder for folder in plan["env"].get("PATH", "/usr/bin:/bin").split(":") if folder.startswith("/")),
+    )
+    try:
+        result = files.run(plan["tool"], plan["input"], places)
+    except files.ToolError as exc:
+        out(str(exc))
+        end("error", 1, str(exc))
+    out(result.text)
+    end("ok", 0, "", list(result.files_changed))
+
+
+def enter(cwd: str) -> None:
+    """Change to the call's folder; raises Refusal naming it."""
+    try:
+        os.chdir(cwd)
+    except OSError as exc:
+        raise Refusal(f"the folder {cwd} cannot be entered: {exc.strerror}") from exc
+
+
+def program(plan: dict[str, Any]) -> tuple[str, list[str]]:
+    """(path to execute, argv) of an exec, shell or check; raises Refusal when the program is not there."""
+    if plan["kind"] in ("shell", "check"):
+        bash = next((path for path in _BASH if os.access(path, os.X_OK)), None)
+        if bash is None:
+            raise Refusal("bash is not installed; use exec")
+        return bash, ["bash", "--norc", "--noprofile", "-c", plan["script"]]
+    argv: list[str] = plan["argv"]
+    if "/" in argv[0]:
+        return argv[0], argv
+    for folder in plan["env"].get("PATH", "/usr/bin:/bin").split(":"):
+        path = os.path.join(folder, argv[0])
+        if folder and os.access(path, os.X_OK) and os.path.isfile(path):
+            return path, argv
+    announce()
+    out(f"{argv[0]}: there is no such program in PATH ({plan['env'].get('PATH', '')})\n")
+    end("error", NOT_FOUND, f"{argv[0]} is not installed")
+
+
+def become(path: str | int, argv: list[str], env: dict[str, str]) -> NoReturn:
+    """Replace this process by the command; a failure is the command's failure (126, 127), as in a shell."""
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)  # Python ignores them; the command must not inherit that
+    try:
+        os.execve(path, argv, env)
+    except OSError as exc:
+        code = NOT_FOUND if isinstance(exc, FileNotFoundError) else NOT_RUNNABLE
+        out(f"{argv[0]}: {exc.strerror}\n")
+        end("error", code, f"{argv[0]}: {exc.strerror}")
+
+
+def outside(plan: dict[str, Any]) -> NoReturn:
+    """Outside the fence: run the command as a child and leave nothing of it behind."""
+    kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGTERM)
+    from harness.hands import children, push
+
+    path: str | int
+    if plan["kind"] == "push":
+        env = push.environment(plan["env"])
+        try:
+            argv = prepare_push(plan, env)
+            path = push.which("git", env)
+        except push.PushError as exc:
+            raise Refusal(str(exc)) from exc
+    else:
+        env = plan["env"]
+        enter(plan["cwd"])
+        name, argv = program(plan)
+        path = verified(name, plan)
+
+    def leave(_number: int, _frame: object) -> None:
+        children.kill_below(os.getpid())
+        os._exit(128 + signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, leave)
+    announce()
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        become(path, argv, env)
+    code = wait_for(child)
+    children.kill_below(os.getpid())
+    if plan["kind"] == "push":
+        import shutil
+
+        shutil.rmtree(plan["scratch"], ignore_errors=True)
+        end("ok" if code == 0 else "error", code, "" if code == 0 else "git refused the push; its words are in the output")
+    os._exit(code)
+
+
+def prepare_push(plan: dict[str, Any], env: dict[str, str]) -> list[str]:
+    """Recheck the remote and make the scratch repository; returns the push command. Raises PushError or Refusal."""
+    from harness.hands import precheck, push
+
+    wanted = plan["push"]
+    argv = push.command(wanted["url"], wanted["refspecs"], force=bool(wanted["force"]))
+    now = push.remote_refs(wanted["url"], [ref for _, ref, _ in wanted["refspecs"]], env)
+    if changes := push.moved(wanted["refspecs"], now):
+        raise Refusal(f"nothing was pushed, because the remote changed since this was shown: {'; '.join(changes)}")
+    common = precheck.common_dir(plan["cwd"]) or precheck.common_dir(plan["root"])
+    push.scratch(plan["scratch"], common, wanted["refspecs"][0][0])
+    os.chdir(plan["scratch"])
+    env["GIT_DIR"] = plan["scratch"]
+    return argv
+
+
+def verified(path: str, plan: dict[str, Any]) -> str | int:
+    """A program inside the worktree is executed from a sealed copy of the bytes that were approved; others by their path."""
+    real, root = os.path.realpath(path), os.path.realpath(plan["root"])
+    if not real.startswith(root + "/"):
+        return path
+    import fcntl
+    import hashlib
+
+    names = {name: sha for name, sha in plan["verify"].items() if os.path.realpath(os.path.join(root, name)) == real}
+    if not names:
+        raise Refusal(f"{path} lies in the worktree and its content was not part of what was approved")
+    with open(os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        data = file.read()
+    if hashlib.sha256(data).hexdigest() not in names.values():
+        raise Refusal(f"{path} is not the file that was approved: its content changed")
+    copy = os.memfd_create("program", os.MFD_ALLOW_SEALING)  # stays open across exec: a script's interpreter reads it through /dev/fd
+    with open(copy, "wb", closefd=False) as target:
+        target.write(data)
+    fcntl.fcntl(copy, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE)
+    os.set_inheritable(copy, True)
+    return copy
+
+
+def wait_for(child: int) -> int:
+    """Reap everything until ``child`` has ended; returns its exit code as a shell would."""
+    while True:
+        pid, status = os.wait()
+        if pid == child:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    main()

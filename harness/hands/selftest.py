@@ -1,0 +1,245 @@
+"""Does the fence hold on this machine? Forbidden acts are really tried, inside a fence built exactly as for a session.
+
+``python -m harness.hands.selftest [--json]`` ends with 0 when the fence works, else with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from harness.hands import fence, landlock, probe, spawn
+from harness.protocol.paths import SessionFolder
+
+TIMEOUT_S = 30.0
+CANARY = "WATCHFLOOR_SELFTEST_CANARY"
+
+
+class _Ground:
+    """A repository, a session's worktree, and things on the host that must stay out of reach."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base
+        self.worktree = base / "state" / "worktrees" / "selftest"
+        self.folder = SessionFolder(base / "state" / "sessions" / "selftest", base / "k.sock")
+        self.secret = base / "state" / "ledger"
+        self.beside = base / "beside"
+        repo = base / "repo"
+        self.common = repo / ".git"
+        self.private = self.folder.git
+        self.folder.spool.mkdir(parents=True)
+        self.worktree.parent.mkdir(parents=True)
+        self.secret.write_text("secret\n")
+        git = ["git", "-c", "core.hooksPath=/dev/null", "-c", "user.name=Watchfloor", "-c", "user.email=selftest@watchfloor.invalid"]
+        env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": str(base), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
+        for args in (
+            ["init", "-q", "-b", "main", str(repo)],
+            ["-C", str(repo), "commit", "-q", "--allow-empty", "-m", "start"],
+            ["-C", str(repo), "worktree", "add", "-q", "--detach", str(self.worktree)],
+        ):
+            subprocess.run([*git, *args], env=env, check=True, capture_output=True, text=True, timeout=TIMEOUT_S)
+        self.own = self.common / "worktrees" / "selftest"
+        shutil.copytree(self.own, self.private)
+        (self.private / "objects-private").mkdir()
+
+    def action(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The probe as a session's exec call."""
+        binds = [[str(self.common), str(self.common), "ro"], [str(self.private), str(self.own), "rw"]]
+        extra = {"GIT_OBJECT_DIRECTORY": f"{self.own}/objects-private", "GIT_ALTERNATE_OBJECT_DIRECTORIES": f"{self.common}/objects"}
+        worktree = str(self.worktree)
+        return {
+            "v": 1,
+            "call": "selftest",
+            "tool": "exec",
+            "kind": "exec",
+            "access": "fence",
+            "cwd": worktree,
+            "argv": [fence.base_python(), "-I", "-S", f"{fence.INSIDE}/harness/hands/probe.py", json.dumps(given)],
+            "env": fence.environment(worktree, extra),
+            "fence": fence.profile(worktree, [], [], binds),
+        }
+
+
+def run(call: spawn.Spawn, timeout_s: float = TIMEOUT_S) -> tuple[spawn.Outcome, bytes, bool]:
+    """Run one call to its end as the keeper does: (outcome, output, something still held the output a second after the end)."""
+    out_r, out_w = os.pipe2(os.O_CLOEXEC)
+    res_r, res_w = os.pipe2(os.O_CLOEXEC)
+    try:
+        try:
+            pid = spawn.start(call, out_w, res_w)
+        finally:
+            os.close(out_w)
+            os.close(res_w)
+        end = time.monotonic() + timeout_s
+        status = None
+        output, result = bytearray(), bytearray()
+        open_ends = {out_r: output, res_r: result}
+        for fd in open_ends:
+            os.set_blocking(fd, False)
+        while open_ends or status is None:
+            if status is None:
+                done, value = os.waitpid(pid, os.WNOHANG)
+                if done:
+                    status, end = value, time.monotonic() + 1.0
+            for fd, buffer in list(open_ends.items()):
+                with contextlib.suppress(BlockingIOError):
+                    if chunk := os.read(fd, 65536):
+                        buffer += chunk
+                    else:
+                        del open_ends[fd]
+            if time.monotonic() > end:
+                if status is None:
+                    spawn.stop(call, pid, force=True)
+                    _, status = os.waitpid(pid, 0)
+                break
+            time.sleep(0.002)
+        return spawn.outcome(call, status, bytes(result)), bytes(output), bool(open_ends)
+    finally:
+        os.close(out_r)
+        os.close(res_r)
+
+
+@contextlib.contextmanager
+def _listeners(ground: _Ground) -> Iterator[dict[str, Any]]:
+    """Real servers and a real process on the host for the probe to reach for."""
+    abstract = f"watchfloor-selftest-{secrets.token_hex(6)}"
+    inside = ground.worktree / "host.sock"
+    target = subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with contextlib.ExitStack() as stack:
+        stack.callback(target.wait)
+        stack.callback(target.kill)
+        tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        unix = stack.enter_context(socket.socket(socket.AF_UNIX))
+        folder = os.open(inside.parent, os.O_PATH | os.O_DIRECTORY)
+        stack.callback(os.close, folder)
+        unix.bind(f"/proc/self/fd/{folder}/{inside.name}")
+        unix.listen()
+        hidden = stack.enter_context(socket.socket(socket.AF_UNIX))
+        hidden.bind("\0" + abstract)
+        hidden.listen()
+        canary = secrets.token_hex(16)
+        os.environ[CANARY] = canary
+        stack.callback(os.environ.pop, CANARY, None)
+        yield {
+            "worktree": str(ground.worktree),
+            "common": str(ground.common),
+            "home": os.path.expanduser("~"),
+            "secret": str(ground.secret),
+            "beside": str(ground.beside),
+            "unix": inside.name,
+            "abstract": abstract,
+            "port": tcp.getsockname()[1],
+            "pid": target.pid,
+            "canary": canary,
+        }
+
+
+def check() -> dict[str, Any]:
+    """Try everything once (about a quarter of a second).
+
+    Gives ``{ok, reason, bwrap, origin, version, landlock_abi, seccomp, tests: [{name, ok, detail}]}``; never raises for a fence that
+    does not work, but says so in ``reason``.
+    """
+    report: dict[str, Any] = {
+        "ok": False,
+        "reason": "",
+        "bwrap": "",
+        "origin": "",
+        "version": "",
+        "landlock_abi": landlock.abi(),
+        "seccomp": False,
+        "tests": [],
+    }
+    try:
+        bwrap = fence.find()
+    except fence.FenceUnavailable as exc:
+        return {**report, "reason": str(exc)}
+    report |= {"bwrap": bwrap.path, "origin": bwrap.origin, "version": bwrap.version}
+    base = Path(tempfile.mkdtemp(prefix="watchfloor-selftest-")).resolve()
+    try:
+        return report | _tried(_Ground(base))
+    except subprocess.CalledProcessError as exc:
+        return {**report, "reason": f"git does not work: {str(exc.stderr).strip()[:300]}"}
+    except (OSError, subprocess.TimeoutExpired, spawn.SpawnError) as exc:
+        return {**report, "reason": f"the self-test could not be carried out: {exc}"}
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+
+
+def _tried(ground: _Ground) -> dict[str, Any]:
+    config = (ground.common / "config").read_bytes()
+    branch = (ground.common / "refs" / "heads" / "main").read_bytes()
+    with _listeners(ground) as given:
+        outcome, output, survivors = run(spawn.command(ground.action(given), ground.folder, ground.folder.spool / "1"))
+        alive = _alive(given["pid"])
+    try:
+        said = json.loads(output.splitlines()[-1])
+    except (IndexError, ValueError):
+        text = output.decode("utf-8", "replace").strip()[-400:]
+        return {"reason": f"the fenced call did not run ({outcome.status}, exit code {outcome.exit_code}): {text or outcome.note}"}
+    results: dict[str, tuple[bool, str]] = {name: (bool(went), str(detail)) for name, (went, detail) in said["results"].items()}
+    # What counts for writes is the host afterwards: a write that only reached the fence's own /tmp changed nothing.
+    unchanged = {
+        "write outside the worktree": not ground.beside.exists(),
+        "write to the home folder": not Path(given["home"], ".watchfloor-selftest").exists(),
+        "write to the state folder": ground.secret.read_text() == "secret\n",
+        "write the repository's configuration": (ground.common / "config").read_bytes() == config,
+        "write a hook of the repository": not (ground.common / "hooks" / "post-checkout").exists(),
+        "move another branch of the repository": (ground.common / "refs" / "heads" / "main").read_bytes() == branch,
+        "signal a process outside": alive,
+        "leave a daemon behind": not survivors,
+    }
+    only_host = {"write outside the worktree", "write to the home folder", "leave a daemon behind"}
+    tests: list[dict[str, Any]] = []
+    for name in probe.FORBIDDEN:
+        went, detail = results.get(name, (True, "was not tried"))
+        ok = unchanged.get(name, True) and (not went or name in only_host)
+        if went and ok:
+            detail = "reached only the fence's own temporary files"
+        tests.append({"name": name, "ok": ok, "detail": detail})
+    for name in probe.ALLOWED:
+        went, detail = results.get(name, (False, "was not tried"))
+        tests.append({"name": name, "ok": went and (name != "write in the worktree" or (ground.worktree / "from-inside").exists()), "detail": detail})
+    failed = [test["name"] for test in tests if not test["ok"]]
+    reason = f"the fence does not hold: {'; '.join(failed)}" if failed else "" if said["seccomp"] else "the system-call filter is not in force"
+    return {"ok": not reason, "reason": reason, "seccomp": bool(said["seccomp"]), "tests": tests}
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m harness.hands.selftest", description="Try forbidden acts inside the fence.")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    as_json = parser.parse_args(argv).json
+    report = check()
+    if as_json:
+        print(json.dumps(report, ensure_ascii=False))
+        return 0 if report["ok"] else 1
+    for test in report["tests"]:
+        print(f"{'ok  ' if test['ok'] else 'FAIL'}  {test['name']}: {test['detail']}")
+    print(
+        f"fence {'works' if report['ok'] else 'DOES NOT WORK'}: {report['bwrap'] or 'no bwrap'} {report['version']}, Landlock ABI {report['landlock_abi']}. {report['reason']}"
+    )
+    return 0 if report["ok"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -22,6 +22,7 @@ from harness.simulator.stream import Pace
 
 DEFAULT_KEY = "sk-ant-simulated-key"
 GRACE_S = 20.0
+LOOK_S = 2.0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -64,7 +65,7 @@ async def _socket_gone(path: Path, stop: asyncio.Event) -> None:
         with contextlib.suppress(OSError):
             frames.connect(path, 0.5).close()
             last = loop.time()
-        await asyncio.sleep(2)
+        await asyncio.sleep(LOOK_S)
     stop.set()
 
 

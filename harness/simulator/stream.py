@@ -50,6 +50,9 @@ class Body:
         fault = self._fault
         if fault is not None and self._sent + len(data) > fault.after_bytes:
             keep = fault.after_bytes - self._sent
+            if fault.kind == "stream_error":
+                boundary = data.rfind(b"\n\n", 0, keep)  # an error event stands between two events
+                keep = boundary + 2 if boundary >= 0 else 0
             await self._put(data[:keep])
             data = data[keep:]
             self._fault = None

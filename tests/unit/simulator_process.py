@@ -72,7 +72,9 @@ def run_tool(root: Path, name: str, given: dict[str, Any]) -> tuple[str, bool]:
             return f"old text found {text.count(given['old'])} times in {path}", True
         path.write_text(text.replace(given["old"], given["new"]))
         return "edited", False
-    argv = {"exec": lambda: given["argv"], "shell": lambda: ["sh", "-c", given["script"]], "search": lambda: ["grep", "-rnE", given["pattern"], str(path)]}[name]()
+    argv = {"exec": lambda: given["argv"], "shell": lambda: ["sh", "-c", given["script"]], "search": lambda: ["grep", "-rnE", given["pattern"], str(path)]}[
+        name
+    ]()
     done = subprocess.run(argv, cwd=root, capture_output=True, text=True, timeout=30)
     return f"exit code {done.returncode}\n{done.stdout}{done.stderr}", done.returncode != 0 and name != "search"
 
@@ -86,7 +88,9 @@ class Played:
     tools: list[str]
 
 
-def play(client: anthropic.Anthropic, root: Path, goal: str, *, deny: tuple[str, str] | None = None, limit: int = 40, model: str = "claude-sonnet-5-5") -> Played:
+def play(
+    client: anthropic.Anthropic, root: Path, goal: str, *, deny: tuple[str, str] | None = None, limit: int = 40, model: str = "claude-sonnet-5-5"
+) -> Played:
     """Run the loop until the model ends its turn. ``deny``: (word in the call's input, reason)."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": goal}]
     played = Played(messages, "", 0, [], [])

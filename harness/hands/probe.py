@@ -112,6 +112,11 @@ def _leave_daemon(given: dict[str, Any]) -> str:
     raise PermissionError(errno.EPERM, "left for the host to judge")
 
 
+def _kill(given: dict[str, Any]) -> str:
+    os.kill(given["pid"], signal.SIGKILL)
+    return f"killed {given['pid']}"
+
+
 def _git(given: dict[str, Any]) -> str:
     done = subprocess.run(["git", "status", "--porcelain"], cwd=given["worktree"], capture_output=True, text=True, check=False)
     if done.returncode:
@@ -131,7 +136,7 @@ FORBIDDEN: dict[str, Act] = {
     "connect to a server of this machine": lambda given: _connect(socket.AF_INET, ("127.0.0.1", given["port"])),
     "connect to the internet": lambda given: _connect(socket.AF_INET, ("192.0.2.1", 80)),
     "open a raw packet socket": lambda given: _socket(socket.AF_PACKET, socket.SOCK_RAW),
-    "signal a process outside": lambda given: (os.kill(given["pid"], signal.SIGKILL), f"killed {given['pid']}")[1],
+    "signal a process outside": _kill,
     "trace another process": lambda given: _called(_libc.ptrace(_PTRACE_ATTACH, 1, None, None), "ptrace"),
     "read the memory of another process": lambda given: _read("/proc/1/mem"),
     "see the processes of this machine": _host_processes,

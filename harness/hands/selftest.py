@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import secrets
+import select
 import shutil
 import socket
 import subprocess
@@ -104,7 +105,7 @@ def run(call: spawn.Spawn, timeout_s: float = TIMEOUT_S) -> tuple[spawn.Outcome,
                     spawn.stop(call, pid, force=True)
                     _, status = os.waitpid(pid, 0)
                 break
-            time.sleep(0.002)
+            select.select(list(open_ends), [], [], 0.005)
         return spawn.outcome(call, status, bytes(result)), bytes(output), bool(open_ends)
     finally:
         os.close(out_r)
@@ -201,7 +202,7 @@ def _tried(ground: _Ground) -> dict[str, Any]:
         "signal a process outside": alive,
         "leave a daemon behind": not survivors,
     }
-    only_host = {"write outside the worktree", "write to the home folder", "leave a daemon behind"}
+    only_host = {"write outside the worktree", "write to the home folder", "write to the state folder", "leave a daemon behind"}
     tests: list[dict[str, Any]] = []
     for name in probe.FORBIDDEN:
         went, detail = results.get(name, (True, "was not tried"))
@@ -235,9 +236,8 @@ def main(argv: list[str] | None = None) -> int:
         return 0 if report["ok"] else 1
     for test in report["tests"]:
         print(f"{'ok  ' if test['ok'] else 'FAIL'}  {test['name']}: {test['detail']}")
-    print(
-        f"fence {'works' if report['ok'] else 'DOES NOT WORK'}: {report['bwrap'] or 'no bwrap'} {report['version']}, Landlock ABI {report['landlock_abi']}. {report['reason']}"
-    )
+    verdict = "works" if report["ok"] else "DOES NOT WORK"
+    print(f"fence {verdict}: {report['bwrap'] or 'no bwrap'} {report['version']}, Landlock ABI {report['landlock_abi']}. {report['reason']}")
     return 0 if report["ok"] else 1
 
 

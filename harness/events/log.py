@@ -87,8 +87,9 @@ class LogWriter:
         self._number = 0
         self._size = 0
         self._first = 0
-        self._durable: tuple[int, bytes] = (-1, GENESIS)
-        self._head, self._chain = -1, GENESIS
+        # (seq of the last record, its hash, hash of the last line): a header or footer moves only the last.
+        self._durable: tuple[int, bytes, bytes] = (-1, GENESIS, GENESIS)
+        self._head, self._hash, self._chain = self._durable
         self._pending: list[bytes] = []
         self._unsynced = False
         self._poison = ""
@@ -129,8 +130,8 @@ class LogWriter:
 
     @property
     def hash(self) -> str:
-        """Chain hash (hex) at `head`."""
-        return self._chain.hex()
+        """Chain hash (hex) of the record `head`; zeros if none."""
+        return self._hash.hex()
 
     @property
     def written(self) -> int:
@@ -162,7 +163,7 @@ class LogWriter:
         if len(line) > MAX_LINE:
             raise ValueError(f"record of {len(line)} bytes is over the limit of {MAX_LINE}; put the payload into a blob")
         self._pending.append(line)
-        self._head, self._chain = seq, chain
+        self._head, self._hash, self._chain = seq, chain, chain
         return seq
 
     def commit(self, sync: bool) -> None:
@@ -174,7 +175,7 @@ class LogWriter:
         if self._pending:
             self._write(b"".join(self._pending))
             self._pending.clear()
-            self._durable = (self._head, self._chain)
+            self._durable = (self._head, self._hash, self._chain)
             self._unsynced = True
         if sync and self._unsynced:
             self._sync(self._fd)
@@ -202,7 +203,7 @@ class LogWriter:
 
     def _rewind(self) -> None:
         self._pending.clear()
-        self._head, self._chain = self._durable
+        self._head, self._hash, self._chain = self._durable
 
     def _poisoned_by(self, what: str, exc: OSError) -> Poisoned:
         self._rewind()
@@ -236,7 +237,7 @@ class LogWriter:
 
     def _seal(self) -> None:
         """Close the segment with a footer and go on in a new one. Without room for it the segment simply stays open."""
-        last, chain = self._durable
+        last, _, chain = self._durable
         footer, sealed = encode_footer(last - self._first + 1, last, chain)
         try:
             fresh = self._prepare(self._number + 1, sealed, last + 1)
@@ -285,9 +286,8 @@ class LogWriter:
             os.close(self._fd)
         self._fd, self._number, self._first = fd, number, first
         self._size = os.fstat(fd).st_size
-        self._chain = self._next_chain
-        self._durable = (first - 1, self._chain)
-        self._head = first - 1
+        self._head, self._chain = first - 1, self._next_chain
+        self._durable = (self._head, self._hash, self._chain)
 
     def _release(self) -> None:
         for fd in (self._fd, self._folder_fd):
@@ -306,9 +306,9 @@ class LogWriter:
             self._begin(1, GENESIS, 0)
             return
         number = numbers[-1]
-        prev, last = self._end_of(number - 1) if number > 1 else (GENESIS, -1)
+        prev, last, last_hash = self._end_of(number - 1) if number > 1 else (GENESIS, -1, GENESIS)
         path = self._folder / segment_name(number)
-        scan = Scan(path, number, prev, last, self._sid)
+        scan = Scan(path, number, prev, last, self._sid, last_hash)
         for _ in scan.events(last=True):
             pass
         if scan.bad:
@@ -323,8 +323,8 @@ class LogWriter:
             os.fsync(self._fd)
         else:
             self._chain = scan.chain
-        self._head = scan.head
-        self._durable = (self._head, self._chain)
+        self._head, self._hash = scan.head, scan.hash
+        self._durable = (self._head, self._hash, self._chain)
         if scan.sealed:
             self._begin(number + 1, scan.chain, scan.head + 1)
 
@@ -333,18 +333,19 @@ class LogWriter:
         self._publish(number)
         self._adopt(fd, number, first)
 
-    def _end_of(self, number: int) -> tuple[bytes, int]:
-        """(chain hash, last seq) from the footer of a sealed segment."""
+    def _end_of(self, number: int) -> tuple[bytes, int, bytes]:
+        """(chain hash, last seq, last record's hash) from the end of a sealed segment."""
         path = self._folder / segment_name(number)
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - 4096))
             tail = file.read()
-        line = tail[tail.rfind(b"\n", 0, len(tail) - 1) + 1 :]
+        start = tail.rfind(b"\n", 0, len(tail) - 1) + 1
+        line = tail[start:]
         try:
             if not is_footer(line) or not whole(line):
                 raise BadLine("the segment is not sealed though another follows")
-            return hash_of(line), int(parse_mark(line)["last_seq"])
+            return hash_of(line), int(parse_mark(line)["last_seq"]), hash_of(tail[:start])
         except (BadLine, KeyError, TypeError, ValueError) as exc:
             raise DamagedLog(path, size - len(line), -1, str(exc)) from exc
 

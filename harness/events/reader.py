@@ -91,13 +91,15 @@ def segments(folder: Path) -> list[int]:
 class Scan:
     """Walks one segment and checks every line.
 
-    When `events` is exhausted, ``offset`` is the end of the last good line, ``head`` and ``chain`` belong to it, ``sealed``
-    says that the footer was seen, ``torn`` that an unfinished write follows, and ``bad`` is empty or says what is damaged.
+    When `events` is exhausted, ``offset`` is the end of the last good line and ``chain`` its hash; ``head`` and ``hash`` are
+    those of the last record; ``sealed`` says that the footer was seen, ``torn`` that an unfinished write follows, and ``bad``
+    is empty or says what is damaged.
     """
 
-    __slots__ = ("bad", "chain", "first", "head", "number", "offset", "path", "sealed", "sid", "torn")
+    __slots__ = ("bad", "chain", "first", "hash", "head", "number", "offset", "path", "sealed", "sid", "torn")
 
-    def __init__(self, path: Path, number: int, chain: bytes, head: int, sid: str = "") -> None:
+    def __init__(self, path: Path, number: int, chain: bytes, head: int, sid: str = "", last: bytes = GENESIS) -> None:
+        self.hash = last
         self.path, self.number, self.chain, self.head, self.sid = path, number, chain, head, sid
         self.first = head + 1
         self.offset = 0
@@ -146,7 +148,7 @@ class Scan:
                                 raise BadLine("bytes follow the footer of a sealed segment")
                             return
                         raise BadLine(f"expected record {seq + 1} here")
-                    chain = self.chain = chained
+                    chain = self.chain = self.hash = chained
                     seq = self.head = seq + 1
                     self.offset += len(line)
                     yield line
@@ -211,24 +213,26 @@ def _whole_inside(data: mmap.mmap, start: int, end: int) -> bool:
 
 def verify(folder: Path) -> Report:
     """Check every byte of a log. Damage and a torn tail are reported, not raised; raises NewerLog, and OSError when unreadable."""
-    chain, head, sid, count = GENESIS, -1, "", 0
     try:
         numbers = segments(folder)
     except DamagedLog as exc:
-        return Report(False, 0, 0, -1, chain.hex(), Problem(str(exc.file), exc.offset, exc.seq, exc.why))
+        return Report(False, 0, 0, -1, GENESIS.hex(), Problem(str(exc.file), exc.offset, exc.seq, exc.why))
+    chain, head, last_hash, sid, problem, rest = GENESIS, -1, GENESIS, "", None, None
+    number = 0
     for number in numbers:
-        scan = Scan(folder / segment_name(number), number, chain, head, sid)
+        scan = Scan(folder / segment_name(number), number, chain, head, sid, last_hash)
         last = number == numbers[-1]
         for _ in scan.events(last):
             pass
-        chain, head, sid, count = scan.chain, scan.head, scan.sid, number
+        chain, head, last_hash, sid = scan.chain, scan.head, scan.hash, scan.sid
         if not scan.bad and not scan.sealed and not last:
             scan.bad = "the segment is not sealed though another follows"
         if scan.bad:
-            return Report(False, head + 1, count, head, chain.hex(), Problem(str(scan.path), scan.offset, head + 1, scan.bad))
-        if scan.torn and (rest := scan.path.stat().st_size - scan.offset) > 0:
-            return Report(True, head + 1, count, head, chain.hex(), None, Torn(str(scan.path), scan.offset, rest))
-    return Report(True, head + 1, count, head, chain.hex())
+            problem = Problem(str(scan.path), scan.offset, head + 1, scan.bad)
+            break
+        if scan.torn and (size := scan.path.stat().st_size - scan.offset) > 0:
+            rest = Torn(str(scan.path), scan.offset, size)
+    return Report(problem is None, head + 1, number, head, last_hash.hex(), problem, rest)
 
 
 def _start(folder: Path, after: int) -> tuple[int, bytes, int]:

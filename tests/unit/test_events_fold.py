@@ -1,0 +1,318 @@
+"""Types, fold, road, snapshots, words: total on anything a log can hold, and the road never starts what was not allowed."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.events import types as t
+from harness.events.describe import GROUPS, describe, detail, group_of, usd
+from harness.events.fold import SessionState, advance, fold
+from harness.events.log import LogWriter
+from harness.events.reader import read
+from harness.events.road import Road, RoadError
+from harness.events.snapshots import follow, load, restore, save
+from harness.events.untrusted import to_display
+from harness.events.views import Liveness, row
+
+CALLS = ["c1.0", "c2.0", "c2.1", "nonsense", ""]
+APPROVALS = ["a1", "a2"]
+HASHES = ["h1", "h2"]
+POOL: dict[str, list[Any]] = {
+    "call_id": CALLS,
+    "approval_id": APPROVALS,
+    "action_hash": HASHES,
+    "verdict": ["allow", "ask", "deny"],
+    "decision": ["allow", "allow_edited", "deny", "answer"],
+    "decision_id": ["d1", "d2", "d3"],
+    "tool": ["exec", "check"],
+    "resolution": ["confirmed_done", "confirmed_not_done"],
+}
+
+
+def _value(rng: random.Random, name: str, kind: object) -> Any:
+    if name in POOL:
+        return rng.choice(POOL[name])
+    text = str(kind)
+    if "Usage" in text:
+        return {"input": rng.randrange(100), "output": 3}
+    if "Caps" in text:
+        return {"usd_nano": rng.randrange(10**9)}
+    if "By" in text and "BlobRef" not in text:
+        return {"client": "tui"}
+    if "BlobRef" in text:
+        return {"sha": "0" * 64, "bytes": 3}
+    if text.startswith("list[dict") or "list[dict" in text:
+        return [{"type": "text", "text": "hello\x1b[2J\nworld"}, {"type": "tool_use"}]
+    if "list" in text:
+        return ["one", "two"]
+    if "dict" in text:
+        return {"argv": ["git", "push"], "command": "make test"}
+    if "bool" in text:
+        return rng.random() < 0.5
+    if "int" in text:
+        return rng.randrange(5)
+    if "float" in text:
+        return 1.5
+    return rng.choice(["x", "two words", "a\nb", "\x1b]0;x\x07"])
+
+
+def make(rng: random.Random, cls: type[t.Body]) -> dict[str, Any]:
+    fields = msgspec.structs.fields(cls)
+    return {f.name: _value(rng, f.name, f.type) for f in fields if f.required or rng.random() < 0.5}
+
+
+def line(seq: int, kind: str, data: object) -> bytes:
+    return msgspec.json.encode({"v": 1, "seq": seq, "ts": f"2026-01-01T00:00:00.{seq % 1000:03d}Z", "type": kind, "actor": "x", "gen": 0, "data": data})
+
+
+KINDS = sorted(t.TYPES)
+
+
+# -- types -------------------------------------------------------------------------------------------------------------
+
+
+def test_every_type_has_a_name_words_and_a_group() -> None:
+    assert len(t.TYPES) == len({cls.TYPE for cls in t.TYPES.values()}) > 30
+    rng = random.Random(1)
+    for kind, cls in t.TYPES.items():
+        for _ in range(20):
+            record = t.decode(line(4, kind, make(rng, cls)))
+            assert type(record.body) is cls
+            words = describe(record)
+            assert words.kind
+            assert len(words.kind) <= 10
+            assert words.tone in ("info", "good", "warn", "bad", "dim")
+            assert "\n" not in to_display(words.summary)
+            assert len(words.summary) < 2000
+            assert kind in detail(record)
+        assert group_of(kind) in GROUPS
+
+
+def test_unknown_types_and_shapes_are_kept() -> None:
+    record = t.decode(line(3, "future.thing", {"a": [1, 2]}))
+    assert record.body == t.Unknown(type="future.thing", data={"a": [1, 2]})
+    assert record.type == "future.thing"
+    assert describe(record).kind == "future.thing"
+    assert "a:" in detail(record)
+    odd = t.decode(line(4, "tool.started", {"call_id": 7}))
+    assert isinstance(odd.body, t.Unknown)
+    state = fold([record, odd])
+    assert (state.unknown, state.seq, state.last_event) == (2, 4, "tool.started")
+
+
+def test_words_a_person_reads() -> None:
+    def said(kind: str, data: dict[str, Any]) -> tuple[str, str, str]:
+        words = describe(t.decode(line(0, kind, data)))
+        return words.kind, words.summary, words.tone
+
+    assert said("tool.proposed", {"call_id": "c1.0", "tool": "exec", "input": {"argv": ["git", "commit", "-m", "a b"]}})[1] == "exec: git commit -m 'a b'"
+    assert said("tool.ended", {"call_id": "c1.0", "status": "error", "exit_code": 2, "ms": 1500, "preview": "\n\nboom\nmore"})[1:] == (
+        "c1.0 error exit 2, 1.5 s: boom …",
+        "bad",
+    )
+    assert said(
+        "tool.judged", {"call_id": "c1.0", "action_hash": "h", "verdict": "ask", "rule": "push", "reason": "", "policy": "p", "effects": ["network"]}
+    ) == (
+        "ask",
+        "c1.0 by rule push · leaves the fence: network",
+        "warn",
+    )
+    assert said("session.ended", {"outcome": "done", "verified": True, "summary": "all fine"}) == ("done", "done, all checks passed: all fine", "good")
+    assert [usd(n) for n in (0, 1_230_000_000, 12_300_000, -5)] == ["$0.00", "$1.23", "$0.0123", "$-0.0000"]
+
+
+# -- fold ----------------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from([*KINDS, "future.x"]), max_size=60), st.integers(0, 2**32))
+def test_the_fold_is_total_and_the_same_in_one_go_or_in_two(kinds: list[str], seed: int) -> None:
+    rng = random.Random(seed)
+    lines = [line(i, kind, make(rng, t.TYPES[kind]) if kind in t.TYPES else {}) for i, kind in enumerate(kinds)]
+    state = fold(t.decode(item) for item in lines)
+    assert state.seq == len(lines) - 1
+    view = row("s", state, Liveness(True, False))
+    assert view.state
+    cut = rng.randrange(len(lines) + 1)
+    half = fold(t.decode(item) for item in lines[:cut])
+    restored = msgspec.json.decode(msgspec.json.encode(half), type=SessionState)
+    assert fold((t.decode(item) for item in lines[cut:]), restored) == state
+
+
+# -- road ----------------------------------------------------------------------------------------------------------------
+
+ROAD = [kind for kind in KINDS if kind.startswith(("tool.", "approval."))]
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.sampled_from([*ROAD, "tool.judged", "approval.requested", "approval.decided", "tool.started"]), max_size=60), st.integers(0, 2**32))
+def test_nothing_starts_without_leave_and_a_decision_is_used_once(kinds: list[str], seed: int) -> None:
+    """Any sequence through the keeper's check: judged by an independent, slower reading of the accepted records."""
+    rng = random.Random(seed)
+    road = Road()
+    accepted: list[tuple[str, dict[str, Any]]] = []
+    used: list[str] = []
+    unique = 0
+    for kind in kinds:
+        data = make(rng, t.TYPES[kind])
+        if kind == "tool.proposed":
+            unique += 1
+            data["call_id"] = f"c{rng.randrange(4)}.{rng.randrange(3)}"
+        elif "call_id" in data and road.calls:
+            data["call_id"] = rng.choice(list(road.calls))
+        if kind == "approval.decided":
+            unique += 1
+            data["decision_id"] = f"d{unique}"
+        try:
+            road.check(kind, data)
+        except RoadError:
+            continue
+        if kind == "tool.started":
+            call, digest = data["call_id"], data["action_hash"]
+            mine = [(k, d) for k, d in accepted if d.get("call_id") == call or d.get("approval_id") in _approvals(accepted, call)]
+            judged = [i for i, (k, d) in enumerate(mine) if k == "tool.judged"]
+            assert judged, "never started unjudged"
+            last = mine[judged[-1]][1]
+            assert last["action_hash"] == digest, "never another action than the one judged"
+            assert not any(k in ("tool.started", "approval.stale") for k, _ in mine[judged[-1] :]), "never twice on one judgement"
+            decided = [d for k, d in mine[judged[-1] :] if k == "approval.decided"]
+            assert last["verdict"] != "deny"
+            assert all(d["decision"] in ("allow", "allow_edited") for d in decided), "never against a refusal"
+            if last["verdict"] == "ask":
+                assert decided
+                assert all(d["action_hash"] == digest for d in decided if "action_hash" in d)
+            if decided:
+                used.append(road.calls[call].allowed_by)
+                assert used.count(used[-1]) == 1, "a decision is used once"
+        road.apply(kind, data)
+        accepted.append((kind, data))
+
+
+def _approvals(accepted: list[tuple[str, dict[str, Any]]], call: str) -> set[str]:
+    return {d["approval_id"] for k, d in accepted if k == "approval.requested" and d.get("call_id") == call}
+
+
+def step(road: Road, kind: str, **data: Any) -> None:
+    road.check(kind, data)
+    road.apply(kind, data)
+
+
+def asked() -> Road:
+    road = Road()
+    step(road, "tool.proposed", call_id="c1.0", tool="exec")
+    step(road, "tool.judged", call_id="c1.0", action_hash="h", verdict="ask")
+    step(road, "approval.requested", approval_id="a1", call_id="c1.0")
+    return road
+
+
+def test_the_whole_road() -> None:
+    road = asked()
+    with pytest.raises(RoadError, match="no allow verdict"):
+        road.check("tool.started", {"call_id": "c1.0", "action_hash": "h", "effect": "read"})
+    with pytest.raises(RoadError, match="another action"):
+        road.check("approval.decided", {"approval_id": "a1", "decision": "allow", "decision_id": "d", "action_hash": "other"})
+    step(road, "approval.decided", approval_id="a1", decision="allow", decision_id="d", action_hash="h")
+    with pytest.raises(RoadError, match="not open"):
+        road.check("approval.decided", {"approval_id": "a1", "decision": "allow", "decision_id": "d2", "action_hash": "h"})
+    step(road, "tool.started", call_id="c1.0", action_hash="h", effect="irreversible")
+    with pytest.raises(RoadError):
+        road.check("tool.started", {"call_id": "c1.0", "action_hash": "h", "effect": "irreversible"})
+    step(road, "tool.in_doubt", call_id="c1.0")
+    step(road, "tool.resolved", call_id="c1.0", resolution="confirmed_not_done")
+    with pytest.raises(RoadError, match="no allow verdict"):
+        road.check("tool.started", {"call_id": "c1.0", "action_hash": "h", "effect": "irreversible"})
+    step(road, "tool.judged", call_id="c1.0", action_hash="h", verdict="allow")
+    step(road, "tool.started", call_id="c1.0", action_hash="h", effect="read")
+    step(road, "tool.ended", call_id="c1.0", status="ok")
+    assert road.calls == {}
+    with pytest.raises(RoadError, match="before"):
+        road.check("tool.proposed", {"call_id": "c1.0", "tool": "exec"})
+
+
+def test_a_refusal_holds_whatever_stands_beside_it() -> None:
+    road = asked()
+    step(road, "approval.decided", approval_id="a1", decision="deny", decision_id="d")
+    assert not road.may_start(road.calls["c1.0"], "h")
+    road = asked()
+    step(road, "approval.requested", approval_id="a2", call_id="c1.0")
+    step(road, "approval.decided", approval_id="a1", decision="allow", decision_id="d", action_hash="h")
+    step(road, "approval.decided", approval_id="a2", decision="deny", decision_id="d2")
+    assert not road.may_start(road.calls["c1.0"], "h")
+
+
+def test_stale_closes_the_request_and_asks_for_a_new_judgement() -> None:
+    road = asked()
+    step(road, "approval.stale", approval_id="a1", call_id="c1.0")
+    assert (road.approvals, road.calls["c1.0"].stage) == ({}, "proposed")
+
+
+@pytest.mark.parametrize("data", [{}, {"call_id": 7, "tool": "x"}, {"call_id": "x", "tool": "x"}, {"call_id": "c٣.0", "tool": "x"}])
+def test_malformed_records_are_refused_with_words(data: dict[str, Any]) -> None:
+    with pytest.raises(RoadError):
+        Road().check("tool.proposed", data)
+
+
+# -- snapshots -------------------------------------------------------------------------------------------------------------
+
+
+def session(folder: Path, count: int, seed: int = 3) -> LogWriter:
+    rng = random.Random(seed)
+    log = LogWriter.open(folder, "abcdefghij", segment_bytes=20_000)
+    for _ in range(count):
+        kind = rng.choice(KINDS)
+        log.append(kind, make(rng, t.TYPES[kind]), actor="x")
+    log.commit(sync=False)
+    return log
+
+
+def test_a_snapshot_continues_to_the_same_state(tmp_path: Path) -> None:
+    log = session(tmp_path / "log", 300)
+    whole = restore(tmp_path / "log")
+    assert (whole.seq, whole.hash) == (299, log.hash)
+    save(tmp_path / "snap", whole.state, whole.hash)
+    rng = random.Random(9)
+    for _ in range(50):
+        kind = rng.choice(KINDS)
+        log.append(kind, make(rng, t.TYPES[kind]), actor="x")
+    log.commit(sync=False)
+    found = load(tmp_path / "snap", tmp_path / "log")
+    assert found is not None
+    assert found.seq == 299
+    again = restore(tmp_path / "log", tmp_path / "snap")
+    assert again == restore(tmp_path / "log")
+    assert again == follow(found, read(tmp_path / "log", 299))
+    log.close()
+
+
+def test_a_snapshot_that_does_not_fit_is_ignored(tmp_path: Path) -> None:
+    session(tmp_path / "log", 30).close()
+    session(tmp_path / "other", 30, seed=4).close()
+    whole = restore(tmp_path / "log")
+    path = save(tmp_path / "snap", whole.state, whole.hash)
+    assert load(tmp_path / "snap", tmp_path / "other") is None
+    assert load(tmp_path / "none", tmp_path / "log") is None
+    good = path.read_bytes()
+    for bad in (b"", good[:-9], good.replace(b'"fold":"', b'"fold":"0'), b"[]", good.replace(whole.hash.encode(), b"0" * 32)):
+        path.write_bytes(bad)
+        assert load(tmp_path / "snap", tmp_path / "log") is None
+        assert restore(tmp_path / "log", tmp_path / "snap").seq == 29
+    (tmp_path / "snap" / "000000000099.json").write_bytes(good)
+    path.write_bytes(good)
+    found = load(tmp_path / "snap", tmp_path / "log")
+    assert found is not None
+    assert found.seq == 29
+
+
+def test_only_the_newest_two_snapshots_stay(tmp_path: Path) -> None:
+    state = SessionState()
+    for seq in range(5):
+        advance(state, t.decode(line(seq, "harness.note", {"level": "info", "text": "x"})))
+        save(tmp_path, state, "0" * 32)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["000000000003.json", "000000000004.json"]

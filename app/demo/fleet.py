@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.protocol.client import Client, SupervisorError, Unreachable
+from harness.protocol.client import SupervisorError, Unreachable, ensure_supervisor
 from harness.protocol.paths import Folders, ensure_private
 
 PYTHON = (sys.executable, "-P", "-s", "-m")
@@ -173,15 +173,14 @@ class Demo:
         return str(self.watchfloor(*args)[0]["sid"])
 
     def stop(self) -> list[int]:
-        """End the fleet and its simulator; the pids that would not end within 20 s."""
-        try:
-            with Client(self.folders.supervisor_socket, timeout=30) as client:
-                client.call("shutdown", sessions="stop")
-        except Unreachable:
-            pass  # nobody lives there: nothing to shut down
-        except SupervisorError as exc:
-            raise DemoError(f"{self.root}: the supervisor refused to stop: {exc}") from exc
+        """End the fleet and its simulator; the pids that would not end within 20 s. Raises DemoError."""
         self._end_simulator()
+        try:
+            if self.processes():  # keepers may live on without a supervisor: only a supervisor can end them in good order
+                with ensure_supervisor(self.folders) as client:
+                    client.call("shutdown", sessions="stop")
+        except (Unreachable, SupervisorError) as exc:
+            raise DemoError(f"{self.root}: cannot end the fleet: {exc}") from exc
         wait_until(lambda: not self.processes(), 20)
         return self.processes()
 

@@ -6,7 +6,7 @@ import argparse
 
 from app.cli import exits
 from app.cli.context import Context
-from app.cli.output import say
+from app.cli.output import say, table
 
 
 def completion(ctx: Context, args: argparse.Namespace) -> int:
@@ -19,9 +19,17 @@ def completion(ctx: Context, args: argparse.Namespace) -> int:
 
 
 def keys(ctx: Context, args: argparse.Namespace) -> int:
-    from app import actions
+    from app import actions, keymap
+    from harness.protocol import config as configuration
 
-    say(actions.key_table(markdown=args.markdown))
+    ui = configuration.load(ctx.folders).ui
+    keys = keymap.build(ui.preset, ui.keys, ctx.folders.config_file).keys
+    if args.markdown:
+        say(actions.markdown(keys))
+        return exits.OK
+    body = [(" ".join(actions.show_key(k) for k in keys.get(a.id, ())), a.id, a.title) for a in actions.ACTIONS]
+    for line in table(("KEYS", "ACTION", "WHAT"), body, width=ctx.width):
+        say(line)
     return exits.OK
 
 

@@ -31,6 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _code_of(exc: Exception) -> int | None:
     from app.cli import exits
     from app.cli.sessions import Usage
+    from app.keymap import KeymapError
     from harness.protocol.client import SupervisorError, Unreachable
     from harness.protocol.config import ConfigError
     from harness.protocol.paths import FolderError
@@ -39,7 +40,7 @@ def _code_of(exc: Exception) -> int | None:
         return exits.USAGE
     if isinstance(exc, (Unreachable, FolderError)):
         return exits.UNREACHABLE
-    if isinstance(exc, ConfigError):
+    if isinstance(exc, (ConfigError, KeymapError)):
         return exits.CONFIG
     if isinstance(exc, SupervisorError):
         return exits.NOT_FOUND if exc.code in ("not_found", "ambiguous") else exits.REFUSED

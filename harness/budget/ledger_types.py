@@ -1,0 +1,74 @@
+"""Records of the ledger log (``state/ledger``). Amounts are nano-USD and tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The caps in force above one request; None = no cap of that kind."""
+
+    session_usd: int | None = None
+    session_tokens: int | None = None
+    day_usd: int | None = None
+    day_tokens: int | None = None
+    fleet_usd: int | None = None
+    fleet_tokens: int | None = None
+
+
+class Reserved(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Durable before the request is sent: its worst case, the day it counts for, and the caps it was held against."""
+
+    reservation: str
+    sid: str
+    request_id: str
+    attempt: int
+    nano: int
+    tokens: int
+    day: str
+    model: str = ""
+    source: str = ""
+    limits: Limits = Limits()
+
+
+class Settled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The request's real cost replaces its worst case."""
+
+    reservation: str
+    nano: int
+    tokens: int
+    source: str = ""
+
+
+class Unknown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Nobody knows how the request ended: it counts in full, as spent."""
+
+    reservation: str
+
+
+LedgerRecord = Reserved | Settled | Unknown
+NAMES: dict[type, str] = {Reserved: "ledger.reserved", Settled: "ledger.settled", Unknown: "ledger.unknown"}
+TYPES: dict[str, type[Reserved] | type[Settled] | type[Unknown]] = {"ledger.reserved": Reserved, "ledger.settled": Settled, "ledger.unknown": Unknown}
+
+
+class _Line(msgspec.Struct, frozen=True):
+    type: str
+    data: msgspec.Raw
+
+
+_line = msgspec.json.Decoder(_Line)
+
+
+def decode(line: bytes) -> LedgerRecord | None:
+    """The record of one ledger line; None for a type of a newer version. Raises msgspec.DecodeError."""
+    outer = _line.decode(line)
+    kind = TYPES.get(outer.type)
+    return None if kind is None else msgspec.json.decode(outer.data, type=kind)
+
+
+def to_wire(record: LedgerRecord) -> tuple[str, dict[str, Any]]:
+    """(type, data) as the log writer takes them."""
+    data: dict[str, Any] = msgspec.to_builtins(record)
+    return NAMES[type(record)], data

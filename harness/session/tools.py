@@ -220,6 +220,6 @@ class Running:
             text += f"\n[the output was cut: {self._dropped} more bytes were not kept]"
         if self._why == "timeout":
             text += f"\n[stopped after its time limit of {self._spec.timeout_s} s]"
-        if note:
+        if note and note not in text:
             text += f"\n[{note}]" if text else note
         return text

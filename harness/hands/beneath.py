@@ -30,6 +30,10 @@ class Root:
         self.fd = os.open(path, _DIRECTORY)
         self._real = os.readlink(f"/proc/self/fd/{self.fd}")
 
+    def close(self) -> None:
+        """Let go of the folder."""
+        os.close(self.fd)
+
     def relative(self, path: str) -> str:
         """``path`` relative to the root, lexically clean; raises PathError when it points elsewhere."""
         if "\0" in path:
@@ -60,6 +64,8 @@ class Root:
         folder = os.dup(self.fd)
         try:
             for part in parts[:-1]:
+                if stat.S_ISLNK(os.stat(part, dir_fd=folder, follow_symlinks=False).st_mode):
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), part)
                 below = os.open(part, _DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
                 os.close(folder)
                 folder = below

@@ -181,15 +181,16 @@ def _walk(root: Root, start: str) -> Iterator[tuple[str, bool]]:
         if not stat.S_ISDIR(os.fstat(fd).st_mode):
             yield start, False
             return
-        for folder, folders, names, _ in os.fwalk(".", dir_fd=fd, follow_symlinks=False):
+        for folder, folders, names, here_fd in os.fwalk(".", dir_fd=fd, follow_symlinks=False):
             here = os.path.normpath(os.path.join(start, folder))
             prefix = "" if here == "." else here + "/"
-            for name in names:
+            links = {name for name in folders if stat.S_ISLNK(os.stat(name, dir_fd=here_fd, follow_symlinks=False).st_mode)}
+            for name in (*names, *links):
                 yield prefix + name, False
             for name in folders:
-                if name in GENERATED:
+                if name in GENERATED and name not in links:
                     yield prefix + name, True
-            folders[:] = sorted(name for name in folders if name not in SKIPPED and name not in GENERATED)
+            folders[:] = sorted(name for name in folders if name not in SKIPPED and name not in GENERATED and name not in links)
     finally:
         os.close(fd)
 

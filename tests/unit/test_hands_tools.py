@@ -1,0 +1,90 @@
+"""The tool table: what the model is told and which inputs are refused with a sentence it can act on."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.hands import tools
+
+GOOD: list[tuple[str, dict[str, Any]]] = [
+    ("read_file", {"path": "a.py"}),
+    ("read_file", {"path": "a.py", "offset": 1, "limit": 20, "why": "to see"}),
+    ("write_file", {"path": "a", "content": ""}),
+    ("edit_file", {"path": "a", "old": "x", "new": "", "all": True}),
+    ("list_files", {}),
+    ("search", {"pattern": "x", "glob": "*.py"}),
+    ("exec", {"argv": ["true"], "access": "network", "timeout_s": 5, "cwd": "src"}),
+    ("shell", {"script": "echo hi"}),
+    ("check", {"command": "pytest -q"}),
+]
+BAD: list[tuple[str, Any, str]] = [
+    ("nothing", {}, "no tool named"),
+    ("read_file", [], "must be an object"),
+    ("read_file", {}, "'path' is missing"),
+    ("read_file", {"path": 3}, "must be a string"),
+    ("read_file", {"path": ""}, "is empty"),
+    ("read_file", {"path": "a\0b"}, "NUL"),
+    ("read_file", {"path": "a", "offset": 0}, "at least 1"),
+    ("read_file", {"path": "a", "limit": True}, "whole number"),
+    ("read_file", {"path": "a", "limt": 2}, "unknown field 'limt'"),
+    ("write_file", {"path": "a", "content": "\ud800"}, "surrogate"),
+    ("write_file", {"path": "a", "content": "x" * (tools.MAX_CONTENT + 1)}, "over the limit"),
+    ("edit_file", {"path": "a", "old": "", "new": "x"}, "old is empty"),
+    ("edit_file", {"path": "a", "old": "x", "new": "x"}, "the same"),
+    ("edit_file", {"path": "a", "old": "x", "new": "y", "all": "yes"}, "true or false"),
+    ("exec", {"argv": []}, "non-empty list"),
+    ("exec", {"argv": "ls"}, "non-empty list"),
+    ("exec", {"argv": [""]}, "program name is empty"),
+    ("exec", {"argv": ["a", "b\0"]}, "NUL"),
+    ("exec", {"argv": ["a"], "access": "root"}, "one of fence, network, unfenced"),
+    ("exec", {"argv": ["a"], "timeout_s": 999999}, "between 1 and 3600"),
+    ("shell", {"script": "  "}, "script is empty"),
+    ("shell", {"script": "x" * (tools.MAX_SCRIPT + 1)}, "over the limit"),
+    ("check", {"command": " "}, "non-empty string"),
+]
+
+
+@pytest.mark.parametrize(("tool", "value"), GOOD)
+def test_good_input_passes(tool: str, value: dict[str, Any]) -> None:
+    assert tools.validate(tool, value) is None
+
+
+@pytest.mark.parametrize(("tool", "value", "words"), BAD)
+def test_bad_input_is_named(tool: str, value: Any, words: str) -> None:
+    problem = tools.validate(tool, value)
+    assert problem is not None
+    assert words in problem
+
+
+@given(
+    st.sampled_from([*tools.TABLE, "check", "other"]),
+    st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)),
+)
+def test_no_input_makes_validation_fail(tool: str, value: Any) -> None:
+    assert tools.validate(tool, value) is None or isinstance(tools.validate(tool, value), str)
+
+
+def test_definitions_are_what_the_interface_takes() -> None:
+    definitions = tools.definitions()
+    assert [d["name"] for d in definitions] == ["read_file", "write_file", "edit_file", "list_files", "search", "exec", "shell"]
+    assert json.dumps(definitions) == json.dumps(tools.definitions())
+    for definition in definitions:
+        schema = definition["input_schema"]
+        assert schema["additionalProperties"] is False
+        assert set(schema["required"]) <= set(schema["properties"])
+        assert "why" in schema["properties"]
+        assert "why" not in schema["required"]
+
+
+def test_effect_classes() -> None:
+    assert tools.effect_class("read_file") == tools.effect_class("search") == "read"
+    assert tools.effect_class("read_file", "outside") == "read"
+    assert tools.effect_class("edit_file") == "reversible"
+    assert tools.effect_class("edit_file", "outside") == "irreversible"
+    assert tools.effect_class("exec") == tools.effect_class("check") == "contained"
+    assert tools.effect_class("shell", "network") == tools.effect_class("exec", "unfenced") == tools.effect_class("push", "push") == "irreversible"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from harness.budget.ledger_types import LedgerRecord, Limits, Reserved, Settled, Unknown
+from harness.budget.ledger_types import LedgerRecord, Limits, Raised, Reserved, Settled, Unknown
 
 FLEET = "fleet"
 
@@ -54,7 +54,16 @@ class Ledger:
     unknown: dict[str, Reserved] = field(default_factory=dict)
     requests: dict[tuple[str, str, int], str] = field(default_factory=dict)
     """(sid, request id, attempt) → reservation, while it is open."""
+    raised: dict[str, Raised] = field(default_factory=dict)
+    """The newest raise of each cap of the day or the fleet."""
     day: str = ""
+
+    def limit(self, cap: str, configured: int | None, day: str) -> int | None:
+        """The cap in force on ``day``: the configured one, or what a human raised it to since."""
+        raised = self.raised.get(cap)
+        if configured is None or raised is None or raised.base != configured or (cap.startswith("day.") and raised.day != day):
+            return configured
+        return max(configured, raised.limit)
 
     def window(self, today: str) -> str:
         """The day window of a reservation made on ``today`` (``YYYY-MM-DD``): today, or the newest one when the clock went back."""
@@ -140,6 +149,8 @@ class Ledger:
                 self.settle(record.reservation, record.nano, record.tokens)
             case Unknown():
                 self.mark_unknown(record.reservation)
+            case Raised():
+                self.raised[record.cap] = record
 
     def over(self, record: Reserved) -> Iterator[tuple[str, int, int]]:
         """(cap, used, limit) of every cap that the accounts of ``record`` stand above now."""

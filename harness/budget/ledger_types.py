@@ -48,9 +48,19 @@ class Unknown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reservation: str
 
 
-LedgerRecord = Reserved | Settled | Unknown
-NAMES: dict[type, str] = {Reserved: "ledger.reserved", Settled: "ledger.settled", Unknown: "ledger.unknown"}
-TYPES: dict[str, type[Reserved] | type[Settled] | type[Unknown]] = {"ledger.reserved": Reserved, "ledger.settled": Settled, "ledger.unknown": Unknown}
+class Raised(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A human raised a cap of the day (for that day) or of the fleet, over the configured ``base``; another base ends it."""
+
+    cap: str
+    limit: int
+    base: int
+    day: str
+
+
+LedgerRecord = Reserved | Settled | Unknown | Raised
+NAMES: dict[type, str] = {Reserved: "ledger.reserved", Settled: "ledger.settled", Unknown: "ledger.unknown", Raised: "ledger.raised"}
+_Kind = type[Reserved] | type[Settled] | type[Unknown] | type[Raised]
+TYPES: dict[str, _Kind] = {"ledger.reserved": Reserved, "ledger.settled": Settled, "ledger.unknown": Unknown, "ledger.raised": Raised}
 
 
 class _Line(msgspec.Struct, frozen=True):

@@ -20,16 +20,20 @@ import msgspec
 
 from harness.budget import prices
 from harness.budget.caps import CapReached, Ledger, NotReserved
-from harness.budget.ledger_types import LedgerRecord, Limits, Reserved, Settled, Unknown, decode, to_wire
+from harness.budget.ledger_types import LedgerRecord, Limits, Raised, Reserved, Settled, Unknown, decode, to_wire
 from harness.events.framing import LogError
 from harness.events.log import LogWriter
 from harness.events.reader import read
-from harness.events.types import Caps, Usage
+from harness.events.types import BudgetReached, Caps, FinishUp, Usage
 from harness.protocol.config import CapsConfig
+from harness.supervisor import money
+from harness.supervisor.errors import OpError
+from harness.supervisor.fleet import Money, Session
 
 LEDGER_ID = "ledger"
 _REMEMBERED = 4096
 _JUMP_S = 3600.0
+_LAST_INPUT, _LAST_OUTPUT = 100_000, 8192
 
 
 class LedgerUnavailable(Exception):
@@ -112,7 +116,7 @@ class Bookkeeper:
     # -- what is asked of it -----------------------------------------------------------------------------------------
 
     async def reserve(
-        self, sid: str, request_id: str, attempt: int, model: str, est_input: int, max_tokens: int, caps: Caps, *, allowance_nano: int = 0
+        self, sid: str, request_id: str, attempt: int, model: str, est_input: int, max_tokens: int, caps: Caps, *, allowance_nano: int | None = None
     ) -> Reserved:
         """Hold the worst case of one attempt against every cap above it; durable when this returns. The same attempt asked again gets the same answer.
 
@@ -123,6 +127,8 @@ class Bookkeeper:
         if known is not None:
             record = self._ledger.open[known]
             await self._durable(None)
+            if known not in self._ledger.open:
+                raise LedgerUnavailable("ledger", "the reservation could not be written; ask again")
             return record
         worst = prices.worst_case(model, est_input, max_tokens)
         record = Reserved(
@@ -138,25 +144,37 @@ class Bookkeeper:
             limits=self.limits(caps, allowance_nano),
         )
         self._ledger.reserve(record)
-        try:
-            await self._durable(record)
-        except LedgerUnavailable:
-            self._ledger.release(record.reservation)
-            raise
+        await self._durable(record)
         self._sources[sid] = record.source
         return record
 
-    def limits(self, caps: Caps, allowance_nano: int = 0) -> Limits:
-        """Every cap in force for a session with these caps of its own."""
-        fleet = self._limits()
+    def limits(self, caps: Caps, allowance_nano: int | None = None) -> Limits:
+        """Every cap in force for a session with these caps of its own; ``allowance_nano`` set = it is finishing up, tokens no longer count."""
+        day = self._ledger.window(self._clock.today())
+        above = {cap: self._ledger.limit(cap, configured, day) for cap, configured in self._configured().items()}
         return Limits(
-            session_usd=None if caps.usd_nano is None else caps.usd_nano + allowance_nano,
-            session_tokens=caps.tokens,
-            day_usd=fleet.day_usd,
-            day_tokens=fleet.day_tokens,
-            fleet_usd=fleet.fleet_usd,
-            fleet_tokens=fleet.fleet_tokens,
+            session_usd=None if caps.usd_nano is None else caps.usd_nano + (allowance_nano or 0),
+            session_tokens=caps.tokens if allowance_nano is None else None,
+            day_usd=above["day.usd"],
+            day_tokens=above["day.tokens"],
+            fleet_usd=above["fleet.usd"],
+            fleet_tokens=above["fleet.tokens"],
         )
+
+    def _configured(self) -> dict[str, int | None]:
+        c = self._limits()
+        return {"day.usd": c.day_usd, "day.tokens": c.day_tokens, "fleet.usd": c.fleet_usd, "fleet.tokens": c.fleet_tokens}
+
+    async def raise_cap(self, cap: str, limit: int) -> None:
+        """Durably raise a configured cap of today or of the fleet. Raises KeyError on another cap, ValueError when it would not rise, LedgerUnavailable."""
+        day = self._ledger.window(self._clock.today())
+        base = self._configured()[cap]
+        now = self._ledger.limit(cap, base, day)
+        if base is None or now is None or limit <= now:
+            raise ValueError(f"{cap} is {'not capped' if now is None else now}; {limit} would not raise it")
+        record = Raised(cap=cap, limit=limit, base=base, day=day)
+        await self._durable(record)
+        self._ledger.apply(record)
 
     async def settle(self, reservation: str, usage: Usage | None, cost_nano: int | None = None) -> Settled:
         """Replace a worst case by the real cost: of ``usage`` at list price, or ``cost_nano`` when that is more.
@@ -219,6 +237,10 @@ class Bookkeeper:
         """The newest day windows, oldest first."""
         return [self._day(day) for day in sorted(self._ledger.days)[-last:]]
 
+    def room(self, sid: str, nano: int, caps: Caps, allowance_nano: int) -> None:
+        """Raise CapReached when a request of ``nano`` would pass a cap even with that allowance."""
+        self._ledger.check(sid, self._ledger.window(self._clock.today()), nano, 0, self.limits(caps, allowance_nano))
+
     def _day(self, day: str) -> Day:
         a = self._ledger.days.get(day)
         return Day(day, 0, 0, 0) if a is None else Day(day, a.spent_nano, a.held_nano, a.tokens)
@@ -248,7 +270,9 @@ class Bookkeeper:
                     await asyncio.to_thread(self._write, [record for record, _ in batch])
                 except (LogError, OSError, ValueError) as exc:
                     code = "no_space" if type(exc).__name__ == "NoSpace" else "ledger"
-                    for _, done in batch:
+                    for record, done in batch:
+                        if isinstance(record, Reserved):
+                            self._ledger.release(record.reservation)
                         if not done.done():
                             done.set_exception(LedgerUnavailable(code, f"the ledger cannot be written: {exc}"))
                             done.exception()
@@ -264,6 +288,78 @@ class Bookkeeper:
             kind, data = to_wire(record)
             self._log.append(kind, data, actor="supervisor")
         self._log.commit(True)
+
+
+class LedgerPurse:
+    """The `Bookkeeper` as the supervisor's other parts see it (`harness.supervisor.money.Purse`): sessions in, refusals out."""
+
+    def __init__(self, books: Bookkeeper) -> None:
+        self.books = books
+
+    async def reserve(self, session: Session, request_id: str, attempt: int, model: str, est_input: int, max_tokens: int) -> money.Reserved:
+        """See `Bookkeeper.reserve`. Raises money.CapReached, OpError."""
+        s = session.state
+        allowance = None if s.finish_up is None else s.finish_up.allowance_nano
+        try:
+            made = await self.books.reserve(session.sid, request_id, attempt, model, est_input, max_tokens, s.caps, allowance_nano=allowance)
+        except CapReached as exc:
+            raise money.CapReached(BudgetReached(cap=exc.cap, used=exc.used, limit=exc.limit, need=exc.need)) from exc
+        except LedgerUnavailable as exc:
+            raise _refusal(exc) from exc
+        return money.Reserved(made.reservation, made.nano)
+
+    async def settle(self, session: Session, reservation: str, usage: Usage | None) -> money.Settled:
+        """See `Bookkeeper.settle`. Raises OpError ``unknown_reservation``, ``no_space``, ``ledger``."""
+        try:
+            made = await self.books.settle(reservation, usage)
+        except NotReserved as exc:
+            raise OpError("unknown_reservation", str(exc)) from exc
+        except LedgerUnavailable as exc:
+            raise _refusal(exc) from exc
+        return money.Settled(made.nano, made.source)
+
+    async def finish(self, session: Session, cap: str) -> FinishUp:
+        """The allowance for one last reply: what the refused request needed beyond the session's USD cap. Raises OpError."""
+        s = session.state
+        if not cap.startswith("session."):
+            raise OpError("cap", f"{cap} is a cap above this session, so it cannot finish up past it", f"raise {cap} first, or stop the session")
+        last = s.budget
+        need = last.need if last is not None and last.cap == "session.usd" else s.request.reserved_nano if s.request is not None else 0
+        if not need:
+            model = s.intent.model if s.intent is not None else ""
+            need = prices.worst_case(model, _LAST_INPUT, _LAST_OUTPUT).nano
+        used = self.books.session(session.sid)
+        beyond = 0 if s.caps.usd_nano is None else max(0, used.spent_nano + used.reserved_nano + need - s.caps.usd_nano)
+        try:
+            self.books.room(session.sid, need, s.caps, beyond)
+        except CapReached as exc:
+            raise OpError("cap", f"one last reply may cost {need} nano-USD and would pass {exc.cap}", f"raise {exc.cap} first, or stop the session") from exc
+        return FinishUp(allowance_nano=beyond)
+
+    async def raise_fleet_cap(self, cap: str, value: int) -> None:
+        """See `Bookkeeper.raise_cap`. Raises OpError."""
+        try:
+            await self.books.raise_cap(cap, value)
+        except KeyError as exc:
+            raise OpError("bad_option", f"{cap} is not a cap of the day or the fleet") from exc
+        except ValueError as exc:
+            raise OpError("bad_option", str(exc)) from exc
+        except LedgerUnavailable as exc:
+            raise _refusal(exc) from exc
+
+    def of(self, sid: str) -> Money:
+        """One session's money."""
+        a = self.books.session(sid)
+        return Money(a.spent_nano, a.reserved_nano, a.price_source)
+
+    def totals(self) -> money.Totals:
+        """The fleet's money."""
+        all_time, day, limits = self.books.fleet(), self.books.today(), self.books.limits(Caps())
+        return money.Totals(day.spent_nano, all_time.spent_nano, all_time.reserved_nano, limits.day_usd, limits.fleet_usd)
+
+
+def _refusal(exc: LedgerUnavailable) -> OpError:
+    return OpError(exc.code, str(exc), "free some space" if exc.code == "no_space" else "run: watchfloor doctor")
 
 
 def _load(folder: Path) -> tuple[LogWriter, Ledger, dict[str, str]]:
@@ -283,4 +379,4 @@ def _load(folder: Path) -> tuple[LogWriter, Ledger, dict[str, str]]:
     return log, ledger, sources
 
 
-__all__ = ["Account", "Bookkeeper", "CapReached", "Day", "LedgerUnavailable", "NotReserved"]
+__all__ = ["Account", "Bookkeeper", "CapReached", "Day", "LedgerPurse", "LedgerUnavailable", "NotReserved"]

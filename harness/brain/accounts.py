@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.brain.errors import Fenced, Lost, Refused
+from harness.brain.errors import NoSupervisor, Refused
 from harness.brain.links import Link
 from harness.events.types import Usage
 from harness.protocol import frames
@@ -44,16 +44,15 @@ class Accounts:
         return self.link is not None and self.link.alive
 
     def connect(self) -> None:
-        """Raises Lost (nobody there, or not ready for us: try again), Fenced when the lease is another's. Settles what was left over."""
-        link = Link(self._socket, "supervisor")
+        """Settle what was left over, too. Raises NoSupervisor when nobody answers; Refused when it does not know us, which may be for now:
+        a new supervisor takes a while to adopt its sessions, and it is the keeper that tells a brain that its time is over."""
+        link = Link(self._socket, "supervisor", NoSupervisor)
         try:
             link.call("hello", proto=frames.PROTOCOL, client="brain")
             link.call("brain_hello", sid=self._sid, gen=self._gen, secret=self._secret)
-        except Refused as exc:
+        except Refused:
             link.close()
-            if exc.code == "stale_lease":
-                raise Fenced(f"the supervisor refused this brain: {exc}") from exc
-            raise Lost(f"the supervisor refused this brain: {exc}") from exc
+            raise
         self.link = link
         while self._unsettled:
             reservation, usage = self._unsettled[0]
@@ -65,17 +64,19 @@ class Accounts:
 
     def _live(self) -> Link:
         if self.link is None or not self.link.alive:
-            raise Lost("supervisor: not connected")
+            raise NoSupervisor("supervisor: not connected")
         return self.link
 
     def reserve(self, request_id: str, attempt: int, model: str, est_input: int, max_tokens: int) -> Reservation:
-        """Raises Refused (``cap``, ``paused`` …), Fenced, Lost."""
+        """Raises Refused (``cap``, ``paused`` …), NoSupervisor."""
+        link = self._live()
         try:
-            reply = self._live().call("reserve", request_id=request_id, attempt=attempt, model=model, est_input=est_input, max_tokens=max_tokens)
+            reply = link.call("reserve", request_id=request_id, attempt=attempt, model=model, est_input=est_input, max_tokens=max_tokens)
         except Refused as exc:
-            if exc.code == "stale_lease":
-                raise Fenced(str(exc)) from exc
-            raise
+            if exc.code != "stale_lease":
+                raise
+            link.close()
+            raise NoSupervisor(f"the supervisor does not know this brain: {exc}") from exc
         return Reservation(str(reply["reservation"]), int(reply["reserved_nano"]))
 
     def _settle(self, reservation: str, usage: Usage | None) -> Settled:
@@ -89,7 +90,7 @@ class Accounts:
         """Usage None = outcome unknown. Without a supervisor the worst case stands for the cost and the settlement is made up for later."""
         try:
             return self._settle(reservation.id, usage)
-        except Lost:
+        except NoSupervisor:
             self._unsettled.append((reservation.id, usage))
         except Refused as exc:
             self.problems.append(f"the supervisor would not settle reservation {reservation.id}: {exc}")

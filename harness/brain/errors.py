@@ -8,7 +8,11 @@ class Interruption(Exception):
 
 
 class Lost(Interruption):
-    """A connection is gone; without the keeper a brain exits, without the supervisor it waits."""
+    """The keeper is gone: exit, there is nowhere to put a record."""
+
+
+class NoSupervisor(Interruption):
+    """The supervisor is gone or not ready for us: wait for it, append nothing new."""
 
 
 class Fenced(Interruption):

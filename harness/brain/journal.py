@@ -9,40 +9,64 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.brain.errors import Conflict, Fenced, Lost, Refused
+from harness.brain.errors import Conflict, Fenced, Lost, NoSupervisor, Refused
 from harness.brain.links import Link
 from harness.brain.view import View
 from harness.events import blobs, reader
 from harness.events import types as t
 from harness.protocol import frames
 
+_LEASE_S = 10.0
+_EARLY = ("stale_lease", "conflict")  # our lease, or the lines that we read on disk, are not with the keeper yet
 _APPEND_S = 120.0
 _SPACE_RETRY_S = 5.0
 _FENCING = frozenset(("stale_lease", "poisoned", "stale_epoch"))
 
 
 class Journal:
-    """Made by connecting to the keeper as the holder of a lease. Raises Lost when no keeper answers, Fenced when the lease is not ours."""
+    """First `load`, then `join`. ``following`` is false when the log cannot be understood: then records can only be appended, blindly."""
 
-    def __init__(self, folder: Path, keeper: Path, gen: int, secret: str) -> None:
+    def __init__(self, folder: Path) -> None:
         self._log, self._blobs = folder / "log", folder / "blobs"
+        self._link: Link | None = None
         self.view = View()
-        self._followed = False
-        self._link = Link(keeper, "keeper")
-        try:
-            self._link.call("hello", role="brain", gen=gen, secret=secret, proto=frames.PROTOCOL)
-        except Refused as exc:
-            raise Fenced(f"the keeper refused this brain: {exc}") from exc
+        self.following = True
 
     def load(self) -> None:
-        """Fold the log from disk and follow it from there. Raises LogError, DamagedMessage or DecodeError when it cannot be read, Lost, Fenced."""
+        """Fold the log on disk. Raises LogError, DamagedMessage or DecodeError when it cannot be read or understood."""
         for line in reader.read(self._log):
             self._fold(t.decode(line))
-        try:
-            self._link.call("subscribe", after=self.head)
-            self._followed = True
-        except Refused as exc:
-            raise Fenced(f"the keeper refused to push the log: {exc}") from exc
+
+    @property
+    def link(self) -> Link:
+        if self._link is None:
+            raise Lost("keeper: not connected")
+        return self._link
+
+    def join(self, keeper: Path, gen: int, secret: str) -> None:
+        """Become the keeper's brain and follow the log from here on. Raises Fenced when the lease is not ours, Lost when no keeper answers.
+
+        A brain is forked before its lease can be granted to it, so an early refusal is no last word.
+        """
+        deadline, pause = time.monotonic() + _LEASE_S, 0.005
+        while True:
+            link = Link(keeper, "keeper", Lost)
+            try:
+                link.call("hello", role="brain", gen=gen, secret=secret, proto=frames.PROTOCOL)
+                if self.following:
+                    link.call("subscribe", after=self.head)
+                self._link = link
+                break
+            except Refused as exc:
+                link.close()
+                if exc.code not in _EARLY or self.view.state.lease_gen > gen or time.monotonic() > deadline:
+                    raise Fenced(f"the keeper refused this brain: {exc}") from exc
+            time.sleep(pause)
+            pause = min(0.1, pause * 2)
+        while self.following and self.view.state.lease_gen < gen:  # decide nothing before our own lease is in view
+            self.follow(deadline - time.monotonic())
+            if time.monotonic() > deadline:
+                raise Lost(f"keeper: the lease {gen} was granted but never pushed")
 
     @property
     def head(self) -> int:
@@ -53,8 +77,8 @@ class Journal:
 
     def _take(self) -> bool:
         moved = False
-        while self._link.pushes:
-            message = self._link.pushes.popleft()
+        while self.link.pushes:
+            message = self.link.pushes.popleft()
             if message.get("push") != "events":
                 continue
             for line in message.get("lines", ()):
@@ -74,12 +98,12 @@ class Journal:
         """
         if self._take():
             return True
-        watched = [self._link.fileno()] + ([other.fileno()] if other is not None and other.alive else [])
+        watched = [self.link.fileno()] + ([other.fileno()] if other is not None and other.alive else [])
         ready = select.select(watched, (), (), max(0.0, wait_s))[0]
-        if self._link.fileno() in ready:
-            self._link.read(0.0)
+        if self.link.fileno() in ready:
+            self.link.read(0.0)
         if other is not None and other.alive and other.fileno() in ready:
-            with contextlib.suppress(Lost):  # the link remembers that it is closed; who needs it connects again
+            with contextlib.suppress(NoSupervisor):  # the link remembers that it is closed; who needs it connects again
                 other.read(0.0)
         return self._take()
 
@@ -92,7 +116,7 @@ class Journal:
         extra = {} if expect is None else {"expect": expect}
         while True:
             try:
-                last = int(self._link.call("append", within_s=_APPEND_S, records=records, cls=cls, **extra)["last"])
+                last = int(self.link.call("append", within_s=_APPEND_S, records=records, cls=cls, **extra)["last"])
                 break
             except Refused as exc:
                 if exc.code in _FENCING:
@@ -103,7 +127,7 @@ class Journal:
                     raise
             self.follow(_SPACE_RETRY_S)
         deadline = time.monotonic() + _APPEND_S
-        while self._followed and self.head < last:
+        while self.following and self.head < last:
             self.follow(deadline - time.monotonic())
             if time.monotonic() > deadline:
                 raise Lost(f"keeper: record {last} was appended but never pushed")
@@ -114,7 +138,7 @@ class Journal:
         text = base64.b64encode(data).decode()
         while True:
             try:
-                reply = self._link.call("blob", within_s=_APPEND_S, data=text)
+                reply = self.link.call("blob", within_s=_APPEND_S, data=text)
                 return t.BlobRef(str(reply["sha"]), int(reply["bytes"]), media)
             except Refused as exc:
                 if exc.code in _FENCING:
@@ -124,4 +148,5 @@ class Journal:
             self.follow(_SPACE_RETRY_S)
 
     def close(self) -> None:
-        self._link.close()
+        if self._link is not None:
+            self._link.close()

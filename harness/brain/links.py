@@ -10,22 +10,22 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-from harness.brain.errors import Lost, Refused
+from harness.brain.errors import Interruption, Refused
 from harness.protocol import frames
 
 
 class Link:
-    """One connection. Raises Lost when it cannot be made or breaks, Refused when the peer says no."""
+    """One connection. Raises ``lost`` when it cannot be made or breaks, Refused when the peer says no."""
 
-    def __init__(self, path: Path, name: str, connect_s: float = 5.0) -> None:
-        self._name, self._ids, self._decoder = name, itertools.count(1), frames.Decoder()
+    def __init__(self, path: Path, name: str, lost: type[Interruption], connect_s: float = 5.0) -> None:
+        self._name, self._lost, self._ids, self._decoder = name, lost, itertools.count(1), frames.Decoder()
         self._replies: dict[int, dict[str, Any]] = {}
         self.pushes: deque[dict[str, Any]] = deque()
         self.alive = True
         try:
             self._sock: socket.socket = frames.connect(path, connect_s)
         except OSError as exc:
-            raise Lost(f"no {name} answers at {path}: {exc.strerror or exc}") from exc
+            raise self._lost(f"no {name} answers at {path}: {exc.strerror or exc}") from exc
 
     def fileno(self) -> int:
         return self._sock.fileno()
@@ -34,14 +34,14 @@ class Link:
         self.alive = False
         self._sock.close()
 
-    def _lose(self, why: str) -> Lost:
+    def _lose(self, why: str) -> Interruption:
         self.close()
-        return Lost(f"{self._name}: {why}")
+        return self._lost(f"{self._name}: {why}")
 
     def read(self, wait_s: float) -> bool:
         """Take in what has arrived, waiting up to ``wait_s`` seconds for it; False when nothing came."""
         if not self.alive:
-            raise Lost(f"{self._name}: the connection is closed")
+            raise self._lost(f"{self._name}: the connection is closed")
         if not select.select((self._sock,), (), (), max(0.0, wait_s))[0]:
             return False
         try:
@@ -61,7 +61,7 @@ class Link:
     def call(self, op: str, *, within_s: float = 60.0, **arguments: object) -> dict[str, Any]:
         """Send one request and wait for its reply."""
         if not self.alive:
-            raise Lost(f"{self._name}: the connection is closed")
+            raise self._lost(f"{self._name}: the connection is closed")
         number, deadline = next(self._ids), time.monotonic() + within_s
         try:
             self._sock.settimeout(within_s)

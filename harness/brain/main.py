@@ -20,7 +20,7 @@ import msgspec
 
 from harness.brain import conversation, loop, retry, stream
 from harness.brain.accounts import Accounts, Reservation
-from harness.brain.errors import Conflict, Interruption, Lost, Refused, Stopped
+from harness.brain.errors import Conflict, Fenced, Interruption, NoSupervisor, Refused, Stopped
 from harness.brain.journal import Journal
 from harness.brain.view import DamagedMessage
 from harness.events import types as t
@@ -30,7 +30,7 @@ from harness.protocol.config import Credential
 
 OK, DEFECT, AGAIN = 0, 70, 75
 BLOB_FROM = 16 * 1024
-_SUPERVISOR_S = 600.0
+_SUPERVISOR_S, _UNKNOWN_S = 600.0, 60.0
 _LONGEST_PAUSE_S = 15.0
 _IDLE_S = 60.0
 _MOST_TOKENS = 32_768
@@ -105,6 +105,8 @@ class Brain:
                     assert_never(step)
         except Conflict:
             self._journal.follow(1.0)
+        except NoSupervisor:
+            pass  # `run` looks for it again before the next step
         return None
 
     def _append(self, bodies: Sequence[t.Body], head: int | None = None) -> int:
@@ -112,14 +114,17 @@ class Brain:
         return self._journal.append(bodies, expect=self._journal.head if head is None else head)
 
     def _reach_supervisor(self) -> None:
-        """Come back only with a supervisor; nothing is appended meanwhile. Raises Lost after ten minutes of trying."""
-        pause, deadline = 0.05, time.monotonic() + _SUPERVISOR_S
+        """Come back only with a supervisor; nothing is appended meanwhile. Raises NoSupervisor, Fenced when trying is of no use any more."""
+        pause, begun = 0.05, time.monotonic()
         while not self._accounts.alive:
             try:
                 self._accounts.connect()
-            except Lost:
-                if time.monotonic() > deadline:
-                    raise
+            except (NoSupervisor, Refused) as exc:
+                spent = time.monotonic() - begun
+                if isinstance(exc, Refused) and spent > _UNKNOWN_S:
+                    raise Fenced(f"the supervisor refuses this brain: {exc}") from exc
+                if spent > _SUPERVISOR_S:
+                    raise NoSupervisor(f"no supervisor for {spent:.0f} s: {exc}") from exc
                 self._journal.follow(pause * self._rng.uniform(0.5, 1.0))
                 pause = min(_LONGEST_PAUSE_S, pause * 2)
         problems, self._accounts.problems = self._accounts.problems, []
@@ -252,14 +257,20 @@ class Brain:
 
 def run(spec: Spec, client: anthropic.Anthropic) -> int:
     """Live one brain's life in this process; its exit code."""
+    journal, broken = Journal(Path(spec.folder)), None
     try:
-        journal = Journal(Path(spec.folder), Path(spec.keeper_socket), spec.gen, spec.secret)
+        journal.load()
+    except _DAMAGE as exc:
+        journal.following, broken = False, exc
+    try:
+        journal.join(Path(spec.keeper_socket), spec.gen, spec.secret)
     except Interruption as exc:
         return _say(spec, str(exc), AGAIN)
     try:
-        brain = Brain(spec, journal, Accounts(Path(spec.supervisor_socket), spec.sid, spec.gen, spec.secret), client, random.Random())
-        journal.load()
-        return brain.run()
+        if broken is not None:
+            raise broken
+        accounts = Accounts(Path(spec.supervisor_socket), spec.sid, spec.gen, spec.secret)
+        return Brain(spec, journal, accounts, client, random.Random()).run()
     except Interruption as exc:
         return _say(spec, str(exc), AGAIN)
     except _DAMAGE as exc:
@@ -273,6 +284,7 @@ def run(spec: Spec, client: anthropic.Anthropic) -> int:
 
 
 def _record(spec: Spec, journal: Journal, bodies: list[t.Body], said: str, code: int) -> int:
+    journal.following = False
     try:
         journal.append(bodies)
     except (Interruption, Refused) as exc:

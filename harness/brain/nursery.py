@@ -139,7 +139,8 @@ def main(argv: list[str] | None = None) -> int:
     context = warm.load()
     nursery = Nursery(sock, context)
     warm.freeze()
-    nursery.serve()
+    with contextlib.suppress(ConnectionError):  # the supervisor is gone: the end of the stream, met while writing
+        nursery.serve()
     return 0
 
 

@@ -111,7 +111,7 @@ def accept(message: BetaMessage, received: Received, tools: list[Block], ms: int
         return Failure("cut", "the reply has unfinished blocks")
     if reason not in STOP_REASONS:
         return Failure("cut", f"the reply stopped for an unknown reason: {reason or 'none'}", usage=usage)
-    content = [cast(Block, block.to_dict(mode="json")) for block in message.content]
+    content = [cast(Block, block.to_dict(mode="json", warnings=False)) for block in message.content]
     calls = [i for i, block in enumerate(content) if block.get("type") == "tool_use"]
     if reason == "max_tokens" and (calls or not any(str(b.get("text", "")).strip() for b in content if b.get("type") == "text")):
         return Failure("max_tokens", "the reply reached the output limit " + ("inside a tool call" if calls else "before it said anything"), usage=usage)

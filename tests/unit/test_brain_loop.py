@@ -1,0 +1,487 @@
+"""The decision function against random worlds: whatever the model, the tools, the human and crashes do, the rules of the loop hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness.brain import conversation, loop
+from harness.brain.retry import LONGEST_WAIT_S, MAX_IN_ROW
+from harness.brain.view import View
+from harness.events import types as t
+from harness.simulator import validate
+
+TS = "2026-11-21T03:00:00.000Z"
+
+
+class World:
+    """A log in memory: records pass through their JSON form, as on disk."""
+
+    def __init__(self, *, checks: list[str] | None = None, goal: str = "make it work", max_rounds: int = 3, model: str = "claude-sonnet-4-6") -> None:
+        self.view = View()
+        self.blobs: dict[str, bytes] = {}
+        intent = t.SessionIntent(name="n", goal=goal, repo="/r", branch="b", worktree="/w", model=model, checks=checks or [], max_rounds=max_rounds)
+        self.put(intent)
+        self.put(t.SessionCreated(base="0" * 40, worktree="/w", branch="b"))
+        self.gen = 0
+        self.lease()
+
+    def put(self, *bodies: t.Body) -> int:
+        for body in bodies:
+            wire = msgspec.json.encode(t.to_wire(body)["data"])
+            decoded = msgspec.json.decode(wire, type=type(body))
+            self.view.advance(t.Record(self.view.state.seq + 1, TS, "test", 0, decoded), lambda ref: self.blobs[ref.sha])
+        return self.view.state.seq
+
+    def lease(self) -> None:
+        self.gen += 1
+        self.put(t.LeaseGranted(gen=self.gen, epoch=1))
+
+    def step(self) -> loop.Step:
+        return loop.next_step(self.view)
+
+    def ask(self) -> None:
+        step = self.step()
+        assert isinstance(step, loop.Ask), step
+        self.request(step)
+
+    def request(self, step: loop.Ask) -> t.ModelRequest:
+        body = t.ModelRequest(
+            request_id=step.request_id or f"r{self.view.state.seq}",
+            attempt=step.attempt,
+            model="m",
+            reservation="x",
+            reserved_nano=1,
+            est_input=1,
+            max_tokens=100,
+            upto_seq=self.view.state.seq,
+        )
+        self.put(body)
+        return body
+
+    def reply(self, reason: str, *blocks: dict[str, Any], usage: t.Usage | None = None) -> int:
+        content = list(blocks) or [{"type": "text", "text": "hm"}]
+        return self.put(
+            t.ModelMessage(
+                request_id="r", message_id="m", model="m", stop_reason=reason, usage=usage or t.Usage(input=10, output=5), cost_nano=1, content=content
+            )
+        )
+
+    def fail(self, kind: str, message: str = "no", retry_in_s: float | None = None) -> None:
+        self.put(t.ModelFailed(request_id="r1", attempt=1, kind=kind, message=message, retry_in_s=retry_in_s))
+
+    def propose(self) -> list[str]:
+        step = self.step()
+        assert isinstance(step, loop.Propose), step
+        for call_id, use in step.calls:
+            self.put(t.ToolProposed(call_id=call_id, tool=use.name, input=use.input, tool_use_id=use.tool_use_id))
+        return [call_id for call_id, _ in step.calls]
+
+    def end(self, call_id: str, status: str = "ok", preview: str = "fine", exit_code: int | None = 0, files: list[str] | None = None) -> None:
+        self.put(t.ToolEnded(call_id=call_id, status=status, preview=preview, exit_code=exit_code, files_changed=files or []))
+
+    def check(self, *codes: int) -> None:
+        step = self.step()
+        assert isinstance(step, loop.Check), step
+        head = self.view.state.seq
+        ids = [f"c{head}.{i}" for i in range(len(step.commands))]
+        for call_id, command in zip(ids, step.commands, strict=True):
+            self.put(t.ToolProposed(call_id=call_id, tool="check", input={"command": command}))
+        for call_id, code in zip(ids, codes, strict=True):
+            self.end(call_id, "ok" if code == 0 else "error", "boom" if code else "", code)
+
+
+def use(number: int, name: str = "exec", **given: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": given or {"argv": ["true", str(number)]}}
+
+
+def text(value: str) -> dict[str, Any]:
+    return {"type": "text", "text": value}
+
+
+def shape(view: View) -> list[dict[str, Any]]:
+    """The messages, after the vendor's own shape rules were applied to them."""
+    messages = conversation.build(view).messages
+    tools = conversation.cached_tools([{"name": "exec", "description": "x", "input_schema": {"type": "object"}}])
+    body = {"model": "claude-sonnet-4-6", "max_tokens": 100, "messages": messages, "system": conversation.system_blocks(), "tools": tools}
+    validate.check(body)
+    marks = sum("cache_control" in b for m in messages for b in m["content"]) + 2
+    assert marks <= 4
+    return messages
+
+
+# -- random worlds -----------------------------------------------------------------------------------------------------
+
+REASONS = ("end_turn", "tool_use", "tool_use", "tool_use", "max_tokens", "refusal", "model_context_window_exceeded", "stop_sequence")
+FAILS = ("auth", "rate_limit", "spend_limit", "overloaded", "server", "network", "cut", "invalid", "max_tokens", "model_unknown")
+
+
+class Play:
+    """Drives a world with drawn choices and checks the rules at every step."""
+
+    def __init__(self, data: st.DataObject) -> None:
+        self.draw = data.draw
+        self.world = World(checks=self.draw(st.sampled_from(([], ["a"], ["a", "b"]))))
+        self.delivered: set[str] = set()
+        self.proposed: set[str] = set()
+        self.uses = 0
+        self.over = False
+
+    def act(self) -> None:
+        self.outside()
+        w, step = self.world, self.world.step()
+        s = w.view.state
+        match step:
+            case loop.Ask():
+                assert s.desired == "running"
+                assert not w.view.open_calls()
+                assert s.request is None
+                self.asked(step)
+            case loop.Propose():
+                assert s.desired == "running"
+                last = w.view.last_model
+                assert last is not None
+                assert last.stop_reason == "tool_use"
+                keep = self.draw(st.integers(1, len(step.calls)))  # a crash may leave only the beginning of a batch
+                for call_id, one in step.calls[:keep]:
+                    assert call_id not in self.proposed
+                    self.proposed.add(call_id)
+                    w.put(t.ToolProposed(call_id=call_id, tool=one.name, input=one.input, tool_use_id=one.tool_use_id))
+            case loop.Check():
+                head = s.seq
+                for i, command in enumerate(step.commands):
+                    assert command in s.checks
+                    w.put(t.ToolProposed(call_id=f"c{head}.{i}", tool="check", input={"command": command}))
+            case loop.Say():
+                assert s.desired == "running"
+                w.put(t.UserMessage(text=step.text, origin="harness"))
+            case loop.Abandon():
+                w.put(t.ModelFailed(request_id=step.request.request_id, attempt=1, kind="cut", message="gone", retry_in_s=0.0))
+            case loop.Wait():
+                assert w.view.open_calls()
+                self.tool_world()
+            case loop.Park():
+                w.put(*([step.breaker] if step.breaker else []), t.SessionParked(why=step.why, detail=step.detail, until=step.until))
+                self.woken()
+            case loop.End():
+                assert step.verified == (step.outcome == "done" and bool(s.checks))
+                self.over = True
+            case loop.Leave():
+                self.over = True
+
+    def asked(self, step: loop.Ask) -> None:
+        w = self.world
+        messages = shape(w.view)
+        assert messages[0]["content"][0]["text"] == "make it work"
+        results = [b["tool_use_id"] for m in messages for b in m["content"] if b["type"] == "tool_result"]
+        uses = [b["id"] for m in messages for b in m["content"] if b["type"] == "tool_use"]
+        assert results == uses
+        assert len(set(results)) == len(results)
+        w.request(step)
+        outcome = self.draw(st.sampled_from(("reply", "reply", "reply", "fail", "crash")))
+        if outcome == "crash":
+            w.lease()
+        elif outcome == "fail":
+            kind = self.draw(st.sampled_from(FAILS))
+            w.fail(kind, self.draw(st.sampled_from(("no", "prompt is too long: 9 > 8"))), self.draw(st.sampled_from((None, 0.0, 1.0, 99.0))))
+        else:
+            reason = self.draw(st.sampled_from(REASONS))
+            blocks = [text(self.draw(st.sampled_from(("hello", "", " "))))]
+            if reason == "tool_use":
+                for _ in range(self.draw(st.integers(1, 3))):
+                    self.uses += 1
+                    blocks.append(use(self.uses, argv=[self.draw(st.sampled_from("ab"))]))
+            w.reply(reason, *blocks, usage=t.Usage(input=self.draw(st.sampled_from((10, 700_000))), output=5))
+
+    def tool_world(self) -> None:
+        w = self.world
+        call = self.draw(st.sampled_from(sorted(w.view.state.road.calls.values(), key=lambda c: c.call_id)))
+        if call.stage in ("proposed", "decided"):
+            if call.stage == "decided" and not call.allowed_by:
+                w.end(call.call_id, "denied", "not now", None)
+            elif call.stage == "decided":
+                w.put(t.ToolStarted(call_id=call.call_id, action_hash="h", effect="contained"))
+            else:
+                verdict = self.draw(st.sampled_from(("allow", "ask")))
+                w.put(t.ToolJudged(call_id=call.call_id, action_hash="h", verdict=verdict, rule="r", reason="", policy="p"))
+                if verdict == "ask":
+                    w.put(
+                        t.ApprovalRequested(
+                            approval_id=f"a{w.view.state.seq}", kind="tool", title="?", options=["allow"], call_id=call.call_id, action_hash="h"
+                        )
+                    )
+        elif call.stage == "judged":
+            w.put(t.ToolStarted(call_id=call.call_id, action_hash="h", effect="contained"))
+        elif call.stage == "started":
+            if self.draw(st.booleans()):
+                code = self.draw(st.sampled_from((0, 1)))
+                w.end(call.call_id, self.draw(st.sampled_from(("ok", "error", "timeout"))), "x" * 5000, code, self.draw(st.sampled_from(([], ["f"]))))
+            else:
+                w.put(t.ToolInDoubt(call_id=call.call_id, why="keeper died"))
+        elif call.stage == "in_doubt":
+            resolution = self.draw(st.sampled_from(("confirmed_done", "confirmed_not_done", "unknown_told_model", "failed")))
+            w.put(t.ToolResolved(call_id=call.call_id, resolution=resolution))
+        else:
+            self.decide()
+
+    def decide(self) -> None:
+        w = self.world
+        for a in list(w.view.state.approvals.values()):
+            decision = self.draw(st.sampled_from(("allow", "deny")))
+            w.put(t.ApprovalDecided(approval_id=a.approval_id, decision_id="d", decision=decision, call_id=a.call_id, action_hash="h"))
+
+    def woken(self) -> None:
+        self.decide()
+        if self.world.view.state.desired == "paused":
+            self.world.put(t.SessionDesired(state="running"))
+        self.world.lease()
+
+    def outside(self) -> None:
+        event = self.draw(st.sampled_from(("", "", "", "", "", "", "say", "pause", "finish")))
+        if event == "say":
+            self.world.put(t.UserMessage(text="and please", origin="human"))
+        elif event == "pause":
+            self.world.put(t.SessionDesired(state="paused"))
+        elif event == "finish" and self.draw(st.integers(0, 5)) == 0:
+            self.world.put(t.FinishUp(allowance_nano=5))
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_the_rules_hold_in_every_world(data: st.DataObject) -> None:
+    play = Play(data)
+    for _ in range(60):
+        if play.over:
+            break
+        play.act()
+
+
+# -- named cases -------------------------------------------------------------------------------------------------------
+
+
+def test_without_checks_the_agents_word_ends_it_unverified() -> None:
+    w = World()
+    w.ask()
+    w.reply("end_turn", text("all done"))
+    assert w.step() == loop.End("done", "no check was given", False, "all done")
+
+
+def test_checks_decide_and_failures_go_back_to_the_model() -> None:
+    w = World(checks=["make test", "make lint", "make test"])
+    w.ask()
+    w.reply("end_turn", text("done"))
+    w.check(1, 0)
+    step = w.step()
+    assert isinstance(step, loop.Say)
+    assert "$ make test\n[exit 1]\nboom" in step.text
+    assert "make lint" not in step.text
+    w.put(t.UserMessage(text=step.text, origin="harness"))
+    w.ask()
+    w.reply("end_turn", text("now it is"))
+    w.check(0, 0)
+    assert w.step() == loop.End("done", "2 of 2 checks passed", True, "now it is")
+
+
+def test_rounds_are_bounded() -> None:
+    w = World(checks=["false"], max_rounds=2)
+    for round_number in (1, 2):
+        w.ask()
+        w.reply("end_turn")
+        w.check(1)
+        step = w.step()
+        if round_number == 1:
+            assert isinstance(step, loop.Say)
+            w.put(t.UserMessage(text=step.text, origin="harness"))
+    assert isinstance(step, loop.End)
+    assert step.outcome == "failed"
+    assert "after 2 rounds" in step.reason
+
+
+def test_a_check_that_could_not_run_parks_and_is_tried_again_by_the_next_brain() -> None:
+    w = World(checks=["x"])
+    w.ask()
+    w.reply("end_turn")
+    step = w.step()
+    assert isinstance(step, loop.Check)
+    call = f"c{w.view.state.seq}.0"
+    w.put(t.ToolProposed(call_id=call, tool="check", input={"command": "x"}))
+    w.end(call, "refused", "no fence", None)
+    assert isinstance(parked := w.step(), loop.Park)
+    assert parked.why == "error"
+    w.put(t.SessionParked(why="error"))
+    w.lease()
+    assert w.step() == loop.Check(("x",))
+
+
+def test_everything_waits_for_a_human_then_park_else_wait() -> None:
+    w = World()
+    w.ask()
+    w.reply("tool_use", use(1), use(2))
+    first, second = w.propose()
+    assert isinstance(w.step(), loop.Wait)
+    for i, call in enumerate((first, second)):
+        w.put(t.ToolJudged(call_id=call, action_hash="h", verdict="ask" if i == 0 else "allow", rule="r", reason="", policy="p"))
+    w.put(t.ApprovalRequested(approval_id="a1", kind="tool", title="push?", options=["allow", "deny"], call_id=first, action_hash="h"))
+    assert isinstance(w.step(), loop.Wait)
+    w.put(t.ToolStarted(call_id=second, action_hash="h", effect="contained"))
+    w.end(second)
+    step = w.step()
+    assert isinstance(step, loop.Park)
+    assert step.why == "approval"
+
+
+@pytest.mark.parametrize(("kind", "why"), [("auth", "auth"), ("spend_limit", "error"), ("invalid", "error"), ("model_unknown", "error"), ("refused", "error")])
+def test_failures_that_no_retry_mends_park_at_once(kind: str, why: str) -> None:
+    w = World()
+    w.ask()
+    w.fail(kind, "the reason")
+    step = w.step()
+    assert isinstance(step, loop.Park)
+    assert step.why == why
+    assert "the reason" in step.detail
+
+
+def test_retries_end_after_six_in_a_row() -> None:
+    w = World()
+    asks = 0
+    while isinstance(step := w.step(), loop.Ask):
+        asks += 1
+        assert step.attempt == asks
+        w.request(step)
+        w.fail("overloaded", retry_in_s=0.5)
+    assert asks == MAX_IN_ROW
+    assert isinstance(step, loop.Park)
+    assert step.why == "error"
+    w.put(t.SessionParked(why="error"))
+    w.lease()
+    assert w.step() == loop.Ask()
+
+
+def test_a_long_retry_after_parks_until_then() -> None:
+    w = World()
+    w.ask()
+    w.fail("rate_limit", retry_in_s=LONGEST_WAIT_S + 30)
+    assert w.step() == loop.Park("limited", "the endpoint asks to wait 90 s: no", until="2026-11-21T03:01:30.000Z")
+
+
+def test_refusal_parks_and_its_text_leaves_the_conversation() -> None:
+    w = World()
+    w.ask()
+    w.reply("refusal", text("I will not"))
+    step = w.step()
+    assert isinstance(step, loop.Park)
+    assert "I will not" in step.detail
+    w.put(t.SessionParked(why="error"))
+    w.lease()
+    assert w.step() == loop.Ask()
+    assert len(shape(w.view)) == 1
+
+
+def test_cut_calls_get_a_nudge_and_more_room_then_park() -> None:
+    w = World()
+    for number in range(1, 4):
+        step = w.step()
+        assert isinstance(step, loop.Ask)
+        assert step.room == min(2, number - 1)
+        w.request(step)
+        w.fail("max_tokens")
+        if number < 3:
+            nudge = w.step()
+            assert isinstance(nudge, loop.Say)
+            w.put(t.UserMessage(text=nudge.text, origin="harness"))
+    assert isinstance(w.step(), loop.Park)
+
+
+def test_pause_turn_is_resent_unchanged() -> None:
+    w = World()
+    w.ask()
+    w.reply("pause_turn", text("one moment"))
+    assert w.step() == loop.Ask()
+    assert conversation.build(w.view).messages[-1] == {"role": "assistant", "content": [text("one moment")]}
+
+
+@pytest.mark.parametrize("kind", ["same_call", "tool_errors", "no_progress"])
+def test_breakers_open_once_and_start_anew(kind: str) -> None:
+    w = World()
+    turns = 0
+    while isinstance(step := w.step(), loop.Ask):
+        w.request(step)
+        turns += 1
+        w.reply("tool_use", use(turns, argv=["x"]) if kind == "same_call" else use(turns))
+        for call in w.propose():
+            if kind == "tool_errors":
+                w.end(call, "error", "no", 1)
+            else:
+                w.end(call, files=["f"] if kind == "same_call" else None)
+    assert isinstance(step, loop.Park)
+    assert step.why == "breaker"
+    assert step.breaker is not None
+    assert step.breaker.kind == kind
+    assert turns == {"same_call": 5, "tool_errors": 10, "no_progress": 20}[kind]
+    w.put(step.breaker, t.SessionParked(why="breaker"))
+    w.put(t.ApprovalRequested(approval_id="a1", kind="question", title="go on?", options=["answer"]))
+    assert isinstance(w.step(), loop.Park)
+    w.put(t.ApprovalDecided(approval_id="a1", decision_id="d", decision="answer"))
+    w.lease()
+    assert w.step() == loop.Ask()
+
+
+def test_finish_up_is_one_last_reply_without_tools() -> None:
+    w = World(checks=["a"])
+    w.ask()
+    w.reply("tool_use", use(1))
+    (call,) = w.propose()
+    w.end(call)
+    w.put(t.FinishUp(allowance_nano=5))
+    step = w.step()
+    assert isinstance(step, loop.Ask)
+    assert step.finish
+    assert "last reply" in shape(w.view)[-1]["content"][-1]["text"]
+    w.request(step)
+    w.reply("end_turn", text("half of it is done"))
+    w.check(1)
+    end = w.step()
+    assert isinstance(end, loop.End)
+    assert (end.outcome, end.verified, end.summary) == ("failed", False, "half of it is done")
+
+
+@pytest.mark.parametrize("state", ["paused", "stopped"])
+def test_nothing_is_proposed_or_asked_against_the_users_will(state: str) -> None:
+    w = World()
+    w.ask()
+    w.reply("tool_use", use(1))
+    w.put(t.SessionDesired(state=state))
+    assert isinstance(w.step(), loop.Park if state == "paused" else loop.Leave)
+
+
+def test_an_attempt_of_a_dead_brain_is_given_up_first() -> None:
+    w = World()
+    w.ask()
+    w.lease()
+    step = w.step()
+    assert isinstance(step, loop.Abandon)
+    w.put(t.ModelFailed(request_id=step.request.request_id, attempt=1, kind="cut", message="gone", retry_in_s=0.0))
+    again = w.step()
+    assert again == loop.Ask(attempt=2, request_id=step.request.request_id)
+
+
+def test_a_window_overflow_clears_more_each_time_then_parks() -> None:
+    w = World()
+    for number in range(1, 9):
+        w.ask()
+        w.reply("tool_use", use(number))
+        for call in w.propose():
+            w.end(call, preview="y" * 4000, files=["f"])
+    sizes = []
+    for _ in range(2):
+        w.ask()
+        w.fail("invalid", "prompt is too long: 210000 tokens > 200000 maximum")
+        sizes.append(conversation.size_bound(shape(w.view)))
+    assert sizes[1] < sizes[0] < 8 * 4000
+    w.ask()
+    w.fail("invalid", "prompt is too long: 210000 tokens > 200000 maximum")
+    assert isinstance(w.step(), loop.Park)

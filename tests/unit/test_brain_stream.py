@@ -1,0 +1,202 @@
+"""One attempt against a real HTTP server: what is a reply, what is a failure, and what each failure is called."""
+
+from __future__ import annotations
+
+import random
+import socket
+import threading
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.brain import retry, stream
+from harness.brain.errors import Interruption
+from harness.brain.retry import Failure
+from harness.events.types import Usage
+from harness.hands import tools
+from tests.process.brainlib import Answer, ModelServer, error, reply, sse
+from tests.process.brainlib import stream as streamed
+
+CALL = {"type": "tool_use", "id": "toolu_1", "name": "exec", "input": {"argv": ["ls", "-l", "ü"], "why": "look"}}
+TEXT = {"type": "text", "text": "I will look around first."}
+
+
+def request(**changes: Any) -> stream.Request:
+    base: dict[str, Any] = {
+        "model": "claude-test",
+        "max_tokens": 1000,
+        "system": [{"type": "text", "text": "s"}],
+        "tools": tools.definitions(),
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "go"}]}],
+    }
+    return stream.Request(**{**base, **changes})
+
+
+def once(answer: Answer, **changes: Any) -> stream.Reply | Failure:
+    with ModelServer(answer) as server, stream.make_client(server.url, "key") as client:
+        return stream.attempt(client, request(**changes), lambda: None)
+
+
+def test_a_complete_reply_comes_back_unchanged() -> None:
+    thinking = {"type": "thinking", "thinking": "let me see", "signature": "c2lnbmF0dXJl"}
+    outcome = once(streamed(thinking, TEXT, CALL, usage={"cache_creation": {"ephemeral_5m_input_tokens": 1, "ephemeral_1h_input_tokens": 2}}))
+    assert isinstance(outcome, stream.Reply)
+    assert outcome.stop_reason == "tool_use"
+    assert outcome.content == [thinking, TEXT, CALL]
+    assert outcome.usage == Usage(input=100, cache_read=20, cache_write_5m=1, cache_write_1h=2, output=42)
+
+
+def test_no_tools_is_asked_for_with_the_tools_still_there() -> None:
+    with ModelServer(streamed(TEXT, stop="end_turn")) as server, stream.make_client(server.url, "key") as client:
+        stream.attempt(client, request(no_tools=True), lambda: None)
+        assert server.requests[0]["tool_choice"] == {"type": "none"}
+        assert len(server.requests[0]["tools"]) == len(tools.definitions())
+        assert server.headers[0]["authorization"] == "Bearer key"
+
+
+LIST = {"type": "tool_use", "id": "toolu_1", "name": "list_files"}
+
+
+def test_a_call_without_arguments_is_fine_for_a_tool_that_needs_none() -> None:
+    outcome = once(streamed({**LIST, "raw": ""}))
+    assert isinstance(outcome, stream.Reply)
+    assert outcome.content[0]["input"] == {}
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "says"),
+    [
+        (streamed({**CALL, "raw": ""}), "cut", "without its input"),
+        (streamed({**CALL, "raw": '{"argv": ["ls"]'}), "cut", "not valid JSON"),
+        (streamed({**CALL, "raw": '{"argv": NaN}'}), "cut", "not JSON"),
+        (streamed({**CALL, "raw": '["ls"]'}), "cut", "not a JSON object"),
+        (streamed({**CALL, "raw": '{"argv": ["ls"]} trailing'}), "cut", ""),
+        (streamed({**CALL, "raw": '{"argv": ["\\ud800"]}'}), "cut", ""),
+        (streamed(TEXT, stop=None), "cut", "unknown reason"),
+        (streamed(TEXT, stop="because"), "cut", "because"),
+        (streamed(TEXT, CALL, stop="end_turn"), "cut", "holds 1 tool calls"),
+        (streamed(TEXT, stop="tool_use"), "cut", "holds 0 tool calls"),
+        (streamed(CALL, CALL), "cut", "same id"),
+        (streamed(TEXT, CALL, final=False), "cut", "before the reply was complete"),
+        (streamed(TEXT, {**CALL, "raw": '{"argv": ["l'}, stop="max_tokens"), "max_tokens", "inside a tool call"),
+        (streamed({**CALL, "raw": ""}, stop="max_tokens"), "max_tokens", "inside a tool call"),
+        (streamed(stop="max_tokens"), "max_tokens", "before it said anything"),
+        (Answer(sse(reply(TEXT, CALL)[:-3]), headers={"content-type": "text/event-stream"}, length=False), "cut", "complete"),
+        (Answer(b"data: nonsense\n\n", headers={"content-type": "text/event-stream"}), "cut", ""),
+        (Answer(b"event: message_start\ndata: {not json}\n\n", headers={"content-type": "text/event-stream"}), "cut", ""),
+        (Answer(b"<html>hello</html>", headers={"content-type": "text/html"}), "cut", ""),
+    ],
+)
+def test_what_is_no_reply(answer: Answer, kind: str, says: str) -> None:
+    outcome = once(answer)
+    assert isinstance(outcome, Failure), outcome
+    assert outcome.kind == kind
+    assert says in outcome.message
+
+
+def event_error(kind: str) -> Answer:
+    events = [*reply(TEXT)[:4], {"type": "error", "error": {"type": kind, "message": "sorry"}}]
+    return Answer(sse(events), headers={"content-type": "text/event-stream"}, length=False)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "status", "free"),
+    [
+        (error(401, "authentication_error"), "auth", 401, True),
+        (error(403, "permission_error"), "auth", 403, True),
+        (error(402, "billing_error"), "spend_limit", 402, True),
+        (error(429, "rate_limit_error"), "rate_limit", 429, True),
+        (error(429, "rate_limit_error", details={"error_code": "enforced_spend_limit_reached"}), "spend_limit", 429, True),
+        (error(429, "rate_limit_error", details={"error_code": "ramp_limit_exceeded"}), "spend_limit", 429, True),
+        (error(404, "not_found_error", "model: claude-none"), "model_unknown", 404, True),
+        (error(400, "invalid_request_error"), "invalid", 400, True),
+        (error(413, "request_too_large"), "invalid", 413, True),
+        (error(500, "api_error"), "server", 500, True),
+        (error(529, "overloaded_error"), "overloaded", 529, True),
+        (Answer(b"bad gateway", 502, {"content-type": "text/plain"}), "server", 502, False),
+        (event_error("overloaded_error"), "overloaded", 200, False),
+        (event_error("api_error"), "server", 200, False),
+    ],
+)
+def test_error_classes(answer: Answer, kind: str, status: int, free: bool) -> None:
+    outcome = once(answer)
+    assert isinstance(outcome, Failure)
+    assert (outcome.kind, outcome.status, outcome.usage is not None) == (kind, status, free)
+
+
+def test_one_attempt_is_one_request() -> None:
+    with ModelServer(script=lambda _: error(529, "overloaded_error")) as server, stream.make_client(server.url, "key") as client:
+        stream.attempt(client, request(), lambda: None)
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(("header", "seconds"), [({"retry-after": "7"}, 7.0), ({"retry-after-ms": "1500"}, 1.5), ({"retry-after": "soon"}, None), ({}, None)])
+def test_retry_after(header: dict[str, str], seconds: float | None) -> None:
+    outcome = once(error(429, "rate_limit_error", **header))
+    assert isinstance(outcome, Failure)
+    assert outcome.retry_after_s == seconds
+
+
+def test_retry_after_as_a_date_in_the_past_is_now() -> None:
+    outcome = once(error(429, "rate_limit_error", **{"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}))
+    assert isinstance(outcome, Failure)
+    assert outcome.retry_after_s == 0.0
+
+
+def test_nobody_listens_costs_nothing() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    with stream.make_client(url, "key") as client:
+        outcome = stream.attempt(client, request(), lambda: None)
+        assert stream.count_tokens(client, request()) is None
+    assert isinstance(outcome, Failure)
+    assert (outcome.kind, outcome.usage) == ("network", Usage())
+    assert "reach" in outcome.message
+
+
+def test_a_reset_in_the_middle_is_a_network_failure_of_unknown_cost() -> None:
+    body = sse(reply(TEXT, CALL))
+    answer = Answer(body[: len(body) // 2], headers={"content-type": "text/event-stream", "content-length": str(len(body))}, length=False)
+    outcome = once(answer)
+    assert isinstance(outcome, Failure)
+    assert (outcome.kind, outcome.usage) == ("network", None)
+
+
+def test_interruptions_pass_through() -> None:
+    class Enough(Interruption):
+        pass
+
+    def watch() -> None:
+        raise Enough
+
+    gate = threading.Event()
+    answer = streamed(TEXT)
+    answer.hold = gate
+    with ModelServer(answer) as server, stream.make_client(server.url, "key") as client, pytest.raises(Enough):
+        stream.attempt(client, request(), watch)
+    gate.set()
+
+
+@pytest.mark.parametrize(("count", "expected"), [(123, 123), (None, None)])
+def test_counting(count: int | None, expected: int | None) -> None:
+    with ModelServer(count=count) as server, stream.make_client(server.url, "key") as client:
+        assert stream.count_tokens(client, request()) == expected
+
+
+@given(st.sampled_from(sorted(retry.RETRYABLE)), st.integers(1, 12), st.one_of(st.none(), st.floats(0, 5000)), st.integers())
+def test_waits_are_bounded_and_never_shorter_than_asked(kind: str, row: int, after: float | None, seed: int) -> None:
+    wait = retry.wait_s(Failure(kind, "x", retry_after_s=after), row, random.Random(seed))
+    assert wait is not None
+    if after is None:
+        assert 0 <= wait <= min(retry.LONGEST_WAIT_S, 2.0 ** (row - 1))
+    else:
+        assert wait >= after
+        assert (wait > retry.LONGEST_WAIT_S) == (after > retry.LONGEST_WAIT_S)
+
+
+@pytest.mark.parametrize("kind", ["auth", "spend_limit", "invalid", "model_unknown", "max_tokens", "refused"])
+def test_what_no_retry_mends(kind: str) -> None:
+    assert retry.wait_s(Failure(kind, "x"), 1, random.Random(1)) is None

@@ -1,0 +1,486 @@
+"""One session's log as one line-API widget: any size of log opens at once, follows its end, filters and searches in small steps."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import ClassVar
+
+import msgspec
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from harness.events import types as t
+from harness.events.describe import GROUPS, describe
+from harness.events.framing import LogError
+from harness.events.untrusted import to_display
+from widgets.cells import Line, clip, fit
+from widgets.log_rows import Needle, Rows
+
+_KIND = 10
+_CACHED = 600
+_STEP_S = 0.006
+_FILTERS: tuple[frozenset[str] | None, ...] = (None, *(frozenset((group,)) for group in GROUPS))
+
+
+class EventLog(ScrollView, can_focus=True):
+    """Time, kind and one line of words per record. The owner calls `sync` on its tick while the widget is visible."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "el--head",
+        "el--time",
+        "el--text",
+        "el--info",
+        "el--good",
+        "el--warn",
+        "el--bad",
+        "el--dim",
+        "el--cursor",
+        "el--hit",
+    }
+    DEFAULT_CSS = """
+    EventLog {
+        background: $background;
+        overflow-x: hidden;
+        overflow-y: scroll;
+        scrollbar-size-vertical: 1;
+        &.-compact { scrollbar-size-vertical: 0; }
+        &:focus { background-tint: $foreground 0%; }
+        & > .el--head { color: $text-muted; background: $panel; }
+        & > .el--time { color: $text-muted; }
+        & > .el--text { color: $foreground; }
+        & > .el--info { color: $primary; }
+        & > .el--good { color: $success; }
+        & > .el--warn { color: $warning; }
+        & > .el--bad { color: $error; text-style: bold; }
+        & > .el--dim { color: $text-muted; }
+        & > .el--cursor { background: $block-cursor-background; color: $block-cursor-foreground; }
+        & > .el--hit { background: $warning; color: $background; text-style: bold; }
+    }
+    EventLog:ansi {
+        & > .el--head { background: ansi_default; text-style: underline; }
+        & > .el--time, & > .el--dim { color: ansi_default; text-style: dim; }
+        & > .el--cursor { background: ansi_default; color: ansi_default; text-style: reverse; }
+        & > .el--hit { background: ansi_default; color: ansi_default; text-style: reverse bold; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "cursor(-1)", "Up", show=False),
+        Binding("down,j", "cursor(1)", "Down", show=False),
+        Binding("pageup,ctrl+u", "page(-1)", "Page up", show=False),
+        Binding("pagedown,ctrl+d", "page(1)", "Page down", show=False),
+        Binding("home,g", "first", "First", show=False),
+        Binding("end,G", "last", "Last", show=False),
+        Binding("enter", "open_record", "Open", show=False),
+    ]
+
+    class Opened(Message):
+        """The user opened a record."""
+
+        def __init__(self, seq: int) -> None:
+            super().__init__()
+            self.seq = seq
+
+    class Searched(Message):
+        """A search came to its end; ``seq`` is the hit, or -1 when there is none."""
+
+        def __init__(self, text: str, seq: int) -> None:
+            super().__init__()
+            self.text, self.seq = text, seq
+
+    class FollowChanged(Message):
+        """The log began or stopped following its end."""
+
+        def __init__(self, follow: bool) -> None:
+            super().__init__()
+            self.follow = follow
+
+    def __init__(self, *, compact: bool = False, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self.compact = compact
+        self.follow = True
+        self._rows: Rows | None = None
+        self._folder: Path | None = None
+        self._problem = ""
+        self._count = 0
+        self._cursor = -1
+        self._needle: Needle | None = None
+        self._searching = False
+        self._own_scroll = False
+        self._strips: dict[tuple[int, bool], Strip] = {}
+        self._styles: dict[str, Style] = {}
+        self.set_class(compact, "-compact")
+
+    # -- what is shown -------------------------------------------------------------------------------------------
+
+    def set_log(self, folder: Path | None) -> None:
+        """Show the log in this folder, at its end; None shows nothing. A folder that does not exist yet is an empty log."""
+        self._close()
+        self._folder = folder
+        self._needle, self._searching = None, False
+        self.follow, self._cursor, self._problem = True, -1, ""
+        if folder is not None:
+            try:
+                self._rows = Rows(folder)
+            except (LogError, OSError) as exc:
+                self._problem = str(exc)
+        self._forget()
+        self._resize()
+        self.refresh()
+
+    def sync(self) -> bool:
+        """Take in what was appended since the last call, and filter on for a few milliseconds; True when more is waiting."""
+        rows = self._rows
+        if rows is None:
+            return False
+        try:
+            added = rows.extend()
+            before, more = rows.step(_STEP_S)
+        except (LogError, OSError) as exc:
+            self._close()
+            self._problem = str(exc)
+            self._resize()
+            self.refresh()
+            return False
+        if added < 0:
+            self._forget()
+            self.refresh()
+        old = self._count
+        if len(rows) != old or before:
+            self._grow(old, before)
+        elif added or more:
+            self._refresh_head()
+        return more
+
+    def set_filter(self, groups: frozenset[str] | None) -> None:
+        """Show only records of these groups (see `harness.events.describe.GROUPS`); None shows all."""
+        if self._rows is None or groups == self._rows.groups:
+            return
+        seq = self.cursor_seq
+        self._rows.set_filter(groups)
+        self._rows.step(_STEP_S)
+        self._forget()
+        self._cursor = -1
+        self._resize()
+        if not self.follow and seq is not None and len(self._rows):
+            self._put_cursor(self._rows.position_of(seq))
+        self.refresh()
+
+    def cycle_filter(self) -> frozenset[str] | None:
+        """All, then each group by itself; returns what is shown now."""
+        here = _FILTERS.index(self.groups) if self.groups in _FILTERS else 0
+        self.set_filter(_FILTERS[(here + 1) % len(_FILTERS)])
+        return self.groups
+
+    @property
+    def groups(self) -> frozenset[str] | None:
+        """The groups shown; None = all."""
+        return self._rows.groups if self._rows is not None else None
+
+    @property
+    def total(self) -> int:
+        """Rows shown, after the filter."""
+        return self._count
+
+    @property
+    def cursor_seq(self) -> int | None:
+        """The record under the cursor; while following, the last one."""
+        if self._rows is None or not self._count:
+            return None
+        return self._rows.seq_at(self._cursor if 0 <= self._cursor < self._count else self._count - 1)
+
+    @property
+    def status(self) -> str:
+        """Where the log stands, in a few words."""
+        if self._rows is None:
+            return self._problem or "no log"
+        words = [] if self.groups is None else ["only " + ", ".join(sorted(self.groups))]
+        if self.groups is not None and self._rows.scanned < 1:
+            words.append(f"{self._rows.scanned:.0%} looked at")
+        if self._needle is not None:
+            words.append(("looking for " if self._searching else "search ") + to_display(self._needle.text, limit=30))
+        position = self._cursor + 1 if self._cursor >= 0 else self._count
+        words.append("following" if self.follow else f"{position:,} of {self._count:,}")
+        return " · ".join(words)
+
+    def record(self, seq: int) -> t.Record | None:
+        """A decoded record; None when it cannot be read."""
+        try:
+            return t.decode(self._rows.line(seq)) if self._rows is not None else None
+        except (msgspec.DecodeError, IndexError, OSError):
+            return None
+
+    def go_to(self, seq: int) -> None:
+        """Put the cursor on a record and stop following."""
+        if self._rows is not None and self._count:
+            self._stop_following()
+            self._put_cursor(self._rows.position_of(seq))
+
+    # -- search --------------------------------------------------------------------------------------------------
+
+    def search(self, text: str) -> None:
+        """Highlight ``text`` and go to its nearest hit at or before the cursor; empty ends the search. Posts `Searched`."""
+        self._needle = Needle(text) if text else None
+        self._strips.clear()
+        self.refresh()
+        if text:
+            self._look(forward=False, beyond=False)
+
+    def next_match(self, *, forward: bool = True) -> None:
+        """Go to the next hit of the search, around the end of the log if need be. Posts `Searched`."""
+        if self._needle is not None:
+            self._look(forward=forward, beyond=True)
+
+    def _look(self, *, forward: bool, beyond: bool) -> None:
+        self._searching = True
+        self._refresh_head()
+        self.run_worker(self._walk(forward, beyond), group="search", exclusive=True, exit_on_error=False)
+
+    async def _walk(self, forward: bool, beyond: bool) -> None:
+        rows, needle, seq = self._rows, self._needle, self.cursor_seq
+        hit: int | None = -1
+        if rows is not None and needle is not None and seq is not None:
+            until = time.perf_counter() + _STEP_S
+            for hit in rows.look(needle, seq + (1 if forward else -1) if beyond else seq, forward=forward):
+                if rows is not self._rows or needle is not self._needle:
+                    return
+                if hit is not None:
+                    break
+                if time.perf_counter() > until:
+                    # A search through a million records must not keep a key press waiting.
+                    await asyncio.sleep(0.001)
+                    until = time.perf_counter() + _STEP_S
+        self._searching = False
+        if hit is not None and hit >= 0:
+            self.go_to(hit)
+        self._refresh_head()
+        if needle is not None:
+            self.post_message(self.Searched(needle.text, -1 if hit is None else hit))
+
+    # -- cursor and scrolling ------------------------------------------------------------------------------------
+
+    @property
+    def _head(self) -> int:
+        return 0 if self.compact else 1
+
+    @property
+    def _page(self) -> int:
+        return max(1, self.size.height - self._head)
+
+    def action_cursor(self, step: int) -> None:
+        start = self._cursor if self._cursor >= 0 else self._count - 1
+        self._stop_following()
+        self._put_cursor(start + step)
+
+    def action_page(self, pages: int) -> None:
+        self.action_cursor(pages * max(1, self._page - 1))
+
+    def action_first(self) -> None:
+        self._stop_following()
+        self._put_cursor(0)
+
+    def action_last(self) -> None:
+        self._cursor = -1
+        self._follow(True)
+        self._to_end()
+        self.refresh()
+
+    def action_open_record(self) -> None:
+        if (seq := self.cursor_seq) is not None:
+            self.post_message(self.Opened(seq))
+
+    def on_click(self, event: events.Click) -> None:
+        row = round(self.scroll_y) + event.y - self._head
+        if event.y >= self._head and 0 <= row < self._count:
+            self._stop_following()
+            self._put_cursor(row)
+            if event.chain == 2:
+                self.action_open_record()
+
+    def _put_cursor(self, position: int) -> None:
+        old, self._cursor = self._cursor, max(0, min(position, self._count - 1)) if self._count else -1
+        top = round(self.scroll_y)
+        if self._cursor < top:
+            self._scroll(self._cursor)
+        elif self._cursor >= top + self._page:
+            self._scroll(self._cursor - self._page + 1)
+        for row in (old, self._cursor):
+            self._refresh_row(row)
+        self._refresh_head()
+
+    def _stop_following(self) -> None:
+        if self._cursor < 0 and self._count:
+            self._cursor = self._count - 1
+        self._follow(False)
+
+    def _follow(self, follow: bool) -> None:
+        if follow != self.follow:
+            self.follow = follow
+            self._refresh_head()
+            self.post_message(self.FollowChanged(follow))
+
+    def _scroll(self, y: float) -> None:
+        self._own_scroll = True
+        try:
+            self.scroll_target_y = self.scroll_y = y
+        finally:
+            self._own_scroll = False
+
+    def _to_end(self) -> None:
+        self._scroll(self.max_scroll_y)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Scrolling up by any means stops following; reaching the end again takes it up."""
+        super().watch_scroll_y(old_value, new_value)
+        if self._own_scroll or self._rows is None or round(old_value) == round(new_value):
+            return
+        at_end = new_value >= self.max_scroll_y
+        self._follow(at_end)
+        if at_end:
+            self._cursor = -1
+
+    # -- size ----------------------------------------------------------------------------------------------------
+
+    def _resize(self) -> None:
+        """Tell the scrolling how many rows there are, without a layout of the whole screen (nothing else moves)."""
+        self._count = len(self._rows) if self._rows is not None else 0
+        size = Size(self.size.width, self._count + self._head)
+        if size != self.virtual_size:
+            self.set_reactive(EventLog.virtual_size, size)
+            if self.is_mounted:
+                self._own_scroll = True
+                try:
+                    self._scroll_update(size)
+                finally:
+                    self._own_scroll = False
+        if self.follow:
+            self._to_end()
+
+    def _grow(self, old: int, before: int) -> None:
+        top = round(self.scroll_y)
+        self._resize()
+        if before and not self.follow:
+            # Older matches appeared above: what the reader looks at stays where it is.
+            self._scroll(top + before)
+            self._cursor += before if self._cursor >= 0 else 0
+        if before or self.follow or self._count < old:
+            self.refresh()
+            return
+        first, last = max(old, top), min(self._count, top + self._page)
+        if first < last:
+            self.refresh(Region(0, first - top + self._head, self.size.width, last - first))
+        self._refresh_head()
+
+    def on_resize(self) -> None:
+        self._strips.clear()
+        self._resize()
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._strips.clear()
+        self._styles.clear()
+
+    def _close(self) -> None:
+        if self._rows is not None:
+            self._rows.close()
+            self._rows = None
+
+    def on_unmount(self) -> None:
+        self._close()
+
+    # -- drawing -------------------------------------------------------------------------------------------------
+
+    def _refresh_row(self, position: int) -> None:
+        y = position - round(self.scroll_y) + self._head
+        if self._head <= y < self.size.height:
+            self.refresh(Region(0, y, self.size.width, 1))
+
+    def _refresh_head(self) -> None:
+        if not self.compact:
+            self.refresh(Region(0, 0, self.size.width, 1))
+
+    def _style(self, name: str) -> Style:
+        style = self._styles.get(name)
+        if style is None:
+            style = self._styles[name] = self.get_component_rich_style(f"el--{name}", partial=True)
+        return style
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        if y < self._head:
+            return self._head_line(width)
+        position = round(self.scroll_y) + y - self._head
+        if self._rows is None or not 0 <= position < self._count:
+            text = (self._problem or ("" if self._folder is None else "nothing recorded yet" if not self._count else "")) if y == self._head else ""
+            return Line(width).left(to_display(text), self._style("bad" if self._problem else "dim")).strip(self.rich_style)
+        seq = self._rows.seq_at(position)
+        marked = position == self._cursor and (self.has_focus or not self.follow) and not (self.compact and self.follow)
+        strip = self._strips.get((seq, marked))
+        if strip is None:
+            if len(self._strips) > _CACHED:
+                self._strips.clear()
+            strip = self._strips[seq, marked] = self._row_line(seq, marked, width)
+        return strip
+
+    def _head_line(self, width: int) -> Strip:
+        line = Line(width)
+        line.right(clip(self.status, max(0, width - 24)) + " ", self._style("head"))
+        line.left(fit("time", self._time_width(width) + 1) + fit("kind", _KIND + 1) + "what happened", self._style("head"))
+        return line.strip(self.rich_style, fill_style=self._style("head"))
+
+    def _time_width(self, width: int) -> int:
+        return 5 if self.compact and width < 60 else 14 if not self.compact and width >= 100 else 8
+
+    def _row_line(self, seq: int, marked: bool, width: int) -> Strip:
+        record = self.record(seq)
+        base = self.rich_style + self._style("cursor") if marked else self.rich_style
+        if record is None:
+            when, kind, text, tone = "", "damaged", f"record {seq} cannot be read; watchfloor verify says where", "bad"
+        else:
+            said = describe(record)
+            when, kind, tone = record.ts, said.kind, said.tone
+            text = to_display(said.summary[: max(40, width * 3)])
+        line = Line(width)
+        time_width = self._time_width(width)
+        over = Style(color=base.color, bgcolor=base.bgcolor) if marked else Style.null()
+        line.left(fit(_clock(when, time_width), time_width) + " ", self._style("time") + over)
+        line.left(fit(to_display(kind[:40]), _KIND) + " ", self._style(tone) + over)
+        self._text(line, text, record, seq, self._style("dim" if tone == "dim" else "text") + over)
+        return line.strip(base)
+
+    def _text(self, line: Line, text: str, record: t.Record | None, seq: int, style: Style) -> None:
+        needle = self._needle
+        if needle is None or self._rows is None:
+            line.left(text, style)
+            return
+        shown, folded = to_display(needle.text), text.casefold()
+        at, found = 0, False
+        if len(folded) == len(text):
+            while (hit := folded.find(shown.casefold(), at)) >= 0:
+                line.left(text[at:hit], style).left(text[hit : hit + len(shown)], self._style("hit"))
+                at, found = hit + len(shown), True
+        line.left(text[at:], style)
+        if not found and needle.found(self._rows.line(seq)):
+            line.right(" hit inside", self._style("hit"))
+
+
+def _clock(ts: str, width: int) -> str:
+    """Local time of a record: hours and minutes, seconds when there is room, the day when there is more."""
+    try:
+        local = datetime.fromisoformat(ts).astimezone()
+    except ValueError:
+        return ""
+    return local.strftime("%H:%M" if width < 8 else "%H:%M:%S" if width < 14 else "%m-%d %H:%M:%S")
+
+
+__all__ = ["EventLog"]

@@ -27,6 +27,7 @@ _DRAIN_S = 2.0
 _STRAYS_S = 5.0
 _RETRY_S = 1.0
 _SETTLED_S = 0.2
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class Running:
@@ -128,7 +129,7 @@ class Running:
         try:
             kept = os.write(self._file, data[:room]) if room else 0
         except OSError as exc:
-            if exc.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+            if exc.errno not in _FULL:
                 raise
         self._kept += kept
         self._dropped += len(data) - kept
@@ -184,7 +185,7 @@ class Running:
             self._loop.call_later(_RETRY_S, self._finish)
             return
         except OSError as exc:
-            if exc.errno not in (errno.ENOSPC, errno.EDQUOT):
+            if exc.errno not in _FULL:
                 raise
             self._data = None
             self._loop.call_later(_RETRY_S, self._finish)

@@ -1,0 +1,210 @@
+"""The queue: cards to look at, decisions bound to what was shown, deferral."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from harness.events import types as t
+from harness.events.fold import OpenApproval
+from harness.events.framing import LogError
+from harness.events.views import ApprovalView
+from harness.hands import tools
+from harness.supervisor import cards, ids
+from harness.supervisor.credentials import Credentials
+from harness.supervisor.errors import OpError
+from harness.supervisor.fleet import Fleet, Session
+from harness.supervisor.launch import given_credential
+from harness.supervisor.money import Purse
+from harness.supervisor.road import Road, outcome_of
+from harness.workspace.errors import WorkspaceError
+
+MAX_MESSAGE = 64 * 1024
+_SESSION_CAPS = {"session.usd": "usd_nano", "session.tokens": "tokens", "session.wall": "wall_s", "session.calls": "tool_calls"}
+_RESOLUTIONS = {"done": "confirmed_done", "failed": "failed", "unknown": "unknown_told_model"}
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """Arguments of ``decide``, as the protocol has them."""
+
+    approval_id: str
+    decision: str
+    action_hash: str = ""
+    message: str = ""
+    edited: dict[str, Any] | None = None
+    value: int | None = None
+    scope: str = "once"
+    shown_hash: str = ""
+    credential: dict[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One decision on one open request."""
+
+    session: Session
+    asked: OpenApproval
+    decision: Decision
+    record: t.ApprovalDecided
+
+
+class Approvals:
+    """Answers the queue's ops. Every decision is one batch of records, durable before the reply."""
+
+    def __init__(self, fleet: Fleet, road: Road, credentials: Credentials, purse: Purse) -> None:
+        self._fleet, self._road, self._credentials, self._purse = fleet, road, credentials, purse
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+
+    async def view(self, session: Session, approval_id: str) -> ApprovalView:
+        """The card of one open request; computed once, then kept while it is open. Raises OpError ``not_open``."""
+        asked = session.state.approvals.get(approval_id)
+        if asked is None:
+            raise OpError("not_open", f"request {approval_id!r} is not open: it was decided, withdrawn or never made")
+        known = session.cards.get(approval_id)
+        if known is None:
+            known = session.cards[approval_id] = await self._make(session, asked)
+        return msgspec.structs.replace(known, deferred=asked.deferred, session_name=session.name)
+
+    async def _make(self, session: Session, asked: OpenApproval) -> ApprovalView:
+        call = session.track.calls.get(asked.call_id)
+        action: dict[str, Any] | None = None
+        shown = ""
+        if call is not None:
+            try:
+                action = await self._road.action_of(session, call)
+                shown = session.diffs.pop(asked.approval_id, "")
+                if action is not None and not shown and asked.kind == "tool":
+                    given = await self._road.input_of(session, call.proposed)
+                    shown = await asyncio.to_thread(cards.diff, action, given if isinstance(given, dict) else {})
+            except (LogError, OSError, ValueError) as exc:
+                shown = f"what it would run cannot be read: {exc}"
+        return cards.view(session.sid, session.state, asked, call, action, shown)
+
+    async def all(self) -> list[ApprovalView]:
+        """Every open request, oldest first, deferred ones last."""
+        found = []
+        for session in self._fleet:
+            if session.finished:
+                continue
+            for gone in session.cards.keys() - session.state.approvals.keys():
+                del session.cards[gone]
+            for approval_id in list(session.state.approvals):
+                if approval_id not in session.state.approvals:
+                    continue  # decided while an earlier card was made
+                found.append(await self.view(session, approval_id))
+        return sorted(found, key=lambda a: (a.deferred is not None, a.ts, a.sid, a.seq))
+
+    # -- deciding ----------------------------------------------------------------------------------------------------
+
+    async def decide(self, arguments: dict[str, Any], by: t.By) -> str:
+        """Decide one request; returns the decision's id once it is durable.
+
+        Raises OpError ``not_open``, ``stale`` (another action than the one shown), ``bad_option``, ``bad_edit``, ``bad_value``.
+        """
+        try:
+            d = msgspec.convert({k: v for k, v in arguments.items() if k in Decision.__struct_fields__}, Decision)
+        except msgspec.ValidationError as exc:
+            raise OpError("bad_request", f"decide: {exc}") from exc
+        session = self._fleet.approval(d.approval_id)
+        async with session.lock:
+            return await self._decide(session, d, by)
+
+    async def _decide(self, session: Session, d: Decision, by: t.By) -> str:
+        asked = session.state.approvals.get(d.approval_id)
+        if asked is None:
+            raise OpError("not_open", f"request {d.approval_id} was decided meanwhile")
+        if d.decision not in asked.options:
+            raise OpError("bad_option", f"{d.decision!r} is not an answer to this request", f"choose one of: {', '.join(asked.options)}")
+        if asked.action_hash and d.action_hash != asked.action_hash:
+            raise OpError("stale", "what you decided on is not what would run now", "look at the request again")
+        if len(d.message) > MAX_MESSAGE:
+            raise OpError("bad_request", f"the message is longer than {MAX_MESSAGE} characters")
+        record = t.ApprovalDecided(
+            approval_id=d.approval_id,
+            decision_id=ids.decision_id(),
+            decision=d.decision,
+            call_id=asked.call_id,
+            action_hash=asked.action_hash,
+            scope="once",
+            message=d.message,
+            edited=d.edited,
+            value=d.value,
+            by=by,
+            shown_hash=d.shown_hash,
+        )
+        bodies = await self._consequences(_Case(session, asked, d, record))
+        try:
+            await session.append(record, *bodies)
+        except OpError as exc:
+            if exc.code == "refused" and d.approval_id not in session.state.approvals:
+                raise OpError("not_open", f"request {d.approval_id} was decided meanwhile") from exc
+            raise
+        session.cards.pop(d.approval_id, None)
+        return record.decision_id
+
+    async def _consequences(self, case: _Case) -> list[t.Body]:
+        d, asked = case.decision, case.asked
+        if d.decision == "stop":
+            return [t.SessionDesired(state="stopped", reason=d.message or f"you stopped it at: {asked.title}"[:300], by=case.record.by)]
+        match asked.kind:
+            case "tool":
+                return await self._tool(case)
+            case "cap":
+                return await self._cap(case)
+            case "auth":
+                intent = case.session.state.intent
+                key = given_credential(d.credential)
+                added = self._credentials.add(key) if key is not None else ""
+                if not added or (intent is not None and added == intent.credential):
+                    self._credentials.forgive()
+                return []
+            case "restart":
+                return [t.SessionDesired(state="running", reason="retry", by=case.record.by)]
+            case "in_doubt":
+                return [t.ToolResolved(call_id=asked.call_id, resolution=_RESOLUTIONS[d.decision], evidence=d.message or "the human's word", by=case.record.by)]
+        if d.decision == "answer" and d.message.strip():
+            return [t.UserMessage(text=d.message, origin="human", by=case.record.by)]
+        return []
+
+    async def _tool(self, case: _Case) -> list[t.Body]:
+        d, asked, session = case.decision, case.asked, case.session
+        if d.decision == "allow":
+            return []
+        if d.decision != "allow_edited":
+            if d.decision == "answer" and not d.message.strip():
+                raise OpError("bad_request", "an answer needs a text: it becomes the result of the call")
+            return [outcome_of(asked.call_id, d.decision, d.message)]
+        known = session.track.calls.get(asked.call_id)
+        if known is None or d.edited is None:
+            raise OpError("bad_edit", "an edited approval needs the whole edited input", "give the tool's input as a JSON object")
+        if problem := tools.validate(known.proposed.tool, d.edited):
+            raise OpError("bad_edit", problem)
+        try:
+            built = await self._road.build(session, msgspec.structs.replace(known.proposed, input_blob=None, input=d.edited), d.edited)
+        except WorkspaceError as exc:
+            raise OpError("bad_edit", f"the edited action cannot be examined: {exc}") from exc
+        if built.verdict.verdict == "deny":
+            raise OpError("bad_edit", f"policy denies the edited action ({built.verdict.rule}): {built.verdict.reason}")
+        return [await self._road.judged_by_human(session, asked.call_id, built)]
+
+    async def _cap(self, case: _Case) -> list[t.Body]:
+        d, asked, session = case.decision, case.asked, case.session
+        cap, by = str(asked.detail.get("cap", "")), case.record.by
+        if d.decision == "finish":
+            return [await self._purse.finish(session, cap)]
+        limit = int(asked.detail.get("limit", 0))
+        if d.value is None or d.value <= limit:
+            raise OpError("bad_value", f"raising {cap} needs a new cap above {limit}", "money is in nano-USD, wall time in seconds, the rest in counts")
+        if (name := _SESSION_CAPS.get(cap)) is not None:
+            return [t.CapsRaised(caps=msgspec.structs.replace(session.state.caps, **{name: d.value}), by=by)]
+        await self._purse.raise_fleet_cap(cap, d.value)
+        return [t.CapsRaised(caps=session.state.caps, by=by)]
+
+    async def defer(self, approval_id: str, until: str) -> None:
+        """Move a request to the end of the queue; it stays open."""
+        session = self._fleet.approval(approval_id)
+        await session.append(t.ApprovalDeferred(approval_id=approval_id, until=until), cls="B")

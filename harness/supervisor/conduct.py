@@ -1,0 +1,197 @@
+"""One worker per session: whenever something changed it looks at the fold and does what is due. A bad session disturbs only itself."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import time
+import traceback
+from collections.abc import Awaitable, Callable
+
+from harness.events import types as t
+from harness.events.framing import LogError
+from harness.supervisor import road as roads
+from harness.supervisor.brains import Brains, quarantine
+from harness.supervisor.errors import LinkLost, OpError
+from harness.supervisor.fleet import Fleet, Session
+from harness.supervisor.keepers import Keepers
+from harness.supervisor.launch import Launcher
+
+_CANCEL_WAIT = 20.0
+
+
+class Conductor:
+    """Runs the workers. ``abandon`` settles what an ended session still holds in the ledger; ``displaced``: a newer supervisor rules."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        keepers: Keepers,
+        brains: Brains,
+        road: roads.Road,
+        launcher: Launcher,
+        abandon: Callable[[str], Awaitable[None]],
+        displaced: Callable[[], None],
+    ) -> None:
+        self._fleet, self._keepers, self._brains, self._road, self._launcher = fleet, keepers, brains, road, launcher
+        self._abandon, self._displaced = abandon, displaced
+        self.closing = False
+
+    def start(self, session: Session) -> None:
+        """Give a session its worker (once)."""
+        if session.worker is None:
+            session.worker = asyncio.get_running_loop().create_task(self._work(session), name=f"session {session.sid}")
+        session.poke.set()
+
+    async def _work(self, session: Session) -> None:
+        while not session.removing:
+            await session.poke.wait()
+            session.poke.clear()
+            if self.closing:
+                return
+            try:
+                if await self._step(session):
+                    session.worker = None
+                    session.touch()
+                    return
+            except LogError as exc:
+                self._hold(session, str(exc))
+            except LinkLost as exc:
+                self._retry(session, f"{exc}; it is taken up again")
+            except OpError as exc:
+                self._refused(session, exc)
+            except OSError as exc:
+                self._retry(session, f"its keeper cannot be reached: {exc}")
+            except Exception as exc:
+                traceback.print_exc(file=sys.stderr)
+                await self._defect(session, exc)
+
+    async def _step(self, session: Session) -> bool:
+        """Everything that is due; True when this session needs no worker any more."""
+        if session.held:
+            return False
+        if session.loaded and session.state.terminal and session.link is None and not session.state.approvals and session.state.lease is None:
+            return True
+        await self._keepers.take_up(session)
+        s = session.state
+        if session.buried:
+            await self._brains.bury(session)
+        if s.terminal:
+            await self._finish(session)
+            return True
+        if s.intent is None:
+            return False
+        if s.desired == "stopped":
+            await self._stop(session)
+            return False
+        if s.quarantined is not None:
+            return False
+        await self._launcher.create(session)
+        await self._brains.parked(session)
+        await self._road.step(session)
+        await self._brains.step(session)
+        return False
+
+    async def _stop(self, session: Session) -> None:
+        """Carry out a stop: nothing runs, nothing is open, then the end is on record. Repeated from the log after a crash."""
+        await self._brains.end(session)
+        await self._brains.bury(session)
+        s = session.state
+        if s.lease is not None:
+            await self._brains.step(session)  # adopts a living brain of an earlier supervisor, or ends its lease
+            await self._brains.end(session)
+            await self._brains.bury(session)
+        for call in list(s.road.calls.values()):
+            if call.stage == "started":
+                with contextlib.suppress(OpError):  # it may have ended just now
+                    await session.keeper().call("cancel", call_id=call.call_id)
+                await self._gone(session, call.call_id)
+        bodies: list[t.Body] = [t.ApprovalWithdrawn(approval_id=a, why="the session was stopped") for a in s.approvals]
+        for call in s.road.calls.values():
+            if call.stage == "in_doubt":
+                bodies.append(t.ToolResolved(call_id=call.call_id, resolution="unknown_told_model", evidence="the session was stopped before this was settled"))
+            else:
+                bodies.append(t.ToolEnded(call_id=call.call_id, status="cancelled", preview="The session was stopped."))
+        await session.append(*bodies, t.SessionEnded(outcome="stopped", reason=s.desired_reason or "stopped by you"))
+
+    @staticmethod
+    async def _gone(session: Session, call_id: str) -> None:
+        await session.until(lambda: call_id not in session.state.road.calls, _CANCEL_WAIT)
+
+    async def _finish(self, session: Session) -> None:
+        """After the last record: open requests are withdrawn, the work is published, the keeper leaves."""
+        await self._brains.end(session)
+        await self._brains.bury(session)
+        if session.state.lease is not None:
+            await self._brains.step(session)
+            await self._brains.end(session)
+            await self._brains.bury(session)
+        if open_now := list(session.state.approvals):
+            await session.append(*(t.ApprovalWithdrawn(approval_id=a, why="the session has ended") for a in open_now))
+        await self._road.settle(session)
+        await self._abandon(session.sid)
+        await self._keepers.shut(session, kill=True)
+        session.touch()
+
+    # -- trouble -----------------------------------------------------------------------------------------------------
+
+    def _hold(self, session: Session, why: str) -> None:
+        """Its log is damaged: leave it alone until a human looks. What could be read stays readable."""
+        session.held, session.trouble = True, why
+        if session.link is not None:
+            session.link.wire.abort()
+        session.touch()
+        session.poke.clear()
+
+    def _refused(self, session: Session, exc: OpError) -> None:
+        if exc.code == "stale_epoch":
+            self._displaced()
+        elif exc.code in ("damaged", "newer"):
+            self._hold(session, exc.message)
+        else:
+            self._retry(session, f"{exc.message}" + (f" ({exc.hint})" if exc.hint else ""))
+
+    def _retry(self, session: Session, why: str) -> None:
+        """Try again with growing pauses; too often within a minute holds the session until the user resumes it."""
+        if self.closing or session.removing:
+            return
+        now = time.monotonic()
+        if session.keeper_falls.add(now):
+            session.keeper_falls.times.clear()
+            session.held, session.trouble = True, f"given up after {session.keeper_falls.limit} failures within a minute: {why}; resume it to try again"
+        else:
+            self.later(session, session.keeper_falls.backoff())
+            if session.link is None:
+                session.trouble = why
+        session.touch()
+        session.poke.clear()
+
+    async def _defect(self, session: Session, exc: Exception) -> None:
+        """Our own defect while handling this session: recorded, retried with pauses, quarantined when it persists."""
+        what = f"{type(exc).__name__}: {exc}"
+        print(f"session {session.sid}: defect: {what}", file=sys.stderr, flush=True)
+        too_many = session.step_falls.add(time.monotonic())
+        try:
+            await session.append(t.HarnessNote(level="error", text=f"the supervisor met a defect of its own: {what}"[:2000], component="supervisor"))
+            if too_many:
+                times = len(session.step_falls.times)
+                session.step_falls.times.clear()
+                await quarantine(session, "supervisor", what[:500], times)
+        except (OpError, LinkLost) as again:
+            self._retry(session, f"{what}; and it could not be put on record: {again}")
+            return
+        session.poke.clear()
+        self.later(session, session.step_falls.backoff())
+
+    def later(self, session: Session, seconds: float) -> None:
+        """Look at the session again after that time."""
+        asyncio.get_running_loop().call_later(max(0.0, seconds), session.poke.set)
+
+    def release(self, session: Session) -> None:
+        """The user wants it to run again: forget what was counted against it."""
+        session.held, session.trouble = False, ""
+        for falls in (session.keeper_falls, session.brain_falls, session.brain_fenced, session.step_falls):
+            falls.times.clear()
+        session.brain_not_before = 0.0
+        self.start(session)

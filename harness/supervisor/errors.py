@@ -1,0 +1,22 @@
+"""Refusals as values: a code for programs, a message and a hint for people."""
+
+from __future__ import annotations
+
+
+class OpError(Exception):
+    """An operation was refused; ``code`` is part of the protocol, the texts say what is wrong and what to do."""
+
+    def __init__(self, code: str, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.code, self.message, self.hint = code, message, hint
+
+    def to_wire(self) -> dict[str, str]:
+        """The ``error`` member of a reply."""
+        wire = {"code": self.code, "message": self.message}
+        if self.hint:
+            wire["hint"] = self.hint
+        return wire
+
+
+class LinkLost(Exception):
+    """The connection to a keeper or a nursery ended before the answer came."""

@@ -1,0 +1,310 @@
+"""The sessions as the supervisor knows them: one `Session` each, its fold fed by its keeper; `Fleet` finds them and tells what changed."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from harness.events import reader
+from harness.events import types as t
+from harness.events.fold import SessionState, advance
+from harness.events.views import DONE, NEEDS_YOU, RUNNING, ApprovalView, FleetView, Liveness, SessionRow, row
+from harness.protocol.paths import Folders, SessionFolder
+from harness.supervisor.errors import LinkLost, OpError
+from harness.supervisor.links import KeeperLink
+from harness.supervisor.process import Identity, Watch
+from harness.supervisor.track import Track
+
+_SEEN_WAIT = 15.0
+
+
+@dataclass(slots=True)
+class Brain:
+    """One living brain incarnation. ``secret`` is empty for one taken over from an earlier supervisor."""
+
+    gen: int
+    who: Identity
+    secret: str
+    leased: asyncio.Event = field(default_factory=asyncio.Event)
+    watch: Watch | None = None
+    exit_code: int | None = None
+    since_seq: int = -1
+
+
+@dataclass(slots=True)
+class Restarts:
+    """Times of recent failures of one part; more than ``limit`` within ``window`` seconds is too many."""
+
+    limit: int = 3
+    window: float = 60.0
+    times: deque[float] = field(default_factory=deque)
+
+    def add(self, now: float) -> bool:
+        """Count one failure; True when the limit is reached."""
+        while self.times and now - self.times[0] > self.window:
+            self.times.popleft()
+        self.times.append(now)
+        return len(self.times) >= self.limit
+
+    def backoff(self, longest: float = 60.0) -> float:
+        """Seconds to wait after the newest failure: 0.2 s, quadrupling."""
+        return min(longest, 0.2 * 4.0 ** max(0, len(self.times) - 1))
+
+
+class Session:
+    """One session: folder, fold, link, processes. Everything in it is derived or re-adopted; the log is the truth."""
+
+    def __init__(self, sid: str, folder: SessionFolder, changed: Callable[[Session], None]) -> None:
+        self.sid, self.folder = sid, folder
+        self.state = SessionState()
+        self.track = Track()
+        self.loaded = False
+        self.cached: SessionRow | None = None
+        self.link: KeeperLink | None = None
+        self.brain: Brain | None = None
+        self.buried: list[Brain] = []
+        self.trouble = ""
+        self.held = False
+        self.removing = False
+        self.executing: set[str] = set()
+        self.cards: dict[str, ApprovalView] = {}
+        self.diffs: dict[str, str] = {}
+        self.last_note = ""
+        self.lock = asyncio.Lock()
+        self.poke = asyncio.Event()
+        self.worker: asyncio.Task[None] | None = None
+        self.keeper_falls = Restarts()
+        self.brain_falls = Restarts()
+        self.brain_fenced = Restarts(limit=10)
+        self.step_falls = Restarts()
+        self.brain_not_before = 0.0
+        self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._conditions: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
+        self._order = itertools.count()
+        self._changed = changed
+
+    @property
+    def live(self) -> Liveness:
+        return Liveness(keeper=self.link is not None or None if self.state.terminal else self.link is not None, brain=self.brain is not None)
+
+    def touch(self) -> None:
+        """Its row may look different now, and its worker may have something to do."""
+        self.poke.set()
+        self._changed(self)
+
+    def feed(self, lines: list[str]) -> None:
+        """Fold raw log lines from the keeper. A line that does not decode drops the link: the log must be looked at."""
+        try:
+            for line in lines:
+                self._advance(t.decode(line.encode()))
+        except msgspec.DecodeError as exc:
+            self.trouble = f"its keeper sent a record that does not decode: {exc}"
+            if self.link is not None:
+                self.link.wire.abort()
+        while self._waiters and self._waiters[0][0] <= self.state.seq:
+            future = heapq.heappop(self._waiters)[2]
+            if not future.done():
+                future.set_result(None)
+        for condition, future in self._conditions:
+            if not future.done() and condition():
+                future.set_result(None)
+        self.touch()
+
+    def _advance(self, record: t.Record) -> None:
+        if record.seq <= self.state.seq:
+            return
+        if record.seq != self.state.seq + 1:
+            raise msgspec.DecodeError(f"record {record.seq} came after {self.state.seq}")
+        self.track.note(self.state, record)
+        advance(self.state, record)
+
+    def load(self) -> None:
+        """Fold the log from disk (blocking: run it in a thread, and only while no keeper feeds this session). Raises LogError."""
+        state, track = SessionState(), Track()
+        for line in reader.read(self.folder.log):
+            record = t.decode(line)
+            track.note(state, record)
+            advance(state, record)
+        self.state, self.track, self.loaded = state, track, True
+
+    def lost(self) -> None:
+        """The keeper's connection ended: everybody who waits for a record learns it."""
+        self.link = None
+        for future in (*(w[2] for w in self._waiters), *(c[1] for c in self._conditions)):
+            if not future.done():
+                future.set_exception(LinkLost(f"keeper {self.sid} closed the connection"))
+        self._waiters.clear()
+        self.touch()
+
+    async def reached(self, seq: int) -> None:
+        """Wait until the fold stands at ``seq`` or later. Raises LinkLost."""
+        if self.state.seq >= seq:
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiters, (seq, next(self._order), future))
+        try:
+            await asyncio.wait_for(future, _SEEN_WAIT)
+        except TimeoutError as exc:
+            raise LinkLost(f"keeper {self.sid} did not show record {seq} in time") from exc
+
+    async def until(self, condition: Callable[[], bool], wait: float = _SEEN_WAIT) -> None:
+        """Wait until ``condition`` holds after some record. Raises LinkLost when the link ends or ``wait`` seconds pass."""
+        if condition():
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        entry = (condition, future)
+        self._conditions.append(entry)
+        try:
+            await asyncio.wait_for(future, wait)
+        except TimeoutError as exc:
+            raise LinkLost(f"keeper {self.sid} did not record what was awaited in time") from exc
+        finally:
+            self._conditions.remove(entry)
+
+    def keeper(self) -> KeeperLink:
+        """The link, or OpError ``lost``."""
+        if self.link is None:
+            raise OpError(
+                "lost",
+                f"the keeper of {self.name} does not answer" + (f": {self.trouble}" if self.trouble else ""),
+                "it is taken up again by itself; try again",
+            )
+        return self.link
+
+    async def append(self, *bodies: t.Body, cls: str = "A") -> int:
+        """Append records and wait until our fold has them too; returns the last sequence number. Raises OpError, LinkLost."""
+        last = await self.keeper().append(list(bodies), cls)
+        await self.reached(last)
+        return last
+
+    @property
+    def name(self) -> str:
+        if self.loaded:
+            return self.state.name or self.sid
+        return self.cached.name if self.cached is not None else self.sid
+
+    @property
+    def doing_calls(self) -> bool:
+        """True while a call runs or was just told to."""
+        return bool(self.executing) or any(c.stage == "started" for c in self.state.road.calls.values())
+
+    @property
+    def finished(self) -> bool:
+        """Terminal by its log, or known as such from the index."""
+        return self.state.terminal if self.loaded else self.cached is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """What the ledger says of one session, in nano-USD."""
+
+    spent: int | None = None
+    reserved: int = 0
+    price: str = ""
+
+
+class Fleet:
+    """All sessions by id. ``changed`` and ``gone`` collect what a push must tell; ``event`` is set when there is any."""
+
+    def __init__(self, folders: Folders, money: Callable[[str], Money]) -> None:
+        self.folders = folders
+        self.sessions: dict[str, Session] = {}
+        self._money = money
+        self._observers: list[Callable[[Session], None]] = []
+        self._waiting: list[tuple[Callable[[], bool], asyncio.Event]] = []
+
+    def observe(self, observer: Callable[[Session], None]) -> None:
+        """Call ``observer`` whenever a session changed."""
+        self._observers.append(observer)
+
+    def _changed(self, session: Session) -> None:
+        for observer in self._observers:
+            observer(session)
+        for condition, event in self._waiting:
+            if condition():
+                event.set()
+
+    async def until(self, condition: Callable[[], bool], wait: float) -> bool:
+        """Wait until ``condition`` holds after some session changed; False when ``wait`` seconds pass first."""
+        if condition():
+            return True
+        entry = (condition, asyncio.Event())
+        self._waiting.append(entry)
+        try:
+            await asyncio.wait_for(entry[1].wait(), wait)
+        except TimeoutError:
+            return condition()
+        finally:
+            self._waiting.remove(entry)
+        return True
+
+    def add(self, sid: str) -> Session:
+        """The session of that id, new when unknown."""
+        session = self.sessions.get(sid)
+        if session is None:
+            session = self.sessions[sid] = Session(sid, self.folders.session(sid), self._changed)
+        return session
+
+    def drop(self, session: Session) -> None:
+        self.sessions.pop(session.sid, None)
+        self._changed(session)
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter(list(self.sessions.values()))
+
+    def find(self, text: str) -> Session:
+        """By id, else by name, else by the beginning of an id. Raises OpError ``not_found`` or ``ambiguous``."""
+        if (found := self.sessions.get(text)) is not None:
+            return found
+        named = [s for s in self if s.name == text]
+        matches = named or [s for s in self if text and s.sid.startswith(text)]
+        if len(matches) == 1:
+            return matches[0]
+        if not matches:
+            raise OpError("not_found", f"no session {text!r}", "list them with: watchfloor ls")
+        raise OpError("ambiguous", f"{text!r} fits {len(matches)} sessions: {', '.join(s.sid for s in matches[:8])}", "use more of the id")
+
+    def row(self, session: Session) -> SessionRow:
+        """The row a client sees."""
+        if not session.loaded:
+            if session.cached is not None:
+                return session.cached
+            return SessionRow(session.sid, session.sid, "unknown", NEEDS_YOU, session.trouble or "not read yet", "", evidence=str(session.folder.log))
+        money = self._money(session.sid)
+        made = row(session.sid, session.state, session.live, spent_nano=money.spent, reserved_nano=money.reserved, price=money.price)
+        if session.trouble and not session.state.terminal:
+            made = msgspec.structs.replace(made, state="failed", group=NEEDS_YOU, detail=session.trouble, source="supervisor")
+        return made
+
+    def rows(self) -> list[SessionRow]:
+        return [self.row(s) for s in self]
+
+    def totals(self, base: FleetView) -> FleetView:
+        """``base`` (money and health) with the counts filled in."""
+        groups = {NEEDS_YOU: 0, RUNNING: 0, DONE: 0}
+        for session in self:
+            groups[self.row(session).group] += 1
+        return msgspec.structs.replace(base, sessions=len(self.sessions), needs_you=groups[NEEDS_YOU], running=groups[RUNNING], done=groups[DONE])
+
+    def approval(self, approval_id: str) -> Session:
+        """The session whose request it is. Raises OpError ``not_open``."""
+        for session in self:
+            if approval_id in session.state.approvals:
+                return session
+        raise OpError(
+            "not_open", f"request {approval_id!r} is not open: it was decided, withdrawn or never made", "list the open ones with: watchfloor approvals"
+        )
+
+
+def session_folders(root: Path) -> list[str]:
+    """Names of the session folders on disk; folders that a removal left half deleted begin with a dot and are not among them."""
+    if not root.is_dir():
+        return []
+    return sorted(p.name for p in root.iterdir() if p.is_dir() and not p.name.startswith("."))

@@ -1,0 +1,142 @@
+"""The supervisor's parent: one per state folder, restarts it, reaps orphans, holds the credentials' memory. Standard library only."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import random
+import signal
+import sys
+import time
+from collections import deque
+from pathlib import Path
+
+EXIT_ASKED = 0
+EXIT_REFUSED = 3
+EXIT_OTHER_LIVES = 4
+_PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
+_FIRST, _LONGEST, _PENALTY = 0.1, 10.0, 60.0
+_WINDOW, _LIMIT = 60.0, 10
+_STOP_GRACE = 30.0
+
+
+def say(text: str) -> None:
+    """One dated line in the supervisor's log."""
+    print(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} guardian {os.getpid()}: {text}", file=sys.stderr, flush=True)
+
+
+def delay(deaths: deque[float], now: float, jitter: float) -> float:
+    """Seconds to wait before the next start: 0.1 s doubling to 10 s (jitter 0..1 takes up to half off), a minute beyond ten deaths a minute."""
+    while deaths and now - deaths[0] > _WINDOW:
+        deaths.popleft()
+    if len(deaths) >= _LIMIT:
+        return _PENALTY
+    doubled: float = _FIRST * 2 ** max(0, len(deaths) - 1)
+    return min(_LONGEST, doubled) * (1 - jitter / 2)
+
+
+def _prctl(option: int, value: int) -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), f"prctl({option}) failed")
+
+
+def _lock(state: Path) -> bool:
+    fd = os.open(state / "guardian.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        return False
+    return True  # the descriptor stays open, and with it the lock, for the life of this process
+
+
+def _reap(child: int) -> int | None:
+    """Reap everything that ended; the wait status of ``child`` when it is among them."""
+    found = None
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return found
+        if pid == 0:
+            return found
+        if pid == child:
+            found = status
+
+
+def _spawn(credentials: int) -> int:
+    return os.posix_spawn(
+        sys.executable,
+        [sys.executable, "-P", "-s", "-m", "harness.supervisor.main", "--credentials-fd", str(credentials)],
+        os.environ,
+        setsigmask=[],
+        setsigdef=[signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD],
+    )
+
+
+def _wait(child: int, signals: set[signal.Signals], seconds: float | None) -> tuple[int | None, bool]:
+    """Wait for the child's end or for a request to stop: (wait status, asked to stop)."""
+    deadline = None if seconds is None else time.monotonic() + seconds
+    while True:
+        if (status := _reap(child)) is not None:
+            return status, False
+        left = 3600.0 if deadline is None else deadline - time.monotonic()
+        if left <= 0:
+            return None, False
+        got = signal.sigtimedwait(signals, left)
+        if got is not None and got.si_signo in (signal.SIGTERM, signal.SIGINT):
+            return None, True
+
+
+def run(state: Path, credentials: int) -> int:
+    """Keep one supervisor alive until it is asked to stop; returns the exit code."""
+    signals = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT}
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    deaths: deque[float] = deque()
+    while True:
+        child = _spawn(credentials)
+        status, asked = _wait(child, signals, None)
+        if asked:
+            os.kill(child, signal.SIGTERM)
+            status, _ = _wait(child, signals - {signal.SIGTERM, signal.SIGINT}, _STOP_GRACE)
+            if status is None:
+                say("the supervisor did not stop in time and is killed; sessions live on")
+                os.kill(child, signal.SIGKILL)
+            return EXIT_ASKED
+        code = os.waitstatus_to_exitcode(status or 0)
+        if code in (EXIT_ASKED, EXIT_REFUSED, EXIT_OTHER_LIVES):
+            return code
+        deaths.append(time.monotonic())
+        pause = delay(deaths, time.monotonic(), random.random())
+        how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+        say(f"the supervisor ended ({how}); it starts again in {pause:.1f} s" + (f" ({_LIMIT} ends within {_WINDOW:.0f} s)" if pause == _PENALTY else ""))
+        if _wait(0, signals, pause)[1]:
+            return EXIT_ASKED
+
+
+def main() -> int:
+    """Entry point; folders come through ``WATCHFLOOR_STATE`` and its siblings, or the user's defaults."""
+    from harness.protocol.paths import FolderError, ensure_private, resolve
+
+    os.umask(0o077)
+    os.chdir("/")
+    state = resolve().state
+    try:
+        ensure_private(state)
+        if not _lock(state):
+            return EXIT_ASKED
+    except (FolderError, OSError) as exc:
+        print(f"refused: {exc}", file=sys.stderr, flush=True)
+        return EXIT_REFUSED
+    _prctl(_PR_SET_DUMPABLE, 0)
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    given = sys.argv[sys.argv.index("--credentials-fd") + 1] if "--credentials-fd" in sys.argv else ""
+    credentials = int(given) if given else os.memfd_create("watchfloor-credentials", os.MFD_CLOEXEC)
+    os.set_inheritable(credentials, True)
+    return run(state, credentials)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""Keepers: taken over where they live, spawned where they do not. A keeper that cannot be reached disturbs its own session only."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+from harness.events.fold import SessionState
+from harness.protocol.paths import Folders
+from harness.supervisor.errors import LinkLost, OpError
+from harness.supervisor.fleet import Session
+from harness.supervisor.links import KeeperHello, KeeperLink
+from harness.supervisor.nursery import Nursery
+from harness.supervisor.process import Identity, alive
+from harness.supervisor.track import Track
+
+CONNECT_BUDGET = 2.0
+_CATCH_UP = 60.0
+
+
+class Keepers:
+    """``take_up`` gives a session its link, whatever it takes."""
+
+    def __init__(self, folders: Folders, epoch: int) -> None:
+        self._folders, self._epoch = folders, epoch
+        self.nursery = Nursery("harness.session.nursery", network=False, isolated=True, on_push=self._ignore)
+
+    @staticmethod
+    def _ignore(message: dict[str, Any]) -> None:
+        """A keeper nursery pushes nothing that we act on."""
+
+    async def take_up(self, session: Session) -> None:
+        """Connect to the session's keeper, spawning it when none lives, and fold up to its head.
+
+        Raises LogError (damaged log), OpError (``damaged``, ``already_running``, ``stale_epoch``, …), LinkLost or OSError.
+        """
+        if session.link is not None:
+            return
+        if not session.loaded and session.folder.log.is_dir():
+            await asyncio.to_thread(session.load)
+        session.loaded = True
+        try:
+            await self._connect(session)
+        except (OSError, LinkLost):
+            await self._spawn(session)
+            await self._connect(session)
+
+    async def _spawn(self, session: Session) -> None:
+        where = {"sid": session.sid, "state": str(self._folders.state), "runtime": str(self._folders.runtime)}
+        try:
+            await self.nursery.spawn({**where, "fault": os.environ.get("WATCHFLOOR_FAULT", "")})
+        except OpError as exc:
+            if exc.code != "already_running":
+                raise
+            self._call_back(session.state)
+            await self._appear(session.folder.keeper_socket)
+
+    def _call_back(self, state: SessionState) -> None:
+        """A living keeper whose socket vanished binds it again on SIGUSR1."""
+        k = state.keeper
+        if k is not None and alive(Identity(k.pid, k.start, k.boot)):
+            os.kill(k.pid, signal.SIGUSR1)
+
+    @staticmethod
+    async def _appear(path: Path) -> None:
+        for _ in range(100):
+            if os.access(path, os.F_OK):
+                return
+            await asyncio.sleep(0.02)
+        raise OpError("lost", f"a keeper holds the session's lock but does not answer at {path}", "look for a stopped process of that session")
+
+    async def _connect(self, session: Session) -> None:
+        link = KeeperLink(session.sid, session.feed, lambda: self._lost(session, link))
+        try:
+            hello = await link.open(session.folder.keeper_socket, self._epoch, CONNECT_BUDGET)
+            await self._follow(session, link, hello)
+        except BaseException:
+            link.wire.abort()
+            raise
+
+    async def _follow(self, session: Session, link: KeeperLink, hello: KeeperHello) -> None:
+        if hello.head < session.state.seq:  # what we folded is no longer what the log holds
+            session.state, session.track = SessionState(), Track()
+            await asyncio.to_thread(session.load)
+        session.link = link
+        session.trouble = f"its log can no longer be written: {hello.poisoned}" if hello.poisoned else ""
+        await link.call("subscribe", after=session.state.seq)
+        async with asyncio.timeout(_CATCH_UP):
+            await session.reached(hello.head)
+        session.touch()
+
+    @staticmethod
+    def _lost(session: Session, link: KeeperLink) -> None:
+        if session.link is link:
+            session.lost()
+
+    async def shut(self, session: Session, kill: bool) -> None:
+        """Ask the keeper to close its log and leave. Silent when it is gone already."""
+        link = session.link
+        if link is None:
+            return
+        try:
+            await link.call("shutdown", wait=10.0, kill=kill)
+        except (LinkLost, OpError):
+            link.wire.abort()

@@ -1,0 +1,200 @@
+"""Launching: everything that can be wrong is said before anything is made; then the intent is durable; then the worktree is made."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.events import types as t
+from harness.hands import tools
+from harness.protocol.config import DEFAULT_BASE_URL, Credential
+from harness.protocol.config import base_url as configured_url
+from harness.protocol.paths import FolderError, Folders, ensure_private
+from harness.supervisor import ids
+from harness.supervisor.credentials import Credentials
+from harness.supervisor.errors import OpError
+from harness.supervisor.fleet import Fleet, Session
+from harness.supervisor.keepers import Keepers
+from harness.supervisor.road import private_of
+from harness.supervisor.watch import Settings
+from harness.workspace import worktrees
+from harness.workspace.errors import NoCommits, NotARepository, WorkspaceError
+from harness.workspace.git import head_commit, open_repository
+
+MAX_GOAL = 256 * 1024
+MAX_NAME = 60
+MAX_CHECKS = 50
+_FIELDS = ("repo", "goal", "checks", "name", "model", "caps", "credential", "base_url")
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """Arguments of ``launch``, as the protocol has them."""
+
+    repo: str
+    goal: str
+    checks: list[str] = []
+    name: str = ""
+    model: str = ""
+    caps: t.Caps | None = None
+    base_url: str = ""
+    credential: dict[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A request that can be carried out."""
+
+    request: Request
+    repo: Path
+    credential: Credential | None
+
+
+def parse(arguments: dict[str, Any]) -> Request:
+    """Raises OpError ``bad_request`` naming the field."""
+    try:
+        return msgspec.convert({k: v for k, v in arguments.items() if k in _FIELDS}, Request)
+    except msgspec.ValidationError as exc:
+        raise OpError("bad_request", f"launch: {exc}") from exc
+
+
+def given_credential(raw: dict[str, str] | None) -> Credential | None:
+    """The credential of an op's argument. Raises OpError ``bad_request``."""
+    if raw is None:
+        return None
+    if not isinstance(raw, dict) or not isinstance(raw.get("base_url"), str) or not isinstance(raw.get("key"), str):
+        raise OpError("bad_request", "credential must be {base_url, key}")
+    return Credential(raw["base_url"].rstrip("/"), raw["key"].strip()) if raw["key"].strip() else None
+
+
+def check(request: Request) -> Checked:
+    """Look at the repository and the texts (blocking). Raises OpError with a code for each thing that can be wrong."""
+    if not request.goal.strip():
+        raise OpError("bad_goal", "the goal is empty", "say what the agent should achieve")
+    if len(request.goal.encode("utf-8", "replace")) > MAX_GOAL:
+        raise OpError("bad_goal", f"the goal is longer than {MAX_GOAL // 1024} KiB", "put the details into a file of the repository and name it")
+    if len(request.name) > MAX_NAME or any(ord(c) < 32 for c in request.name):
+        raise OpError("bad_name", f"a name has at most {MAX_NAME} characters and no control characters")
+    if len(request.checks) > MAX_CHECKS:
+        raise OpError("bad_check", f"more than {MAX_CHECKS} checks")
+    for command in request.checks:
+        if problem := tools.validate("check", {"command": command}):
+            raise OpError("bad_check", problem)
+    if request.caps is not None and any(v is not None and v < 0 for v in msgspec.structs.astuple(request.caps)):
+        raise OpError("bad_caps", "a cap must not be negative")
+    return Checked(request, _repository(Path(request.repo)), given_credential(request.credential))
+
+
+def _repository(path: Path) -> Path:
+    if not path.is_absolute():
+        raise OpError("no_repo", f"{path} is not an absolute path")
+    if not path.exists():
+        raise OpError("no_repo", f"{path} does not exist", "name a folder that is a git repository")
+    if not path.is_dir():
+        raise OpError("no_repo", f"{path} is not a directory", "name the folder of a git repository")
+    try:
+        repository = open_repository(path)
+        head_commit(repository)
+    except NotARepository as exc:
+        raise OpError("not_git", str(exc), f"make it one: git -C {path} init") from exc
+    except NoCommits as exc:
+        raise OpError("no_commits", str(exc), "commit something first: a worktree starts from a commit") from exc
+    except WorkspaceError as exc:
+        raise OpError(exc.code, str(exc)) from exc
+    return Path(os.path.realpath(path))
+
+
+class Launcher:
+    """Makes sessions, and finishes making those that a crash left half made."""
+
+    def __init__(self, folders: Folders, fleet: Fleet, keepers: Keepers, settings: Settings, credentials: Credentials) -> None:
+        self._folders, self._fleet, self._keepers = folders, fleet, keepers
+        self._settings, self._credentials = settings, credentials
+
+    async def launch(self, arguments: dict[str, Any]) -> Session:
+        """A session whose intent is durable; its worker makes the rest. Raises OpError."""
+        checked = await asyncio.to_thread(check, parse(arguments))
+        request = checked.request
+        sid = ids.session_id()
+        while sid in self._fleet.sessions or self._folders.session(sid).root.exists():
+            sid = ids.session_id()
+        name = self._name(request)
+        session = self._fleet.add(sid)
+        try:
+            await asyncio.to_thread(ensure_private, session.folder.root)
+            await self._keepers.take_up(session)
+            await session.append(self._intent(sid, name, checked))
+        except (FolderError, OSError) as exc:
+            await self._forget(session)
+            raise OpError("no_folder", f"the session's folder cannot be made: {exc}", "make room or make the state folder writable") from exc
+        except BaseException:
+            await self._forget(session)
+            raise
+        return session
+
+    def _name(self, request: Request) -> str:
+        taken = {s.name for s in self._fleet}
+        wanted = request.name.strip() or ids.slug(request.goal)
+        if wanted not in taken:
+            return wanted
+        if request.name.strip():
+            raise OpError("name_taken", f"there is a session named {wanted!r} already", "choose another name")
+        return next(f"{wanted}-{i}" for i in range(2, 10_000) if f"{wanted}-{i}" not in taken)
+
+    def _intent(self, sid: str, name: str, checked: Checked) -> t.SessionIntent:
+        request, config = checked.request, self._settings.config
+        fingerprint = self._credentials.add(checked.credential) if checked.credential is not None else ""
+        url = checked.credential.base_url if checked.credential is not None else (request.base_url or configured_url(config)).rstrip("/")
+        caps = request.caps
+        if caps is None:
+            c = config.caps
+            caps = t.Caps(usd_nano=c.session_usd, tokens=c.session_tokens, wall_s=c.session_wall, tool_calls=c.session_calls)
+        return t.SessionIntent(
+            name=name,
+            goal=request.goal,
+            repo=str(checked.repo),
+            branch=f"watchfloor/{ids.slug(name)}-{sid}",
+            worktree=str(self._folders.worktrees / sid),
+            model=request.model or config.model.default,
+            base_url=url or DEFAULT_BASE_URL,
+            credential=fingerprint,
+            checks=list(request.checks),
+            caps=caps,
+            max_rounds=config.model.max_rounds,
+            host=socket.gethostname(),
+        )
+
+    async def _forget(self, session: Session) -> None:
+        """Nothing was promised yet: leave no trace."""
+        if session.state.intent is not None:
+            return
+        await self._keepers.shut(session, kill=True)
+        self._fleet.drop(session)
+        with contextlib.suppress(OSError):
+            await asyncio.to_thread(shutil.rmtree, session.folder.root)
+
+    async def create(self, session: Session) -> None:
+        """Make the worktree of a session that has only its intent; safe to repeat after a crash. A failure ends the session, clearly."""
+        intent = session.state.intent
+        if intent is None or session.state.created is not None:
+            return
+        try:
+            await asyncio.to_thread(session.folder.git.mkdir, 0o700, True, True)
+            tree = await asyncio.to_thread(worktrees.create, Path(intent.repo), Path(intent.worktree), intent.branch, private_of(session))
+        except (WorkspaceError, OSError) as exc:
+            await session.append(t.SessionEnded(outcome="failed", reason=f"the worktree could not be made: {exc}"))
+            return
+        bodies: list[t.Body] = []
+        if tree.dirty:
+            text = f"the repository has {tree.dirty} uncommitted files; the session starts from commit {tree.base[:12]} without them"
+            bodies.append(t.HarnessNote(level="warning", text=text, component="workspace"))
+        if not session.track.has_goal:
+            bodies.append(t.UserMessage(text=intent.goal, origin="goal"))
+        await session.append(*bodies, t.SessionCreated(base=tree.base, worktree=str(tree.root), branch=tree.branch, dirty=tree.dirty))

@@ -1,0 +1,368 @@
+"""The supervisor process: one per state folder, by lock and epoch. Wires the parts, adopts what lives, serves until asked to stop."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import msgspec
+
+from harness.events.framing import LogError
+from harness.protocol.paths import STATE_VERSION, FolderError, Folders, ensure_private, resolve
+from harness.supervisor.approvals import Approvals
+from harness.supervisor.brains import Brains
+from harness.supervisor.caps import Bookkeeper, LedgerPurse, LedgerUnavailable
+from harness.supervisor.conduct import Conductor
+from harness.supervisor.credentials import Credentials
+from harness.supervisor.fence_report import FenceReport
+from harness.supervisor.fleet import Fleet, Session, session_folders
+from harness.supervisor.guardian import EXIT_ASKED, EXIT_OTHER_LIVES, EXIT_REFUSED
+from harness.supervisor.ids import is_session_id
+from harness.supervisor.index import DayCost, Entry, Index, mark_of
+from harness.supervisor.keepers import Keepers
+from harness.supervisor.launch import Launcher
+from harness.supervisor.money import ClosedPurse, Purse
+from harness.supervisor.ops import Ops, Parts
+from harness.supervisor.process import Identity, Watch, hide_from_ptrace, identify
+from harness.supervisor.road import Road
+from harness.supervisor.server import Server
+from harness.supervisor.watch import Settings, follow
+
+LOCK_WAIT = 3.0
+ADOPTION_BUDGET = 8.0
+
+
+class Refused(Exception):
+    """This supervisor must not run here; the message says why and what to do. ``code`` is the exit code."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def _durably(path: Path, text: str) -> None:
+    part = path.with_name(f".{path.name}.part")
+    with open(part, "w", encoding="ascii") as f:
+        f.write(text)
+        f.flush()
+        os.fsync(f.fileno())
+    os.replace(part, path)
+    fd = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def check_version(state: Path) -> None:
+    """Refuse a state folder that a newer version wrote; mark a new one as ours. Raises Refused."""
+    path = state / "STATE_VERSION"
+    try:
+        text = path.read_text("ascii").strip()
+    except FileNotFoundError:
+        _durably(path, f"{STATE_VERSION}\n")
+        return
+    except (OSError, UnicodeDecodeError) as exc:
+        raise Refused(f"{path} cannot be read: {exc}", EXIT_REFUSED) from exc
+    if not text.isdigit():
+        raise Refused(f"{path} holds {text[:40]!r} where a version number belongs; put {STATE_VERSION} there if this folder is Watchfloor's", EXIT_REFUSED)
+    if int(text) > STATE_VERSION:
+        raise Refused(
+            f"the state folder {state} was written by a newer Watchfloor (state version {text}, this program knows {STATE_VERSION}); "
+            "upgrade watchfloor or set WATCHFLOOR_STATE to another folder",
+            EXIT_REFUSED,
+        )
+
+
+def take_lock(path: Path) -> int:
+    """Hold the supervisor's lock for the life of this process; a dying predecessor gets three seconds. Raises Refused."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    deadline = time.monotonic() + LOCK_WAIT
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                os.close(fd)
+                raise Refused(f"another supervisor holds {path}", EXIT_OTHER_LIVES) from None
+            time.sleep(0.02)
+        else:
+            return fd
+
+
+def next_epoch(state: Path) -> int:
+    """The next epoch, durable before anything is done in its name. Raises Refused on an unreadable one."""
+    path = state / "epoch"
+    try:
+        epoch = int(path.read_text("ascii"))
+    except FileNotFoundError:
+        epoch = 0
+    except (OSError, ValueError) as exc:
+        raise Refused(f"{path} cannot be read ({exc}); it must hold a number higher than any epoch in use: watchfloor verify shows them", EXIT_REFUSED) from exc
+    _durably(path, f"{epoch + 1}\n")
+    return epoch + 1
+
+
+class Supervisor:
+    """All parts of one running supervisor."""
+
+    def __init__(self, folders: Folders, epoch: int, credentials: Credentials, settings: Settings, books: Bookkeeper | None) -> None:
+        self.folders, self.epoch = folders, epoch
+        self.exit_code = EXIT_ASKED
+        self._stop = asyncio.Event()
+        self.settings, self._books = settings, books
+        self.purse: Purse = LedgerPurse(books) if books is not None else ClosedPurse(settings.problems.get("ledger", "the ledger is closed"))
+        self._unindexed: set[str] = set()
+        self._index_event = asyncio.Event()
+        self.orphaned = False
+        self.fleet = Fleet(folders, self.purse.of)
+        self.index = Index(folders.index)
+        self.keepers = Keepers(folders, epoch)
+        self.brains = Brains(folders, epoch, credentials, lambda: self.settings.config, self._later)
+        self.road = Road(self.settings, self._later)
+        self.launcher = Launcher(folders, self.fleet, self.keepers, self.settings, credentials)
+        self.conductor = Conductor(self.fleet, self.keepers, self.brains, self.road, self.launcher, self._abandon, self._displaced)
+        self.approvals = Approvals(self.fleet, self.road, credentials, self.purse)
+        self.fence = FenceReport()
+        self.ops = Ops(
+            Parts(
+                folders=folders,
+                epoch=epoch,
+                fleet=self.fleet,
+                settings=self.settings,
+                credentials=credentials,
+                purse=self.purse,
+                brains=self.brains,
+                conductor=self.conductor,
+                launcher=self.launcher,
+                approvals=self.approvals,
+                index=self.index,
+                fence=self.fence,
+                stop=self._stop.set,
+            )
+        )
+        self.server = Server(folders.supervisor_socket, self.fleet, self.ops.table(), self.ops)
+        self.ops.server = self.server
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def _later(self, session: Session, seconds: float) -> None:
+        self.conductor.later(session, seconds)
+
+    async def _abandon(self, sid: str) -> None:
+        if self._books is None:
+            return
+        try:
+            await self._books.abandon(sid)
+        except LedgerUnavailable as exc:  # it stays held in full, which errs on the safe side
+            print(f"supervisor: reservations of {sid} stay held: {exc}", file=sys.stderr, flush=True)
+
+    def _displaced(self) -> None:
+        print("supervisor: a keeper obeys a newer supervisor; this one leaves", file=sys.stderr, flush=True)
+        self.exit_code = EXIT_OTHER_LIVES
+        self._stop.set()
+
+    def _go(self, work: asyncio.Future[None] | asyncio.Task[None]) -> None:
+        assert isinstance(work, asyncio.Task)
+        self._tasks.add(work)
+        work.add_done_callback(self._finished)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (exc := task.exception()) is not None:
+            traceback.print_exception(exc, file=sys.stderr)
+
+    # -- start -------------------------------------------------------------------------------------------------------
+
+    async def _adopt(self) -> None:
+        """Know every session: ended ones from the index where it is current, the others from their logs and keepers, all at once."""
+        known = await self.index.open()
+        names = await asyncio.to_thread(session_folders, self.folders.sessions)
+        marks = await asyncio.to_thread(lambda: {n: mark_of(self.folders.session(n).log) for n in names if n in known})
+        fresh: list[Session] = []
+        for name in names:
+            if not is_session_id(name):
+                continue
+            session = self.fleet.add(name)
+            entry = known.get(name)
+            if entry is not None and entry.mark == marks[name] and entry.mark:
+                session.cached = entry.row
+                self.ops.remember_costs(name, entry.costs)
+            else:
+                fresh.append(session)
+        for sid in known.keys() - self.fleet.sessions.keys():
+            self.index.drop(sid)
+        await asyncio.gather(*(self._first_look(s) for s in fresh))
+
+    async def _first_look(self, session: Session) -> None:
+        """Read one log; sessions that have not ended get their worker. Damage stays with its session."""
+        try:
+            await asyncio.to_thread(session.load)
+        except (LogError, msgspec.DecodeError, OSError) as exc:
+            session.held, session.trouble = True, str(exc)
+            session.loaded = session.state.seq >= 0
+            return
+        if not session.state.terminal:
+            self.conductor.start(session)
+
+    async def _taken_up(self) -> None:
+        """Wait until every living session has its keeper, within a budget: a mute one does not hold up the others."""
+
+        def settled() -> bool:
+            return not any(s.worker is not None and s.link is None and not s.held and not s.trouble for s in self.fleet)
+
+        await self.fleet.until(settled, ADOPTION_BUDGET)
+
+    def _ready(self) -> None:
+        who = identify(os.getpid())
+        assert who is not None
+        text = json.dumps({"pid": who.pid, "start": who.start, "boot": who.boot, "epoch": self.epoch})
+        _durably(self.folders.runtime / "supervisor.json", text + "\n")
+
+    def _index_changes(self, session: Session) -> None:
+        if session.sid in self.fleet.sessions and session.loaded and session.state.terminal and session.link is None:
+            self._unindexed.add(session.sid)
+            self._index_event.set()
+
+    async def _mirror(self) -> None:
+        """Put ended sessions into the index once their log is closed."""
+        while True:
+            await self._index_event.wait()
+            await asyncio.sleep(0.2)
+            self._index_event.clear()
+            batch, self._unindexed = self._unindexed, set()
+            for sid in batch:
+                session = self.fleet.sessions.get(sid)
+                if session is None or session.link is not None or not session.state.terminal:
+                    continue
+                mark = await asyncio.to_thread(mark_of, session.folder.log)
+                costs = tuple(DayCost(day, *values) for day, values in session.track.costs.items())
+                self.index.put(Entry(sid, mark, True, self.fleet.row(session), costs))
+
+    async def run(self, guardian: Identity | None) -> int:
+        """Serve until asked to stop; the exit code."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop.set)
+        self.fleet.observe(self._index_changes)
+        await self._adopt()
+        for work in (self.index.run(), self._mirror(), follow(self.settings, self.folders.config), self.fence.run()):
+            self._go(loop.create_task(work))
+        await self._taken_up()
+        await self.server.listen()
+        self._ready()
+        for work in (self.server.guard(), self.server.push()):
+            self._go(loop.create_task(work))
+        if any(not s.finished for s in self.fleet):
+            self._go(loop.create_task(self._warm()))
+        if guardian is not None:
+            try:
+                Watch(guardian, self._outlive)
+            except ProcessLookupError:
+                self._outlive()
+        for session in self.fleet:
+            if session.loaded and session.state.terminal:
+                self._index_changes(session)
+        await self._stop.wait()
+        await self._close()
+        return self.exit_code
+
+    async def _warm(self) -> None:
+        """Load the brains' nursery before it is first needed: it takes a second."""
+        try:
+            await self.brains.nursery.ensure()
+        except OSError as exc:
+            print(f"supervisor: the brains' nursery does not start: {exc}", file=sys.stderr, flush=True)
+
+    def _outlive(self) -> None:
+        """The guardian died: leave in order, and let a new one take over."""
+        print("supervisor: the guardian is gone; a new one is started and takes over", file=sys.stderr, flush=True)
+        self.exit_code = EXIT_OTHER_LIVES
+        self.orphaned = True
+        self._stop.set()
+
+    async def _close(self) -> None:
+        self.conductor.closing = True
+        await self.server.close()
+        workers = [s.worker for s in self.fleet if s.worker is not None]
+        for task in [*self._tasks, *workers]:
+            task.cancel()
+        await asyncio.gather(*self._tasks, *workers, return_exceptions=True)
+        for session in self.fleet:
+            if session.link is not None:
+                session.link.wire.abort()
+        await self.index.flush()
+        await self.index.close()
+        await asyncio.gather(self.keepers.nursery.close(), self.brains.nursery.close())
+
+
+def prepare(folders: Folders) -> int:
+    """Make the folders private, check the version, take the lock; the lock's descriptor. Raises Refused, FolderError."""
+    for folder in (folders.state, folders.runtime, folders.sessions, folders.worktrees, folders.keeper_sockets):
+        ensure_private(folder)
+    with contextlib.suppress(OSError):  # without a configuration folder there are only the defaults, and nothing to watch
+        folders.config.mkdir(mode=0o700, parents=True, exist_ok=True)
+    check_version(folders.state)
+    return take_lock(folders.supervisor_lock)
+
+
+def _new_guardian(credentials: int) -> None:
+    """Start a guardian that takes over the credentials' memory."""
+    os.set_inheritable(credentials, True)
+    os.posix_spawn(
+        sys.executable, [sys.executable, "-P", "-s", "-m", "harness.supervisor.guardian", "--credentials-fd", str(credentials)], os.environ, setsid=True
+    )
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description="Watchfloor's supervisor; started by its guardian.")
+    parser.add_argument("--credentials-fd", type=int, default=-1)
+    fd = parser.parse_args(argv).credentials_fd
+    os.umask(0o077)
+    guardian = identify(os.getppid()) if fd >= 0 else None
+    if fd >= 0:
+        os.set_inheritable(fd, False)
+    hide_from_ptrace()
+    folders = resolve()
+    try:
+        prepare(folders)
+        epoch = next_epoch(folders.state)
+    except Refused as exc:
+        print(f"refused: {exc}" if exc.code == EXIT_REFUSED else f"supervisor: {exc}", file=sys.stderr, flush=True)
+        return exc.code
+    except (FolderError, OSError) as exc:
+        print(f"refused: {exc}", file=sys.stderr, flush=True)
+        return EXIT_REFUSED
+
+    async def serve() -> tuple[int, bool]:
+        settings = Settings(folders)
+        settings.check()
+        books: Bookkeeper | None = None
+        try:
+            books = await Bookkeeper.open(folders.ledger, lambda: settings.config.caps)
+        except LedgerUnavailable as exc:
+            settings.problems["ledger"] = str(exc)
+        supervisor = Supervisor(folders, epoch, Credentials(fd), settings, books)
+        try:
+            return await supervisor.run(guardian), supervisor.orphaned
+        finally:
+            if books is not None:
+                await books.close()
+
+    code, orphaned = asyncio.run(serve())
+    if orphaned:
+        _new_guardian(fd)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,413 @@
+"""What clients and brains may ask of the supervisor. Each operation is one method; refusals are OpError values."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+
+import msgspec
+
+from harness.events import types as t
+from harness.events.framing import LogError
+from harness.events.reader import verify
+from harness.events.views import FleetView
+from harness.protocol import frames
+from harness.protocol.paths import Folders
+from harness.supervisor.approvals import Approvals
+from harness.supervisor.brains import Brains
+from harness.supervisor.conduct import Conductor
+from harness.supervisor.credentials import Credentials
+from harness.supervisor.errors import OpError
+from harness.supervisor.fence_report import FenceReport
+from harness.supervisor.fleet import Fleet, Session
+from harness.supervisor.index import DayCost, Index
+from harness.supervisor.launch import Launcher, given_credential
+from harness.supervisor.money import CapReached, Purse
+from harness.supervisor.road import ask_cap, private_of
+from harness.supervisor.server import Connection, Handler, Reply, Server
+from harness.supervisor.watch import Settings
+from harness.workspace import worktrees
+from harness.workspace.diff import diff as workspace_diff
+from harness.workspace.errors import DamagedWorktree, UnsavedWork, WorkspaceError
+
+MAX_MESSAGE = 256 * 1024
+_STOP_WAIT = 45.0
+
+
+@dataclass(slots=True)
+class Parts:
+    """Everything the operations reach for."""
+
+    folders: Folders
+    epoch: int
+    fleet: Fleet
+    settings: Settings
+    credentials: Credentials
+    purse: Purse
+    brains: Brains
+    conductor: Conductor
+    launcher: Launcher
+    approvals: Approvals
+    index: Index
+    fence: FenceReport
+    stop: Callable[[], None]
+
+
+def _text(message: Reply, name: str, limit: int = 4096) -> str:
+    value = message.get(name, "")
+    if not isinstance(value, str) or len(value) > limit:
+        raise OpError("bad_request", f"{name} must be a text of at most {limit} characters")
+    return value
+
+
+class Ops:
+    """The table of operations, and the feed of pushes."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._p = parts
+        self._costs: dict[str, list[DayCost]] = {}
+        self.server: Server | None = None
+
+    def table(self) -> dict[str, Handler]:
+        """Operations by their name on the wire."""
+        return {
+            "hello": self.hello,
+            "status": self.status,
+            "sessions": self.sessions,
+            "session": self.session,
+            "launch": self.launch,
+            "desire": self.desire,
+            "remove": self.remove,
+            "say": self.say,
+            "approvals": self.open_approvals,
+            "approval": self.approval,
+            "decide": self.decide,
+            "defer": self.defer,
+            "costs": self.costs,
+            "diff": self.diff,
+            "verify": self.verify,
+            "invariants": self.invariants,
+            "subscribe": self.subscribe,
+            "brain_hello": self.brain_hello,
+            "reserve": self.reserve,
+            "settle": self.settle,
+            "brain_park": self.brain_park,
+            "shutdown": self.shutdown,
+        }
+
+    # -- the feed ----------------------------------------------------------------------------------------------------
+
+    def fleet_view(self) -> FleetView:
+        """Totals and health."""
+        p = self._p
+        money = p.purse.totals()
+        warnings = [*p.settings.problems.values(), *([p.index.problem] if p.index.problem else []), *p.fence.warnings()]
+        return p.fleet.totals(
+            FleetView(
+                spent_today_nano=money.today,
+                spent_total_nano=money.total,
+                reserved_nano=money.reserved,
+                day_cap_nano=money.day_cap,
+                fleet_cap_nano=money.fleet_cap,
+                epoch=p.epoch,
+                fence=p.fence.summary,
+                warnings=warnings,
+            )
+        )
+
+    def rows(self, changed: set[str] | None) -> Reply:
+        """The ``rows`` push."""
+        sessions = self._p.fleet.sessions
+        wanted = list(sessions) if changed is None else sorted(changed & sessions.keys())
+        gone = [] if changed is None else sorted(changed - sessions.keys())
+        return {"push": "rows", "rows": [self._p.fleet.row(sessions[sid]) for sid in wanted], "gone": gone, "fleet": self.fleet_view()}
+
+    async def approvals(self) -> Reply:
+        """The ``approvals`` push."""
+        return {"push": "approvals", "approvals": await self._p.approvals.all()}
+
+    async def subscribe(self, c: Connection, m: Reply) -> Reply:
+        assert self.server is not None
+        return await self.server.subscribe(c)
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+
+    async def hello(self, c: Connection, m: Reply) -> Reply:
+        return {"proto": frames.PROTOCOL, "epoch": self._p.epoch, "version": version("watchfloor"), "pid": os.getpid()}
+
+    async def status(self, c: Connection, m: Reply) -> Reply:
+        p = self._p
+        view = self.fleet_view()
+        troubled = [f"session {s.name}: {s.trouble}" for s in p.fleet if s.trouble]
+        return {
+            "fleet": view,
+            "fence": await p.fence.result(),
+            "policy": {"source": p.settings.policy.source, "hash": p.settings.policy.hash, "rules": len(p.settings.policy.rules)},
+            "config": {"file": str(p.settings.config.file), "model": p.settings.config.model.default},
+            "problems": [*view.warnings, *troubled],
+        }
+
+    async def sessions(self, c: Connection, m: Reply) -> Reply:
+        return {"rows": self._p.fleet.rows(), "fleet": self.fleet_view()}
+
+    async def _find(self, m: Reply) -> Session:
+        session = self._p.fleet.find(_text(m, "sid"))
+        if not session.loaded:
+            try:
+                await asyncio.to_thread(session.load)
+            except (LogError, msgspec.DecodeError) as exc:
+                raise OpError("damaged", str(exc)) from exc
+        return session
+
+    async def session(self, c: Connection, m: Reply) -> Reply:
+        p = self._p
+        session = p.fleet.find(_text(m, "sid"))
+        try:
+            await self._find(m)
+        except OpError as exc:
+            if exc.code != "damaged":
+                raise
+        views = [await p.approvals.view(session, a) for a in list(session.state.approvals)]
+        return {"row": p.fleet.row(session), "state": msgspec.to_builtins(session.state), "approvals": views, "folder": str(session.folder.root)}
+
+    async def diff(self, c: Connection, m: Reply) -> Reply:
+        session = await self._find(m)
+        try:
+            found = await asyncio.to_thread(lambda: workspace_diff(worktrees.open_worktree(private_of(session))))
+        except (WorkspaceError, OSError) as exc:
+            raise OpError("no_worktree", f"there is no diff: {exc}") from exc
+        return {"files": [asdict(f) for f in found.files], "patch": found.patch, "truncated": found.truncated}
+
+    async def costs(self, c: Connection, m: Reply) -> Reply:
+        p = self._p
+        sessions, days = [], dict[str, list[int]]()
+        for session in p.fleet:
+            money, row, u = p.purse.of(session.sid), p.fleet.row(session), session.state.usage
+            read = u.cache_read + u.cache_write_5m + u.cache_write_1h + u.input
+            spent = money.spent if money.spent is not None else row.spent_nano
+            sessions.append(
+                {
+                    "sid": session.sid,
+                    "name": session.name,
+                    "model": row.model,
+                    "state": row.state,
+                    "spent_nano": spent,
+                    "reserved_nano": money.reserved,
+                    "cap_nano": row.cap_nano,
+                    "requests": row.requests,
+                    "tokens": row.tokens,
+                    "usage": u,
+                    "cache_hit": u.cache_read / read if read else 0.0,
+                    "price_source": money.price,
+                }
+            )
+            for cost in self.day_costs(session):
+                total = days.setdefault(cost.day, [0, 0, 0])
+                total[0], total[1], total[2] = total[0] + cost.nano, total[1] + cost.tokens, total[2] + cost.requests
+        listed = [{"day": d, "nano": v[0], "tokens": v[1], "requests": v[2]} for d, v in sorted(days.items())]
+        return {"fleet": self.fleet_view(), "sessions": sessions, "days": listed}
+
+    def remember_costs(self, sid: str, costs: tuple[DayCost, ...]) -> None:
+        """Daily costs of a session that is known from the index only."""
+        self._costs[sid] = list(costs)
+
+    def day_costs(self, session: Session) -> list[DayCost]:
+        """Daily costs of one session."""
+        if session.loaded:
+            return [DayCost(day, *values) for day, values in session.track.costs.items()]
+        return self._costs.get(session.sid, [])
+
+    async def verify(self, c: Connection, m: Reply) -> Reply:
+        wanted = [self._p.fleet.find(_text(m, "sid"))] if m.get("sid") else list(self._p.fleet)
+
+        def look(session: Session) -> Reply:
+            report = verify(session.folder.log)
+            problem = f"{report.problem.file} at byte {report.problem.offset}, record {report.problem.seq}: {report.problem.why}" if report.problem else ""
+            return {"sid": session.sid, "name": session.name, "ok": report.ok, "records": report.records, "problem": problem}
+
+        found = [await asyncio.to_thread(look, s) for s in wanted if s.folder.log.is_dir()]
+        ledger: Reply = {}
+        if not m.get("sid") and self._p.folders.ledger.is_dir():
+            report = await asyncio.to_thread(verify, self._p.folders.ledger)
+            ledger = {"ok": report.ok, "records": report.records, "problem": report.problem.why if report.problem else ""}
+        return {"sessions": found, "ledger": ledger}
+
+    async def invariants(self, c: Connection, m: Reply) -> Reply:
+        from harness.supervisor import invariants  # read only when asked for: it is not needed to supervise
+
+        found = await asyncio.to_thread(invariants.check, self._p.folders, live=True)
+        return {"violations": [{"id": v.id, "sid": v.sid, "text": v.text} for v in found]}
+
+    # -- sessions ----------------------------------------------------------------------------------------------------
+
+    async def launch(self, c: Connection, m: Reply) -> Reply:
+        session = await self._p.launcher.launch(m)
+        self._p.conductor.start(session)
+        return {"sid": session.sid, "name": session.name}
+
+    async def desire(self, c: Connection, m: Reply) -> Reply:
+        session = await self._find(m)
+        state, reason = _text(m, "state"), _text(m, "reason")
+        if state not in ("running", "paused", "stopped"):
+            raise OpError("bad_request", f"a session can be wanted running, paused or stopped, not {state!r}")
+        s = session.state
+        if s.terminal or (s.desired == "stopped" and state != "stopped"):
+            raise OpError(
+                "ended", f"{session.name} has ended ({s.ended.outcome if s.ended else 'stopped'}) and does not come back", "launch a new session on its branch"
+            )
+        if (key := given_credential(m.get("credential"))) is not None:
+            self._p.credentials.add(key)
+        if state == "running":
+            self._p.conductor.release(session)
+            await self._taken_up(self._p.fleet, session)
+        await session.append(t.SessionDesired(state=state, reason=reason, by=c.by))
+        if state == "running":
+            await self._withdraw_restart(session)
+        return {}
+
+    @staticmethod
+    async def _taken_up(fleet: Fleet, session: Session) -> None:
+        """Give a session that was held back a moment to get its keeper again."""
+        await fleet.until(lambda: session.link is not None or session.held, 10.0)
+
+    @staticmethod
+    async def _withdraw_restart(session: Session) -> None:
+        """Resuming answers what a restart request asks."""
+        stale = [a.approval_id for a in session.state.approvals.values() if a.kind == "restart"]
+        if stale:
+            await session.append(*(t.ApprovalWithdrawn(approval_id=a, why="you resumed the session") for a in stale))
+
+    async def say(self, c: Connection, m: Reply) -> Reply:
+        session = await self._find(m)
+        text = _text(m, "text", MAX_MESSAGE)
+        if not text.strip():
+            raise OpError("bad_request", "the message is empty")
+        if session.state.terminal or session.state.desired == "stopped":
+            raise OpError("ended", f"{session.name} has ended; nobody would read it", "launch a new session on its branch")
+        await session.append(t.UserMessage(text=text, origin="human", by=c.by))
+        return {}
+
+    async def remove(self, c: Connection, m: Reply) -> Reply:
+        p, session = self._p, await self._find(m)
+        if not session.state.terminal or session.link is not None or session.worker is not None:
+            raise OpError("busy", f"{session.name} has not ended", f"stop it first: watchfloor stop {session.sid}")
+        try:
+            kept = await asyncio.to_thread(self._remove_worktree, session, bool(m.get("force_keep")))
+        except UnsavedWork as exc:
+            raise OpError("unsaved", str(exc), "keep it as a ref (watchfloor rm --keep-as-ref), or push or merge it first") from exc
+        except (WorkspaceError, OSError) as exc:
+            raise OpError("workspace", f"the worktree could not be removed: {exc}") from exc
+        session.removing = True
+        doomed = session.folder.root.with_name(f".removing-{session.sid}")
+        await asyncio.to_thread(session.folder.root.rename, doomed)
+        p.index.drop(session.sid)
+        p.fleet.drop(session)
+        await asyncio.to_thread(shutil.rmtree, doomed, True)
+        return {"kept": kept}
+
+    @staticmethod
+    def _remove_worktree(session: Session, force_keep: bool) -> list[str]:
+        try:
+            tree = worktrees.open_worktree(private_of(session))
+        except DamagedWorktree:
+            if session.state.created is not None and session.folder.git.is_dir() and any(session.folder.git.iterdir()):
+                raise
+            return []  # it was never made, so there is nothing to lose
+        return worktrees.remove(tree, session.sid, force_keep=force_keep)
+
+    # -- the queue ---------------------------------------------------------------------------------------------------
+
+    async def open_approvals(self, c: Connection, m: Reply) -> Reply:
+        return {"approvals": await self._p.approvals.all()}
+
+    async def approval(self, c: Connection, m: Reply) -> Reply:
+        approval_id = _text(m, "approval_id")
+        return {"approval": await self._p.approvals.view(self._p.fleet.approval(approval_id), approval_id)}
+
+    async def decide(self, c: Connection, m: Reply) -> Reply:
+        return {"decision_id": await self._p.approvals.decide(m, c.by)}
+
+    async def defer(self, c: Connection, m: Reply) -> Reply:
+        await self._p.approvals.defer(_text(m, "approval_id"), _text(m, "until"))
+        return {}
+
+    # -- brains ------------------------------------------------------------------------------------------------------
+
+    async def brain_hello(self, c: Connection, m: Reply) -> Reply:
+        session = self._p.fleet.sessions.get(_text(m, "sid"))
+        if session is None:
+            raise OpError("stale_lease", "there is no such session")
+        if session.brain is None and (session.state.lease is not None or not session.loaded):
+            raise OpError("not_ready", "the session is being taken up; try again")
+        brain = self._p.brains.greet(session, int(m.get("gen", -1)), _text(m, "secret"), c.by.pid)
+        await asyncio.wait_for(brain.leased.wait(), 15.0)
+        c.session, c.brain = session, brain
+        return {"epoch": self._p.epoch}
+
+    @staticmethod
+    def _of_brain(c: Connection) -> Session:
+        session = c.session
+        if session is None or session.brain is not c.brain:
+            raise OpError("stale_lease", "another brain holds the lease")
+        return session
+
+    async def reserve(self, c: Connection, m: Reply) -> Reply:
+        session = self._of_brain(c)
+        if session.state.desired != "running":
+            raise OpError("paused", f"the session is wanted {session.state.desired}")
+        try:
+            amounts = [int(m[name]) for name in ("attempt", "est_input", "max_tokens")]
+        except (KeyError, TypeError, ValueError) as exc:
+            raise OpError("bad_request", f"reserve: attempt, est_input and max_tokens must be whole numbers ({exc})") from exc
+        try:
+            held = await self._p.purse.reserve(session, _text(m, "request_id"), amounts[0], _text(m, "model"), amounts[1], amounts[2])
+        except CapReached as exc:
+            await ask_cap(session, exc.reached)
+            raise OpError("cap", str(exc)) from exc
+        session.touch()
+        return {"reservation": held.reservation, "reserved_nano": held.nano}
+
+    async def settle(self, c: Connection, m: Reply) -> Reply:
+        session = self._of_brain(c)
+        usage: t.Usage | None = None
+        if not m.get("unknown"):
+            try:
+                usage = msgspec.convert(m.get("usage"), t.Usage)
+            except msgspec.ValidationError as exc:
+                raise OpError("bad_request", f"settle: usage: {exc}") from exc
+        settled = await self._p.purse.settle(session, _text(m, "reservation"), usage)
+        session.touch()
+        return {"cost_nano": settled.nano, "price_source": settled.source}
+
+    async def brain_park(self, c: Connection, m: Reply) -> Reply:
+        """A brain says that it leaves; its record and its exit say the rest."""
+        self._of_brain(c)
+        return {}
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+
+    async def shutdown(self, c: Connection, m: Reply) -> Reply:
+        what = _text(m, "sessions") or "leave"
+        if what not in ("leave", "stop"):
+            raise OpError("bad_request", f"sessions can be left or stopped, not {what!r}")
+        if what == "stop":
+            await self._stop_all(c.by)
+        asyncio.get_running_loop().call_later(0.05, self._p.stop)
+        return {}
+
+    async def _stop_all(self, by: t.By) -> None:
+        going = [s for s in self._p.fleet if not s.finished and not s.held and s.link is not None]
+        for session in going:
+            if session.state.desired != "stopped":
+                await session.append(t.SessionDesired(state="stopped", reason="everything was stopped", by=by))
+        await self._p.fleet.until(lambda: not any(s.worker is not None or s.link is not None for s in going), _STOP_WAIT)
+        left = [s.name for s in going if s.worker is not None]
+        if left:
+            raise OpError("busy", f"still stopping: {', '.join(left[:8])}", "try again in a moment")
+
+
+__all__ = ["Ops", "Parts"]

@@ -1,0 +1,436 @@
+"""The road of every call: judged, asked or denied, executed, settled. Level-triggered: `step` looks at the fold and does what is due.
+
+Nothing here is remembered that the log does not say, so a supervisor that dies anywhere goes on from the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from harness.events import blobs
+from harness.events import types as t
+from harness.events.action import action_hash, canonical
+from harness.events.road import Call
+from harness.hands import push, tools
+from harness.policy.build import build_action
+from harness.policy.judge import Verdict, judge
+from harness.protocol.config import FenceConfig
+from harness.supervisor import cards, ids
+from harness.supervisor.errors import LinkLost, OpError
+from harness.supervisor.fleet import Session
+from harness.supervisor.track import OpenCall, signature
+from harness.supervisor.watch import Settings
+from harness.workspace.errors import WorkspaceError
+from harness.workspace.facts import gather
+from harness.workspace.private import publish
+from harness.workspace.worktrees import open_worktree
+
+INLINE_ACTION = 16 * 1024
+TOOL_OPTIONS = ["allow", "allow_edited", "deny", "answer", "stop"]
+_DENIALS = 2
+_STALE_LIMIT = 5
+_RETRY_SPACE = 5.0
+_BROKEN = frozenset({"poisoned", "lost"})
+_LATER = frozenset({"not_started", "conflict", "shutting_down", "cancelled", "cannot_start"})
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """An action with its hash and the policy's word on it."""
+
+    action: dict[str, Any]
+    hash: str
+    verdict: Verdict
+    policy: str
+
+
+class Road:
+    """Drives the open calls of any session; holds no state of its own but counters against endless staleness."""
+
+    def __init__(self, settings: Settings, later: Callable[[Session, float], None]) -> None:
+        self._settings, self._later = settings, later
+        self._stale: dict[tuple[str, str], int] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # -- what is due -------------------------------------------------------------------------------------------------
+
+    async def step(self, session: Session) -> None:
+        """Do everything that is due for this session's calls. Raises OpError, LinkLost."""
+        while await self._one(session):
+            pass
+        if session.track.ran_command and not session.doing_calls:
+            session.track.ran_command = False
+            await self._publish(session)
+
+    async def _one(self, session: Session) -> bool:
+        for call in list(session.state.road.calls.values()):
+            known = session.track.calls.get(call.call_id)
+            if known is None or call.call_id in session.executing:
+                return False
+            match call.stage:
+                case "asked":
+                    continue
+                case "started":
+                    return False
+                case "in_doubt":
+                    if call.call_id in session.track.doubt_asked:
+                        continue
+                    await self._doubt(session, call, known)
+                    return True
+                case "decided":
+                    if not call.allowed_by:
+                        await self._refused_by_human(session, call, known)
+                    else:
+                        self._start(session, call.call_id)
+                    return True
+                case "judged" if call.verdict == "allow":
+                    self._start(session, call.call_id)
+                    return True
+                case "judged" if call.verdict == "deny":
+                    await session.append(t.ToolEnded(call_id=call.call_id, status="denied", preview=self._denial(known)))
+                    return True
+            return await self._judge(session, call, known)
+        return False
+
+    @staticmethod
+    def _denial(known: OpenCall) -> str:
+        j = known.judged
+        return f"Denied by policy ({j.rule}): {j.reason}" if j is not None else "Denied by policy."
+
+    async def _refused_by_human(self, session: Session, call: Call, known: OpenCall) -> None:
+        d = known.decided
+        await session.append(outcome_of(call.call_id, d.decision if d else "deny", d.message if d else ""))
+
+    # -- judging -----------------------------------------------------------------------------------------------------
+
+    async def _judge(self, session: Session, call: Call, known: OpenCall) -> bool:
+        """Judge one proposed call; False when it has to wait for a human's word on a cap."""
+        if not await self._within_caps(session, call):
+            return False
+        given = await self.input_of(session, known.proposed)
+        if problem := tools.validate(known.proposed.tool, given):
+            await session.append(t.ToolEnded(call_id=call.call_id, status="refused", preview=problem))
+            return True
+        assert isinstance(given, dict)
+        try:
+            built = await self.build(session, known.proposed, given)
+        except WorkspaceError as exc:
+            await session.append(
+                t.HarnessNote(level="error", text=f"call {call.call_id} cannot be judged: {exc}", component="supervisor"),
+                t.ToolEnded(call_id=call.call_id, status="refused", preview=f"The harness could not examine this call: {exc}"),
+            )
+            return True
+        name = signature(known.proposed)
+        verdict = built.verdict
+        if verdict.verdict == "ask" and session.track.denials.get(name, 0) >= _DENIALS:
+            why = session.track.denied_why.get(name, "")
+            verdict = Verdict(
+                "deny", "denied-before", f"the human denied exactly this {_DENIALS} times{': ' + why if why else ''}; do something else", verdict.risk
+            )
+        judged = await self._judged(session, call.call_id, built, verdict)
+        if verdict.verdict == "deny":
+            await session.append(judged, t.ToolEnded(call_id=call.call_id, status="denied", preview=f"Denied by policy ({verdict.rule}): {verdict.reason}"))
+        elif verdict.verdict == "ask":
+            asked = t.ApprovalRequested(
+                approval_id=ids.approval_id(),
+                kind="tool",
+                title=cards.title(built.action),
+                options=TOOL_OPTIONS,
+                call_id=call.call_id,
+                action_hash=built.hash,
+                risk=verdict.risk,
+                detail={"effects": built.action["effects"], "rule": verdict.rule, "reason": verdict.reason},
+            )
+            shown = await asyncio.to_thread(cards.diff, built.action, given)
+            session.diffs[asked.approval_id] = shown
+            await session.append(judged, asked)
+        else:
+            await session.append(judged)
+        return True
+
+    async def build(self, session: Session, proposed: t.ToolProposed, given: dict[str, Any]) -> Built:
+        """The canonical action of a proposal with this input, and the verdict in force now. Raises WorkspaceError."""
+        settings = self._settings
+        action = await asyncio.to_thread(self._action, session, proposed, given, settings.config.fence)
+        policy = settings.policy
+        return Built(action, action_hash(action), judge(action, policy), policy.hash)
+
+    def _action(self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], config: FenceConfig) -> dict[str, Any]:
+        """Gather the facts and build the action (blocking)."""
+        facts = gather(open_worktree(private_of(session)), proposed.tool, given, config)
+        ref = proposed.input_blob
+        large = {"sha": ref.sha, "bytes": ref.bytes} if ref is not None else None
+        return build_action(session.sid, proposed.call_id, proposed.tool_use_id, proposed.tool, given, facts, input_blob=large)
+
+    async def _judged(self, session: Session, call_id: str, built: Built, verdict: Verdict) -> t.ToolJudged:
+        body = canonical(built.action)
+        inline: dict[str, Any] | None = built.action
+        ref = None
+        if len(body) > INLINE_ACTION:
+            inline, ref = None, await put_blob(session, body, "application/json")
+        return t.ToolJudged(
+            call_id=call_id,
+            action_hash=built.hash,
+            verdict=verdict.verdict,
+            rule=verdict.rule,
+            reason=verdict.reason,
+            policy=built.policy,
+            effects=list(built.action["effects"]),
+            action=inline,
+            action_blob=ref,
+        )
+
+    async def judged_by_human(self, session: Session, call_id: str, built: Built) -> t.ToolJudged:
+        """The verdict on an action that a human edited: allowed by its editor."""
+        return await self._judged(
+            session, call_id, built, Verdict("allow", "edited by you", "a human changed the input and allowed the result", built.verdict.risk)
+        )
+
+    @staticmethod
+    async def input_of(session: Session, proposed: t.ToolProposed) -> object:
+        """The whole input of a proposal, from the log or its blob; None when it cannot be read."""
+        if proposed.input_blob is None:
+            return proposed.input
+        raw = await asyncio.to_thread(blobs.get, session.folder.blobs, proposed.input_blob.sha)
+        try:
+            return json.loads(raw)
+        except ValueError:
+            return None
+
+    @staticmethod
+    async def action_of(session: Session, known: OpenCall) -> dict[str, Any] | None:
+        """The judged action of an open call, from the log or its blob."""
+        j = known.judged
+        if j is None:
+            return None
+        if j.action is not None:
+            return j.action
+        if j.action_blob is None:
+            return None
+        found = json.loads(await asyncio.to_thread(blobs.get, session.folder.blobs, j.action_blob.sha))
+        return found if isinstance(found, dict) else None
+
+    # -- caps --------------------------------------------------------------------------------------------------------
+
+    async def _within_caps(self, session: Session, call: Call) -> bool:
+        s = session.state
+        reached = over_cap(session, datetime.now(UTC))
+        if reached is None:
+            return True
+        if s.finish_up is not None:
+            await session.append(
+                t.ToolEnded(call_id=call.call_id, status="refused", preview=f"The cap {reached.cap} is reached ({reached.used} of {reached.limit}); finish up.")
+            )
+            return True
+        await ask_cap(session, reached)
+        return False
+
+    # -- execution ---------------------------------------------------------------------------------------------------
+
+    def _start(self, session: Session, call_id: str) -> None:
+        session.executing.add(call_id)
+        task = asyncio.get_running_loop().create_task(self._execute(session, call_id))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _execute(self, session: Session, call_id: str) -> None:
+        try:
+            reply = await session.keeper().call("execute", wait=None, call_id=call_id)
+            if stale := reply.get("stale"):
+                await self._went_stale(session, call_id, [str(d) for d in stale])
+            else:
+                await session.until(lambda: not _ready(session, call_id))
+        except LinkLost:
+            pass  # the keeper is taken up again and the log says how far the call came
+        except OpError as exc:
+            await self._not_executed(session, call_id, exc)
+        finally:
+            session.executing.discard(call_id)
+            session.touch()
+
+    async def _not_executed(self, session: Session, call_id: str, exc: OpError) -> None:
+        if exc.code == "no_space":
+            session.trouble = f"no space left for its log: {exc.message}"
+            await asyncio.sleep(_RETRY_SPACE)
+            session.trouble = ""
+        elif exc.code in _BROKEN:
+            session.trouble = exc.message
+            await asyncio.sleep(1.0)
+        elif exc.code in _LATER:
+            await asyncio.sleep(0.05)  # the keeper recorded it, or the next step asks again
+        elif _ready(session, call_id):
+            with contextlib.suppress(OpError, LinkLost):  # a keeper that cannot record this says so itself when it is next asked
+                await session.append(t.ToolEnded(call_id=call_id, status="refused", preview=f"Not run: {exc.message}"))
+
+    async def _went_stale(self, session: Session, call_id: str, difference: list[str]) -> None:
+        call = session.state.road.calls.get(call_id)
+        if call is None:
+            return
+        key = (session.sid, call_id)
+        self._stale[key] = self._stale.get(key, 0) + 1
+        if self._stale[key] > _STALE_LIMIT:
+            self._stale.pop(key)
+            await session.append(
+                t.ToolEnded(call_id=call_id, status="refused", preview=f"Not run: what it depends on keeps changing ({'; '.join(difference)})")
+            )
+        elif call.approval_id:
+            await session.append(t.ApprovalStale(approval_id=call.approval_id, call_id=call_id, difference=difference))
+        else:
+            known = session.track.calls.get(call_id)
+            if known is not None and _ready(session, call_id):
+                await session.append(t.HarnessNote(level="info", text=f"call {call_id} is judged again: {'; '.join(difference)}", component="supervisor"))
+                await self._judge(session, call, known)
+
+    # -- in doubt ----------------------------------------------------------------------------------------------------
+
+    async def _doubt(self, session: Session, call: Call, known: OpenCall) -> None:
+        """A call that started and whose outcome nobody saw: settle it by its effect class, or ask."""
+        action = await self.action_of(session, known)
+        if action is None:
+            await self._ask_doubt(session, call, known, "its action cannot be read")
+            return
+        if call.effect == tools.READ:
+            await session.append(t.ToolResolved(call_id=call.call_id, resolution="confirmed_not_done", evidence="reading has no effect; it runs again"))
+        elif call.effect == tools.REVERSIBLE:
+            resolution, evidence = await asyncio.to_thread(file_outcome, action, await self.input_of(session, known.proposed))
+            await session.append(t.ToolResolved(call_id=call.call_id, resolution=resolution, evidence=evidence))
+        elif call.effect == tools.CONTAINED:
+            await session.append(
+                t.ToolResolved(call_id=call.call_id, resolution="unknown_told_model", evidence="it ran inside the fence and was interrupted; the model is told")
+            )
+        elif action["kind"] == "push":
+            outcome = await asyncio.to_thread(push.probe, action)
+            if outcome == "done":
+                await session.append(t.ToolResolved(call_id=call.call_id, resolution="confirmed_done", evidence="the remote has exactly these commits"))
+            elif outcome == "not_done":
+                await session.append(t.ToolResolved(call_id=call.call_id, resolution="confirmed_not_done", evidence="the remote still has the old commits"))
+            else:
+                await self._ask_doubt(session, call, known, "the remote does not say")
+        else:
+            await self._ask_doubt(session, call, known, known.doubt.why if known.doubt else "it was interrupted")
+
+    @staticmethod
+    async def _ask_doubt(session: Session, call: Call, known: OpenCall, why: str) -> None:
+        action = await Road.action_of(session, known)
+        what = cards.title(action) if action is not None else known.proposed.tool
+        await session.append(
+            t.ApprovalRequested(
+                approval_id=ids.approval_id(),
+                kind="in_doubt",
+                title=f"did this happen? {what}",
+                options=["done", "failed", "unknown"],
+                call_id=call.call_id,
+                action_hash=call.action_hash,
+                risk="high",
+                detail={"why": why},
+            )
+        )
+
+    # -- git ---------------------------------------------------------------------------------------------------------
+
+    async def _publish(self, session: Session) -> None:
+        """Carry out what the agent committed; a failure is a note, the next call tries again."""
+        try:
+            await asyncio.to_thread(lambda: publish(open_worktree(private_of(session))))
+        except (WorkspaceError, OSError) as exc:
+            text = f"the agent's commits could not be brought into the repository: {exc}"
+            if text != session.last_note:
+                session.last_note = text
+                await session.append(t.HarnessNote(level="warning", text=text, component="workspace"), cls="B")
+
+    async def settle(self, session: Session) -> None:
+        """The last publish of a session that has ended."""
+        with contextlib.suppress(WorkspaceError, OSError):
+            await asyncio.to_thread(lambda: publish(open_worktree(private_of(session))))
+
+
+def private_of(session: Session) -> Path:
+    """The private git directory of a session."""
+    return session.folder.git / "private"
+
+
+def _ready(session: Session, call_id: str) -> bool:
+    """True while a call is allowed and has neither started nor ended, as far as our fold knows."""
+    call = session.state.road.calls.get(call_id)
+    return call is not None and call.stage in ("judged", "decided")
+
+
+def outcome_of(call_id: str, decision: str, message: str) -> t.ToolEnded:
+    """How a call ends that a human did not let run."""
+    if decision == "answer":
+        return t.ToolEnded(call_id=call_id, status="ok", preview=message)
+    if decision == "stop":
+        return t.ToolEnded(call_id=call_id, status="cancelled", preview="The human stopped the session.")
+    return t.ToolEnded(call_id=call_id, status="denied", preview=f"The human denied this: {message}" if message else "The human denied this.")
+
+
+def over_cap(session: Session, now: datetime) -> t.BudgetReached | None:
+    """The cap on tool calls or on wall time that the next call would pass. Wall time counts from the worktree's making."""
+    s = session.state
+    if s.caps.tool_calls is not None and s.tool_calls >= s.caps.tool_calls:
+        return t.BudgetReached(cap="session.calls", used=s.tool_calls, limit=s.caps.tool_calls, need=1)
+    if s.caps.wall_s is not None and s.first_ts:
+        used = int((now - datetime.fromisoformat(s.first_ts)).total_seconds())
+        if used >= s.caps.wall_s:
+            return t.BudgetReached(cap="session.wall", used=used, limit=s.caps.wall_s)
+    return None
+
+
+async def ask_cap(session: Session, reached: t.BudgetReached) -> None:
+    """Record that a cap is reached and put it in the queue, unless a cap is there already."""
+    if any(a.kind == "cap" for a in session.state.approvals.values()):
+        return
+    title = f"cap {reached.cap} reached: {_amount(reached.cap, reached.used)} of {_amount(reached.cap, reached.limit)}"
+    if reached.need:
+        title += f", the next step needs up to {_amount(reached.cap, reached.need)}"
+    await session.append(
+        reached,
+        t.ApprovalRequested(
+            approval_id=ids.approval_id(),
+            kind="cap",
+            title=title,
+            options=["raise", "finish", "stop"],
+            risk="medium",
+            detail={"cap": reached.cap, "used": reached.used, "limit": reached.limit, "need": reached.need},
+        ),
+    )
+
+
+def _amount(cap: str, value: int) -> str:
+    if cap.endswith(".usd"):
+        return f"${value / 1e9:.4f}" if value < 10**10 else f"${value / 1e9:,.2f}"
+    return f"{value:,} s" if cap.endswith(".wall") else f"{value:,}"
+
+
+async def put_blob(session: Session, data: bytes, media: str) -> t.BlobRef:
+    """Store a payload beside the log, durable before any record names it."""
+    reply = await session.keeper().call("blob", data=base64.b64encode(data).decode("ascii"))
+    return t.BlobRef(str(reply["sha"]), int(reply["bytes"]), media)
+
+
+def file_outcome(action: dict[str, Any], given: object) -> tuple[str, str]:
+    """(resolution, evidence) of an interrupted write or edit, from the file as it is now (blocking). Both replace files atomically."""
+    asked = given if isinstance(given, dict) else {}
+    path = Path(str(action["cwd"])) / str(action["path"])
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        content = None
+    except OSError as exc:
+        return "unknown_told_model", f"{path.name} cannot be read: {exc.strerror}"
+    if action["tool"] == "write_file":
+        done = content is not None and hashlib.sha256(content).hexdigest() == action.get("content_sha")
+        return ("confirmed_done", "the file has exactly the new content") if done else ("confirmed_not_done", "the file does not have the new content")
+    old, new = str(asked.get("old", "")).encode(), str(asked.get("new", "")).encode()
+    if content is None or (old in content) == (new in content and bool(new)):
+        return "unknown_told_model", "the file holds neither or both of the old and the new text"
+    return ("confirmed_not_done", "the old text is still there") if old in content else ("confirmed_done", "the new text is there and the old is gone")

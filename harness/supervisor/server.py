@@ -1,0 +1,234 @@
+"""The socket: who may connect, frames to operations, pushes to subscribers. What an operation does is in `ops.py`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+import traceback
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from harness.events import types as t
+from harness.protocol import frames
+from harness.supervisor.errors import LinkLost, OpError
+from harness.supervisor.fleet import Brain, Fleet, Session
+from harness.supervisor.links import Wire
+
+PUSH_INTERVAL = 0.04
+QUEUE_LIMIT = 4 << 20
+MAX_CLIENTS = 256
+_SELF_CHECK = 30.0
+_BRAIN_OPS = frozenset({"reserve", "settle", "brain_park"})
+
+Reply = dict[str, Any]
+
+
+class Connection:
+    """One client: its credentials and what it subscribed to."""
+
+    def __init__(self, wire: Wire) -> None:
+        self.wire = wire
+        self.by = t.By()
+        self.greeted = False
+        self.subscribed = False
+        self.behind = False
+        self.session: Session | None = None
+        self.brain: Brain | None = None
+
+
+Handler = Callable[[Connection, Reply], Awaitable[Reply]]
+
+
+class Feed(Protocol):
+    """Where pushes come from."""
+
+    def rows(self, changed: set[str] | None) -> Reply:
+        """The ``rows`` push for these sessions, or for all."""
+
+    async def approvals(self) -> Reply:
+        """The ``approvals`` push."""
+
+
+class Server:
+    """Listens, checks the peer's uid, runs operations, pushes changes coalesced. A slow client never holds up another."""
+
+    def __init__(self, path: Path, fleet: Fleet, handlers: dict[str, Handler], feed: Feed) -> None:
+        self._path, self._handlers, self._feed = path, handlers, feed
+        self._connections: dict[Wire, Connection] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self._inode = (0, 0)
+        self._changed: set[str] = set()
+        self._event = asyncio.Event()
+        fleet.observe(self._note)
+
+    def _note(self, session: Session) -> None:
+        self._changed.add(session.sid)
+        self._event.set()
+
+    # -- life --------------------------------------------------------------------------------------------------------
+
+    async def listen(self) -> None:
+        """Bind the socket (mode 0600) and accept. Raises OSError."""
+        sock = frames.listen(self._path)
+        sock.setblocking(False)
+        self._inode = self._look()
+        self._server = await asyncio.get_running_loop().create_unix_server(lambda: Wire(self._frame, self._lost), sock=sock)
+
+    def _look(self) -> tuple[int, int]:
+        try:
+            st = self._path.stat()
+        except OSError:
+            return (0, 0)
+        return (st.st_dev, st.st_ino)
+
+    async def guard(self) -> None:
+        """Bind again when our socket file vanished or was replaced, until cancelled."""
+        while True:
+            await asyncio.sleep(_SELF_CHECK)
+            if self._look() != self._inode:
+                print("supervisor: the socket file is gone; it is made again", file=sys.stderr, flush=True)
+                old, self._server = self._server, None
+                if old is not None:
+                    old.close()
+                with contextlib.suppress(OSError):
+                    await self.listen()
+
+    async def close(self) -> None:
+        """Stop listening, unlink our own socket file, drop every client."""
+        if self._server is not None:
+            self._server.close()
+        if self._look() == self._inode:
+            with contextlib.suppress(OSError):
+                os.unlink(self._path)
+        for connection in list(self._connections.values()):
+            connection.wire.close()
+
+    # -- requests ----------------------------------------------------------------------------------------------------
+
+    def _admit(self, wire: Wire) -> Connection | None:
+        connection = self._connections.get(wire)
+        if connection is not None:
+            return connection
+        sock = wire.transport.get_extra_info("socket") if wire.transport is not None else None
+        if sock is None or len(self._connections) >= MAX_CLIENTS:
+            wire.abort()
+            return None
+        pid, uid, _ = frames.peer(sock)
+        if uid != os.getuid():
+            wire.abort()
+            return None
+        connection = self._connections[wire] = Connection(wire)
+        connection.by = t.By(client="", uid=uid, pid=pid)
+        return connection
+
+    def _lost(self, wire: Wire) -> None:
+        self._connections.pop(wire, None)
+
+    def _frame(self, wire: Wire, message: Reply) -> None:
+        connection = self._admit(wire)
+        if connection is None:
+            return
+        task = asyncio.get_running_loop().create_task(self._answer(connection, message))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _answer(self, connection: Connection, message: Reply) -> None:
+        number, op = message.get("id"), message.get("op")
+        try:
+            reply = await self._run(connection, str(op), message)
+            answer: Reply = {"id": number, "ok": True, **reply}
+        except OpError as exc:
+            answer = {"id": number, "ok": False, "error": exc.to_wire()}
+        except LinkLost as exc:
+            error = {"code": "lost", "message": str(exc), "hint": "the session is taken up again by itself; look at it, then try again"}
+            answer = {"id": number, "ok": False, "error": error}
+        except Exception as exc:
+            traceback.print_exc(file=sys.stderr)
+            answer = {"id": number, "ok": False, "error": {"code": "internal", "message": f"{op}: {type(exc).__name__}: {exc}"}}
+        try:
+            connection.wire.send(answer)
+        except LinkLost:
+            return
+        except frames.FrameError:
+            connection.wire.send({"id": number, "ok": False, "error": {"code": "too_large", "message": f"the answer to {op} is larger than a frame"}})
+
+    async def _run(self, connection: Connection, op: str, message: Reply) -> Reply:
+        handler = self._handlers.get(op)
+        if handler is None:
+            raise OpError("unknown_op", f"there is no operation {op[:40]!r}", "client and supervisor may have different versions")
+        if not connection.greeted:
+            if op not in ("hello", "brain_hello"):
+                raise OpError("hello_first", "say hello first")
+            if message.get("proto", frames.PROTOCOL) != frames.PROTOCOL:
+                raise OpError(
+                    "protocol", f"this supervisor speaks protocol {frames.PROTOCOL}, not {message.get('proto')!r}", "use the same version on both sides"
+                )
+            connection.greeted = True
+            connection.by = msgspec.structs.replace(connection.by, client=str(message.get("client", "brain"))[:40])
+        if op in _BRAIN_OPS and connection.brain is None:
+            raise OpError("brain_hello_first", f"{op} is for brains that said brain_hello")
+        return await handler(connection, message)
+
+    async def subscribe(self, connection: Connection) -> Reply:
+        """Everything as it is first, then changes."""
+        connection.subscribed = True
+        self._push(connection, self._feed.rows(None))
+        self._push(connection, await self._feed.approvals())
+        return {}
+
+    # -- pushes ------------------------------------------------------------------------------------------------------
+
+    async def push(self) -> None:
+        """Send what changed to every subscriber, at most 25 times a second, until cancelled."""
+        last_approvals: Reply = {}
+        while True:
+            await self._event.wait()
+            self._event.clear()
+            await asyncio.sleep(PUSH_INTERVAL)
+            changed, self._changed = self._changed, set()
+            listeners = [c for c in self._connections.values() if c.subscribed]
+            if not listeners:
+                last_approvals = {}
+                continue
+            rows = self._feed.rows(changed)
+            approvals = await self._feed.approvals()
+            for connection in listeners:
+                self._push(connection, rows)
+                if approvals != last_approvals:
+                    self._push(connection, approvals)
+            last_approvals = approvals
+
+    def _push(self, connection: Connection, message: Reply) -> None:
+        """A client that does not read gets nothing more until its queue has drained, then everything at once."""
+        wire = connection.wire
+        if wire.closed:
+            return
+        if wire.queued() > QUEUE_LIMIT:
+            if not connection.behind:
+                connection.behind = True
+                asyncio.get_running_loop().call_later(0.5, self._resync, connection)
+            return
+        if connection.behind:
+            return
+        with contextlib.suppress(LinkLost):
+            wire.send(message)
+
+    def _resync(self, connection: Connection) -> None:
+        if connection.wire.closed:
+            return
+        if connection.wire.queued() > 0:
+            asyncio.get_running_loop().call_later(0.5, self._resync, connection)
+            return
+        connection.behind = False
+        task = asyncio.get_running_loop().create_task(self._resend(connection))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _resend(self, connection: Connection) -> None:
+        await self.subscribe(connection)

@@ -1,0 +1,106 @@
+"""What the supervisor must remember of a log beyond the fold: the records of open calls and the order of a few events. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+from harness.events import types as t
+from harness.events.action import canonical
+from harness.events.fold import SessionState
+from harness.events.road import order
+
+
+@dataclass(slots=True)
+class OpenCall:
+    """The records of one call that has not ended."""
+
+    proposed: t.ToolProposed
+    judged: t.ToolJudged | None = None
+    decided: t.ApprovalDecided | None = None
+    doubt: t.ToolInDoubt | None = None
+
+
+def signature(p: t.ToolProposed) -> str:
+    """Equal for two proposals of the same tool with the same input, whatever the model claims about them."""
+    if p.input_blob is not None:
+        return f"{p.tool}:{p.input_blob.sha}"
+    asked = {k: v for k, v in (p.input or {}).items() if k != "why"}
+    try:
+        return f"{p.tool}:{hashlib.sha256(canonical(asked)).hexdigest()}"
+    except ValueError:
+        return f"{p.tool}:{hashlib.sha256(repr(sorted(asked.items())).encode('utf-8', 'replace')).hexdigest()}"
+
+
+@dataclass(slots=True)
+class Track:
+    """Advanced with each record, before the fold. ``costs`` is per UTC day: nano-USD, tokens, requests; ``ran_command`` is reset by its reader."""
+
+    calls: dict[str, OpenCall] = field(default_factory=dict)
+    denials: dict[str, int] = field(default_factory=dict)
+    denied_why: dict[str, str] = field(default_factory=dict)
+    asked_seq: dict[str, int] = field(default_factory=dict)
+    parked_seq: int = -1
+    doubt_asked: dict[str, str] = field(default_factory=dict)
+    has_goal: bool = False
+    ran_command: bool = False
+    costs: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+
+    def note(self, s: SessionState, r: t.Record) -> None:
+        """Take in one record; ``s`` is the state before it."""
+        b = r.body
+        if isinstance(b, t.ToolProposed):
+            self.calls[b.call_id] = OpenCall(b)
+        elif isinstance(b, t.ToolJudged):
+            if (call := self.calls.get(b.call_id)) is not None:
+                call.judged, call.decided = b, None
+        elif isinstance(b, t.ApprovalRequested):
+            self.asked_seq[b.kind] = r.seq
+            if b.kind == "in_doubt":
+                self.doubt_asked[b.call_id] = b.approval_id
+        elif isinstance(b, t.ApprovalDecided):
+            self._decided(s, b)
+        elif isinstance(b, t.ToolInDoubt):
+            if (call := self.calls.get(b.call_id)) is not None:
+                call.doubt = b
+        elif isinstance(b, t.ToolEnded):
+            call = self.calls.get(b.call_id)
+            self.ran_command = self.ran_command or (call is not None and call.proposed.tool in ("exec", "shell", "check"))
+            self._gone(b.call_id)
+        elif isinstance(b, t.ModelMessage):
+            nano, tokens, requests = self.costs.get(r.ts[:10], (0, 0, 0))
+            self.costs[r.ts[:10]] = (nano + b.cost_nano, tokens + b.usage.total, requests + 1)
+        elif isinstance(b, t.ToolResolved):
+            if b.resolution == "confirmed_not_done":
+                if (call := self.calls.get(b.call_id)) is not None:
+                    call.judged = call.decided = call.doubt = None
+                self.doubt_asked.pop(b.call_id, None)
+            else:
+                self._gone(b.call_id)
+        elif isinstance(b, t.SessionParked):
+            self.parked_seq = r.seq
+        elif isinstance(b, t.UserMessage):
+            self.has_goal = self.has_goal or b.origin == "goal"
+
+    def _gone(self, call_id: str) -> None:
+        self.calls.pop(call_id, None)
+        self.doubt_asked.pop(call_id, None)
+
+    def _decided(self, s: SessionState, b: t.ApprovalDecided) -> None:
+        asked = s.approvals.get(b.approval_id)
+        call = self.calls.get(b.call_id or (asked.call_id if asked else ""))
+        if call is None or asked is None:
+            return
+        call.decided = b
+        if asked.kind != "tool":
+            return
+        name = signature(call.proposed)
+        if b.decision == "deny":
+            self.denials[name] = self.denials.get(name, 0) + 1
+            self.denied_why[name] = b.message
+        else:
+            self.denials.pop(name, None)
+
+    def oldest_open(self) -> int:
+        """Sequence number before which no record of an open call can stand; -1 when none is open."""
+        return min((order(c)[0] for c in self.calls), default=-1)

@@ -1,0 +1,144 @@
+"""Policy and configuration as they are in force: reloaded when their files change, the last good ones kept when a file is bad."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from watchdog.events import FileSystemEvent, FileSystemEventHandler
+from watchdog.observers import Observer
+
+from harness.policy.rules import Policy, PolicyError, default_policy, parse_policy
+from harness.protocol import config as configuration
+from harness.protocol.config import Config, ConfigError
+from harness.protocol.paths import Folders
+
+POLL_SECONDS = 5.0
+_Mark = tuple[int, int, int]
+
+
+def _mark(path: Path) -> _Mark:
+    try:
+        st = path.stat()
+    except OSError:
+        return (0, 0, 0)
+    return (st.st_ino, st.st_size, st.st_mtime_ns)
+
+
+class Settings:
+    """``policy`` and ``config`` in force; ``problems`` says what is wrong with their files, by name."""
+
+    def __init__(self, folders: Folders) -> None:
+        self._folders = folders
+        self._good = folders.state / "last-good"
+        self.problems: dict[str, str] = {}
+        self.policy: Policy = default_policy()
+        self.config: Config = Config(folders.config_file)
+        self._marks: dict[Path, _Mark] = {}
+        self._subscribers: list[Callable[[], None]] = []
+
+    def subscribe(self, changed: Callable[[], None]) -> None:
+        """Call ``changed`` after each reload, good or bad."""
+        self._subscribers.append(changed)
+
+    def check(self) -> None:
+        """Reload what changed on disk since the last look (two stats when nothing did)."""
+        changed = False
+        for path, load in ((self._folders.policy_file, self._load_policy), (self._folders.config_file, self._load_config)):
+            mark = _mark(path)
+            if self._marks.get(path) != mark:
+                first = path not in self._marks
+                self._marks[path] = mark
+                load(first)
+                changed = True
+        if changed:
+            for subscriber in self._subscribers:
+                subscriber()
+
+    def _load_policy(self, first: bool) -> None:
+        path = self._folders.policy_file
+        try:
+            self.policy = self._parse_policy(path, str(path))
+        except PolicyError as exc:
+            self.problems["policy"] = f"{exc}; the last good policy stays in force"
+            if first:
+                with contextlib.suppress(PolicyError):
+                    self.policy = self._parse_policy(self._good / path.name, f"last good copy of {path}")
+            return
+        self.problems.pop("policy", None)
+        self._keep(path)
+
+    @staticmethod
+    def _parse_policy(path: Path, source: str) -> Policy:
+        try:
+            return parse_policy(path.read_text("utf-8"), source)
+        except FileNotFoundError:
+            return default_policy()
+        except (OSError, UnicodeDecodeError) as exc:
+            raise PolicyError(source, 1, "", f"cannot be read: {exc}") from exc
+
+    def _load_config(self, first: bool) -> None:
+        path = self._folders.config_file
+        try:
+            self.config = configuration.load(self._folders)
+        except ConfigError as exc:
+            self.problems["config"] = f"{exc}; the last good configuration stays in force"
+            copy = self._good / path.name
+            if first and copy.exists():
+                with contextlib.suppress(ConfigError, OSError, UnicodeDecodeError):
+                    self.config = configuration.parse(path, copy.read_text("utf-8"))
+            return
+        self.problems.pop("config", None)
+        self._keep(path)
+
+    def _keep(self, path: Path) -> None:
+        """A bad file must not loosen anything after a restart either, so the last good text is kept beside the state."""
+        self._good.mkdir(mode=0o700, exist_ok=True)
+        target = self._good / path.name
+        try:
+            text = path.read_bytes()
+        except FileNotFoundError:
+            target.unlink(missing_ok=True)
+            return
+        part = target.with_suffix(".part")
+        part.write_bytes(text)
+        os.replace(part, target)
+
+
+class _Wake(FileSystemEventHandler):
+    def __init__(self, loop: asyncio.AbstractEventLoop, wake: asyncio.Event) -> None:
+        self._loop, self._wake = loop, wake
+
+    def on_any_event(self, event: FileSystemEvent) -> None:
+        if event.event_type in ("opened", "closed_no_write"):
+            return  # our own reading would wake us for ever
+        with contextlib.suppress(RuntimeError):  # the loop may be closing
+            self._loop.call_soon_threadsafe(self._wake.set)
+
+
+async def follow(settings: Settings, folder: Path) -> None:
+    """Keep ``settings`` current until cancelled: inotify wakes us, a slow poll is the truth."""
+    wake = asyncio.Event()
+    observer: Any = None
+    try:
+        observer = Observer()
+        observer.schedule(_Wake(asyncio.get_running_loop(), wake), str(folder), recursive=False)
+        observer.start()
+    except OSError as exc:
+        settings.problems["watch"] = f"changes of {folder} are seen within {POLL_SECONDS:.0f} s only: {exc.strerror or exc}"
+        observer = None
+    try:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(wake.wait(), POLL_SECONDS)
+                await asyncio.sleep(0.05)  # an editor saves in several steps
+            wake.clear()
+            settings.check()
+    finally:
+        if observer is not None:
+            observer.stop()
+            await asyncio.to_thread(observer.join, 2)

@@ -20,7 +20,7 @@ from app.feed import Feed
 from app.keymap import Keymap
 from app.models import Dirty, Snapshot
 from app.safety import NoControl, human_paced, quiet_driver
-from app.screens.base import WatchScreen, handler_name
+from app.screens.base import WatchScreen
 from harness.events.untrusted import to_display
 from harness.protocol.client import SupervisorError, Unreachable
 from harness.protocol.paths import Folders
@@ -34,7 +34,7 @@ class WatchApp(App[int]):
     CSS_PATH = "app.tcss"
     TITLE = "watchfloor"
     ENABLE_COMMAND_PALETTE = False  # the palette is bound by the registry, with our own provider
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-narrow"), (80, "-normal"), (120, "-wide"), (180, "-vast")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-normal"), (120, "-wide"), (180, "-vast")]
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(",".join(a.keys), f"do('{a.id}')", a.title, show=False, id=a.id) for a in ACTIONS if EVERYWHERE in a.scopes),
         Binding("ctrl+c", "say_how_to_leave", "", show=False),
@@ -121,7 +121,7 @@ class WatchApp(App[int]):
 
     def _open_first(self) -> None:
         sid, self._first_session = self._first_session, None
-        if sid in self.snapshot.rows:
+        if sid is not None and sid in self.snapshot.rows:
             self.open_session(sid)
 
     # -- keys ----------------------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ class WatchApp(App[int]):
     async def _try(self, ident: str) -> bool:
         screen = self.screen
         if isinstance(screen, WatchScreen) and screen.can(ident):
-            return await self.run_action(f"do('{ident}')", screen if hasattr(screen, handler_name(ident)) else self)
+            return await self.run_action(f"do('{ident}')", screen)
         return False
 
     def _show_keys(self) -> None:
@@ -172,12 +172,9 @@ class WatchApp(App[int]):
         return super().check_action(action, parameters)
 
     async def action_do(self, ident: str) -> None:
-        """Run an action of the registry that belongs to no screen (or that the screen refines)."""
-        screen = self.screen
-        if isinstance(screen, WatchScreen) and hasattr(screen, handler_name(ident)):
-            await screen.action_do(ident)
-        else:
-            getattr(self, handler_name(ident))()
+        """Run an action of the registry on the screen in front, which knows what it refines."""
+        if isinstance(self.screen, WatchScreen):
+            await self.screen.action_do(ident)
 
     def action_say_how_to_leave(self) -> None:
         """Ctrl+C is pressed by reflex; it must neither leave nor stop anything."""
@@ -200,13 +197,18 @@ class WatchApp(App[int]):
     def do_app_help(self) -> None:
         from app.help import HelpScreen
 
-        if not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen(self.screen))
+        self.push_screen(HelpScreen(self.screen))
 
     def can_go_back(self) -> bool:
         return len(self.screen_stack) > 1
 
     can_go_floor = can_go_back
+
+    def can_go_queue(self) -> bool:
+        return "queue" not in getattr(self.screen, "SCOPES", ())
+
+    def can_go_costs(self) -> bool:
+        return "costs" not in getattr(self.screen, "SCOPES", ())
 
     def can_app_reconnect(self) -> bool:
         return not self.snapshot.live
@@ -225,8 +227,7 @@ class WatchApp(App[int]):
     def do_go_costs(self) -> None:
         from app.screens.costs import CostsScreen
 
-        if not isinstance(self.screen, CostsScreen):
-            self._only(CostsScreen())
+        self._only(CostsScreen())
 
     def do_session_launch(self) -> None:
         from app.screens.launch import LaunchForm

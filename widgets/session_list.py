@@ -261,7 +261,7 @@ class SessionList(ScrollView, can_focus=True):
             line.left(cells.mark(row.state) + " ", state)
             if self._dense:
                 return self._dense_line(row, age, line, state, base)
-            line.right(cells.fit(age, 4).rjust(4) + " ", self._style("sl--quiet")).right(cells.fit(row.state, _STATE_WIDTH) + " ", state)
+            line.right(f"{age:>4} ", self._style("sl--quiet")).right(f" {row.state:>{_STATE_WIDTH}}", state)
             return line.left(cells.safe(row.name, line.room - 1), self._style("sl--name")).strip(base)
         self._money(row, line)
         return line.left("  ", base).left(cells.safe(row.detail, line.room - 1), self._style("sl--quiet")).strip(base)
@@ -269,7 +269,7 @@ class SessionList(ScrollView, can_focus=True):
     def _dense_line(self, row: SessionRow, age: str, line: Line, state: Style, base: Style) -> Strip:
         line.right(f"{age:>4} ", self._style("sl--quiet"))
         if self.size.width >= 28:
-            line.right(f"{row.state:<{_STATE_WIDTH}}", state)
+            line.right(f" {row.state:>{_STATE_WIDTH}}", state)
         if self.size.width >= 44:
             line.right(self._checks(row).ljust(6), self._style("sl--quiet"))
         return line.left(cells.safe(row.name, line.room - 1), self._style("sl--name")).strip(base)

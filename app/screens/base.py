@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen, Screen
@@ -33,10 +33,10 @@ class WatchScreen(Screen[Any]):
     SCOPES: ClassVar[tuple[str, ...]] = ()
     AUTO_FOCUS: ClassVar[str | None] = None
 
-    if TYPE_CHECKING:
-
-        @property
-        def app(self) -> WatchApp: ...
+    @property
+    def host(self) -> WatchApp:
+        """The application, as what it is."""
+        return cast("WatchApp", self.app)
 
     # -- actions -------------------------------------------------------------------------------------------------
 
@@ -44,8 +44,8 @@ class WatchScreen(Screen[Any]):
         """True when the action exists here (or everywhere) and would do something now."""
         if hasattr(self, handler_name(ident)):
             check = getattr(self, "can_" + ident.replace(".", "_"), None)
-        elif hasattr(self.app, handler_name(ident)) and not self.is_modal:
-            check = getattr(self.app, "can_" + ident.replace(".", "_"), None)
+        elif hasattr(self.host, handler_name(ident)) and not self.is_modal:
+            check = getattr(self.host, "can_" + ident.replace(".", "_"), None)
         else:
             return False
         return bool(check()) if check is not None else True
@@ -56,8 +56,8 @@ class WatchScreen(Screen[Any]):
         return super().check_action(action, parameters)
 
     async def action_do(self, ident: str) -> None:
-        """Run an action of the registry."""
-        getattr(self, handler_name(ident))()
+        """Run an action of the registry, this screen's own or the application's."""
+        getattr(self if hasattr(self, handler_name(ident)) else self.host, handler_name(ident))()
         self.show_keys()
 
     def active_actions(self) -> list[Action]:
@@ -69,7 +69,7 @@ class WatchScreen(Screen[Any]):
         """(action, key, label) for the help bar: only what works now, also with regard to what the focused field takes for itself."""
         entries: list[tuple[int, tuple[str, str, str]]] = []
         for action in self.active_actions():
-            key = next((k for k in self.app.keys.keys[action.id] if not self._taken(k)), None)
+            key = next((k for k in self.host.keys.keys[action.id] if not self._taken(k)), None)
             if action.bar and key is not None:
                 entries.append((action.bar, (action.id, show_key(key), action.label)))
         return [entry for _, entry in sorted(entries, key=lambda e: e[0])]
@@ -83,14 +83,14 @@ class WatchScreen(Screen[Any]):
     def show_keys(self) -> None:
         """Bring the help bar up to date."""
         for bar in self.query(HelpBar):
-            prefix = self.app.prefix
+            prefix = self.host.prefix
             if prefix:
                 bar.set_entries(self._sequence_entries(prefix))
             else:
                 bar.set_entries(self.help_entries())
 
     def _sequence_entries(self, prefix: str) -> list[tuple[str, str, str]]:
-        found = [(ident, key) for (head, key), idents in self.app.keys.sequences.items() if head == prefix for ident in idents]
+        found = [(ident, key) for (head, key), idents in self.host.keys.sequences.items() if head == prefix for ident in idents]
         return [(ident, show_key(key), BY_ID[ident].label or BY_ID[ident].title.lower()) for ident, key in found if self.can(ident)]
 
     def on_descendant_focus(self) -> None:
@@ -101,8 +101,7 @@ class WatchScreen(Screen[Any]):
 
     def on_help_bar_pressed(self, message: HelpBar.Pressed) -> None:
         message.stop()
-        target = self if hasattr(self, handler_name(message.action)) else self.app
-        self.app.run_beside(_run(self.app, message.action, target))
+        self.host.run_beside(_run(self.host, message.action, self))
 
     # -- what is shown -------------------------------------------------------------------------------------------
 
@@ -114,7 +113,7 @@ class WatchScreen(Screen[Any]):
             self._sync_all()
 
     def _sync_all(self) -> None:
-        self.sync(self.app.snapshot, Dirty.EVERYTHING)
+        self.sync(self.host.snapshot, Dirty.EVERYTHING)
         self.show_keys()
 
     def sync(self, snapshot: Snapshot, dirty: Dirty) -> bool:
@@ -147,7 +146,7 @@ class SessionCommands(WatchScreen):
 
     def do_session_pause(self) -> None:
         if row := self.target:
-            self.app.send(f"{row.name}: pausing at its next turn", "desire", sid=row.sid, state="paused")
+            self.host.send(f"{row.name}: pausing at its next turn", "desire", sid=row.sid, state="paused")
 
     def can_session_resume(self) -> bool:
         row = self.target
@@ -155,7 +154,7 @@ class SessionCommands(WatchScreen):
 
     def do_session_resume(self) -> None:
         if row := self.target:
-            self.app.send(f"{row.name}: resuming", "desire", sid=row.sid, state="running")
+            self.host.send(f"{row.name}: resuming", "desire", sid=row.sid, state="running")
 
     def can_session_stop(self) -> bool:
         row = self.target
@@ -172,9 +171,9 @@ class SessionCommands(WatchScreen):
 
         def decided(yes: bool | None) -> None:
             if yes:
-                self.app.send(f"{row.name}: stopping", "desire", sid=row.sid, state="stopped", reason="stopped by you")
+                self.host.send(f"{row.name}: stopping", "desire", sid=row.sid, state="stopped", reason="stopped by you")
 
-        self.app.push_screen(Confirm("Stop", row.name, text, "stop it"), decided)
+        self.host.push_screen(Confirm("Stop", row.name, text, "stop it"), decided)
 
     def can_session_remove(self) -> bool:
         row = self.target
@@ -189,10 +188,10 @@ class SessionCommands(WatchScreen):
 
         def decided(yes: bool | None) -> None:
             if yes:
-                self.app.send(f"{row.name}: removed", "remove", sid=row.sid)
+                self.host.send(f"{row.name}: removed", "remove", sid=row.sid)
 
         text = "Its worktree is deleted. That is refused while it holds work that is neither committed nor pushed."
-        self.app.push_screen(Confirm("Remove", row.name, text, "remove it"), decided)
+        self.host.push_screen(Confirm("Remove", row.name, text, "remove it"), decided)
 
     def can_session_say(self) -> bool:
         row = self.target
@@ -207,9 +206,9 @@ class SessionCommands(WatchScreen):
 
         def written(text: str | None) -> None:
             if text:
-                self.app.send(f"{row.name}: will read it at its next turn", "say", sid=row.sid, text=text)
+                self.host.send(f"{row.name}: will read it at its next turn", "say", sid=row.sid, text=text)
 
-        self.app.push_screen(Ask("Say to", row.name, "Your message is part of its next turn.", lines=True), written)
+        self.host.push_screen(Ask("Say to", row.name, "Your message is part of its next turn.", lines=True), written)
 
 
 class Form(ModalScreen[Any]):
@@ -217,14 +216,15 @@ class Form(ModalScreen[Any]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("form", priority=True)
 
-    if TYPE_CHECKING:
-
-        @property
-        def app(self) -> WatchApp: ...
+    @property
+    def host(self) -> WatchApp:
+        """The application, as what it is."""
+        return cast("WatchApp", self.app)
 
     async def action_do(self, ident: str) -> None:
-        """Run an action of the registry."""
-        getattr(self, handler_name(ident))()
+        """Run an action of the registry. What arrives faster than a person types (a paste without brackets) never submits."""
+        if ident != "form.submit" or self.host.paced:
+            getattr(self, handler_name(ident))()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "do":

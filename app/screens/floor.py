@@ -44,7 +44,7 @@ class FloorScreen(SessionCommands):
         yield Banner()
         with Container(id="body"):
             yield SessionList()
-            yield PaneWall(self._make_log, lambda sid: self.app.folders.session(sid).log)
+            yield PaneWall(self._make_log, lambda sid: self.host.folders.session(sid).log)
         yield QueueHead()
         yield FleetBar()
         yield HelpBar()
@@ -67,7 +67,7 @@ class FloorScreen(SessionCommands):
 
     def on_mount(self) -> None:
         self._load_layout()
-        keys = self.app.keys
+        keys = self.host.keys
         self.wall.hint = (
             ("", "No sessions yet"),
             ("", ""),
@@ -91,11 +91,11 @@ class FloorScreen(SessionCommands):
         elif dirty == Dirty.NOTHING:
             more = self.sync_logs(None)
         if dirty & Dirty.APPROVALS:
-            self.query_one(QueueHead).set_queue(snapshot.approvals, self.app.keys.shown("go.queue"))
+            self.query_one(QueueHead).set_queue(snapshot.approvals, self.host.keys.shown("go.queue"))
         if dirty & (Dirty.FLEET | Dirty.LINK):
             self.query_one(FleetBar).set_fleet(snapshot.fleet, live=snapshot.live)
         if dirty & Dirty.LINK:
-            self.query_one(Banner).say(banner_text(snapshot, self.app.keys.shown("app.reconnect")), calm=snapshot.link.state == "connecting")
+            self.query_one(Banner).say(banner_text(snapshot, self.host.keys.shown("app.reconnect")), calm=snapshot.link.state == "connecting")
         return more
 
     def sync_logs(self, sids: Set[str] | None) -> bool:
@@ -114,20 +114,20 @@ class FloorScreen(SessionCommands):
         self.show_keys()
 
     def on_session_list_opened(self, message: SessionList.Opened) -> None:
-        self.app.open_session(message.sid)
+        self.host.open_session(message.sid)
 
     def on_pane_wall_opened(self, message: PaneWall.Opened) -> None:
-        self.app.open_session(message.sid)
+        self.host.open_session(message.sid)
 
     def on_queue_head_opened(self, message: QueueHead.Opened) -> None:
-        self.app.open_queue(message.approval_id)
+        self.host.open_queue(message.approval_id)
 
     # -- selection and focus -------------------------------------------------------------------------------------
 
     @property
     def target(self) -> SessionRow | None:
         sid = self.wall.current_session if self.in_panes else self.list.selected
-        return self.app.snapshot.rows.get(sid)
+        return self.host.snapshot.rows.get(sid)
 
     @property
     def in_panes(self) -> bool:
@@ -164,13 +164,13 @@ class FloorScreen(SessionCommands):
 
     def do_session_open(self) -> None:
         if row := self.target:
-            self.app.open_session(row.sid)
+            self.host.open_session(row.sid)
 
     can_session_why = can_session_open
 
     def do_session_why(self) -> None:
         if row := self.target:
-            self.app.open_session(row.sid, "why")
+            self.host.open_session(row.sid, "why")
 
     # -- panes ---------------------------------------------------------------------------------------------------
 
@@ -193,7 +193,7 @@ class FloorScreen(SessionCommands):
         self.wall.move("down")
 
     def _any(self) -> bool:
-        return bool(self.app.snapshot.rows)
+        return bool(self.host.snapshot.rows)
 
     can_pane_split_right = can_pane_split_below = can_pane_zoom = _any
 
@@ -205,7 +205,7 @@ class FloorScreen(SessionCommands):
 
     def _split(self, *, across: bool) -> None:
         if not self.wall.split(across=across):
-            self.app.tell("this pane is too small to split" if not self.wall.zoomed else "give the zoomed pane back first")
+            self.host.tell("this pane is too small to split" if not self.wall.zoomed else "give the zoomed pane back first")
 
     def _several(self) -> bool:
         return self._any() and isinstance(self.wall.tiles, tiling.Split)
@@ -242,12 +242,12 @@ class FloorScreen(SessionCommands):
         self.wall.even()
 
     def do_pane_page_up(self) -> None:
-        if log := self.wall.current_log():
-            log.scroll_page_up(animate=False)
+        if isinstance(log := self.wall.current_log(), EventLog):
+            log.action_page(-1)
 
     def do_pane_page_down(self) -> None:
-        if log := self.wall.current_log():
-            log.scroll_page_down(animate=False)
+        if isinstance(log := self.wall.current_log(), EventLog):
+            log.action_page(1)
 
     can_pane_page_up = can_pane_page_down = _any
 
@@ -255,7 +255,7 @@ class FloorScreen(SessionCommands):
 
     @property
     def _layout_path(self) -> Path:
-        return self.app.folders.state / LAYOUT_FILE
+        return self.host.folders.state / LAYOUT_FILE
 
     def _load_layout(self) -> None:
         try:
@@ -264,12 +264,12 @@ class FloorScreen(SessionCommands):
         except FileNotFoundError:
             self.call_after_refresh(self._first_layout)
         except (OSError, ValueError) as exc:
-            self.app.tell(f"the saved layout {self._layout_path} cannot be used ({exc}); starting with a fresh one")
+            self.host.tell(f"the saved layout {self._layout_path} cannot be used ({exc}); starting with a fresh one")
             self.call_after_refresh(self._first_layout)
 
     def _first_layout(self) -> None:
         self.wall.tiles = tiling.default(self.wall.size.width, self.wall.size.height)
-        self.wall.set_rows(self.app.snapshot.rows)
+        self.wall.set_rows(self.host.snapshot.rows)
 
     def on_pane_wall_changed(self) -> None:
         text = json.dumps(tiling.to_data(self.wall.tiles))
@@ -283,7 +283,7 @@ class FloorScreen(SessionCommands):
             part.write_text(text, "utf-8")
             part.replace(path)
         except OSError as exc:
-            self.app.tell(f"the layout cannot be saved in {path}: {exc.strerror or exc}", bad=True)
+            self.host.tell(f"the layout cannot be saved in {path}: {exc.strerror or exc}", bad=True)
 
 
 def banner_text(snapshot: Snapshot, key: str) -> str:

@@ -1,6 +1,7 @@
 """A small supervisor for the screen's tests: real session logs, the real fold, the real socket protocol; it decides nothing by itself.
 
-Also a program (``python -m tests.tui.app_world STATE SCENE``) that serves a scene for the terminal tests and writes every request it gets to ``STATE/calls.jsonl``.
+Also a program (``python -m tests.tui.app_world ROOT SCENE``) that serves a scene for the terminal tests and writes every request
+it gets to ``ROOT/calls.jsonl``.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Session:
     sid: str
     writer: LogWriter
     state: SessionState = field(default_factory=SessionState)
-    live: Liveness = Liveness(True, True)
+    live: Liveness = field(default_factory=lambda: Liveness(True, True))
     views: dict[str, ApprovalView] = field(default_factory=dict)
     diff: dict[str, Any] = field(default_factory=lambda: {"files": [], "patch": ""})
 

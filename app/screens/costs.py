@@ -1,0 +1,192 @@
+"""What every session has spent: a small table with totals, from the ledger."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from rich.style import Style
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.geometry import Region, Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from app.models import Dirty, Snapshot
+from app.screens.base import WatchScreen, bindings
+from harness.events.views import SessionRow
+from harness.protocol.client import SupervisorError, Unreachable
+from widgets import cells
+from widgets.budget_bar import BudgetBar, share_text
+from widgets.cells import Line
+from widgets.fleet_bar import Banner
+from widgets.help_bar import HelpBar
+
+
+class CostTable(ScrollView, can_focus=True):
+    """One line a session, dearest first; the selection is pinned to a session."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"ct--head", "ct--text", "ct--quiet", "ct--meter", "ct--full", "ct--selected"}
+    DEFAULT_CSS = """
+    CostTable {
+        overflow-x: hidden;
+        scrollbar-size-vertical: 1;
+        background: $background;
+        &:focus { background-tint: $foreground 0%; }
+        & > .ct--head { color: $text-muted; text-style: bold; }
+        & > .ct--text { color: $foreground; }
+        & > .ct--quiet { color: $text-muted; }
+        & > .ct--meter { color: $primary; }
+        & > .ct--full { color: $warning; }
+        & > .ct--selected { background: $panel; }
+    }
+    CostTable:ansi { & > .ct--selected { background: ansi_default; text-style: reverse; } }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: list[SessionRow] = []
+        self._more: dict[str, dict[str, Any]] = {}
+        self.selected = ""
+
+    def set_rows(self, rows: list[SessionRow], more: dict[str, dict[str, Any]]) -> None:
+        """Show these sessions; ``more`` are the ledger's entries by id."""
+        self._rows = sorted(rows, key=lambda r: (-r.spent_nano, r.sid))
+        self._more = more
+        if all(r.sid != self.selected for r in rows):
+            self.selected = self._rows[0].sid if self._rows else ""
+        self.virtual_size = Size(self.size.width, len(self._rows) + 1)
+        self.refresh()
+
+    def move(self, step: int) -> None:
+        """Move the selection by so many lines."""
+        ids = [r.sid for r in self._rows]
+        if ids:
+            at = max(0, min(len(ids) - 1, ids.index(self.selected) + step))
+            self.selected = ids[at]
+            self.scroll_to_region(Region(0, at if at == 0 else at + 1, 1, 1), animate=False, force=True)
+            self.refresh()
+
+    def on_click(self, event: Any) -> None:
+        at = event.y + self.scroll_offset.y - 1
+        if 0 <= at < len(self._rows):
+            self.selected = self._rows[at].sid
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        y += self.scroll_offset.y
+        style = {name: self.get_component_rich_style(f"ct--{name}", partial=True) for name in ("head", "text", "quiet", "meter", "full", "selected")}
+        width, base = self.size.width, self.rich_style
+        line = Line(width)
+        if y == 0:
+            heads = ("  ", "session", "spent", "of cap", "", "tokens", "cached", "model")
+            for text, cell in zip(heads, self._columns(), strict=True):
+                line.left(
+                    cells.fit(text, cell) if text in ("  ", "session", "", "model") else f"{text:>{max(0, cell - 2)}}"[:cell] + "  "[: min(2, cell)],
+                    style["head"],
+                )
+            return line.strip(base)
+        if y > len(self._rows):
+            return Strip.blank(width, base)
+        row = self._rows[y - 1]
+        if row.sid == self.selected:
+            base = base + style["selected"]
+        self._fill(line, row, style)
+        return line.strip(base)
+
+    def _columns(self) -> tuple[int, ...]:
+        width = self.size.width
+        meter = 14 if width >= 100 else 0
+        tokens, cached, model = (10, 9, 22) if width >= 120 else (10, 9, 0) if width >= 76 else (0, 0, 0)
+        fixed = 2 + 11 + 16 + meter + tokens + cached + model
+        return 2, max(10, width - fixed), 11, 16, meter, tokens, cached, model
+
+    def _fill(self, line: Line, row: SessionRow, style: dict[str, Style]) -> None:
+        _, name, spent, cap, meter, tokens, cached, model = self._columns()
+        more = self._more.get(row.sid, {})
+        near = row.cap_nano is not None and row.spent_nano >= row.cap_nano * 0.9
+        line.left(f"{cells.mark(row.state)} ", style["quiet"]).left(cells.fit(cells.safe(row.name, name - 1), name), style["text"])
+        line.left(f"{cells.money(row.spent_nano):>{spent - 2}}  ", style["full" if near else "text"])
+        line.left(f"{share_text(row.spent_nano, row.cap_nano):>{cap - 2}}  ", style["quiet"])
+        if meter:
+            used, rest = cells.bar(row.spent_nano, row.cap_nano, meter - 2)
+            line.left(used, style["full" if near else "meter"]).left(cells.fit(rest, meter - len(used)), style["quiet"])
+        if tokens:
+            hit = more.get("cache_hit")
+            share = f"{hit:.0%}" if isinstance(hit, float) and hit <= 1 else ""
+            line.left(f"{cells.count(row.tokens):>{tokens - 2}}  ", style["text"]).left(f"{share:>{cached - 2}}  ", style["quiet"])
+        if model:
+            line.left(cells.safe(row.model, model), style["quiet"])
+
+
+class CostsScreen(WatchScreen):
+    """Spend by session, and of the fleet against its caps."""
+
+    CSS_PATH = "costs.tcss"
+    SCOPES: ClassVar[tuple[str, ...]] = ("costs",)
+    BINDINGS: ClassVar[list[BindingType]] = bindings("costs")
+    AUTO_FOCUS: ClassVar[str | None] = "CostTable"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._more: dict[str, dict[str, Any]] = {}
+
+    def compose(self) -> ComposeResult:
+        yield Banner()
+        yield BudgetBar("today", dom_id="day")
+        yield BudgetBar("fleet", dom_id="fleet")
+        yield CostTable()
+        yield HelpBar()
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.do_session_reload()
+
+    @property
+    def table(self) -> CostTable:
+        """The table."""
+        return self.query_one(CostTable)
+
+    def sync(self, snapshot: Snapshot, dirty: Dirty) -> bool:
+        if dirty & Dirty.ROWS:
+            self.table.set_rows(list(snapshot.rows.values()), self._more)
+        if dirty & (Dirty.FLEET | Dirty.ROWS):
+            fleet = snapshot.fleet
+            self.query_one("#day", BudgetBar).set_money(fleet.spent_today_nano, fleet.reserved_nano, fleet.day_cap_nano)
+            self.query_one("#fleet", BudgetBar).set_money(fleet.spent_total_nano, fleet.reserved_nano, fleet.fleet_cap_nano)
+        if dirty & Dirty.LINK:
+            self.query_one(Banner).say("" if snapshot.live else snapshot.link.text, calm=snapshot.link.state == "connecting")
+        return False
+
+    def do_session_reload(self) -> None:
+        self.host.run_beside(self._read())
+
+    async def _read(self) -> None:
+        try:
+            reply = await self.host.feed.call("costs")
+        except (SupervisorError, Unreachable) as exc:
+            self.host.tell(f"no costs: {exc}", bad=True)
+            return
+        self._more = {str(entry.get("sid", "")): entry for entry in reply.get("sessions", [])}
+        if self.is_attached:
+            self.sync(self.host.snapshot, Dirty.ROWS)
+
+    def _any(self) -> bool:
+        return bool(self.host.snapshot.rows)
+
+    can_list_up = can_list_down = can_list_first = can_list_last = can_session_open = _any
+
+    def do_list_up(self) -> None:
+        self.table.move(-1)
+
+    def do_list_down(self) -> None:
+        self.table.move(1)
+
+    def do_list_first(self) -> None:
+        self.table.move(-(10**6))
+
+    def do_list_last(self) -> None:
+        self.table.move(10**6)
+
+    def do_session_open(self) -> None:
+        if self.table.selected:
+            self.host.open_session(self.table.selected, "cost")

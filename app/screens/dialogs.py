@@ -1,0 +1,143 @@
+"""Small questions above a screen: confirm, ask for a text, edit the input of an action."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Input, Static, TextArea
+
+from app.screens.base import Form
+from harness.events.untrusted import to_display
+from widgets.help_bar import HelpBar
+
+
+class Dialog(Form):
+    """A framed question with its keys below. Subclasses add the field and read it in `result`."""
+
+    CSS_PATH = "dialogs.tcss"
+
+    def __init__(self, title: str, name: str, text: str, *, submit: str) -> None:
+        super().__init__()
+        self._verb, self._about, self._words, self._submit = title, name, text, submit
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="dialog"):
+            yield Static(Content.assemble((self._verb + " ", "bold"), (to_display(self._about, limit=80), "bold $warning")), id="title")
+            yield Static(Content(to_display(self._words, limit=600)), id="text")
+            yield from self.fields()
+            yield Static("", id="error")
+            yield HelpBar()
+
+    def fields(self) -> list[Widget]:
+        """The input widgets of this dialog."""
+        return []
+
+    def on_mount(self) -> None:
+        keys = self.host.keys
+        self.query_one(HelpBar).set_entries([("form.submit", keys.shown("form.submit"), self._submit), ("form.cancel", keys.shown("form.cancel"), "cancel")])
+
+    def on_help_bar_pressed(self, message: HelpBar.Pressed) -> None:
+        message.stop()
+        self.do_form_submit() if message.action == "form.submit" else self.do_form_cancel()
+
+    def complain(self, text: str) -> None:
+        """Say inline what is wrong."""
+        self.query_one("#error", Static).update(Content(to_display(text, limit=300)))
+
+    def result(self) -> Any:
+        """The value to return; raises ValueError (shown inline) while it cannot be used."""
+        return True
+
+    def do_form_submit(self) -> None:
+        try:
+            value = self.result()
+        except ValueError as exc:
+            self.complain(str(exc))
+            return
+        self.dismiss(value)
+
+
+class Confirm(Dialog):
+    """Yes (True) or no (None) about a named session."""
+
+    def __init__(self, verb: str, name: str, text: str, yes: str) -> None:
+        super().__init__(verb, name, text, submit=yes)
+
+
+class Ask(Dialog):
+    """One text; ``check`` turns it into the result or raises ValueError."""
+
+    def __init__(
+        self,
+        title: str,
+        name: str,
+        text: str,
+        *,
+        lines: bool = False,
+        value: str = "",
+        submit: str = "send",
+        check: Callable[[str], Any] | None = None,
+    ) -> None:
+        super().__init__(title, name, text, submit=submit)
+        self._lines, self._value, self._check = lines, value, check or _not_empty
+
+    def fields(self) -> list[Widget]:
+        if self._lines:
+            return [TextArea(self._value, soft_wrap=True, show_line_numbers=False, id="field")]
+        return [Input(self._value, id="field")]
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.query_one("#field").focus()
+
+    def result(self) -> Any:
+        field = self.query_one("#field")
+        text = field.text if isinstance(field, TextArea) else field.value if isinstance(field, Input) else ""
+        return self._check(text)
+
+    def on_input_submitted(self) -> None:
+        # Enter is enough for a line that only says something; what lets an action run is sent by the chord alone.
+        if self._submit in ("send", "deny", "search"):
+            self.do_form_submit()
+
+
+def _not_empty(text: str) -> str:
+    if not text.strip():
+        raise ValueError("write something first, or cancel")
+    return text.strip()
+
+
+class EditInput(Dialog):
+    """The JSON input of an action in an editor; returns the changed object."""
+
+    def __init__(self, name: str, value: dict[str, Any]) -> None:
+        super().__init__(
+            "Edit and approve for", name, "What you submit here is judged again by the policy's deny rules, hashed, and run once.", submit="approve edited"
+        )
+        self._before = value
+
+    def fields(self) -> list[Widget]:
+        # JSON escapes keep every character visible: what is edited is exactly what is sent.
+        text = json.dumps(self._before, indent=2, ensure_ascii=True)
+        return [TextArea(text, soft_wrap=True, show_line_numbers=True, id="field", classes="tall")]
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.query_one("#field").focus()
+
+    def result(self) -> dict[str, Any]:
+        try:
+            value = json.loads(self.query_one("#field", TextArea).text)
+        except ValueError as exc:
+            raise ValueError(f"this is not JSON: {exc}") from exc
+        if not isinstance(value, dict):
+            raise ValueError("the input of an action is a JSON object: { … }")
+        if value == self._before:
+            raise ValueError("nothing was changed; cancel, and approve the action as it is")
+        return value

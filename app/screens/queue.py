@@ -1,0 +1,424 @@
+"""The queue: every open request, its card rendered from the action alone, and the keys that decide."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from app.arming import ARM_S, Arming, differences
+from app.models import Dirty, Snapshot
+from app.screens.base import WatchScreen, bindings
+from harness.events.untrusted import to_display
+from harness.events.views import ApprovalView
+from harness.protocol import config as configuration
+from harness.protocol.client import SupervisorError, Unreachable
+from harness.protocol.config import NANO, usd_to_nano
+from widgets.approval_card import ApprovalCard
+from widgets.cells import money
+from widgets.fleet_bar import Banner
+from widgets.help_bar import HelpBar
+from widgets.queue_list import QueueList
+
+_WATCH_S = 0.1
+
+
+class QueueScreen(WatchScreen):
+    """Decide one request at a time. A decision always carries the hash of the action that was on screen."""
+
+    CSS_PATH = "queue.tcss"
+    SCOPES: ClassVar[tuple[str, ...]] = ("queue",)
+    BINDINGS: ClassVar[list[BindingType]] = bindings("queue")
+    AUTO_FOCUS: ClassVar[str | None] = "QueueList"
+
+    def __init__(self, approval_id: str = "") -> None:
+        super().__init__()
+        self._first = approval_id
+        self._shown: ApprovalView | None = None
+        self._arming = Arming()
+        self._sent: set[str] = set()
+        self._changed: dict[str, list[str]] = {}
+
+    def compose(self) -> ComposeResult:
+        yield Banner()
+        with Container(id="queue"):
+            yield QueueList()
+            with Vertical(id="right"):
+                yield Static("", id="changed")
+                yield ApprovalCard()
+                yield Static("", id="arming")
+        yield HelpBar()
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        # Looks at the card while it is on screen: whether it was seen whole, and for how long.
+        self.set_interval(_WATCH_S, self._watch_card)
+
+    @property
+    def requests(self) -> QueueList:
+        """The list of requests."""
+        return self.query_one(QueueList)
+
+    @property
+    def card(self) -> ApprovalCard:
+        """The card of the selected request."""
+        return self.query_one(ApprovalCard)
+
+    @property
+    def view(self) -> ApprovalView | None:
+        """The request on screen: what was rendered, not what arrived since."""
+        return self._shown
+
+    def choose(self, approval_id: str) -> None:
+        """Select a request by id."""
+        self.requests.select(approval_id)
+
+    # -- what is shown -------------------------------------------------------------------------------------------
+
+    def sync(self, snapshot: Snapshot, dirty: Dirty) -> bool:
+        if dirty & Dirty.APPROVALS:
+            self._sent &= {view.approval_id for view in snapshot.approvals}
+            self.requests.set_views(view for view in snapshot.approvals if view.approval_id not in self._sent)
+            if self._first and self.requests.select(self._first):
+                self._first = ""
+            self._show_selected()
+        if dirty & Dirty.LINK:
+            self.query_one(Banner).say("" if snapshot.live else snapshot.link.text, calm=snapshot.link.state == "connecting")
+        return False
+
+    def clock(self, now: float) -> None:
+        self.requests.refresh()
+
+    def on_queue_list_moved(self) -> None:
+        self._show_selected()
+
+    def _show_selected(self) -> None:
+        view = self.host.snapshot.approval(self.requests.selected)
+        if view == self._shown:
+            return
+        self._shown = view
+        self._arming = Arming()
+        self.card.set_view(view)
+        self.query_one("#changed", Static).update(_changed(self._changed.get(view.approval_id, []) if view else []))
+        self.query_one("#changed").display = bool(view and self._changed.get(view.approval_id))
+        self._watch_card()
+        self.show_keys()
+
+    def _watch_card(self) -> None:
+        """Advance the arming of the card, and say in one line where it stands."""
+        view, now = self._shown, time.monotonic()
+        if self.host.screen is not self:
+            self._arming = Arming()  # covered by a dialog: it appears anew when that closes
+            return
+        key = (view.approval_id, view.action_hash, str(self.card.size)) if view is not None else ()
+        self._arming = self._arming.observe(key, bool(key) and self.card.fully_shown, now)
+        self.query_one("#arming", Static).update(self._arming_text(now))
+
+    def _arming_text(self, now: float) -> Content:
+        view = self._shown
+        keys = self.host.keys
+        if view is None:
+            return Content("") if self.host.snapshot.approvals else Content.styled("Nothing needs you. Requests appear here by themselves.", "$text-muted")
+        if not self._approving(view):
+            return Content("")
+        if self._arming.since is None:
+            return Content.assemble(
+                ("▼ more below: ", "bold $warning"),
+                (f"{keys.shown('queue.card_down')} shows the rest; approving is possible once all of it was shown", "$text-muted"),
+            )
+        if not self._arming.armed(now):
+            return Content.styled("○ looking …", "$text-muted")
+        what = "approves exactly this, once" if "allow" in view.options else "tries again"
+        more = "; you will be asked to type the session's name" if view.risk == "critical" else ""
+        return Content.assemble((f"● {keys.shown('queue.approve')} ", "bold $success"), (what + more, "$text-muted"))
+
+    # -- what can be decided -------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _approving(view: ApprovalView) -> bool:
+        return bool({"allow", "retry"} & set(view.options))
+
+    def _offers(self, *options: str) -> bool:
+        return self._shown is not None and bool(set(options) & set(self._shown.options))
+
+    def can_queue_approve(self) -> bool:
+        return self._offers("allow", "retry")
+
+    def can_queue_edit(self) -> bool:
+        return self._offers("allow_edited") and self._shown is not None and isinstance((self._shown.action or {}).get("input"), dict)
+
+    def can_queue_deny(self) -> bool:
+        return self._offers("deny")
+
+    def can_queue_answer(self) -> bool:
+        return self._offers("answer")
+
+    def can_queue_raise(self) -> bool:
+        return self._offers("raise")
+
+    def can_queue_finish(self) -> bool:
+        return self._offers("finish")
+
+    def can_queue_stop(self) -> bool:
+        return self._offers("stop")
+
+    def can_queue_done(self) -> bool:
+        return self._offers("done")
+
+    def can_queue_failed(self) -> bool:
+        return self._offers("failed")
+
+    def can_queue_unknown(self) -> bool:
+        return self._offers("unknown")
+
+    def _something(self) -> bool:
+        return self._shown is not None
+
+    can_queue_defer = can_queue_session = can_queue_card_up = can_queue_card_down = _something
+
+    def can_queue_up(self) -> bool:
+        return bool(self.requests.views)
+
+    can_queue_down = can_queue_up
+
+    # -- moving --------------------------------------------------------------------------------------------------
+
+    def do_queue_up(self) -> None:
+        self.requests.move(-1)
+
+    def do_queue_down(self) -> None:
+        self.requests.move(1)
+
+    def do_queue_card_up(self) -> None:
+        self.card.scroll_page_up(animate=False)
+
+    def do_queue_card_down(self) -> None:
+        self.card.scroll_page_down(animate=False)
+        self.call_after_refresh(self._watch_card)
+
+    def do_queue_session(self) -> None:
+        if self._shown is not None:
+            self.host.open_session(self._shown.sid)
+
+    # -- deciding ------------------------------------------------------------------------------------------------
+
+    def _refused(self) -> bool:
+        """Check the arming for a key that decides; says why when it does not count."""
+        now = time.monotonic()
+        why = self._arming.refusal(now, paced=self.host.paced)
+        self._arming = self._arming.pressed(now)
+        if why:
+            self.host.tell(why)
+        return bool(why)
+
+    def do_queue_approve(self) -> None:
+        self._watch_card()
+        view = self._shown
+        if view is None or self._refused():
+            return
+        decision = "allow" if "allow" in view.options else "retry"
+        if view.risk != "critical":
+            self._decide(view, decision)
+            return
+        self._type_name(view, decision)
+
+    def _type_name(self, view: ApprovalView, decision: str) -> None:
+        from app.screens.dialogs import Ask
+
+        wanted = to_display(view.session_name)
+        shown = self._proof()
+
+        def check(text: str) -> str:
+            if text.strip() != wanted:
+                raise ValueError(f"type {wanted} to approve this")
+            return text
+
+        def typed(text: str | None) -> None:
+            if text is not None:
+                self._decide(view, decision, shown_hash=shown)
+
+        question = f"This is critical: {view.title}. Type the session's name to let it run once."
+        self.host.push_screen(Ask("Approve for", view.session_name, question, submit="approve", check=check), typed)
+
+    def do_queue_edit(self) -> None:
+        from app.screens.dialogs import EditInput
+
+        view = self._shown
+        if view is None or view.action is None or self._refused():
+            return
+        shown = self._proof()
+
+        def edited(value: dict[str, Any] | None) -> None:
+            if value is not None:
+                self._decide(view, "allow_edited", shown_hash=shown, edited=value)
+
+        self.host.push_screen(EditInput(view.session_name, view.action["input"]), edited)
+
+    def do_queue_deny(self) -> None:
+        self._with_text("Deny", "deny", "The agent reads your reason and goes on without this.", "deny")
+
+    def do_queue_answer(self) -> None:
+        self._with_text("Answer", "answer", "Your text becomes the result of the call; nothing runs.", "send", lines=True)
+
+    def _with_text(self, title: str, decision: str, text: str, submit: str, *, lines: bool = False) -> None:
+        from app.screens.dialogs import Ask
+
+        view = self._shown
+        if view is None:
+            return
+        shown = self._proof()
+
+        def written(message: str | None) -> None:
+            if message is not None:
+                self._decide(view, decision, shown_hash=shown, message=message)
+
+        self.host.push_screen(Ask(title, view.session_name, f"{view.title}. {text}", submit=submit, lines=lines), written)
+
+    def do_queue_raise(self) -> None:
+        from app.screens.dialogs import Ask
+
+        view = self._shown
+        if view is None:
+            return
+        limit, need = int(view.detail.get("limit", 0)), int(view.detail.get("need", 0))
+        in_usd = str(view.detail.get("cap", "")).endswith("usd")
+        proposed = max(limit * 2, int(view.detail.get("used", 0)) + need)
+        shown = self._proof()
+
+        def check(text: str) -> int:
+            value = usd_to_nano(text) if in_usd else _whole(text)
+            if value <= limit:
+                raise ValueError(f"the new cap must be above {money(limit) if in_usd else limit}")
+            return value
+
+        def amount(value: int | None) -> None:
+            if value is not None:
+                self._decide(view, "raise", shown_hash=shown, value=value)
+
+        unit = "USD" if in_usd else {"wall": "seconds", "calls": "tool calls"}.get(str(view.detail.get("cap", "")).rpartition(".")[2], "tokens")
+        text = f"The cap is {money(limit) if in_usd else f'{limit:,}'} now. New cap in {unit}:"
+        default = f"{proposed / NANO:.2f}" if in_usd else str(proposed)
+        self.host.push_screen(Ask("Raise the cap of", view.session_name, text, value=default, submit="raise", check=check), amount)
+
+    def do_queue_finish(self) -> None:
+        if self._shown is not None and not self._refused():
+            self._decide(self._shown, "finish")
+
+    def do_queue_stop(self) -> None:
+        from app.screens.dialogs import Confirm
+
+        view = self._shown
+        if view is None:
+            return
+        shown = self._proof()
+
+        def decided(yes: bool | None) -> None:
+            if yes:
+                self._decide(view, "stop", shown_hash=shown)
+
+        self.host.push_screen(
+            Confirm("Stop", view.session_name, "The request is refused and its agent ends for good. The worktree, the branch and the log stay.", "stop it"),
+            decided,
+        )
+
+    def _plain(self, decision: str) -> None:
+        if self._shown is not None and not self._refused():
+            self._decide(self._shown, decision)
+
+    def do_queue_done(self) -> None:
+        self._plain("done")
+
+    def do_queue_failed(self) -> None:
+        self._plain("failed")
+
+    def do_queue_unknown(self) -> None:
+        self._plain("unknown")
+
+    def do_queue_defer(self) -> None:
+        if self._shown is not None:
+            self.host.send("deferred; it stays open, at the end of the queue", "defer", approval_id=self._shown.approval_id)
+
+    def _proof(self) -> str:
+        """Hash of the exact text that is on screen, so that the record shows what was seen."""
+        return self.card.shown_hash
+
+    def _decide(self, view: ApprovalView, decision: str, *, shown_hash: str | None = None, **given: Any) -> None:
+        proof = self._proof() if shown_hash is None else shown_hash
+        self.host.run_beside(self._send(view, decision, proof, given))
+
+    async def _send(self, view: ApprovalView, decision: str, proof: str, given: dict[str, Any]) -> None:
+        self._sent.add(view.approval_id)
+        try:
+            if view.kind == "auth" and decision == "retry":
+                given |= self._key()
+            await self.host.feed.call("decide", approval_id=view.approval_id, decision=decision, action_hash=view.action_hash, shown_hash=proof, **given)
+        except SupervisorError as exc:
+            self._sent.discard(view.approval_id)
+            if exc.code == "stale":
+                await self._refresh_stale(view)
+            self.host.tell(str(exc), bad=True)
+        except configuration.ConfigError as exc:
+            self._sent.discard(view.approval_id)
+            self.host.tell(str(exc), bad=True)
+        except Unreachable as exc:
+            self._sent.discard(view.approval_id)
+            self.host.tell(f"{exc}; the request is still open as far as this screen knows", bad=True)
+        else:
+            self.host.tell(f"{view.session_name}: {_DONE.get(decision, decision)}")
+        if self.is_attached:
+            self.sync(self.host.snapshot, Dirty.APPROVALS)
+
+    def _key(self) -> dict[str, Any]:
+        """The key that is configured now, for a request that the old one was refused for. Raises ConfigError."""
+        cfg = configuration.load(self.host.folders)
+        found = configuration.credential(cfg)
+        return {"credential": {"base_url": found.base_url, "key": found.key}} if found is not None else {}
+
+    async def _refresh_stale(self, before: ApprovalView) -> None:
+        """Show the request as it is now, with what changed since it was looked at."""
+        import msgspec
+
+        try:
+            reply = await self.host.feed.call("approval", approval_id=before.approval_id)
+            after = msgspec.convert(reply["approval"], ApprovalView)
+        except (SupervisorError, Unreachable, msgspec.ValidationError, KeyError):
+            return  # the request is gone or unreadable: the next push of open requests shows that
+        self._changed[before.approval_id] = differences(before.action or {}, after.action or {})
+        self._shown = None
+
+
+_DONE = {
+    "allow": "approved; it runs now, once",
+    "allow_edited": "approved as edited",
+    "deny": "denied; the agent reads your reason",
+    "answer": "answered",
+    "raise": "cap raised",
+    "finish": "finishing up",
+    "stop": "stopping",
+    "done": "recorded as done",
+    "failed": "recorded as not done",
+    "unknown": "recorded as unknown",
+    "retry": "trying again",
+}
+
+
+def _changed(lines: list[str]) -> Content:
+    if not lines:
+        return Content("")
+    head = Content.styled("Changed since you looked; look again:", "bold $warning")
+    return Content("\n").join([head, *(Content("  " + to_display(line)) for line in lines[:6])])
+
+
+def _whole(text: str) -> int:
+    clean = text.replace(",", "").replace("_", "").strip()
+    if not clean.isascii() or not clean.isdigit():
+        raise ValueError(f"{text!r} is not a whole number")
+    return int(clean)
+
+
+__all__ = ["ARM_S", "QueueScreen"]

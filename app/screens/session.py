@@ -1,0 +1,360 @@
+"""One session: its log, plan and progress files, diff, cost and the evidence of its state."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Set
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rich.style import Style
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import ContentSwitcher
+
+from app.models import Dirty, Snapshot
+from app.screens.base import SessionCommands, bindings
+from harness.events.views import SessionRow
+from harness.protocol.client import SupervisorError, Unreachable
+from widgets import cells
+from widgets.budget_bar import BudgetBar
+from widgets.cells import Line
+from widgets.diff_view import DiffView
+from widgets.event_log import EventLog
+from widgets.facts import Facts
+from widgets.fleet_bar import Banner
+from widgets.help_bar import HelpBar
+from widgets.plan_view import PlanView, Stamp, read, stamps
+from widgets.tab_line import TabLine
+
+TABS = (("log", "Log"), ("plan", "Plan & progress"), ("diff", "Diff"), ("cost", "Cost"), ("why", "Why"))
+
+
+class SessionLine(Widget):
+    """The session's title line: state, name, what it does, money."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"se--name", "se--quiet", "se--good", "se--bad", "se--attention"}
+    DEFAULT_CSS = """
+    SessionLine {
+        height: 1;
+        background: $panel;
+        & > .se--name { color: $foreground; text-style: bold; }
+        & > .se--quiet { color: $text-muted; }
+        & > .se--good { color: $success; }
+        & > .se--bad { color: $error; }
+        & > .se--attention { color: $warning; }
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._row: SessionRow | None = None
+
+    def set_row(self, row: SessionRow | None) -> None:
+        """Show this row."""
+        if row != self._row:
+            self._row = row
+            self.refresh()
+
+    def _style(self, name: str) -> Style:
+        return self.get_component_rich_style(f"se--{name}", partial=True)
+
+    def render_line(self, y: int) -> Strip:
+        row, line = self._row, Line(self.size.width)
+        if row is None:
+            return line.left(" this session is gone", self._style("bad")).strip(self.rich_style)
+        state = self._style(cells.role(row.state))
+        line.left(f" {cells.mark(row.state)} ", state)
+        line.right(f" {cells.money(row.spent_nano)} of {cells.cap_text(row.cap_nano)} ", self._style("quiet"))
+        if row.checks_total:
+            line.right(f" checks {row.checks_passed}/{row.checks_total} ·", self._style("good" if row.checks_passed == row.checks_total else "quiet"))
+        line.left(cells.safe(row.name, max(10, line.room // 2)), self._style("name")).left(f"  {row.state} ", state)
+        return line.left(cells.safe(row.detail, line.room - 1), self._style("quiet")).strip(self.rich_style)
+
+
+class SessionScreen(SessionCommands):
+    """Everything about one session, in tabs."""
+
+    CSS_PATH = "session.tcss"
+    SCOPES: ClassVar[tuple[str, ...]] = ("session",)
+    BINDINGS: ClassVar[list[BindingType]] = bindings("session")
+
+    def __init__(self, sid: str, tab: str = "") -> None:
+        super().__init__()
+        self.sid = sid
+        self._tab = tab or "log"
+        self._seq = -1
+        self._stamps: dict[str, Stamp] = {}
+        self._reading = False
+        self._searched = False
+
+    def compose(self) -> ComposeResult:
+        yield Banner()
+        yield SessionLine()
+        yield TabLine(TABS)
+        with ContentSwitcher(initial=self._tab):
+            yield EventLog(id="log")
+            yield PlanView(dom_id="plan")
+            yield DiffView(id="diff")
+            with Vertical(id="cost"):
+                yield BudgetBar("session", dom_id="own")
+                yield BudgetBar("today  ", dom_id="day")
+                yield Facts(dom_id="costs")
+            yield Facts(dom_id="why")
+        yield HelpBar()
+
+    def on_mount(self) -> None:
+        self.log_view.set_log(self.host.folders.session(self.sid).log)
+        super().on_mount()
+        self._choose(self._tab)
+
+    @property
+    def log_view(self) -> EventLog:
+        """The log."""
+        return self.query_one(EventLog)
+
+    @property
+    def target(self) -> SessionRow | None:
+        return self.host.snapshot.rows.get(self.sid)
+
+    # -- what is shown -------------------------------------------------------------------------------------------
+
+    def sync(self, snapshot: Snapshot, dirty: Dirty) -> bool:
+        more = False
+        row = snapshot.rows.get(self.sid)
+        if dirty & Dirty.ROWS:
+            self.query_one(SessionLine).set_row(row)
+            if row is not None and row.seq != self._seq:
+                self._seq = row.seq
+                more = self.sync_logs(None)
+            self._facts(row, snapshot)
+            self.show_keys()
+        elif dirty == Dirty.NOTHING:
+            more = self.sync_logs(None)
+        if dirty & Dirty.LINK:
+            self.query_one(Banner).say("" if snapshot.live else snapshot.link.text, calm=snapshot.link.state == "connecting")
+        return more
+
+    def sync_logs(self, sids: Set[str] | None) -> bool:
+        return bool(self.log_view.sync()) if self._tab == "log" else False
+
+    def clock(self, now: float) -> None:
+        if self._tab == "plan":
+            self.host.run_beside(self._read_plan())
+            self.query_one(PlanView).refresh()
+        elif self._tab in ("why", "cost"):
+            self._facts(self.target, self.host.snapshot)
+
+    def _facts(self, row: SessionRow | None, snapshot: Snapshot) -> None:
+        if row is None:
+            return
+        if self._tab == "why":
+            self.query_one("#why", Facts).set_facts(evidence(row))
+        elif self._tab == "cost":
+            self.query_one("#own", BudgetBar).set_money(row.spent_nano, row.reserved_nano, row.cap_nano)
+            fleet = snapshot.fleet
+            self.query_one("#day", BudgetBar).set_money(fleet.spent_today_nano, fleet.reserved_nano, fleet.day_cap_nano)
+
+    async def _read_plan(self) -> None:
+        """Look at the plan files and read those again that changed."""
+        row = self.target
+        if row is None or not row.worktree or self._reading:
+            return
+        self._reading = True
+        folder = Path(row.worktree)
+        try:
+            found = await asyncio.to_thread(stamps, folder)
+            if found == self._stamps:
+                return
+            files = await asyncio.to_thread(read, folder, list(found))
+            self._stamps = found
+        finally:
+            self._reading = False
+        if self.is_attached:
+            self.query_one(PlanView).set_files(files)
+
+    async def _read_diff(self) -> None:
+        try:
+            reply = await self.host.feed.call("diff", sid=self.sid)
+        except (SupervisorError, Unreachable) as exc:
+            self.host.tell(f"no diff: {exc}", bad=True)
+            return
+        if self.is_attached:
+            self.query_one(DiffView).set_diff(str(reply.get("patch", "")), reply.get("files", []))
+
+    async def _read_costs(self) -> None:
+        try:
+            reply = await self.host.feed.call("costs")
+        except (SupervisorError, Unreachable) as exc:
+            self.host.tell(f"no costs: {exc}", bad=True)
+            return
+        own: dict[str, Any] = next((entry for entry in reply.get("sessions", []) if entry.get("sid") == self.sid), {})
+        if self.is_attached and (row := self.target) is not None:
+            self.query_one("#costs", Facts).set_facts(cost_facts(row, own))
+
+    # -- tabs ----------------------------------------------------------------------------------------------------
+
+    def on_tab_line_chosen(self, message: TabLine.Chosen) -> None:
+        self._choose(message.tab)
+
+    def _choose(self, tab: str) -> None:
+        self._tab = tab
+        self.query_one(TabLine).choose(tab)
+        switcher = self.query_one(ContentSwitcher)
+        switcher.current = tab
+        self._body().focus()
+        self._facts(self.target, self.host.snapshot)
+        if tab == "log":
+            self.log_view.sync()
+        elif tab == "plan":
+            self.host.run_beside(self._read_plan())
+        elif tab == "diff":
+            self.host.run_beside(self._read_diff())
+        elif tab == "cost":
+            self.host.run_beside(self._read_costs())
+        self.show_keys()
+
+    def _step(self, step: int) -> None:
+        names = [name for name, _ in TABS]
+        self._choose(names[(names.index(self._tab) + step) % len(names)])
+
+    def do_tab_next(self) -> None:
+        self._step(1)
+
+    def do_tab_previous(self) -> None:
+        self._step(-1)
+
+    do_focus_next = do_tab_next
+    do_focus_previous = do_tab_previous
+
+    def do_session_why(self) -> None:
+        self._choose("why")
+
+    def can_session_why(self) -> bool:
+        return self._tab != "why"
+
+    def can_session_reload(self) -> bool:
+        return self._tab in ("diff", "cost", "plan")
+
+    def do_session_reload(self) -> None:
+        self._stamps = {}
+        self._choose(self._tab)
+
+    # -- the log -------------------------------------------------------------------------------------------------
+
+    def _on_log(self) -> bool:
+        return self._tab == "log"
+
+    def can_log_next(self) -> bool:
+        return self._tab == "log" and self._searched
+
+    can_log_search = can_log_filter = can_log_record = _on_log
+
+    can_log_previous = can_log_next
+
+    def do_log_search(self) -> None:
+        from app.screens.dialogs import Ask
+
+        def typed(text: str | None) -> None:
+            if text:
+                self._searched = True
+                self.log_view.search(text)
+
+        self.host.push_screen(Ask("Search in", self._called, "Finds text in whole records, also where the line shows only a part.", submit="search"), typed)
+
+    def do_log_next(self) -> None:
+        self.log_view.next_match(forward=True)
+
+    def do_log_previous(self) -> None:
+        self.log_view.next_match(forward=False)
+
+    def do_log_filter(self) -> None:
+        self.log_view.cycle_filter()
+
+    def on_event_log_searched(self, message: EventLog.Searched) -> None:
+        if message.seq < 0:
+            self.host.tell(f"not found: {message.text}")
+
+    def do_log_record(self) -> None:
+        self.log_view.action_open_record()
+
+    def on_event_log_opened(self, message: EventLog.Opened) -> None:
+        from app.screens.record import RecordScreen
+
+        record = self.log_view.record(message.seq)
+        if record is not None:
+            self.host.push_screen(RecordScreen(record))
+
+    @property
+    def _called(self) -> str:
+        row = self.target
+        return row.name if row else self.sid
+
+    def _body(self) -> Widget:
+        """What scrolls on this tab."""
+        return self.query_one({"cost": "#costs"}.get(self._tab, f"#{self._tab}"))
+
+    def do_log_up(self) -> None:
+        self.log_view.action_cursor(-1) if self._on_log() else self._body().scroll_up(animate=False)
+
+    def do_log_down(self) -> None:
+        self.log_view.action_cursor(1) if self._on_log() else self._body().scroll_down(animate=False)
+
+    def do_log_page_up(self) -> None:
+        self.log_view.action_page(-1) if self._on_log() else self._body().scroll_page_up(animate=False)
+
+    def do_log_page_down(self) -> None:
+        self.log_view.action_page(1) if self._on_log() else self._body().scroll_page_down(animate=False)
+
+    def do_log_first(self) -> None:
+        self.log_view.action_first() if self._on_log() else self._body().scroll_home(animate=False)
+
+    def do_log_last(self) -> None:
+        self.log_view.action_last() if self._on_log() else self._body().scroll_end(animate=False)
+
+
+def evidence(row: SessionRow) -> list[tuple[str, str]]:
+    """Why a row says what it says: state, source, age, evidence, and what the session is."""
+    now = time.time()
+    seen = cells.age(row.last_ts, now)
+    return [
+        ("state", f"{row.state}: {row.detail}"),
+        ("for", cells.age(row.since, now) or "unknown"),
+        ("source", row.source),
+        ("evidence", row.evidence),
+        ("last event", f"{row.last_event}, seq {row.seq}, {seen} ago" if seen else "none"),
+        ("wanted", row.desired),
+        ("posture", row.posture or "unknown"),
+        ("verified", "yes: every check passed when the harness ran it" if row.verified else "no"),
+        ("", ""),
+        ("goal", row.goal),
+        ("repository", row.repo),
+        ("branch", row.branch),
+        ("worktree", row.worktree),
+        ("model", row.model + (f" ({row.price})" if row.price else "")),
+        ("session id", row.sid),
+        ("created", row.created),
+    ]
+
+
+def cost_facts(row: SessionRow, own: dict[str, Any]) -> list[tuple[str, str]]:
+    """Tokens, calls and prices of one session."""
+    hit = own.get("cache_hit")
+    facts = [
+        ("model", row.model),
+        ("prices", str(own.get("price_source") or row.price or "unknown")),
+        ("requests", f"{row.requests:,}"),
+        ("tool calls", f"{row.tool_calls:,}"),
+        ("tokens", f"{row.tokens:,}"),
+    ]
+    names = {"input": "input", "cache_read": "cache read", "cache_write_5m": "cache write 5m", "cache_write_1h": "cache write 1h", "output": "output"}
+    nested = own.get("tokens")
+    tokens = nested if isinstance(nested, dict) else own
+    facts += [(label, f"{tokens[key]:,}") for key, label in names.items() if isinstance(tokens.get(key), int)]
+    if isinstance(hit, (int, float)):
+        facts.append(("cache hit", f"{hit:.0%}" if hit <= 1 else f"{hit:.0f}%"))
+    return facts

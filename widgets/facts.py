@@ -1,0 +1,67 @@
+"""A list of facts: label and wrapped text, drawn by one scrolling widget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.cells import chop_cells
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from harness.events.untrusted import to_display_lines
+from widgets.cells import Line
+
+_LABEL = 14
+
+
+class Facts(ScrollView, can_focus=True):
+    """(label, text) pairs; texts are untrusted and displayed safely. An empty label continues, an empty pair is a gap."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"fa--label", "fa--text"}
+
+    DEFAULT_CSS = """
+    Facts {
+        overflow-x: hidden;
+        scrollbar-size-vertical: 1;
+        background: $background;
+        &:focus { background-tint: $foreground 0%; }
+        & > .fa--label { color: $text-muted; }
+        & > .fa--text { color: $foreground; }
+    }
+    Facts:ansi { & > .fa--label { color: ansi_default; text-style: dim; } }
+    """
+
+    def __init__(self, *, dom_id: str | None = None) -> None:
+        super().__init__(id=dom_id)
+        self._facts: tuple[tuple[str, str], ...] = ()
+        self._lines: list[tuple[str, str]] = []
+
+    def set_facts(self, facts: Sequence[tuple[str, str]]) -> None:
+        """Show these facts."""
+        if tuple(facts) != self._facts:
+            self._facts = tuple(facts)
+            self._wrap()
+
+    def on_resize(self) -> None:
+        self._wrap()
+
+    def _wrap(self) -> None:
+        width = max(10, self.size.width - _LABEL - 3)
+        self._lines = []
+        for label, text in self._facts:
+            parts = [part for line in to_display_lines(text, limit=4000) for part in (chop_cells(line, width) if line else [""])]
+            for number, part in enumerate(parts[:400]):
+                self._lines.append((label if number == 0 else "", part))
+        self.virtual_size = Size(self.size.width, len(self._lines))
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        y += self.scroll_offset.y
+        line = Line(self.size.width)
+        if y < len(self._lines):
+            label, text = self._lines[y]
+            line.left(f" {label:>{_LABEL}}  ", self.get_component_rich_style("fa--label", partial=True))
+            line.left(text, self.get_component_rich_style("fa--text", partial=True))
+        return line.strip(self.rich_style)

@@ -1,0 +1,226 @@
+"""Plan and progress files of a worktree, as they change on disk: checklists from JSON and Markdown, other text as it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from rich.cells import cell_len, chop_cells
+from rich.style import Style
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from harness.events.untrusted import to_display
+from widgets.cells import Line
+
+FILES = ("prd.json", "feature_list.json", "PLAN.md", "TODO.md", "progress.txt", "claude-progress.txt", "CHANGELOG.md")
+MAX_BYTES = 256 * 1024
+MAX_LINES = 2000
+_BOX = re.compile(r"^(\s*)[-*+] \[([ xX])\] (.*)$")
+_HEADING = re.compile(r"^(#{1,6})\s+(.*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanLine:
+    """One line to show: ``kind`` is file, heading, done, open, text or note."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFile:
+    """One file as read: its lines, how many items are done of how many, when it changed (seconds since the epoch)."""
+
+    name: str
+    changed: float
+    lines: tuple[PlanLine, ...]
+    done: int = 0
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What tells that a file changed: inode, size, modification time in ns."""
+
+    inode: int
+    size: int
+    mtime_ns: int
+
+
+def parse(name: str, text: str) -> tuple[tuple[PlanLine, ...], int, int]:
+    """(lines, items done, items in all) of one file's text."""
+    lines = _json(text) if name.endswith(".json") else _markdown(text)
+    if len(lines) > MAX_LINES:
+        lines = [*lines[:MAX_LINES], PlanLine("note", f"{len(lines) - MAX_LINES} more lines")]
+    done = sum(1 for line in lines if line.kind == "done")
+    return tuple(lines), done, done + sum(1 for line in lines if line.kind == "open")
+
+
+def _markdown(text: str) -> list[PlanLine]:
+    made: list[PlanLine] = []
+    for line in text.splitlines():
+        if box := _BOX.match(line):
+            made.append(PlanLine("open" if box[2] == " " else "done", box[1] + box[3]))
+        elif heading := _HEADING.match(line):
+            made.append(PlanLine("heading", heading[2]))
+        else:
+            made.append(PlanLine("text", line))
+    return made
+
+
+def _json(text: str) -> list[PlanLine]:
+    try:
+        data = json.loads(text)
+    except ValueError as exc:
+        return [PlanLine("note", f"not valid JSON now ({exc}); shown as text"), *(PlanLine("text", line) for line in text.splitlines())]
+    items = data
+    made: list[PlanLine] = []
+    if isinstance(data, dict):
+        made += [PlanLine("heading", str(data[key])) for key in ("project", "description") if data.get(key)]
+        items = data.get("userStories", data.get("tasks"))
+    if not isinstance(items, list):
+        return [*made, *(PlanLine("text", line) for line in json.dumps(data, indent=2, ensure_ascii=False).splitlines())]
+    for item in items:
+        if isinstance(item, dict):
+            title = " ".join(str(item[key]) for key in ("id", "title") if item.get(key)) or str(item.get("description", ""))
+            made.append(PlanLine("done" if item.get("passes") is True else "open", title))
+            if item.get("notes"):
+                made.append(PlanLine("text", f"    {item['notes']}"))
+        else:
+            made.append(PlanLine("text", str(item)))
+    return made
+
+
+def stamps(folder: Path) -> dict[str, Stamp]:
+    """The plan files that exist as regular files, with what tells their changes (never follows a link)."""
+    found: dict[str, Stamp] = {}
+    for name in FILES:
+        try:
+            st = os.lstat(folder / name)
+        except OSError:
+            continue
+        if stat.S_ISREG(st.st_mode):
+            found[name] = Stamp(st.st_ino, st.st_size, st.st_mtime_ns)
+    return found
+
+
+def read(folder: Path, names: Iterable[str]) -> list[PlanFile]:
+    """Read these files (blocking; at most `MAX_BYTES` each). A link, a pipe or an unreadable file is named, never opened or guessed."""
+    made: list[PlanFile] = []
+    for name in names:
+        try:
+            fd = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as exc:
+            made.append(PlanFile(name, 0.0, (PlanLine("note", f"cannot be read: {exc.strerror}"),)))
+            continue
+        with os.fdopen(fd, "rb") as file:
+            st = os.fstat(fd)
+            if not stat.S_ISREG(st.st_mode):
+                made.append(PlanFile(name, 0.0, (PlanLine("note", "is no regular file"),)))
+                continue
+            data = file.read(MAX_BYTES)
+        lines, done, total = parse(name, data.decode("utf-8", "replace"))
+        if st.st_size > MAX_BYTES:
+            lines = (*lines, PlanLine("note", f"{st.st_size - MAX_BYTES:,} more bytes"))
+        made.append(PlanFile(name, st.st_mtime, lines, done, total))
+    return made
+
+
+def age_text(seconds: float) -> str:
+    """``changed just now``, ``changed 5 min ago`` …"""
+    if seconds < 5:
+        return "changed just now"
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+        if seconds >= size:
+            return f"changed {int(seconds // size)} {unit} ago"
+    return "changed just now"
+
+
+class PlanView(ScrollView, can_focus=True):
+    """Shows `PlanFile`s one under another; file titles carry the progress and the age of the last change."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"pv--file", "pv--heading", "pv--done", "pv--open", "pv--text", "pv--note", "pv--quiet"}
+
+    DEFAULT_CSS = """
+    PlanView {
+        overflow-x: hidden;
+        scrollbar-size-vertical: 1;
+        background: $background;
+        &:focus { background-tint: $foreground 0%; }
+        & > .pv--file { color: $primary; text-style: bold; }
+        & > .pv--heading { color: $foreground; text-style: bold; }
+        & > .pv--done { color: $success; }
+        & > .pv--open { color: $foreground; }
+        & > .pv--text { color: $text-muted; }
+        & > .pv--note { color: $warning; }
+        & > .pv--quiet { color: $text-muted; }
+    }
+    PlanView:ansi { & > .pv--text, & > .pv--quiet { color: ansi_default; text-style: dim; } }
+    """
+
+    def __init__(self, *, dom_id: str | None = None) -> None:
+        super().__init__(id=dom_id)
+        self._files: list[PlanFile] = []
+        self._lines: list[tuple[str, str, float]] = []
+        self.empty = "no plan or progress file yet (" + ", ".join(FILES) + ")"
+
+    @property
+    def files(self) -> list[PlanFile]:
+        """What is shown."""
+        return self._files
+
+    def set_files(self, files: list[PlanFile]) -> None:
+        """Show these files; the scroll position stays."""
+        self._files = files
+        self._wrap()
+
+    def on_resize(self) -> None:
+        self._wrap()
+
+    def _wrap(self) -> None:
+        width = max(8, self.size.width - 1)
+        self._lines = []
+        for file in self._files:
+            if self._lines:
+                self._lines.append(("text", "", 0.0))
+            progress = f"{file.done}/{file.total} done" if file.total else ""
+            self._lines.append(("file", f"{file.name}\0{progress}", file.changed))
+            for line in file.lines:
+                marks = {"done": "  ✓ ", "open": "  ○ ", "heading": " ", "note": " ! "}
+                lead = marks.get(line.kind, "  ")
+                shown = to_display(line.text.expandtabs(4).rstrip(), limit=4000)
+                indent = shown[: len(shown) - len(shown.lstrip(" "))]
+                parts = chop_cells(shown, max(4, width - cell_len(lead))) if shown else [""]
+                self._lines.append((line.kind, lead + parts[0], 0.0))
+                self._lines += [(line.kind, " " * cell_len(lead) + indent[:8] + part, 0.0) for part in parts[1:]]
+        self.virtual_size = Size(self.size.width, len(self._lines))
+        self.refresh()
+
+    def _style(self, name: str) -> Style:
+        return self.get_component_rich_style(f"pv--{name}", partial=True)
+
+    def render_line(self, y: int) -> Strip:
+        width, base = self.size.width, self.rich_style
+        if not self._lines:
+            return Line(width).left(f" {self.empty}" if y == 0 else "", self._style("quiet")).strip(base)
+        y += self.scroll_offset.y
+        if y >= len(self._lines):
+            return Strip.blank(width, base)
+        kind, text, changed = self._lines[y]
+        line = Line(width)
+        if kind != "file":
+            return line.left(text, self._style(kind)).strip(base)
+        name, _, progress = text.partition("\0")
+        line.left(f"─ {name} ", self._style("file")).left(progress + " " if progress else "", self._style("done"))
+        if changed:
+            line.right(f" {age_text(max(0.0, time.time() - changed))} ", self._style("quiet"))
+        return line.strip(base, "─", self._style("quiet"))

@@ -1,0 +1,139 @@
+"""The list of open requests as one line-API widget; the selection is pinned to a request id and new requests never move it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import ClassVar
+
+from rich.style import Style
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from harness.events.views import ApprovalView
+from widgets import cells
+from widgets.cells import Line
+from widgets.queue_head import KINDS, by_weight
+
+LINES = 2
+
+
+class QueueList(ScrollView, can_focus=True):
+    """Two lines a request: who asks and how much is at stake, then what for."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"ql--name", "ql--quiet", "ql--attention", "ql--bad", "ql--text", "ql--edge", "ql--selected"}
+
+    DEFAULT_CSS = """
+    QueueList {
+        background: $background;
+        overflow-x: hidden;
+        scrollbar-size-vertical: 1;
+        &:focus { background-tint: $foreground 0%; }
+        & > .ql--name { color: $foreground; text-style: bold; }
+        & > .ql--quiet { color: $text-muted; }
+        & > .ql--attention { color: $warning; }
+        & > .ql--bad { color: $error; text-style: bold; }
+        & > .ql--text { color: $foreground; }
+        & > .ql--edge { color: $primary; }
+        & > .ql--selected { background: $panel; }
+    }
+    QueueList:ansi {
+        & > .ql--quiet { color: ansi_default; text-style: dim; }
+        & > .ql--selected { background: ansi_default; text-style: reverse; }
+    }
+    """
+
+    class Moved(Message):
+        """The selection is now on another request (empty = none)."""
+
+        def __init__(self, approval_id: str) -> None:
+            super().__init__()
+            self.approval_id = approval_id
+
+    def __init__(self, *, dom_id: str | None = None) -> None:
+        super().__init__(id=dom_id)
+        self._views: list[ApprovalView] = []
+        self._selected = ""
+
+    @property
+    def selected(self) -> str:
+        """Id of the selected request; empty when there is none."""
+        return self._selected
+
+    @property
+    def views(self) -> list[ApprovalView]:
+        """The requests in the order shown."""
+        return self._views
+
+    def set_views(self, views: Iterable[ApprovalView]) -> None:
+        """Take the open requests. The selected one stays selected; when it is gone the one that stood after it follows."""
+        before = [view.approval_id for view in self._views]
+        self._views = by_weight(views, time.time())
+        ids = [view.approval_id for view in self._views]
+        if self._selected not in ids:
+            at = before.index(self._selected) if self._selected in before else 0
+            self._select(next((x for x in before[at + 1 :] + before[:at][::-1] if x in ids), ids[0] if ids else ""))
+        self.virtual_size = Size(self.size.width, len(self._views) * LINES)
+        self.refresh()
+
+    def select(self, approval_id: str) -> bool:
+        """Put the selection on a request; False when it is not open."""
+        if all(view.approval_id != approval_id for view in self._views):
+            return False
+        self._select(approval_id)
+        self._reveal()
+        return True
+
+    def move(self, step: int) -> None:
+        """Move the selection by so many requests."""
+        ids = [view.approval_id for view in self._views]
+        if ids:
+            at = ids.index(self._selected) if self._selected in ids else 0
+            self.select(ids[max(0, min(len(ids) - 1, at + step))])
+
+    def _select(self, approval_id: str) -> None:
+        if approval_id != self._selected:
+            self._selected = approval_id
+            self.post_message(self.Moved(approval_id))
+            self.refresh()
+
+    def _reveal(self) -> None:
+        at = next((i for i, view in enumerate(self._views) if view.approval_id == self._selected), None)
+        if at is not None:
+            self.scroll_to_region(Region(0, at * LINES, 1, LINES), animate=False, force=True)
+
+    def on_resize(self) -> None:
+        self.virtual_size = Size(self.size.width, len(self._views) * LINES)
+        self._reveal()
+
+    def on_click(self, event: events.Click) -> None:
+        at = (event.y + self.scroll_offset.y) // LINES
+        if 0 <= at < len(self._views):
+            self.select(self._views[at].approval_id)
+
+    def _style(self, name: str) -> Style:
+        return self.get_component_rich_style(f"ql--{name}", partial=True)
+
+    def render_line(self, y: int) -> Strip:
+        width, base = self.size.width, self.rich_style
+        at, part = divmod(y + self.scroll_offset.y, LINES)
+        if at >= len(self._views):
+            return Strip.blank(width, base)
+        view = self._views[at]
+        chosen = view.approval_id == self._selected
+        if chosen:
+            base = base + self._style("selected")
+        line = Line(width).left("▌" if chosen else " ", self._style("edge"))
+        risk = self._style("bad" if view.risk in ("critical", "high") else "attention")
+        if part == 0:
+            line.left("◆ ", risk)
+            line.right(f"{cells.age(view.ts, time.time()):>4} ", self._style("quiet"))
+            line.right(" deferred" if view.deferred is not None else f" {view.risk}", self._style("quiet") if view.deferred is not None else risk)
+            return line.left(cells.safe(view.session_name, line.room - 1), self._style("name")).strip(base)
+        line.left("  ", base)
+        if view.kind != "tool":
+            line.left(KINDS.get(view.kind, view.kind) + ": ", self._style("quiet"))
+        return line.left(cells.safe(view.title, line.room - 1), self._style("text" if chosen else "quiet")).strip(base)

@@ -18,10 +18,10 @@ def spawn(argv: list[str], env: dict[str, str], fds: dict[int, int], *, session:
     """Start ``argv[0]`` (a path) with only the descriptors ``{number in the child: ours}`` open; returns its pid.
 
     ``session`` makes it leader of a new session. Signals are unblocked and at their defaults. Ours stay open in the caller.
-    All other descriptors must be close-on-exec, as Python makes them. Raises OSError when the program cannot be started.
+    Descriptors that somebody above us left inheritable are closed in it. Raises OSError when the program cannot be started.
     """
     copies: list[int] = []
-    actions: list[tuple[int, int, int]] = []
+    actions: list[tuple[int, int, int] | tuple[int, int]] = [(os.POSIX_SPAWN_CLOSE, fd) for fd in _inheritable() if fd not in fds]
     try:
         for number, ours in fds.items():
             copy = fcntl.fcntl(ours, fcntl.F_DUPFD_CLOEXEC, _HIGH)
@@ -32,6 +32,18 @@ def spawn(argv: list[str], env: dict[str, str], fds: dict[int, int], *, session:
     finally:
         for copy in copies:
             os.close(copy)
+
+
+def _inheritable() -> list[int]:
+    """Our descriptors above the standard ones that an exec would keep."""
+    found: list[int] = []
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            if int(name) > 2 and os.get_inheritable(int(name)):
+                found.append(int(name))
+        except OSError:  # the descriptor that listed the folder is gone again
+            continue
+    return found
 
 
 def capture(argv: list[str], env: dict[str, str], timeout_s: float, *, limit: int = 1 << 20) -> tuple[int, bytes]:

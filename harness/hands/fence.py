@@ -18,6 +18,7 @@ INSIDE = "/opt/watchfloor"
 OUTSIDE = "/mnt/outside"
 TMP_BYTES = 2 << 30
 
+_OWN = ("proc", "dev", "sys")
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC = (
     "alternatives",
@@ -128,7 +129,7 @@ def check_profile(fence: dict[str, Any]) -> None:
     for path in [fence["worktree"], *fence["read"], *fence["write"], *(part for bind in fence["binds"] for part in bind[:2])]:
         if not path.startswith("/") or os.path.normpath(path) != path or "\0" in path:
             raise ValueError(f"fence path {path!r} must be absolute and normalised")
-        if path in ("/", "/usr", "/etc", "/tmp", "/root", "/home", "/opt", "/var", "/run") or path.split("/")[1] in ("proc", "dev", "sys"):
+        if path in ("/", "/usr", "/etc", "/tmp", "/root", "/home", "/opt", "/var", "/run") or (path.split("/")[1] in _OWN and not path.startswith("/dev/shm/")):
             raise ValueError(f"fence path {path!r} is too wide; name the folder that is needed inside it")
     for bind in fence["binds"]:
         if bind[2] not in ("ro", "rw"):
@@ -214,6 +215,7 @@ def arguments(bwrap: str, fence: dict[str, Any], *, network: bool, cwd: str, out
     args += ["--ro-bind", os.path.dirname(os.path.abspath(__file__)), f"{INSIDE}/harness/hands"]
     if not network:
         args += ["--ro-bind", os.path.join(os.path.dirname(os.path.abspath(__file__)), "hosts"), "/etc/hosts"]
+    args += ["--dev", "/dev", "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
     for path in fence["read"]:
         args += ["--ro-bind-try", path, path]
     for path in fence["write"]:
@@ -225,4 +227,4 @@ def arguments(bwrap: str, fence: dict[str, Any], *, network: bool, cwd: str, out
         args += _protected(fence["worktree"])
     for source, target, writable in outside:
         args += ["--bind" if writable else "--ro-bind", source, target]
-    return [*args, "--dev", "/dev", "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--remount-ro", "/", "--chdir", cwd, "--"]
+    return [*args, "--remount-ro", "/", "--chdir", cwd, "--"]

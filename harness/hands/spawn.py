@@ -161,7 +161,7 @@ def _worktree(action: dict[str, Any]) -> str:
 
 def _input(action: dict[str, Any], folder: SessionFolder) -> dict[str, Any]:
     if (inline := action.get("input")) is not None:
-        return dict(inline)
+        return dict(inline)  # a copy: the plan may name the path more exactly than the model did
     if (ref := action.get("input_blob")) is None:
         return {}
     from harness.events import blobs, framing
@@ -190,6 +190,8 @@ def _fenced(action: dict[str, Any], access: str, plan: dict[str, Any], folder: S
         raise SpawnError(f"cwd {cwd} is not inside the worktree {plan['root']}")
     network = access == "network" or bool(profile.get("network"))
     mounts, places = _outside(action, folder) if access == "outside" else ([], {})
+    if places:  # the path as it was judged and shown, not as the model spelled it
+        plan["input"]["path"] = next(iter(places))
     plan |= {
         "cwd": cwd,
         "outside": places,

@@ -1,0 +1,113 @@
+"""Preconditions: building and checking read the same world, and every change is named."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.hands import precheck
+
+
+def git(folder: Path, *args: str) -> str:
+    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
+    return subprocess.run(
+        ["git", "-c", "user.name=t", "-c", "user.email=t@t", *args], cwd=folder, env=env, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+@pytest.fixture
+def worktree(tmp_path: Path) -> Path:
+    repo = tmp_path / "repo"
+    repo.mkdir()
+    git(repo, "init", "-q", "-b", "main")
+    (repo / "build.sh").write_text("echo hi\n")
+    git(repo, "add", ".")
+    git(repo, "commit", "-qm", "one")
+    git(repo, "remote", "add", "origin", "https://example.org/x.git")
+    git(repo, "worktree", "add", "-q", "-b", "wf/one", str(tmp_path / "wt"))
+    return tmp_path / "wt"
+
+
+def action(root: Path, **pre: Any) -> dict[str, Any]:
+    return {"kind": "exec", "cwd": str(root), "remote": "origin", "fence": {"write": [str(root)], "binds": []}, "pre": pre}
+
+
+def test_nothing_changed_is_no_difference(worktree: Path) -> None:
+    draft = action(
+        worktree, files={"build.sh": "", "new": "", "/etc/hostname": ""}, head="", worktree={}, url="", refs={"refs/heads/wf/one": "", "refs/heads/none": ""}
+    )
+    seen = precheck.observe(draft)
+    assert seen["files"]["build.sh"] == hashlib.sha256(b"echo hi\n").hexdigest()
+    assert seen["files"]["new"] == "absent"
+    assert seen["head"] == seen["refs"]["refs/heads/wf/one"] == git(worktree, "rev-parse", "HEAD")
+    assert seen["refs"]["refs/heads/none"] == "absent"
+    assert seen["url"] == "https://example.org/x.git"
+    assert seen["worktree"] == {"dev": worktree.stat().st_dev, "ino": worktree.stat().st_ino}
+    assert precheck.difference(seen, precheck.observe({**draft, "pre": seen})) == []
+
+
+def test_every_change_is_named(worktree: Path) -> None:
+    draft = action(worktree, files={"build.sh": "", "new": ""}, head="", url="", worktree={})
+    before = precheck.observe(draft)
+    (worktree / "build.sh").write_text("echo evil\n")
+    (worktree / "new").write_text("")
+    git(worktree, "commit", "-qam", "two")
+    git(worktree, "remote", "set-url", "origin", "https://evil.example/x.git")
+    found = precheck.difference(before, precheck.observe({**draft, "pre": before}))
+    assert len(found) == 4
+    assert "build.sh has other content than what was approved" in found
+    assert "new did not exist and now does" in found
+    assert any("the session's commit was" in text for text in found)
+    assert any("the remote's address was https://example.org/x.git and is now https://evil.example/x.git" in text for text in found)
+    (worktree / "build.sh").unlink()
+    assert "build.sh is gone" in precheck.difference(before, precheck.observe({**draft, "pre": before}))
+
+
+def test_links_to_other_content_and_odd_files_are_differences(worktree: Path) -> None:
+    draft = action(worktree, files={"build.sh": ""})
+    before = precheck.observe(draft)
+    (worktree / "build.sh").unlink()
+    (worktree / "build.sh").symlink_to("/etc/passwd")
+    assert precheck.difference(before, precheck.observe(draft))
+    (worktree / "build.sh").unlink()
+    os.mkfifo(worktree / "build.sh")
+    assert precheck.observe(draft)["files"]["build.sh"] == "not a regular file"
+
+
+def test_head_is_read_where_the_fenced_agent_moves_it(worktree: Path) -> None:
+    own = precheck.git_dir(str(worktree))
+    private = worktree.parent / "private"
+    private.mkdir()
+    (private / "HEAD").write_text("1" * 40 + "\n")
+    assert precheck.head(str(worktree), [[str(private), own, "rw"]]) == "1" * 40
+    assert precheck.head(str(worktree), []) == git(worktree, "rev-parse", "HEAD")
+
+
+def test_packed_refs_and_bare_repositories(worktree: Path) -> None:
+    commit = git(worktree, "rev-parse", "HEAD")
+    git(worktree, "pack-refs", "--all")
+    common = precheck.common_dir(str(worktree))
+    assert common == str(worktree.parent / "repo" / ".git")
+    assert precheck.ref(common, "refs/heads/main") == commit
+    assert precheck.ref(common, "refs/heads/../../config") == "absent"
+    git(worktree.parent, "clone", "-q", "--bare", str(worktree.parent / "repo"), "bare")
+    assert precheck.common_dir(str(worktree.parent / "bare")) == str(worktree.parent / "bare")
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ('[remote "origin"]\n\turl = a\n\turl = b\n', "b"),
+        ('[remote "other"]\n url = x\n[remote "origin"] url = y\n[core]\n url = z\n', "y"),
+        ('[remote "origin"]\n url = "quoted url"\n', "quoted url"),
+        ("[core]\n", "absent"),
+    ],
+)
+def test_the_url_of_a_remote(tmp_path: Path, text: str, url: str) -> None:
+    (tmp_path / "config").write_text(text)
+    assert precheck.remote_url(str(tmp_path), "origin") == url

@@ -11,11 +11,11 @@ from typing import TypeAlias
 
 from harness.brain import prompt
 from harness.brain.retry import LONGEST_WAIT_S, MAX_IN_ROW, RETRYABLE, too_long
-from harness.brain.view import CallFact, ModelTurn, ToolUse, View
+from harness.brain.view import IDLE_POINTS, CallFact, ModelTurn, ToolUse, View
 from harness.events import types as t
 
 SAME_CALLS, TOOL_ERRORS, IDLE_TURNS = 5, 10, 20
-"""Breakers: the same call in a row, tool errors in a row, turns with tools and without a changed file."""
+"""Breakers: the same call in a row, tool errors in a row, turns with tools and without a changed file (three times as many with commands)."""
 _MAX_PAUSES, _MAX_CUT_CALLS, _MAX_OVERFLOWS = 8, 3, 3
 _MOST_ROOM = 2
 _CHECK_OUTPUT = 4000
@@ -203,12 +203,12 @@ def _turn(v: View, intent: t.SessionIntent, last: ModelTurn | None) -> Step:
 
 
 def _breaker(v: View) -> Park | None:
-    for count, limit, kind, detail in (
-        (v.same_calls, SAME_CALLS, "same_call", "the agent made the same call again and again"),
-        (v.errors_in_row, TOOL_ERRORS, "tool_errors", "one tool call after the other failed"),
-        (v.idle_turns, IDLE_TURNS, "no_progress", "many turns went by without a changed file"),
+    for opens, count, kind, detail in (
+        (v.same_calls >= SAME_CALLS, v.same_calls, "same_call", "the agent made the same call again and again"),
+        (v.errors_in_row >= TOOL_ERRORS, v.errors_in_row, "tool_errors", "one tool call after the other failed"),
+        (v.idle_points >= IDLE_TURNS * IDLE_POINTS, v.idle_turns, "no_progress", "many turns went by without a changed file"),
     ):
-        if count >= limit:
+        if opens:
             return Park("breaker", f"{detail} ({count} in a row)", breaker=t.BreakerOpened(kind=kind, count=count, detail=detail))
     return None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import ssl
 import sys
 import time
 import traceback
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import assert_never
 
 import anthropic
+import httpx2
 import msgspec
 
 from harness.brain import conversation, loop, retry, stream
@@ -255,7 +257,7 @@ class Brain:
             raise Stopped("stopped by the user")
 
 
-def run(spec: Spec, client: anthropic.Anthropic) -> int:
+def run(spec: Spec, context: ssl.SSLContext) -> int:
     """Live one brain's life in this process; its exit code."""
     journal, broken = Journal(Path(spec.folder)), None
     try:
@@ -270,6 +272,11 @@ def run(spec: Spec, client: anthropic.Anthropic) -> int:
         if broken is not None:
             raise broken
         accounts = Accounts(Path(spec.supervisor_socket), spec.sid, spec.gen, spec.secret)
+        try:
+            client = stream.make_client(spec.credential.base_url, spec.credential.key, context)
+        except (httpx2.InvalidURL, ValueError) as exc:
+            why = f"the base URL {spec.credential.base_url!r} cannot be used: {exc}"
+            return _record(spec, journal, [t.SessionParked(why="error", detail=why)], why, OK)
         return Brain(spec, journal, accounts, client, random.Random()).run()
     except Interruption as exc:
         return _say(spec, str(exc), AGAIN)

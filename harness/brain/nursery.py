@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from harness.brain import main as brain
-from harness.brain import stream, warm
+from harness.brain import warm
 from harness.protocol import frames
 
 _PR_SET_DUMPABLE, _PR_SET_NAME = 4, 15
@@ -120,7 +120,7 @@ class Nursery:
             harden()
             _prctl(_PR_SET_NAME, b"wf-brain")
             gc.enable()
-            code = brain.run(spec, stream.make_client(spec.credential.base_url, spec.credential.key, self._context))
+            code = brain.run(spec, self._context)
         except BaseException:
             traceback.print_exc()
         finally:

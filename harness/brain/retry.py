@@ -76,12 +76,12 @@ def classify(exc: Exception) -> Failure:
         return _status(exc)
     if isinstance(exc, anthropic.APITimeoutError):
         return Failure("network", "the endpoint did not answer in time", usage=_if_unsent(exc))
+    if isinstance(exc.__cause__, (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.InvalidURL, UnicodeError)):
+        return Failure("invalid", _say("the base URL or the key cannot be used", exc.__cause__), usage=Usage())
     if isinstance(exc, anthropic.APIConnectionError):
         return Failure("network", _say("cannot reach the endpoint", exc.__cause__ or exc), usage=_if_unsent(exc))
     if isinstance(exc, (httpx2.HTTPError, httpx2.StreamError, OSError)):
         return Failure("network", _say("the connection broke during the reply", exc))
-    if isinstance(exc, httpx2.InvalidURL):
-        return Failure("invalid", _say("the base URL cannot be used", exc), usage=Usage())
     return Failure("cut", _say("the reply could not be read", exc))
 
 
@@ -103,7 +103,7 @@ def _status(exc: anthropic.APIStatusError) -> Failure:
 
 def _if_unsent(exc: Exception) -> Usage | None:
     cause = exc.__cause__
-    return Usage() if isinstance(cause, (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol, httpx2.PoolTimeout)) else None
+    return Usage() if isinstance(cause, (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)) else None
 
 
 def _say(what: str, exc: BaseException) -> str:

@@ -24,6 +24,9 @@ KEEP_TURNS = 5
 """Tool results of the newest model turns that clearing leaves alone; an overflow keeps fewer each time."""
 CLEAR_AT = 0.6
 _CLEAR_STEP = 5  # turns a clearing must gain: each one breaks the prompt cache from there on
+IDLE_POINTS = 3
+"""Weight of a turn without a changed file; commands may change files without saying so, and a turn with one weighs 1."""
+_MAY_CHANGE = ("exec", "shell")
 _KEEP_AFTER_OVERFLOW = (2, 1, 1)
 
 
@@ -112,6 +115,7 @@ class View:
     last_hash: str = ""
     errors_in_row: int = 0
     idle_turns: int = 0
+    idle_points: int = 0
 
     @property
     def last_model(self) -> ModelTurn | None:
@@ -155,7 +159,7 @@ class View:
             case t.LeaseGranted():
                 self.lease_seq = r.seq
             case t.BreakerOpened():
-                self.same_calls = self.errors_in_row = self.idle_turns = 0
+                self._begin_anew()
             case t.FinishUp():
                 self.finish_seq = r.seq
             case _:
@@ -166,7 +170,11 @@ class View:
             return
         self.turns.append(UserTurn(r.seq, body.text, body.origin))
         if body.origin == "human":
-            self.same_calls = self.errors_in_row = self.idle_turns = 0
+            self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """The breakers count from here."""
+        self.same_calls = self.errors_in_row = self.idle_turns = self.idle_points = 0
 
     def _model(self, r: t.Record, body: t.ModelMessage, load: LoadBlob) -> None:
         content = _content(r.seq, body, load)
@@ -185,6 +193,7 @@ class View:
             self.last_hash = use.input_hash
         if body.stop_reason == "tool_use":
             self.idle_turns += 1
+            self.idle_points += 1 if any(use.name in _MAY_CHANGE for use in uses) else IDLE_POINTS
         if body.usage.total > CLEAR_AT * context_window(self.model):
             self._clear(KEEP_TURNS, _CLEAR_STEP)
 
@@ -220,7 +229,7 @@ class View:
         if fact.tool != "check":
             self.errors_in_row = 0 if body.status == "ok" else self.errors_in_row + 1
             if body.files_changed:
-                self.idle_turns = 0
+                self.idle_turns = self.idle_points = 0
 
     def _finish_call(self, r: t.Record, call_id: str, result: t.ToolEnded | t.ToolResolved) -> None:
         fact = self.calls.get(call_id)

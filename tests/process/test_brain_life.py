@@ -18,7 +18,7 @@ from harness.simulator import validate
 from tests.process.brainhouse import KEY, BrainNursery, House, SmallSupervisor
 from tests.process.brainhouse import nursery as brain_nursery
 from tests.process.brainlib import Answer, ModelServer, error, reply, sse, stream
-from tests.process.keeperlib import Keepers, keepers, wait_until
+from tests.process.keeperlib import Keepers, keepers
 
 _numbers = itertools.count()
 
@@ -285,32 +285,23 @@ def test_a_lost_supervisor_is_waited_for(make: Make, nursery: BrainNursery) -> N
 
 
 def test_a_supervisor_lost_during_the_reply_costs_no_reply(make: Make) -> None:
-    gate = threading.Event()
-    whole = sse(reply(say("ok"), stop="end_turn"))
-
-    class Halves(Answer):
-        """Sends the second half when the gate opens."""
-
     def script(_: dict[str, Any]) -> Answer:
         house.supervisor.close()
-        return Halves(whole, headers={"content-type": "text/event-stream"}, length=False)
+        return stream(say("ok"), stop="end_turn")
 
     with ModelServer(script=script) as server:
         house = make(server.url)
         pid = house.wake()
-        wait_until("the reply is on record", lambda: house.of("model.message"))
-        assert house.of("model.message")[0]["price_source"] == "reserved"
+        (message,) = house.wait_for("model.message")
+        assert (message["price_source"], message["cost_nano"]) == ("reserved", 1000)
         assert house.money.settled == []
         house.supervisor = SmallSupervisor(house.supervisor_socket, house.money)
         assert house.until_exit(pid) == 0
-    gate.set()
     assert len(house.money.settled) == 1
     assert house.of("session.ended")[0]["outcome"] == "done"
 
 
 def test_stopped_during_a_reply(make: Make, nursery: BrainNursery) -> None:
-    gate = threading.Event()
-
     def script(_: dict[str, Any]) -> Answer:
         house.put(t.SessionDesired(state="stopped"))
         return stream(say("a long story " * 50), use(1))
@@ -318,7 +309,6 @@ def test_stopped_during_a_reply(make: Make, nursery: BrainNursery) -> None:
     with ModelServer(script=script) as server:
         house = make(server.url)
         assert nursery.exit_code(house.wake()) == 0
-    gate.set()
     assert house.of("tool.proposed") == []
     assert house.of("model.message") == []
     assert house.money.settled[0].get("unknown") is True
@@ -337,6 +327,12 @@ def test_a_damaged_reply_blob_parks_with_its_name(make: Make, nursery: BrainNurs
     (parked,) = house.of("session.parked")
     assert parked["why"] == "error"
     assert sha[:12] in parked["detail"]
+
+
+def test_a_base_url_that_cannot_even_be_read_parks(make: Make, nursery: BrainNursery) -> None:
+    house = make("http://[::1")
+    assert nursery.exit_code(house.wake()) == 0
+    assert "http://[::1" in house.of("session.parked")[0]["detail"]
 
 
 def test_a_bad_order_is_refused_and_harms_nobody(nursery: BrainNursery) -> None:

@@ -411,7 +411,7 @@ def test_breakers_open_once_and_start_anew(kind: str) -> None:
     while isinstance(step := w.step(), loop.Ask):
         w.request(step)
         turns += 1
-        w.reply("tool_use", use(turns, argv=["x"]) if kind == "same_call" else use(turns))
+        w.reply("tool_use", use(turns, argv=["x"]) if kind == "same_call" else use(turns, "read_file", path=str(turns)))
         for call in w.propose():
             if kind == "tool_errors":
                 w.end(call, "error", "no", 1)
@@ -428,6 +428,18 @@ def test_breakers_open_once_and_start_anew(kind: str) -> None:
     w.put(t.ApprovalDecided(approval_id="a1", decision_id="d", decision="answer"))
     w.lease()
     assert w.step() == loop.Ask()
+
+
+def test_turns_with_commands_may_change_files_unseen_and_weigh_less() -> None:
+    w = World()
+    turns = 0
+    while isinstance(step := w.step(), loop.Ask):
+        w.request(step)
+        turns += 1
+        w.reply("tool_use", use(turns))
+        for call in w.propose():
+            w.end(call)
+    assert turns == 60
 
 
 def test_finish_up_is_one_last_reply_without_tools() -> None:

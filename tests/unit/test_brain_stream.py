@@ -157,6 +157,14 @@ def test_nobody_listens_costs_nothing() -> None:
     assert "reach" in outcome.message
 
 
+@pytest.mark.parametrize("url", ["localhost:80", "ftp://example.invalid/"])
+def test_a_base_url_that_cannot_be_used_is_not_retried(url: str) -> None:
+    with stream.make_client(url, "key") as client:
+        outcome = stream.attempt(client, request(), lambda: None)
+    assert isinstance(outcome, Failure)
+    assert (outcome.kind, outcome.usage) == ("invalid", Usage())
+
+
 def test_a_reset_in_the_middle_is_a_network_failure_of_unknown_cost() -> None:
     body = sse(reply(TEXT, CALL))
     answer = Answer(body[: len(body) // 2], headers={"content-type": "text/event-stream", "content-length": str(len(body))}, length=False)

@@ -35,7 +35,7 @@ def verify(ctx: Context, args: argparse.Namespace) -> int:
         report = verify_log(path)
         bad += not report.ok
         if args.json:
-            emit({"log": name, "ok": report.ok, "records": report.records, "last_seq": report.last_seq, "hash": report.hash, "problem": report.problem})
+            emit({"log": name, "ok": report.ok, "records": report.records, "last_seq": report.head, "hash": report.hash, "problem": str(report.problem or "")})
         else:
             say(f"{name}  {'ok' if report.ok else 'DAMAGED'}  {report.records} records  {safe(report.problem or report.hash)}")
     if not found and not args.json:

@@ -35,7 +35,7 @@ def play(demo: Demo, *, speed: float, keep: bool) -> int:
     """Play, check, print one JSON line a session, clean up. Exit code 0 only when everything held."""
     problems: list[str] = []
     try:
-        problems += _play(demo, speed)
+        _play(demo, speed, problems)
     except (DemoError, Unreachable, SupervisorError, OSError) as exc:
         problems.append(str(exc))
         problems += _log_tail(demo)
@@ -60,12 +60,11 @@ def _log_tail(demo: Demo) -> list[str]:
     return [f"the supervisor's last words: {text[-2000:]}"] if text else []
 
 
-def _play(demo: Demo, speed: float) -> list[str]:
+def _play(demo: Demo, speed: float, problems: list[str]) -> None:
     demo.build()
     demo.start_simulator(speed)
     parts = {demo.launch(part): part for part in PARTS}
     story = Story()
-    problems: list[str] = []
     told: set[str] = set()
     with Client(demo.folders.supervisor_socket, timeout=60) as client:
         deadline = time.monotonic() + LIMIT_S
@@ -90,7 +89,6 @@ def _play(demo: Demo, speed: float) -> list[str]:
     if story.cap_asked != 1:
         problems.append(f"the capped session asked {story.cap_asked} times, not once")
     problems += [f"log {log['log']} is damaged: {log['problem']}" for log in demo.watchfloor("verify") if not log["ok"]]
-    return problems
 
 
 def _answer(demo: Demo, story: Story) -> None:

@@ -80,10 +80,11 @@ def file_state(path: str) -> str:
         return ABSENT
     except OSError as exc:
         return f"unreadable: {exc.strerror}"
+    info = os.fstat(fd)
+    if not stat.S_ISREG(info.st_mode):  # before Python wraps it: a folder is no file object
+        os.close(fd)
+        return "not a regular file"
     with open(fd, "rb") as file:
-        info = os.fstat(fd)
-        if not stat.S_ISREG(info.st_mode):
-            return "not a regular file"
         if info.st_size > _LARGE:  # the keeper must not stand still for a minute; identity and times stand for the bytes
             return f"large: {info.st_dev}:{info.st_ino} {info.st_size} bytes, changed {info.st_ctime_ns}"
         try:

@@ -118,10 +118,11 @@ def _new_file(tree: Worktree, name: str, room: int) -> tuple[FileChange, bytes |
         fd = os.open(tree.root / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return FileChange(name, "untracked", None, None), head
+    info = os.fstat(fd)
+    if not stat.S_ISREG(info.st_mode):  # before Python wraps it: a folder is no file object
+        os.close(fd)
+        return FileChange(name, "untracked", None, None), head
     with os.fdopen(fd, "rb") as f:
-        info = os.fstat(f.fileno())
-        if not stat.S_ISREG(info.st_mode):
-            return FileChange(name, "untracked", None, None), head
         if info.st_size > room:
             return FileChange(name, "untracked", None, None), None
         data = f.read(room + 1)

@@ -190,9 +190,10 @@ def agent_head(tree: Worktree) -> str | None:
         fd = os.open(tree.private / "HEAD", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):  # before Python wraps it: a folder is no file object
+        os.close(fd)
+        return None
     with os.fdopen(fd, "rb") as f:
-        if not stat.S_ISREG(os.fstat(f.fileno()).st_mode):
-            return None
         text = f.read(4096).decode("utf-8", "replace").strip()
     if _HEX.fullmatch(text):
         return text

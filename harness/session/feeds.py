@@ -9,7 +9,7 @@ from harness.events.framing import seq_of
 from harness.protocol import frames
 from harness.session.errors import OpError
 from harness.session.journal import Journal
-from harness.session.wire import Conn
+from harness.session.wire import PAUSE_BYTES, QUEUE_BYTES, Conn
 
 PUSH_BYTES = 512 * 1024
 _AHEAD_BYTES = 512 * 1024
@@ -33,14 +33,18 @@ class Feeds:
         conn.feed_head = after
         recent = journal.recent(after)
         if recent is None:
-            conn.tail = journal.tail(after)
-            self._history.add(conn)
+            self._from_files(conn, after)
             return
         conn.live = True
         self._live.add(conn)
         for frame in _frames([line for _, line in recent], journal.written):
             conn.send_frame(frame)
         conn.feed_head = journal.written
+
+    def _from_files(self, conn: Conn, after: int) -> None:
+        self.drop(conn)
+        conn.tail = self._journal.tail(after)
+        self._history.add(conn)
 
     def drop(self, conn: Conn) -> None:
         self._live.discard(conn)
@@ -55,7 +59,12 @@ class Feeds:
         if not fresh or not self._live:
             return
         ready = list(_frames([line for _, line in fresh], fresh[-1][0]))
-        for conn in self._live:
+        large = sum(len(frame) for frame in ready) > QUEUE_BYTES - PAUSE_BYTES
+        for conn in list(self._live):
+            if large and conn.out_bytes < PAUSE_BYTES:
+                # One commit that is larger than the queue is no fault of a reader that keeps up: it gets it from the files.
+                self._from_files(conn, conn.feed_head)
+                continue
             for frame in ready:
                 conn.send_frame(frame)
             conn.feed_head = fresh[-1][0]

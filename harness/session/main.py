@@ -56,7 +56,10 @@ def serve(folder: SessionFolder, sid: str, announce: Callable[[proc.Identity], N
             announce(me)
             loop.run()
         finally:
-            journal.close()
+            try:
+                journal.close()
+            except LogError as exc:
+                print(f"keeper: {exc}", file=sys.stderr, flush=True)
     finally:
         os.close(lock)
 

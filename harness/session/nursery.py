@@ -38,12 +38,15 @@ class Nursery:
 
     def run(self) -> None:
         """Until the other end closes."""
-        while True:
-            for key, _ in self._selector.select():
-                if key.data is not None:
-                    self._announced(key.fd, key.data)
-                elif not self._requests():
-                    return
+        try:
+            while True:
+                for key, _ in self._selector.select():
+                    if key.data is not None:
+                        self._announced(key.fd, key.data)
+                    elif not self._requests():
+                        return
+        except (ConnectionError, frames.FrameError) as exc:
+            print(f"nursery: the supervisor's end broke: {exc}", file=sys.stderr, flush=True)
 
     def _requests(self) -> bool:
         data = self._sock.recv(1 << 16)

@@ -291,6 +291,10 @@ class Ops:
             raise OpError("stale_epoch", f"the supervisor's epoch is {self._epoch}, not {epoch}")
         if not secret:
             raise OpError("bad_request", "secret is empty")
+        if memory.lease is not None and not self._secret and all(memory.lease.get(name) == data[name] for name in ("gen", "pid", "start", "boot")):
+            # This keeper took over from one that died: the same brain goes on under the lease that is in the log.
+            self._secret = secret
+            return {}
         if gen <= memory.gen:
             raise OpError("stale_lease", f"generation {memory.gen} was granted already, the next must be higher than that")
         self.write("lease.granted", data)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from harness.events import reader
+from harness.hands import fence
 from harness.session import proc, spool
 from harness.session.fault import POINTS
 from tests.process.keeperlib import Keepers, action, allowed, keepers, note, wait_gone, wait_until
@@ -90,6 +91,36 @@ def test_killed_at_each_arrow(fleet: Keepers, tmp_path: Path, point: str, how: s
     fleet.kill(again["pid"])
     fleet.spawn()
     assert [r["type"] for r in check_log(fleet)] == [*before, "keeper.started"], "an outcome is recorded exactly once"
+
+
+@pytest.mark.fence
+def test_a_fenced_tool_dies_with_its_keeper(fleet: Keepers, tmp_path: Path) -> None:
+    try:
+        fence.find()
+    except fence.FenceUnavailable as exc:
+        pytest.skip(str(exc))
+    pid = fleet.spawn()["pid"]
+    link = fleet.supervisor()
+    seconds = f"300.{os.getpid()}"
+    script = f"setsid sleep {seconds} & touch {tmp_path}/work/running; exec sleep {seconds}"
+    link.append(*allowed(action(tmp_path / "work", "c0.0", ["sh", "-c", script], access="fence")))
+    link.call("execute", call_id="c0.0")
+
+    def sleepers() -> int:
+        return sum(f"sleep\0{seconds}".encode() in command(name) for name in os.listdir("/proc") if name.isdigit())
+
+    wait_until("the tool and its daemon run", lambda: sleepers() == 2)
+    fleet.kill(pid)
+    wait_until("nothing of the tool is left", lambda: sleepers() == 0)
+    fleet.spawn()
+    assert [r["type"] for r in check_log(fleet)][-2:] == ["keeper.started", "tool.in_doubt"]
+
+
+def command(pid: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 @pytest.mark.parametrize("cls", ["A", "B"])

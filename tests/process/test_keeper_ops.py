@@ -213,6 +213,32 @@ def test_a_subscriber_that_does_not_read_is_closed_and_holds_up_nobody(fleet: Ke
     assert len(again.lines_until(24)) == 24 - seen
 
 
+def test_one_commit_larger_than_the_queue_reaches_a_reader_that_keeps_up(fleet: Keepers) -> None:
+    fleet.spawn()
+    supervisor, viewer = fleet.supervisor(), fleet.link()
+    viewer.hello("viewer")
+    viewer.call("subscribe", after=0)
+    supervisor.append(*(note(f"{number}" + "x" * 900_000) for number in range(7)))
+    supervisor.append(note("after"))
+    assert viewer.lines_until(8) == list(reader.read(fleet.folder().log, 0))
+
+
+def test_a_living_brain_goes_on_under_a_new_keeper(fleet: Keepers) -> None:
+    pid = fleet.spawn()["pid"]
+    fleet.brain(fleet.supervisor(), gen=1)
+    fleet.kill(pid)
+    fleet.spawn()
+    supervisor = fleet.supervisor()
+    lease = {"gen": 1, "epoch": 1, "pid": os.getpid(), "start": 1, "boot": "b"}
+    with refused("stale_lease"):
+        supervisor.call("lease", **{**lease, "pid": 1}, secret="s3cret")
+    brain = fleet.brain(supervisor, gen=1)
+    brain.append(note("still thinking"))
+    assert fleet.types() == ["keeper.started", "lease.granted", "keeper.started", "harness.note"]
+    with refused("stale_lease"):
+        supervisor.call("lease", **lease, secret="another")
+
+
 def test_blobs_are_durable_and_verified(fleet: Keepers) -> None:
     fleet.spawn()
     supervisor = fleet.supervisor()

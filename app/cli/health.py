@@ -34,10 +34,12 @@ def verify(ctx: Context, args: argparse.Namespace) -> int:
         name = path.parent.name if path.name == "log" else "ledger"
         report = verify_log(path)
         bad += not report.ok
+        at = report.problem
+        problem = f"{at.file} at byte {at.offset}, record {at.seq}: {at.why}" if at else ""
         if args.json:
-            emit({"log": name, "ok": report.ok, "records": report.records, "last_seq": report.head, "hash": report.hash, "problem": str(report.problem or "")})
+            emit({"log": name, "ok": report.ok, "records": report.records, "last_seq": report.head, "hash": report.hash, "problem": problem})
         else:
-            say(f"{name}  {'ok' if report.ok else 'DAMAGED'}  {report.records} records  {safe(report.problem or report.hash)}")
+            say(f"{name}  {'ok' if report.ok else 'DAMAGED'}  {report.records} records  {safe(problem or report.hash)}")
     if not found and not args.json:
         say("no logs yet")
     return exits.NO if bad else exits.OK

@@ -229,3 +229,7 @@ def markdown(keys: dict[str, tuple[str, ...]] | None = None) -> str:
 
 def _escape(key: str) -> str:
     return key.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")

@@ -1,0 +1,94 @@
+"""Runs the whole application on a headless terminal against a `World`, and reads its screen as text."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import cast
+
+from textual.pilot import Pilot
+from textual.screen import Screen
+
+from app import keymap
+from app.screens.base import WatchScreen
+from app.watch_app import WatchApp
+from tests.tui.app_world import World, folders
+from widgets.help_bar import HelpBar
+
+SIZES = ((80, 24), (120, 40), (200, 50))
+
+
+class Shown:
+    """One running application with its world."""
+
+    def __init__(self, world: World, app: WatchApp, pilot: Pilot[int]) -> None:
+        self.world, self.app, self.pilot = world, app, pilot
+
+    @property
+    def grid(self) -> list[str]:
+        """The screen's lines as text."""
+        screen: Screen[object] = self.app.screen
+        return [strip.text for strip in screen._compositor.render_strips()]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.grid)
+
+    @property
+    def help(self) -> list[tuple[str, str, str]]:
+        """What the help bar shows."""
+        return self.app.screen.query_one(HelpBar).shown
+
+    @property
+    def screen(self) -> WatchScreen:
+        return cast("WatchScreen", self.app.screen)
+
+    async def until(self, name: str, condition: Callable[[], object], timeout: float = 10.0) -> None:
+        """Wait for a named condition; shows the screen when it does not come."""
+        deadline = time.monotonic() + timeout
+        while not condition():
+            assert time.monotonic() < deadline, f"{name} did not come true; the screen:\n{self.text}"
+            await self.pilot.pause(0.01)
+        await self.pilot.pause()
+
+    async def see(self, *texts: str) -> None:
+        """Wait until all these texts are on screen."""
+        await self.until(f"seeing {texts}", lambda: all(text in self.text for text in texts))
+
+    async def press(self, *keys: str) -> None:
+        """Press keys at human pace."""
+        for key in keys:
+            await self.pilot.pause(0.03)
+            await self.pilot.press(key)
+        await self.pilot.pause()
+
+
+@contextlib.asynccontextmanager
+async def shown(
+    root: Path,
+    scene: Callable[[World], object] = lambda world: None,
+    *,
+    size: tuple[int, int] = (120, 40),
+    theme: str = "dark",
+    preset: str = "default",
+    serve: bool = True,
+) -> AsyncIterator[Shown]:
+    """The application on a floor made by ``scene``, connected."""
+    world = World(folders(root))
+    scene(world)
+    if serve:
+        await world.start()
+    app = WatchApp(world.folders, keymap.build(preset, {}), theme=theme)
+    try:
+        async with app.run_test(size=size) as pilot:
+            made = Shown(world, app, pilot)
+            if serve:
+                await made.until("connected", lambda: app.snapshot.live)
+                await pilot.pause(0.06)
+            yield made
+    finally:
+        await world.stop()
+        for session in world.sessions.values():
+            session.writer.close()

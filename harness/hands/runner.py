@@ -170,7 +170,7 @@ def outside(plan: dict[str, Any]) -> NoReturn:
     """Outside the fence: run the command as a child and leave nothing of it behind."""
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGTERM)
-    from harness.hands import children, push
+    from harness.hands import push
 
     path: str | int
     if plan["kind"] == "push":
@@ -187,7 +187,7 @@ def outside(plan: dict[str, Any]) -> NoReturn:
         path = verified(name, plan)
 
     def leave(_number: int, _frame: object) -> None:
-        children.kill_below(os.getpid())
+        clean(plan)
         os._exit(128 + signal.SIGTERM)
 
     signal.signal(signal.SIGTERM, leave)
@@ -197,13 +197,21 @@ def outside(plan: dict[str, Any]) -> NoReturn:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         become(path, argv, env)
     code = wait_for(child)
+    clean(plan)
+    if plan["kind"] == "push":
+        end("ok" if code == 0 else "error", code, "" if code == 0 else "git refused the push; its words are in the output")
+    os._exit(code)
+
+
+def clean(plan: dict[str, Any]) -> None:
+    """Kill what the command left running, and remove the scratch repository of a push."""
+    from harness.hands import children
+
     children.kill_below(os.getpid())
     if plan["kind"] == "push":
         import shutil
 
         shutil.rmtree(plan["scratch"], ignore_errors=True)
-        end("ok" if code == 0 else "error", code, "" if code == 0 else "git refused the push; its words are in the output")
-    os._exit(code)
 
 
 def prepare_push(plan: dict[str, Any], env: dict[str, str]) -> list[str]:

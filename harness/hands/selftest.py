@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from harness.events.untrusted import to_display
 from harness.hands import fence, landlock, probe, spawn
 from harness.protocol.paths import SessionFolder
 
@@ -209,6 +210,8 @@ def _tried(ground: _Ground) -> dict[str, Any]:
         ok = unchanged.get(name, True) and (not went or name in only_host)
         if went and ok:
             detail = "reached only the fence's own temporary files"
+        if name == "leave a daemon behind":
+            detail = "it outlived its call" if survivors else "it ended with its call"
         tests.append({"name": name, "ok": ok, "detail": detail})
     for name in probe.ALLOWED:
         went, detail = results.get(name, (False, "was not tried"))
@@ -235,9 +238,9 @@ def main(argv: list[str] | None = None) -> int:
         print(json.dumps(report, ensure_ascii=False))
         return 0 if report["ok"] else 1
     for test in report["tests"]:
-        print(f"{'ok  ' if test['ok'] else 'FAIL'}  {test['name']}: {test['detail']}")
+        print(f"{'ok  ' if test['ok'] else 'FAIL'}  {test['name']}: {to_display(test['detail'])}")
     verdict = "works" if report["ok"] else "DOES NOT WORK"
-    print(f"fence {verdict}: {report['bwrap'] or 'no bwrap'} {report['version']}, Landlock ABI {report['landlock_abi']}. {report['reason']}")
+    print(f"fence {verdict}: {report['bwrap'] or 'no bwrap'} {report['version']}, Landlock ABI {report['landlock_abi']}. {to_display(report['reason'])}")
     return 0 if report["ok"] else 1
 
 

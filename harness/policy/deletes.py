@@ -45,6 +45,10 @@ _WRAPPERS = frozenset(
 )
 _INDIRECT = frozenset({"eval", "source", ".", "trap", "alias", "sh", "bash", "dash", "zsh", "ksh", "fish", "ash", "ssh"})
 _INTERPRETERS = re.compile(r"(python|perl|ruby|node|php|awk|gawk|mawk|lua|deno|bun)[\d.]*\Z|nawk\Z|sed\Z|ed\Z|ex\Z|vim?\Z")
+_HIDDEN = re.compile(r"(\$\(|`|<\()[^)`]*(?<![\w-])(" + "|".join(sorted(_DELETING)) + r")(?![\w-])", re.DOTALL)
+_AS_COMMAND = re.compile(r"(^|=|!)\s*(" + "|".join(sorted(_DELETING)) + r")\s")
+_ONLY_TEXT = frozenset({"echo", "printf", "grep", "egrep", "fgrep", "rg", "ag", "git"})
+_EDITORS = frozenset({"ed", "ex", "vi", "vim"})
 _MOVES = frozenset({"cd", "pushd", "popd"})
 _LOSES = re.compile(r"unlink|rmtree|remove|rename|truncate|delete|replace|open|write|\brm\b|>")
 _TRUNCATING = frozenset({">", ">|", "&>"})
@@ -65,14 +69,20 @@ def by_script(script: str, tree: Mapping[str, object] | None, untracked: Sequenc
         return sorted(untracked)
     try:
         commands = shell.commands(tree)
+        # Arithmetic, `test -v`, `declare`, prompts and the like run substitutions that stand in quoted text.
+        if any(_HIDDEN.search(text) for text in shell.literals(tree)):
+            return sorted(untracked)
     except (shell.TooComplex, RecursionError):
         return sorted(untracked)
+    removes = any(c.words and os.path.basename(c.words[0].text or "") in _REMOVE for c in commands)
     moves = any(c.words and (c.words[0].text in _MOVES or c.words[0].text is None) for c in commands)
     lost: set[str] = set()
     for command in commands:
         hit = _command(command, script, untracked, cwd)
         if moves and (hit or _names_deletion(command)):
             return sorted(untracked)
+        if removes and command.words and os.path.basename(command.words[0].text or "") == "mv":
+            hit |= _hits([w for w in command.words[1:] if not _option(w)], untracked, cwd)
         lost |= hit
         if len(lost) == len(untracked):
             break
@@ -99,7 +109,10 @@ def _command(command: Command, script: str, untracked: Sequence[str], cwd: str) 
     if name in _WRAPPERS:
         return lost | _wrapped(rest, script, untracked)
     if name in _INDIRECT:
-        return lost | (set(untracked) if _NAMED.search(script) or any(w.text is None for w in rest) else set())
+        given = " ".join(w.text or "" for w in rest)
+        return lost | (set(untracked) if _NAMED.search(script) or _NAMED.search(given) or any(w.text is None for w in rest) else set())
+    if name not in _ONLY_TEXT and any(w.text and _AS_COMMAND.search(w.text) for w in rest):
+        return set(untracked)
     if _INTERPRETERS.match(name):
         lost |= _interpreted(name, rest, untracked)
     elif name in _REMOVE:
@@ -139,6 +152,8 @@ def _interpreted(name: str, rest: Sequence[Word], untracked: Sequence[str]) -> s
     if any(w.text is None for w in rest):
         return set(untracked) if any(w.text and _LOSES.search(w.text) for w in rest) else set()
     code = " ".join(w.text or "" for w in rest)
+    if name in _EDITORS or (name.startswith(("perl", "ruby")) and any(w.text and re.match(r"-\w*i", w.text) for w in rest)):
+        return {u for u in untracked if os.path.basename(u) in code}
     if name == "sed" and not re.search(r"(^|\s)(-i|--in-place|-\w*i)|\d*[ewW]\s", code):
         return set()
     if re.search(r"rmtree|\brm\s|\brm\b.*-|system|exec", code):

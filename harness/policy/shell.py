@@ -98,6 +98,22 @@ def commands(tree: Mapping[str, object]) -> list[Command]:
     return found
 
 
+def literals(tree: object, depth: int = 0) -> Iterator[str]:
+    """Every literal piece of text anywhere in the script. Raises TooComplex over the depth limit."""
+    if depth > MAX_DEPTH:
+        raise TooComplex
+    if isinstance(tree, list):
+        for item in tree:
+            yield from literals(item, depth + 1)
+    elif isinstance(tree, Mapping):
+        value = tree.get("Value")
+        if isinstance(value, str):
+            yield value
+        for child in tree.values():
+            if isinstance(child, (list, Mapping)):
+                yield from literals(child, depth + 1)
+
+
 def only_command(tree: Mapping[str, object] | None) -> list[str] | None:
     """The argument list when the script is exactly one plain command of literal words, else None."""
     statements = _list(tree, "Stmts")

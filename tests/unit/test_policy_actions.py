@@ -1,0 +1,156 @@
+"""Building actions: where files lead, what a push is, and that nothing of the agent's claim enters."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from harness.events.action import action_hash
+from harness.policy.build import build_action
+from harness.policy.facts import Facts, FenceFacts
+from harness.policy.judge import Verdict, judge
+from harness.policy.push import parse_push, strip_credential
+from harness.policy.rules import default_policy
+
+HEAD = "a" * 40
+
+
+def facts(**changes: Any) -> Facts:
+    base: dict[str, Any] = {
+        "worktree": "/w/tree",
+        "branch": "wf/x",
+        "head": HEAD,
+        "home": "/home/me",
+        "remotes": {"origin": "https://me:secret@host/x.git", "backup": "/srv/b.git"},
+        "commits": {"HEAD": HEAD, "main": "b" * 40},
+        "remote_refs": {"refs/heads/main": "c" * 40},
+        "fence": FenceFacts(("/opt/x",), ("/w/tree",), (("/w/tree", "/w/tree", "rw"),)),
+        "env": {"PATH": "/bin", "HOME": "/tmp/home"},
+        "open_env": {"PATH": "/bin", "HOME": "/home/me"},
+        "identity": {"dev": 1, "ino": 2},
+    }
+    return Facts(**{**base, **changes})
+
+
+def act(tool: str, given: dict[str, Any], **changes: Any) -> tuple[dict[str, Any], Verdict]:
+    action = build_action("sid", "c1.0", "toolu", tool, given, facts(**changes))
+    action_hash(action)
+    return action, judge(action, default_policy())
+
+
+def test_a_file_inside_is_contained_and_named_by_its_relative_path() -> None:
+    action, verdict = act("write_file", {"path": "./src/../a.py", "content": "x", "why": "because"})
+    assert (action["kind"], action["path"], action["access"], action["effects"]) == ("file", "a.py", "fence", [])
+    assert verdict.verdict == "allow"
+    assert "because" not in json.dumps(action)
+
+
+@pytest.mark.parametrize(
+    ("path", "real"), [("../other", "/w/other"), ("/etc/hosts", "/etc/hosts"), ("~/.ssh/id", "/home/me/.ssh/id"), ("/w/treehouse", "/w/treehouse")]
+)
+@pytest.mark.parametrize(("tool", "risk"), [("read_file", "medium"), ("write_file", "high")])
+def test_a_path_outside_asks_and_is_shown_where_it_leads(path: str, real: str, tool: str, risk: str) -> None:
+    action, verdict = act(tool, {"path": path, "content": ""})
+    assert (action["access"], action["outside"], action["effects"]) == ("outside", [real], [f"outside:{real}"])
+    assert (verdict.verdict, verdict.risk) == ("ask", risk)
+
+
+def test_a_link_that_leads_outside_counts_as_outside() -> None:
+    action, verdict = act("write_file", {"path": "innocent", "content": ""}, resolved={"innocent": "/etc/cron.d/x"})
+    assert action["outside"] == ["/etc/cron.d/x"]
+    assert verdict.verdict == "ask"
+
+
+@pytest.mark.parametrize("path", [".git", ".git/config", "sub/.git/hooks/x", ".GIT/config"])
+def test_writing_below_git_is_denied(path: str) -> None:
+    _, verdict = act("write_file", {"path": path, "content": ""})
+    assert (verdict.verdict, verdict.rule) == ("deny", "refused")
+
+
+@pytest.mark.parametrize(("access", "risk"), [("network", "medium"), ("unfenced", "critical")])
+def test_leaving_the_fence_asks_with_preconditions(access: str, risk: str) -> None:
+    action, verdict = act("exec", {"argv": ["make"], "access": access}, hashes={"Makefile": "0" * 64})
+    assert action["effects"] == [access]
+    assert action["pre"] == {"files": {"Makefile": "0" * 64}, "head": HEAD, "worktree": {"dev": 1, "ino": 2}}
+    assert (verdict.verdict, verdict.risk) == ("ask", risk)
+    assert action["fence"]["fenced"] is (access == "network")
+    assert action["env"]["HOME"] == ("/tmp/home" if access == "network" else "/home/me")
+
+
+def test_a_working_folder_outside_is_refused() -> None:
+    _, verdict = act("exec", {"argv": ["ls"], "cwd": "/"})
+    assert verdict.verdict == "deny"
+
+
+def test_a_large_input_stays_a_blob() -> None:
+    action = build_action("s", "c1.0", "t", "write_file", {"path": "a", "content": "x" * 100}, facts(), input_blob={"sha": "f" * 64, "bytes": 130})
+    assert action["input_blob"] == {"sha": "f" * 64, "bytes": 130}
+    assert "input" not in action
+
+
+def test_the_plain_push_names_remote_commit_and_where_the_ref_was() -> None:
+    action, verdict = act("exec", {"argv": ["git", "push", "-u", "origin", "HEAD:main"]})
+    assert (action["kind"], action["access"], action["remote"]) == ("push", "push", "origin")
+    assert action["refspecs"] == [[HEAD, "refs/heads/main", "c" * 40]]
+    assert action["effects"] == ["push:origin refs/heads/main"]
+    assert verdict.verdict == "ask"
+
+
+def test_no_credential_reaches_the_action() -> None:
+    action, _ = act("exec", {"argv": ["git", "push"]})
+    assert action["url"] == "https://host/x.git"
+    assert "not recorded" in action["note"]
+    direct, _ = act("exec", {"argv": ["git", "push", "https://you:pw@evil/x.git"]})
+    assert "secret" not in json.dumps(action)
+    assert "pw" not in json.dumps(direct)
+    assert direct["effects"] == ["push:https://evil/x.git refs/heads/wf/x"]
+
+
+@pytest.mark.parametrize("flags", [["-f"], ["--force"], ["--force-with-lease"]])
+def test_force_is_an_effect_of_its_own(flags: list[str]) -> None:
+    action, verdict = act("exec", {"argv": ["git", "push", *flags]})
+    assert action["effects"] == ["push:origin refs/heads/wf/x", "push-force"]
+    assert action["force"] is True
+    assert (verdict.verdict, verdict.risk) == ("ask", "high")
+    assert act("exec", {"argv": ["git", "push", "origin", "+HEAD:main"]})[0]["force"] is True
+
+
+NO_PUSH = """
+--mirror | --all | --tags | nowhere | origin unknown | origin :main | --delete origin main | --receive-pack=x | ext::sh | origin HEAD:refs/heads/../x
+| origin HEAD: | -x | origin HEAD:-x | -o ci.skip
+"""
+
+
+@pytest.mark.parametrize("words", [part.split() for part in NO_PUSH.split("|")])
+def test_what_is_no_plain_push_is_refused(words: list[str]) -> None:
+    _, verdict = act("exec", {"argv": ["git", "push", *words]})
+    assert (verdict.verdict, verdict.rule) == ("deny", "refused")
+
+
+def test_a_push_inside_a_larger_script_is_nothing_special() -> None:
+    tree = {"Type": "File", "Stmts": [{}, {}]}
+    action, verdict = act("shell", {"script": "make && git push"}, tree=tree)
+    assert (action["kind"], action["effects"], verdict.verdict) == ("shell", [], "allow")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://u:p@h:8443/x", "https://h:8443/x"),
+        ("ssh://git:p@h/x", "ssh://git@h/x"),
+        ("ssh://git@h/x", "ssh://git@h/x"),
+        ("git@h:x.git", "git@h:x.git"),
+        ("/srv/a@b/x", "/srv/a@b/x"),
+        ("file:///srv/a@b", "file:///srv/a@b"),
+        ("https://[broken", "https://[broken"),
+    ],
+)
+def test_credentials_are_stripped_from_addresses(url: str, shown: str) -> None:
+    assert strip_credential(url)[0] == shown
+
+
+def test_options_end_where_git_ends_them() -> None:
+    assert parse_push(["git", "push", "--", "-x"], "b").refused
+    assert parse_push(["git", "push", "--", "origin", "HEAD"], "b").specs == (("HEAD", "refs/heads/b", False),)

@@ -69,9 +69,12 @@ class Feeds:
                 conn.send_frame(frame)
             conn.feed_head = fresh[-1][0]
 
-    def pump(self) -> bool:
-        """Read more history for those who have room; True when there is more to do at once."""
-        more = False
+    def hungry(self) -> bool:
+        """True when somebody who waits for history has room for more; who has none is woken by his socket."""
+        return any(conn.out_bytes < _AHEAD_BYTES for conn in self._history)
+
+    def pump(self) -> None:
+        """Read more history for those who have room."""
         for conn in list(self._history):
             if conn.closing or conn.closed or conn.tail is None:
                 self.drop(conn)
@@ -87,9 +90,6 @@ class Feeds:
                 self.drop(conn)
                 conn.live = True
                 self._live.add(conn)
-            else:
-                more = True
-        return more
 
 
 def _frames(lines: Iterable[bytes], head: int) -> Iterable[bytes]:

@@ -35,7 +35,7 @@ class Timer:
 
 
 class Loop:
-    """Serves one listening socket. The three hooks are set by whoever gives the frames a meaning."""
+    """Serves one listening socket. The four hooks are set by whoever gives the frames a meaning."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -46,8 +46,10 @@ class Loop:
         self.stopping = False
         self.on_frame: Callable[[Conn, bytes], None]
         self.on_closed: Callable[[Conn], None]
-        self.after_turn: Callable[[], bool]
-        """Called once per turn, after all that was readable was handled and before anything is sent; True asks for another turn at once."""
+        self.after_turn: Callable[[], None]
+        """Called once per turn, after all that was readable was handled and before anything is sent."""
+        self.more: Callable[[], bool]
+        """Asked after everything was sent: True when there is work that no event will announce."""
         self._listener: socket.socket | None = None
         self._inode = (0, 0)
         self.bind()
@@ -100,8 +102,9 @@ class Loop:
             for key, mask in self._selector.select(0 if again else self._timeout()):
                 key.data(mask)
             self._run_timers()
-            again = self.after_turn()
+            self.after_turn()
             self._send_all()
+            again = self.more()
         self._finish()
 
     def _timeout(self) -> float | None:

@@ -73,7 +73,7 @@ class Ops:
             "cancel": (("supervisor",), self._cancel),
             "shutdown": (("supervisor",), self._end),
         }
-        loop.on_frame, loop.on_closed, loop.after_turn = self._frame, self._gone, self._turn
+        loop.on_frame, loop.on_closed, loop.after_turn, loop.more = self._frame, self._gone, self._turn, self._feeds.hungry
 
     # -- frames in, replies out --------------------------------------------------------------------------------------
 
@@ -121,17 +121,16 @@ class Ops:
         if reply is not None:
             conn.send({"id": number, "ok": True, **reply})
 
-    def _turn(self) -> bool:
+    def _turn(self) -> None:
         self.flush()
         try:
-            return self._feeds.pump()
+            self._feeds.pump()
         except LogError as exc:
             print(f"keeper: {exc}", file=sys.stderr, flush=True)
             for conn in list(self._loop.conns):
                 if conn.tail is not None:
                     self._feeds.drop(conn)
                     conn.farewell("damaged", str(exc))
-            return False
 
     def _gone(self, conn: Conn) -> None:
         self._feeds.drop(conn)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from harness.events import reader
+from harness.events import framing, reader
 from harness.events.action import action_hash
 from harness.protocol import frames
 from harness.protocol.paths import Folders, SessionFolder
@@ -101,11 +101,17 @@ class Link:
 
     def lines_until(self, seq: int) -> list[bytes]:
         """Every pushed line so far, at least up to ``seq``."""
-        while (lines := self.lines()) == [] or int(lines[-1].split(b",", 2)[1][6:]) < seq:
+        while self._last_seq() < seq:
             if self.ended:
                 raise ConnectionError("the keeper closed the connection")
             self.read_some()
-        return lines
+        return self.lines()
+
+    def _last_seq(self) -> int:
+        for push in reversed(self.pushes):
+            if push["push"] == "events":
+                return framing.seq_of(push["lines"][-1].encode())
+        return -1
 
     def lines(self) -> list[bytes]:
         return [line.encode() for push in self.pushes if push["push"] == "events" for line in push["lines"]]

@@ -213,6 +213,20 @@ def test_a_subscriber_that_does_not_read_is_closed_and_holds_up_nobody(fleet: Ke
     assert len(again.lines_until(24)) == 24 - seen
 
 
+def test_a_long_history_comes_whole_at_the_readers_pace(fleet: Keepers) -> None:
+    fleet.spawn()
+    supervisor = fleet.supervisor()
+    for _ in range(40):
+        supervisor.append(*(note("x" * 4000) for _ in range(100)), cls="C")
+    slow, fast = fleet.link(), fleet.link()
+    for link in (slow, fast):
+        link.hello("viewer")
+        link.send("subscribe", after=-1)
+    assert len(fast.lines_until(4000)) == 4001
+    supervisor.append(note("after"))
+    assert slow.lines_until(4001) == list(reader.read(fleet.folder().log)) == fast.lines_until(4001)
+
+
 def test_one_commit_larger_than_the_queue_reaches_a_reader_that_keeps_up(fleet: Keepers) -> None:
     fleet.spawn()
     supervisor, viewer = fleet.supervisor(), fleet.link()

@@ -1,0 +1,181 @@
+"""A unified diff as one line-API widget: coloured by theme variables, any text shown safely, jumps from file to file."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from harness.events.untrusted import to_display
+from widgets.cells import Line
+
+_MAX_LINE = 4000
+_INDENT = 64
+
+
+def roles(lines: Iterable[str]) -> list[str]:
+    """The role of each line of a patch: file, meta, hunk, add, remove or context.
+
+    Hunk headers are counted out, so that a removed line ``-- x`` is never taken for a file header.
+    """
+    out: list[str] = []
+    old = new = 0
+    for line in lines:
+        if old > 0 or new > 0:
+            head = line[:1]
+            if head == "\\":
+                out.append("meta")
+                continue
+            if head in ("+", "-", " ", ""):
+                old -= head != "+"
+                new -= head != "-"
+                out.append({"+": "add", "-": "remove"}.get(head, "context"))
+                continue
+            old = new = 0
+        if line.startswith("@@"):
+            old, new = _counts(line)
+            out.append("hunk")
+        elif line.startswith("diff "):
+            out.append("file")
+        else:
+            out.append("meta")
+    return out
+
+
+def _counts(hunk: str) -> tuple[int, int]:
+    """Lines of the old and the new side that follow a hunk header; (0, 0) when it is none."""
+    parts = hunk.split(" ", 3)
+    if len(parts) < 3 or parts[1][:1] != "-" or parts[2][:1] != "+":
+        return 0, 0
+    try:
+        old, new = (int(part[1:].partition(",")[2] or "1") for part in parts[1:3])
+    except ValueError:
+        return 0, 0
+    return old, new
+
+
+def code_display(text: str) -> str:
+    """Display text of one line of code: like `to_display`, but indentation stays readable (a leading tab is ``␉`` and three blanks)."""
+    rest = text.lstrip(" \t")
+    indent = text[: len(text) - len(rest)]
+    if len(indent) > _INDENT:
+        return to_display(text)
+    return indent.replace("\t", "␉   ") + to_display(rest)
+
+
+def patch_display(line: str) -> str:
+    """`code_display` behind the first character of a patch line."""
+    return line[0] + code_display(line[1:]) if line[:1] in ("+", "-", " ") else to_display(line)
+
+
+class DiffView(ScrollView, can_focus=True):
+    """Shows a patch. ``}`` and ``{`` go to the next and the previous file."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"dv--file", "dv--meta", "dv--hunk", "dv--add", "dv--remove", "dv--context"}
+    DEFAULT_CSS = """
+    DiffView {
+        background: $background;
+        scrollbar-size-vertical: 1;
+        scrollbar-size-horizontal: 1;
+        &:focus { background-tint: $foreground 0%; }
+        & > .dv--file { color: $primary; background: $panel; text-style: bold; }
+        & > .dv--meta { color: $text-muted; }
+        & > .dv--hunk { color: $accent; }
+        & > .dv--add { color: $success; }
+        & > .dv--remove { color: $error; }
+        & > .dv--context { color: $foreground; }
+    }
+    DiffView:ansi {
+        & > .dv--file { background: ansi_default; text-style: bold underline; }
+        & > .dv--meta { color: ansi_default; text-style: dim; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right_curly_bracket", "next_file", "Next file", show=False),
+        Binding("left_curly_bracket", "previous_file", "Previous file", show=False),
+    ]
+
+    class FileChanged(Message):
+        """A jump brought another file to the top."""
+
+        def __init__(self, path: str) -> None:
+            super().__init__()
+            self.path = path
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        self._lines: list[str] = []
+        self._roles: list[str] = []
+        self._starts: list[int] = []
+        self._summaries = 0
+        self._empty = "no changes"
+        super().__init__(id=id)
+
+    def set_diff(self, patch: str, files: Sequence[Mapping[str, object]] = (), *, empty: str = "no changes") -> None:
+        """Show a unified diff, headed by one line per file of ``files`` ({path, status, added, removed}) when given."""
+        head = [_summary(file) for file in files]
+        body = patch.split("\n") if patch else []
+        if body and not body[-1]:
+            body.pop()
+        lines, kinds = body, roles(body)
+        if head:
+            lines, kinds = [*head, "", *body], ["context"] * len(head) + ["meta", *kinds]
+        kept = lines == self._lines
+        self._summaries = len(head)
+        self._lines, self._roles, self._empty = lines, kinds, empty
+        self._starts = [i for i, kind in enumerate(kinds) if kind == "file"] or [i for i, kind in enumerate(kinds) if kind == "hunk"]
+        if not kept:
+            width = max((len(patch_display(line[:_MAX_LINE])) for line in lines), default=0)
+            self.virtual_size = Size(width + 1, len(lines))
+            self.scroll_to(0, min(self.scroll_y, max(0, len(lines) - 1)), animate=False)
+        self.refresh()
+
+    @property
+    def files(self) -> int:
+        """Number of places that ``}`` stops at."""
+        return len(self._starts)
+
+    def action_next_file(self) -> None:
+        self._jump(bisect_right(self._starts, round(self.scroll_y)))
+
+    def action_previous_file(self) -> None:
+        self._jump(bisect_left(self._starts, round(self.scroll_y)) - 1)
+
+    def _jump(self, index: int) -> None:
+        if 0 <= index < len(self._starts):
+            start = self._starts[index]
+            self.scroll_to(0, start, animate=False)
+            self.post_message(self.FileChanged(self._lines[start]))
+
+    def render_line(self, y: int) -> Strip:
+        width, row = self.size.width, round(self.scroll_y) + y
+        base = self.rich_style
+        if row >= len(self._lines):
+            text = to_display(self._empty) if not self._lines and y == 0 else ""
+            return Line(width).left(text, self._style("meta")).strip(base)
+        style = base + self._style(self._roles[row])
+        line = self._lines[row]
+        shown = line if row < self._summaries else patch_display(line[:_MAX_LINE]) + (f"⟨+{len(line) - _MAX_LINE} characters⟩" if len(line) > _MAX_LINE else "")
+        left = round(self.scroll_x)
+        fill = style if self._roles[row] == "file" else base
+        return Strip([Segment(shown, style)]).crop_extend(left, left + width, fill)
+
+    def _style(self, role: str) -> Style:
+        return self.get_component_rich_style(f"dv--{role}", partial=True)
+
+
+def _summary(file: Mapping[str, object]) -> str:
+    """One line for a changed file, already safe to show."""
+    added, removed = file.get("added"), file.get("removed")
+    count = f"+{added} -{removed}" if isinstance(added, int) and isinstance(removed, int) else "binary"
+    return f" {to_display(str(file.get('status', ''))[:9]):<9} {count:>11}  {to_display(str(file.get('path', '')))}"
+
+
+__all__ = ["DiffView", "code_display", "patch_display", "roles"]

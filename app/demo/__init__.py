@@ -44,6 +44,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _start(demo: fleet.Demo, speed: float) -> int:
     say(f"a fleet of its own in {demo.root}")
+    say(f"for the command line: export WATCHFLOOR_STATE={demo.folders.state} WATCHFLOOR_CONFIG={demo.folders.config}")
     demo.build()
     demo.start_simulator(speed)
     try:

@@ -100,7 +100,7 @@ class Demo:
 
     @property
     def folders(self) -> Folders:
-        return Folders(self.root / "state", self.root / "run", self.root / "config")
+        return Folders(self.root / "state", self.root / "state" / "run", self.root / "config")
 
     @property
     def repo(self) -> Path:

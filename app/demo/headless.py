@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import time
 import urllib.request
@@ -12,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.cli import exits
-from app.cli.output import emit, say, warn
+from app.cli.output import emit, warn
 from app.demo.fleet import BRANCH, PARTS, Demo, DemoError, Part
 from harness.protocol.client import Client, SupervisorError, Unreachable
 from harness.protocol.config import NANO, usd_to_nano
 
-LIMIT_S = 110.0
+LIMIT_S = 90.0
 OVER = frozenset(("done", "failed", "stopped"))
 Row = dict[str, Any]
 
@@ -34,8 +35,11 @@ class Story:
 def play(demo: Demo, *, speed: float, keep: bool) -> int:
     """Play, check, print one JSON line a session, clean up. Exit code 0 only when everything held."""
     problems: list[str] = []
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends us early must not leave a fleet behind either
     try:
         _play(demo, speed, problems)
+    except KeyboardInterrupt:
+        problems.append("interrupted")
     except (DemoError, Unreachable, SupervisorError, OSError) as exc:
         problems.append(str(exc))
         problems += _log_tail(demo)
@@ -44,7 +48,7 @@ def play(demo: Demo, *, speed: float, keep: bool) -> int:
     except DemoError as exc:
         problems.append(str(exc))
     if keep or problems:
-        say(json.dumps({"kept": str(demo.root)}))
+        warn(f"kept: {demo.root}")
     else:
         shutil.rmtree(demo.root)
     for problem in problems:

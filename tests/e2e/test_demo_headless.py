@@ -8,17 +8,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pexpect
 import pytest
 
 from app.demo import fleet
 from app.demo.fleet import PARTS
 
 
-def command(tmp_path: Path, *args: str, timeout: float = 115) -> subprocess.CompletedProcess[str]:
+def environment(tmp_path: Path) -> dict[str, str]:
     env = {k: v for k, v in os.environ.items() if not k.startswith(("ANTHROPIC_", "WATCHFLOOR_"))}
-    env |= {"WATCHFLOOR_STATE": str(tmp_path / "state"), "WATCHFLOOR_CONFIG": str(tmp_path / "config")}
-    argv = [sys.executable, "-P", "-s", "-m", "app.main", "demo", *args]
-    return subprocess.run(argv, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=timeout)
+    return env | {"WATCHFLOOR_STATE": str(tmp_path / "state"), "WATCHFLOOR_CONFIG": str(tmp_path / "config"), "TERM": "xterm-256color"}
+
+
+COMMAND = [sys.executable, "-P", "-s", "-m", "app.main", "demo"]
+
+
+def command(tmp_path: Path, *args: str, timeout: float = 115) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *args], env=environment(tmp_path), capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=timeout)
 
 
 @pytest.mark.fence
@@ -62,4 +68,42 @@ def test_stop_ends_the_simulator_and_removes_the_folder(tmp_path: Path) -> None:
     done = command(tmp_path, "--stop")
     assert done.returncode == 0, done.stderr
     assert not demo.root.exists()
+    assert not demo.processes()
+
+
+@pytest.mark.fence
+def test_on_a_screen_it_survives_detaching(tmp_path: Path) -> None:
+    """Leave with `q`, find the agents working, come back, end it."""
+    screen = pexpect.spawn(COMMAND[0], [*COMMAND[1:], "--speed", "0.2"], env=environment(tmp_path), dimensions=(40, 120), timeout=40)
+    screen.expect("changelog")
+    screen.send("q")
+    screen.expect("come back: watchfloor demo --attach")
+    screen.expect(pexpect.EOF)
+    screen.close()
+    assert screen.exitstatus == 0
+    (demo,) = fleet.found(tmp_path / "watchfloor-demo")
+    assert {row["name"] for row in demo.watchfloor("ls")} == {part.name for part in PARTS}
+    assert fleet.wait_until(lambda: any(a["session_name"] == "changelog" for a in demo.watchfloor("approvals")), 40), "the push never asked"
+    again = pexpect.spawn(COMMAND[0], [*COMMAND[1:], "--attach"], env=environment(tmp_path), dimensions=(40, 120), timeout=40)
+    again.expect("push")
+    again.send("q")
+    again.expect(pexpect.EOF)
+    again.close()
+    done = command(tmp_path, "--stop")
+    assert done.returncode == 0, done.stderr
+    assert not demo.root.exists()
+    assert not demo.processes()
+
+
+@pytest.mark.fence
+def test_ended_early_it_leaves_nothing_behind(tmp_path: Path) -> None:
+    process = subprocess.Popen([*COMMAND, "--headless", "--speed", "1"], env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    where = tmp_path / "watchfloor-demo"
+    assert fleet.wait_until(lambda: any(d.folders.sessions.is_dir() and len(list(d.folders.sessions.iterdir())) == 4 for d in fleet.found(where)), 40)
+    process.terminate()
+    _, said = process.communicate(timeout=40)
+    assert process.returncode == 1
+    assert "interrupted" in said
+    (demo,) = fleet.found(where)
+    assert f"kept: {demo.root}" in said
     assert not demo.processes()

@@ -116,12 +116,12 @@ def test_denied_edited_and_answered() -> None:
 def test_cap_parks_asks_and_holds() -> None:
     with fleet() as f:
         turns = [[("exec", {"argv": ["true", str(i)]})] for i in range(60)]
-        sid = f.launch(play(*turns, "Done."), more=("--cap-usd", "0.01"))
+        sid = f.launch(play(*turns, "Done."), more=("--cap-usd", "0.005"))
         item = f.approval(sid)
         assert item["kind"] == "cap"
         assert set(item["options"]) >= {"raise", "finish", "stop"}
         row = f.row(sid)
-        assert row["spent_nano"] + row.get("reserved_nano", 0) <= 10_000_000
+        assert row["spent_nano"] + row.get("reserved_nano", 0) <= 5_000_000
         wait_for("the brain to leave", lambda: f.state(sid).lease is None)
         f.run("approve", item["approval_id"], "--raise-to", "5")
         f.wait_state(sid, "done", timeout=120)

@@ -19,6 +19,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
+from harness.hands import fence
 from harness.protocol import frames
 from harness.protocol.paths import Folders, SessionFolder
 from harness.session import main, proc
@@ -158,6 +159,8 @@ def run(argv: list[str]) -> int:
         print("usage: python -m harness.session.nursery --fd N", file=sys.stderr)
         return 2
     proc.no_dump()
+    with contextlib.suppress(fence.FenceUnavailable):
+        fence.find()  # remembered, so that no keeper has to probe before its first call; a failure is tried again then
     gc.collect()
     gc.disable()
     gc.freeze()

@@ -1,0 +1,93 @@
+"""The keeper's pure parts, by property: finding a type without parsing, folding on a copy, cutting pushes, naming faults."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.events import framing
+from harness.events.road import RoadError
+from harness.session import feeds
+from harness.session.fault import ACTIONS, POINTS, FaultError, Faults
+from harness.session.memory import Memory, concerns, kind_of
+
+KINDS = st.sampled_from(
+    ["tool.proposed", "tool.judged", "tool.started", "tool.ended", "tool.in_doubt", "tool.resolved", "approval.requested", "approval.decided", "lease.granted"]
+)
+RECORDS = st.tuples(KINDS, st.integers(0, 2), st.sampled_from(["allow", "ask", "deny"]), st.sampled_from(["confirmed_not_done", "failed"]))
+
+
+def record(kind: str, number: int, verdict: str, resolution: str) -> tuple[str, dict[str, object]]:
+    return kind, {
+        "call_id": f"c{number}.0",
+        "tool": "exec",
+        "action_hash": "h",
+        "verdict": verdict,
+        "approval_id": f"a{number}",
+        "decision_id": f"d{number}",
+        "decision": "allow",
+        "resolution": resolution,
+        "effect": "contained",
+        "status": "ok",
+        "gen": number,
+        "epoch": 1,
+        "action": {"n": number},
+    }
+
+
+@given(kind=st.from_regex(r"[a-z]{1,12}\.[a-z_]{1,12}", fullmatch=True), seq=st.integers(0, 10**12), text=st.text(max_size=50), gen=st.integers(0, 99))
+def test_the_type_is_found_without_parsing(kind: str, seq: int, text: str, gen: int) -> None:
+    data = framing.encode_data({"text": text, "type": "tool.fake"})
+    line, _ = framing.encode_event(seq, "2026-01-01T00:00:00.000Z", kind, "keeper", gen, data, framing.GENESIS)
+    assert kind_of(line[:-1]) == json.loads(line)["type"] == kind
+
+
+@given(first=st.lists(RECORDS, max_size=12), second=st.lists(RECORDS, max_size=12))
+def test_what_is_folded_on_a_copy_does_not_touch_the_original(first: list[tuple[str, int, str, str]], second: list[tuple[str, int, str, str]]) -> None:
+    memory = Memory()
+    for item in first:
+        advance(memory, *record(*item))
+    before = copy.deepcopy(memory)
+    trial = memory.copy()
+    assert trial == memory
+    for item in second:
+        advance(trial, *record(*item))
+    assert memory == before
+    assert set(memory.judged) <= set(memory.road.calls), "no action is kept of a call that is over"
+
+
+def advance(memory: Memory, kind: str, data: dict[str, object]) -> None:
+    assert concerns(kind)
+    try:
+        memory.road.check(kind, data)
+    except RoadError:
+        return
+    memory.take(kind, data)
+
+
+@given(lines=st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=300), max_size=40))
+def test_pushes_carry_every_line_once_in_order(lines: list[str]) -> None:
+    raw = [line.encode() for line in lines]
+    pushes = [json.loads(frame[4:]) for frame in feeds._frames(raw, 7)]
+    assert [line for push in pushes for line in push["lines"]] == lines
+    assert all(push["head"] == 7 and push["lines"] for push in pushes)
+
+
+@given(text=st.text(max_size=40))
+def test_only_known_faults_are_accepted(text: str) -> None:
+    known = {f"{point}:{action}" for point in POINTS for action in ACTIONS}
+    if text and text not in known:
+        with pytest.raises(FaultError):
+            Faults(text)
+    else:
+        assert not Faults(text).wants("nothing")
+
+
+def test_no_fault_is_no_fault() -> None:
+    for point in POINTS:
+        Faults("").hit(point)
+        assert Faults(f"{point}:kill").wants(point)

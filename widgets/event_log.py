@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from datetime import datetime
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,13 +17,13 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from harness.events import types as t
-from harness.events.describe import GROUPS, describe
+from harness.events.describe import GROUPS
 from harness.events.framing import LogError
 from harness.events.untrusted import to_display
-from widgets.cells import Line, clip, fit
+from widgets import log_line
+from widgets.cells import Line, clip
 from widgets.log_rows import Needle, Rows
 
-_KIND = 10
 _CACHED = 600
 _STEP_S = 0.006
 _FILTERS: tuple[frozenset[str] | None, ...] = (None, *(frozenset((group,)) for group in GROUPS))
@@ -435,52 +434,14 @@ class EventLog(ScrollView, can_focus=True):
     def _head_line(self, width: int) -> Strip:
         line = Line(width)
         line.right(clip(self.status, max(0, width - 24)) + " ", self._style("head"))
-        line.left(fit("time", self._time_width(width) + 1) + fit("kind", _KIND + 1) + "what happened", self._style("head"))
+        line.left(log_line.heading(width), self._style("head"))
         return line.strip(self.rich_style, fill_style=self._style("head"))
 
-    def _time_width(self, width: int) -> int:
-        return 5 if self.compact and width < 60 else 14 if not self.compact and width >= 100 else 8
-
     def _row_line(self, seq: int, marked: bool, width: int) -> Strip:
-        record = self.record(seq)
-        base = self.rich_style + self._style("cursor") if marked else self.rich_style
-        if record is None:
-            when, kind, text, tone = "", "damaged", f"record {seq} cannot be read; watchfloor verify says where", "bad"
-        else:
-            said = describe(record)
-            when, kind, tone = record.ts, said.kind, said.tone
-            text = to_display(said.summary[: max(40, width * 3)])
-        line = Line(width)
-        time_width = self._time_width(width)
-        over = Style(color=base.color, bgcolor=base.bgcolor) if marked else Style.null()
-        line.left(fit(_clock(when, time_width), time_width) + " ", self._style("time") + over)
-        line.left(fit(to_display(kind[:40]), _KIND) + " ", self._style(tone) + over)
-        self._text(line, text, record, seq, self._style("dim" if tone == "dim" else "text") + over)
-        return line.strip(base)
-
-    def _text(self, line: Line, text: str, record: t.Record | None, seq: int, style: Style) -> None:
-        needle = self._needle
-        if needle is None or self._rows is None:
-            line.left(text, style)
-            return
-        shown, folded = to_display(needle.text), text.casefold()
-        at, found = 0, False
-        if len(folded) == len(text):
-            while (hit := folded.find(shown.casefold(), at)) >= 0:
-                line.left(text[at:hit], style).left(text[hit : hit + len(shown)], self._style("hit"))
-                at, found = hit + len(shown), True
-        line.left(text[at:], style)
-        if not found and needle.found(self._rows.line(seq)):
-            line.right(" hit inside", self._style("hit"))
-
-
-def _clock(ts: str, width: int) -> str:
-    """Local time of a record: hours and minutes, seconds when there is room, the day when there is more."""
-    try:
-        local = datetime.fromisoformat(ts).astimezone()
-    except ValueError:
-        return ""
-    return local.strftime("%H:%M" if width < 8 else "%H:%M:%S" if width < 14 else "%m-%d %H:%M:%S")
+        assert self._rows is not None
+        inside = self._needle is not None and self._needle.found(self._rows.line(seq))
+        look = log_line.Look(width, self.compact, self._style, self.rich_style, marked)
+        return log_line.draw(self.record(seq), seq, look, self._needle.text if self._needle is not None and inside else "")
 
 
 __all__ = ["EventLog"]

@@ -1,0 +1,84 @@
+"""One record of a log as one strip: time, kind in its tone, words; the searched text marked. Pure but for the local time zone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from rich.style import Style
+from textual.strip import Strip
+
+from harness.events import types as t
+from harness.events.describe import describe
+from harness.events.untrusted import to_display
+from widgets.cells import Line, fit
+
+_KIND = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How lines look now: their width, the styles by role name, the base style, and whether the cursor is on this one."""
+
+    width: int
+    compact: bool
+    style: Callable[[str], Style]
+    base: Style
+    marked: bool = False
+
+
+def time_width(width: int, compact: bool) -> int:
+    """Cells of the time column: hours and minutes, seconds when there is room, the day when there is more."""
+    return 5 if compact and width < 60 else 14 if not compact and width >= 100 else 8
+
+
+def heading(width: int) -> str:
+    """The column titles of a log that is not compact."""
+    return fit("time", time_width(width, False) + 1) + fit("kind", _KIND + 1) + "what happened"
+
+
+def draw(record: t.Record | None, seq: int, look: Look, needle: str = "") -> Strip:
+    """The strip of one record; None = it cannot be read. ``needle`` is a text that the record is known to hold."""
+    if record is None:
+        when, kind, text, tone = "", "damaged", f"record {seq} cannot be read; watchfloor verify says where", "bad"
+    else:
+        said = describe(record)
+        when, kind, tone = record.ts, said.kind, said.tone
+        text = to_display(said.summary[: max(40, look.width * 3)])
+    cursor = look.style("cursor") if look.marked else Style.null()
+    base = look.base + cursor
+    # Under the cursor the colours of the cursor win; weight and slant of the role stay.
+    over = Style(color=base.color, bgcolor=base.bgcolor) if look.marked else Style.null()
+    columns = time_width(look.width, look.compact)
+    line = Line(look.width)
+    line.left(fit(_clock(when, columns), columns) + " ", look.style("time") + over)
+    line.left(fit(to_display(kind[:40]), _KIND) + " ", look.style(tone) + over)
+    words = look.style("dim" if tone == "dim" else "text") + over
+    if needle:
+        _marked(line, text, to_display(needle), words, look.style("hit"))
+    else:
+        line.left(text, words)
+    return line.strip(base)
+
+
+def _marked(line: Line, text: str, needle: str, words: Style, hit: Style) -> None:
+    folded, wanted = text.casefold(), needle.casefold()
+    at = 0
+    # Where folding changes the length the places would not fit, so the line says only that it holds the text.
+    found = folded.find(wanted) if len(folded) == len(text) and len(wanted) == len(needle) else -1
+    if found < 0:
+        line.right(" hit inside", hit)
+    while found >= 0:
+        line.left(text[at:found], words).left(text[found : found + len(needle)], hit)
+        at = found + len(needle)
+        found = folded.find(wanted, at)
+    line.left(text[at:], words)
+
+
+def _clock(ts: str, width: int) -> str:
+    try:
+        local = datetime.fromisoformat(ts).astimezone()
+    except ValueError:
+        return ""
+    return local.strftime("%H:%M" if width < 8 else "%H:%M:%S" if width < 14 else "%m-%d %H:%M:%S")

@@ -19,6 +19,9 @@ _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
 _FIRST, _LONGEST, _PENALTY = 0.1, 10.0, 60.0
 _WINDOW, _LIMIT = 60.0, 10
 _STOP_GRACE = 30.0
+_LOCK_WAIT = 2.0
+STOPPING = "supervisor.stopping"
+"""Written by a supervisor that was asked to stop, with its pid: dying while it leaves is no reason to start it again."""
 
 
 def say(text: str) -> None:
@@ -42,13 +45,19 @@ def _prctl(option: int, value: int) -> None:
 
 
 def _lock(state: Path) -> bool:
+    """Become the one guardian; a predecessor that is just leaving gets two seconds."""
     fd = os.open(state / "guardian.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(fd)
-        return False
-    return True  # the descriptor stays open, and with it the lock, for the life of this process
+    deadline = time.monotonic() + _LOCK_WAIT
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                os.close(fd)
+                return False
+            time.sleep(0.02)
+        else:
+            return True  # the descriptor stays open, and with it the lock, for the life of this process
 
 
 def _reap(child: int) -> int | None:
@@ -89,7 +98,14 @@ def _wait(child: int, signals: set[signal.Signals], seconds: float | None) -> tu
             return None, True
 
 
-def run(state: Path, credentials: int) -> int:
+def _was_stopping(runtime: Path, child: int) -> bool:
+    try:
+        return (runtime / STOPPING).read_text("ascii").strip() == str(child)
+    except OSError:
+        return False
+
+
+def run(runtime: Path, credentials: int) -> int:
     """Keep one supervisor alive until it is asked to stop; returns the exit code."""
     signals = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT}
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -108,6 +124,9 @@ def run(state: Path, credentials: int) -> int:
         code = os.waitstatus_to_exitcode(status or 0)
         if code in (EXIT_ASKED, EXIT_REFUSED, EXIT_OTHER_LIVES):
             return code
+        if _was_stopping(runtime, child):
+            say("the supervisor was killed while it was stopping; it stays stopped")
+            return EXIT_ASKED
         deaths.append(time.monotonic())
         pause = delay(deaths, time.monotonic(), random.random())
         how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
@@ -122,10 +141,10 @@ def main() -> int:
 
     os.umask(0o077)
     os.chdir("/")
-    state = resolve().state
+    folders = resolve()
     try:
-        ensure_private(state)
-        if not _lock(state):
+        ensure_private(folders.state)
+        if not _lock(folders.state):
             return EXIT_ASKED
     except (FolderError, OSError) as exc:
         print(f"refused: {exc}", file=sys.stderr, flush=True)
@@ -135,7 +154,7 @@ def main() -> int:
     given = sys.argv[sys.argv.index("--credentials-fd") + 1] if "--credentials-fd" in sys.argv else ""
     credentials = int(given) if given else os.memfd_create("watchfloor-credentials", os.MFD_CLOEXEC)
     os.set_inheritable(credentials, True)
-    return run(state, credentials)
+    return run(folders.runtime, credentials)
 
 
 if __name__ == "__main__":

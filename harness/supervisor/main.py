@@ -25,7 +25,7 @@ from harness.supervisor.conduct import Conductor
 from harness.supervisor.credentials import Credentials
 from harness.supervisor.fence_report import FenceReport
 from harness.supervisor.fleet import Fleet, Session, session_folders
-from harness.supervisor.guardian import EXIT_ASKED, EXIT_OTHER_LIVES, EXIT_REFUSED
+from harness.supervisor.guardian import EXIT_ASKED, EXIT_OTHER_LIVES, EXIT_REFUSED, STOPPING
 from harness.supervisor.ids import is_session_id
 from harness.supervisor.index import DayCost, Entry, Index, mark_of
 from harness.supervisor.keepers import Keepers
@@ -118,7 +118,7 @@ class Supervisor:
     def __init__(self, folders: Folders, epoch: int, credentials: Credentials, settings: Settings, books: Bookkeeper | None) -> None:
         self.folders, self.epoch = folders, epoch
         self.exit_code = EXIT_ASKED
-        self._stop = asyncio.Event()
+        self._stop, self._closed = asyncio.Event(), asyncio.Event()
         self.settings, self._books = settings, books
         self.purse: Purse = LedgerPurse(books) if books is not None else ClosedPurse(settings.problems.get("ledger", "the ledger is closed"))
         self._unindexed: set[str] = set()
@@ -147,7 +147,7 @@ class Supervisor:
                 approvals=self.approvals,
                 index=self.index,
                 fence=self.fence,
-                stop=self._stop.set,
+                stop=self._asked_to_stop,
             )
         )
         self.server = Server(folders.supervisor_socket, self.fleet, self.ops.table(), self.ops)
@@ -156,6 +156,12 @@ class Supervisor:
 
     def _later(self, session: Session, seconds: float) -> None:
         self.conductor.later(session, seconds)
+
+    async def _asked_to_stop(self) -> None:
+        """Stop, and return when everything is closed but the connection that asked."""
+        (self.folders.runtime / STOPPING).write_text(str(os.getpid()), "ascii")
+        self._stop.set()
+        await self._closed.wait()
 
     async def _abandon(self, sid: str) -> None:
         if self._books is None:
@@ -272,7 +278,13 @@ class Supervisor:
             if session.loaded and session.state.terminal:
                 self._index_changes(session)
         await self._stop.wait()
+        self.server.deaf()
         await self._close()
+        self._closed.set()
+        await asyncio.sleep(0)  # the reply to who asked is queued now, and sent before the connections close
+        await asyncio.sleep(0.01)
+        self.server.close()
+        await asyncio.sleep(0.01)
         return self.exit_code
 
     async def _warm(self) -> None:
@@ -291,7 +303,6 @@ class Supervisor:
 
     async def _close(self) -> None:
         self.conductor.closing = True
-        await self.server.close()
         workers = [s.worker for s in self.fleet if s.worker is not None]
         for task in [*self._tasks, *workers]:
             task.cancel()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 
@@ -54,7 +54,7 @@ class Parts:
     approvals: Approvals
     index: Index
     fence: FenceReport
-    stop: Callable[[], None]
+    stop: Callable[[], Awaitable[None]]
 
 
 def _text(message: Reply, name: str, limit: int = 4096) -> str:
@@ -396,7 +396,7 @@ class Ops:
             raise OpError("bad_request", f"sessions can be left or stopped, not {what!r}")
         if what == "stop":
             await self._stop_all(c.by)
-        asyncio.get_running_loop().call_later(0.05, self._p.stop)
+        await self._p.stop()
         return {}
 
     async def _stop_all(self, by: t.By) -> None:

@@ -63,6 +63,7 @@ class Server:
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
         self._inode = (0, 0)
+        self._closing = False
         self._changed: set[str] = set()
         self._event = asyncio.Event()
         fleet.observe(self._note)
@@ -99,13 +100,17 @@ class Server:
                 with contextlib.suppress(OSError):
                     await self.listen()
 
-    async def close(self) -> None:
-        """Stop listening, unlink our own socket file, drop every client."""
+    def deaf(self) -> None:
+        """Stop listening and unlink our own socket file; who is connected is answered until `close`, new work is refused."""
+        self._closing = True
         if self._server is not None:
             self._server.close()
         if self._look() == self._inode:
             with contextlib.suppress(OSError):
                 os.unlink(self._path)
+
+    def close(self) -> None:
+        """Drop every client after what waits for it was sent."""
         for connection in list(self._connections.values()):
             connection.wire.close()
 
@@ -160,6 +165,8 @@ class Server:
 
     async def _run(self, connection: Connection, op: str, message: Reply) -> Reply:
         handler = self._handlers.get(op)
+        if self._closing:
+            raise OpError("stopping", "the supervisor is stopping", "the next command starts it again")
         if handler is None:
             raise OpError("unknown_op", f"there is no operation {op[:40]!r}", "client and supervisor may have different versions")
         if not connection.greeted:

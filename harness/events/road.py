@@ -92,6 +92,10 @@ class Road:
                 and data.get("action_hash") != call.action_hash
             ):
                 raise RoadError(f"decision on {data['approval_id']} is for another action")
+        elif kind == "approval.stale":
+            call = self.calls.get(data["call_id"])
+            if call is None or call.approval_id != data["approval_id"] or call.stage not in ("judged", "asked", "decided"):
+                raise RoadError(f"approval {data['approval_id']} does not belong to a call that waits")
         elif kind == "approval.requested" and data["approval_id"] in self.approvals:
             raise RoadError(f"approval {data['approval_id']} is open already")
 

@@ -40,10 +40,11 @@ def _old(path: str) -> bytes | None:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return None
+    st = os.fstat(fd)
+    if not stat.S_ISREG(st.st_mode) or st.st_size > MAX_DIFF_SOURCE:  # before Python wraps it: a folder is no file object
+        os.close(fd)
+        return None
     with os.fdopen(fd, "rb") as f:
-        st = os.fstat(f.fileno())
-        if not stat.S_ISREG(st.st_mode) or st.st_size > MAX_DIFF_SOURCE:
-            return None
         return f.read(MAX_DIFF_SOURCE + 1)
 
 

@@ -25,7 +25,7 @@ from harness.workspace.locks import repository_lock
 _HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LOOSE = re.compile(r"[0-9a-f]{38}(?:[0-9a-f]{24})?")
 _PACK = re.compile(r"pack-[0-9a-f]+\.(pack|idx)")
-_TRIES = 3
+_KEEP = "watchfloor: publishing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ def _collect(tree: Worktree, into: Path) -> list[Path]:
 def publish(tree: Worktree) -> Published:
     """Bring the agent's commits into the repository and move the session's branch to them. Call it while no call of the session runs.
 
-    Objects are re-hashed and checked on the way (``unpack-objects --strict``); only the session's own branch and the worktree's
+    Objects are re-hashed and checked on the way (``index-pack --strict``); only the session's own branch and the worktree's
     index change. Raises PublishFailed when the agent's objects are damaged or its HEAD names no commit.
     """
     git = Git.of(tree.admin)
@@ -240,39 +240,52 @@ def publish(tree: Worktree) -> Published:
     if head == old:
         return Published(head, old, False)
     with repository_lock(tree.common, tree.root.parent):
+        _let_go(tree)
         _bring(tree, git, head)
         args = ["update-ref", "-m", "watchfloor: work of the session", ref, head] + ([old] if old else [])
         git.run(*args)
+        _let_go(tree)
         git.with_env(GIT_WORK_TREE=str(tree.root)).run("read-tree", "--reset", head)
     return Published(head, old or "", True)
 
 
 def _bring(tree: Worktree, git: Git, head: str) -> None:
+    """Copy what ``head`` needs into the repository, as one pack that is marked to be kept, so that no ``gc`` takes it before the ref moves."""
     with tempfile.TemporaryDirectory(prefix="publish-", dir=tree.private.parent) as name:
         clean = Path(name) / "objects"
         (clean / "pack").mkdir(parents=True)
         loose = _collect(tree, clean)
-        store = real_objects(tree.common)
         safe = (("core.commitGraph", "false"), ("core.multiPackIndex", "false"))
         inner = Git(git.git_dir, None, (*git.extra, *safe)).with_env(
-            GIT_OBJECT_DIRECTORY=str(clean), GIT_ALTERNATE_OBJECT_DIRECTORIES=_quoted(store), GIT_INDEX_FILE=str(Path(name) / "index")
+            GIT_OBJECT_DIRECTORY=str(clean), GIT_ALTERNATE_OBJECT_DIRECTORIES=_quoted(real_objects(tree.common)), GIT_INDEX_FILE=str(Path(name) / "index")
         )
-        for attempt in range(_TRIES):
-            try:
-                wanted = inner.run("rev-list", "--objects", "--no-object-names", head, "--not", "--all")
+        try:
+            wanted = inner.run("rev-list", "--objects", "--no-object-names", head, "--not", "--all")
+            if wanted:
                 with open(Path(name) / "new.pack", "w+b") as pack:
                     pack.write(inner.run("pack-objects", "--stdout", "--quiet", stdin=wanted))
+                    pack.flush()
                     pack.seek(0)
-                    git.run("unpack-objects", "-q", "--strict", stdin=pack.fileno())
-                git.run("rev-list", "--objects", "--quiet", head, "--not", "--all")
-                break
-            except GitFailed as exc:
-                if attempt == _TRIES - 1:
-                    raise PublishFailed(f"commit {head[:12]} of {tree.branch} cannot be published: {exc}") from exc
+                    git.run("index-pack", "--stdin", "--strict", f"--keep={_KEEP} {tree.branch}", stdin=pack.fileno())
+            git.run("rev-list", "--objects", "--quiet", head, "--not", "--all")
+        except GitFailed as exc:
+            _let_go(tree)
+            raise PublishFailed(f"commit {head[:12]} of {tree.branch} cannot be published: {exc}") from exc
     published = set(wanted.decode().split())
     for path in loose:
         if path.parent.name + path.name in published:
             path.unlink(missing_ok=True)
+
+
+def _let_go(tree: Worktree) -> None:
+    """Unmark the packs this session marked, those of an earlier, interrupted publish too: from here on its branch protects them."""
+    mark = f"{_KEEP} {tree.branch}"
+    for file in (real_objects(tree.common) / "pack").glob("pack-*.keep"):
+        try:
+            if file.read_text("utf-8", "replace").strip() == mark:
+                file.unlink()
+        except FileNotFoundError:
+            continue
 
 
 def _quoted(path: Path) -> str:

@@ -1,0 +1,453 @@
+"""Worktrees on real repositories: made, published, diffed, removed, in every odd place a repository can be in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from harness.hands import fence as hands_fence
+from harness.policy.build import build_action
+from harness.policy.judge import judge
+from harness.policy.rules import default_policy
+from harness.protocol.config import FenceConfig
+from harness.workspace import worktrees
+from harness.workspace.diff import diff, status
+from harness.workspace.errors import BranchExists, DamagedWorktree, NoCommits, NotARepository, PublishFailed, UnsavedWork, WorktreeExists
+from harness.workspace.facts import RemoteUnreachable, gather
+from harness.workspace.git import open_repository
+from harness.workspace.private import Worktree, agent_head, prepare, publish
+
+ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
+ME = ("-c", "user.name=Me", "-c", "user.email=me@here", "-c", "protocol.file.allow=always")
+
+
+def git(folder: Path, *args: str) -> str:
+    done = subprocess.run(["git", *ME, *args], cwd=folder, env=ENV, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def repository(folder: Path, **files: str) -> Path:
+    folder.mkdir(parents=True)
+    git(folder, "init", "-q", "-b", "main")
+    for name, text in (files or {"a.txt": "a\n"}).items():
+        (folder / name).write_text(text)
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "one")
+    return folder
+
+
+def session(tmp: Path, repo: Path, sid: str = "s1", branch: str = "") -> Worktree:
+    return worktrees.create(repo, tmp / "state" / "worktrees" / sid, branch or f"watchfloor/{sid}", tmp / "state" / "sessions" / sid / "git" / "private")
+
+
+def agent(tree: Worktree, script: str, *, ok: bool = True) -> str:
+    """Run a script as the agent would: in the real fence, with the action's own binds and environment."""
+    facts = gather(tree, "shell", {"script": script}, FenceConfig())
+    action = build_action("sid", "c1.0", "t", "shell", {"script": script}, facts)
+    command = hands_fence.arguments(hands_fence.find().path, action["fence"], network=False, cwd=action["cwd"], outside=[])
+    settings = [part for name, value in action["env"].items() for part in (f"{name}={value}",)]
+    done = subprocess.run([*command, "/usr/bin/env", "-i", *settings, "bash", "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0 or not ok, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_a_worktree_starts_from_head_and_leaves_the_users_checkout_alone(tmp_path: Path) -> None:
+    repo = repository(tmp_path / "re po ü'$(x)")
+    (repo / "dirty.txt").write_text("mine")
+    (repo / "a.txt").write_text("changed")
+    before, config = git(repo, "status", "--porcelain"), (repo / ".git" / "config").read_bytes()
+    tree = session(tmp_path, repo)
+    assert tree.base == git(repo, "rev-parse", "HEAD")
+    assert tree.dirty == 2
+    assert (tree.root / "a.txt").read_text() == "a\n"
+    assert not (tree.root / "dirty.txt").exists()
+    assert git(repo, "status", "--porcelain") == before
+    assert (repo / ".git" / "config").read_bytes() == config
+    assert worktrees.open_worktree(tree.private) == tree
+    assert session(tmp_path, repo) == tree
+
+
+@pytest.mark.fence
+def test_the_agent_commits_and_only_its_branch_moves(tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo")
+    git(repo, "branch", "other")
+    git(repo, "config", "user.name", "The User")
+    git(repo, "config", "user.email", "user@here")
+    config = (repo / ".git" / "config").read_bytes()
+    tree = session(tmp_path, repo)
+    out = agent(
+        tree,
+        "echo b > b.txt; git add b.txt; git commit -qm two; git branch mine; git tag t; git config a.b c; git update-ref refs/heads/other HEAD;"
+        " echo evil > $(git rev-parse --git-common-dir)/hooks/post-commit; rm -rf .git; git log -1 --format='%an %s'",
+        ok=False,
+    )
+    assert "Read-only file system" in out
+    made = publish(tree)
+    assert made.moved
+    assert made.head == agent_head(tree)
+    assert git(repo, "log", "-1", "--format=%an %s", tree.branch) == "The User two"
+    assert git(repo, "rev-parse", "main", "other").split() == [tree.base, tree.base]
+    assert git(repo, "for-each-ref", "--format=%(refname)").split() == ["refs/heads/main", "refs/heads/other", f"refs/heads/{tree.branch}"]
+    assert (repo / ".git" / "config").read_bytes() == config
+    assert not (repo / ".git" / "hooks" / "post-commit").exists()
+    assert git(tree.root, "status", "--porcelain") == ""
+    git(repo, "fsck", "--strict", "--full")
+    assert not publish(tree).moved
+
+
+@pytest.mark.fence
+def test_repositories_that_tests_make_are_their_own(tmp_path: Path) -> None:
+    tree = session(tmp_path, repository(tmp_path / "repo"))
+    out = agent(
+        tree,
+        "set -e; cd /tmp; git init -q x; cd x; git config user.name Inner; git config user.email i@x; echo 1 > f; git add f; git commit -qm i;"
+        " git clone -q . ../y; git -C ../y log --format='%an'; ls .git/objects | wc -l",
+    )
+    assert out.split()[0] == "Inner"
+    assert int(out.split()[1]) > 3
+
+
+@pytest.mark.fence
+def test_staging_resetting_amending_and_merging_work_inside(tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo")
+    git(repo, "checkout", "-qb", "side")
+    (repo / "side.txt").write_text("s\n")
+    git(repo, "add", ".")
+    git(repo, "commit", "-qm", "side")
+    git(repo, "checkout", "-q", "main")
+    tree = session(tmp_path, repo)
+    agent(
+        tree,
+        "set -e; echo b > b; git add b; git commit -qm b; git commit --amend -qm bb; echo c > c; git add c; git reset -q;"
+        " git merge -q --no-edit side; git gc -q || true",
+    )
+    publish(tree)
+    assert git(repo, "log", "--format=%s", "--no-merges", "main.." + tree.branch).split() == ["bb", "side"]
+    agent(tree, "git reset -q --hard HEAD~1")
+    assert publish(tree).moved
+    git(repo, "fsck", "--strict")
+
+
+@pytest.mark.fence
+def test_gc_in_the_repository_at_any_moment_stays_clean(tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo")
+    tree = session(tmp_path, repo)
+    stop = threading.Event()
+
+    def collect() -> None:
+        while not stop.is_set():
+            git(repo, "-c", "gc.auto=1", "gc", "-q", "--prune=now")
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(collect)
+        try:
+            for number in range(6):
+                agent(tree, f"echo {number} > f{number}; git add .; git commit -qm {number}")
+                publish(tree)
+        finally:
+            stop.set()
+        running.result()
+    assert git(repo, "rev-list", "--count", tree.branch) == "7"
+    git(repo, "fsck", "--strict", "--full")
+    agent(tree, "git fsck --full")
+
+
+def test_ten_at_once_on_one_repository(tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo")
+    git(repo, "clone", "-q", "--bare", ".", str(tmp_path / "up.git"))
+    git(repo, "remote", "add", "origin", str(tmp_path / "up.git"))
+    git(repo, "fetch", "-q", "origin")
+    git(repo, "branch", "-q", "--set-upstream-to=origin/main", "main")
+    with ThreadPoolExecutor(10) as pool:
+        trees = list(pool.map(lambda n: session(tmp_path, repo, f"s{n}"), range(10)))
+    assert len({t.admin for t in trees}) == 10
+    assert len(git(repo, "worktree", "list").splitlines()) == 11
+    assert "branch.watchfloor" not in git(repo, "config", "--list", "--local")
+
+
+@pytest.mark.fence
+@pytest.mark.parametrize("kind", ["worktree", "bare", "borrowing", "subfolder", "submodule", "separate"])
+def test_every_kind_of_repository(tmp_path: Path, kind: str) -> None:
+    repo = main = repository(tmp_path / "main")
+    if kind == "worktree":
+        repo = tmp_path / "linked"
+        git(main, "worktree", "add", "-q", "-b", "linked", str(repo))
+        (repo / "only.txt").write_text("x")
+        git(repo, "add", ".")
+        git(repo, "commit", "-qm", "only here")
+    elif kind == "bare":
+        repo = main = tmp_path / "bare.git"
+        git(tmp_path, "clone", "-q", "--bare", "main", str(repo))
+    elif kind == "borrowing":
+        repo = main = tmp_path / "borrower"
+        git(tmp_path, "clone", "-q", "--shared", "main", str(repo))
+    elif kind == "subfolder":
+        repo = main / "deep" / "er"
+        repo.mkdir(parents=True)
+    elif kind == "submodule":
+        repository(tmp_path / "lib")
+        git(main, "submodule", "add", "-q", str(tmp_path / "lib"), "lib")
+        git(main, "commit", "-qm", "lib")
+        repo = main / "lib"
+        git(main, "config", "submodule.recurse", "true")
+    elif kind == "separate":
+        repo = main = tmp_path / "sep"
+        git(tmp_path, "clone", "-q", "--separate-git-dir", str(tmp_path / "far.git"), "main", str(repo))
+    tree = session(tmp_path, repo)
+    assert tree.base == git(repo, "rev-parse", "HEAD")
+    agent(tree, "set -e; echo b > b; git add b; git commit -qm two; git log --oneline; git status --short")
+    assert publish(tree).moved
+    assert git(repo, "log", "-1", "--format=%s", tree.branch) == "two"
+    git(repo, "fsck", "--strict")
+    if kind == "submodule":
+        outer = session(tmp_path, main, "s2")
+        assert list((outer.root / "lib").iterdir()) == []
+        assert status(outer).changed == ()
+
+
+def test_launching_on_what_is_no_usable_repository_says_so(tmp_path: Path) -> None:
+    with pytest.raises(NotARepository, match="does not exist"):
+        session(tmp_path, tmp_path / "nowhere")
+    (tmp_path / "plain").mkdir()
+    with pytest.raises(NotARepository, match="git init"):
+        session(tmp_path, tmp_path / "plain")
+    git(tmp_path, "init", "-q", "empty")
+    with pytest.raises(NoCommits, match="first commit"):
+        session(tmp_path, tmp_path / "empty")
+    repo = repository(tmp_path / "repo")
+    git(repo, "branch", "taken")
+    with pytest.raises(BranchExists, match="taken"):
+        session(tmp_path, repo, branch="taken")
+    (tmp_path / "state" / "worktrees" / "s9").mkdir(parents=True)
+    with pytest.raises(WorktreeExists):
+        session(tmp_path, repo, "s9")
+    assert git(repo, "for-each-ref", "--format=%(refname)").split() == ["refs/heads/main", "refs/heads/taken"]
+    assert len(git(repo, "worktree", "list").splitlines()) == 1
+
+
+@pytest.mark.parametrize("at", ["make", "prepare", "_identity"])
+def test_a_creation_that_dies_anywhere_can_be_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+    repo = repository(tmp_path / "repo")
+
+    class Killed(BaseException):
+        pass
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(worktrees if at == "_identity" else worktrees.private_dir, at, die)
+        patched.setattr(worktrees, "_undo", lambda *_: None)  # a killed process undoes nothing
+        with pytest.raises(Killed):
+            session(tmp_path, repo)
+    tree = session(tmp_path, repo)
+    assert (tree.root / "a.txt").exists()
+    assert len(git(repo, "worktree", "list").splitlines()) == 2
+
+
+def test_a_creation_that_fails_leaves_no_branch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo = repository(tmp_path / "repo")
+
+    def fail(*_: object) -> None:
+        raise OSError("no space")
+
+    monkeypatch.setattr(worktrees.private_dir, "make", fail)
+    with pytest.raises(OSError, match="no space"):
+        session(tmp_path, repo)
+    assert git(repo, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
+    assert len(git(repo, "worktree", "list").splitlines()) == 1
+    assert not (tmp_path / "state" / "worktrees" / "s1").exists()
+
+
+@pytest.mark.fence
+def test_the_diff_shows_committed_uncommitted_and_untracked_work(tmp_path: Path) -> None:
+    tree = session(tmp_path, repository(tmp_path / "repo", **{"a.txt": "a\n", "gone.txt": "g\n", "old name.txt": "r\n" * 20}))
+    agent(
+        tree,
+        "set -e; echo b >> a.txt; git commit -qam b; git rm -q gone.txt; git mv 'old name.txt' $'new\\nname.txt'; git commit -qm m;"
+        " echo c >> a.txt; echo u > u.txt; printf '\\0' > bin; ln -s /etc/passwd link",
+    )
+    publish(tree)
+    made = diff(tree)
+    shown = {f.path: (f.status, f.added, f.removed) for f in made.files}
+    assert shown == {
+        "a.txt": ("modified", 2, 0),
+        "gone.txt": ("deleted", 0, 1),
+        "new\nname.txt": ("renamed", 0, 0),
+        "u.txt": ("untracked", 1, 0),
+        "bin": ("untracked", None, None),
+        "link": ("untracked", None, None),
+    }
+    assert "+u\n" in made.patch
+    assert "root:" not in made.patch
+    assert not made.truncated
+    assert status(tree).untracked == ("bin", "link", "u.txt")
+    (tree.root / "big").write_text("x\n" * 100_000)
+    cut = diff(tree, 10_000)
+    assert cut.truncated
+    assert len(cut.patch) <= 10_500
+    assert any(f.path == "big" for f in cut.files)
+
+
+@pytest.mark.fence
+def test_removal_never_loses_work(tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo")
+    tree = session(tmp_path, repo)
+    agent(tree, "echo b > b; git add b; git commit -qm two; echo loose > loose.txt")
+    with pytest.raises(UnsavedWork) as caught:
+        worktrees.remove(tree, "s1")
+    assert (caught.value.files, caught.value.commits) == (["loose.txt"], 1)
+    assert worktrees.remove(tree, "s1", force_keep=True) == ["refs/watchfloor/kept/s1"]
+    assert git(repo, "show", "refs/watchfloor/kept/s1:loose.txt") == "loose"
+    assert git(repo, "show", "refs/watchfloor/kept/s1~1:b") == "b"
+    assert not tree.root.exists()
+    assert list(tree.private.parent.iterdir()) == []
+    assert git(repo, "for-each-ref", "--format=%(refname)", "refs/heads") == "refs/heads/main"
+    clean = session(tmp_path, repo, "s2")
+    assert worktrees.remove(clean, "s2") == []
+    merged = session(tmp_path, repo, "s3")
+    agent(merged, "echo d > d; git add d; git commit -qm d")
+    publish(merged)
+    git(repo, "merge", "-q", merged.branch)
+    assert worktrees.remove(merged, "s3") == []
+
+
+def test_removal_follows_no_link_out_and_survives_what_is_gone(tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo")
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").write_text("keep")
+    tree = session(tmp_path, repo)
+    (tree.root / "link").symlink_to(precious)
+    assert worktrees.remove(tree, "s1", force_keep=True)
+    assert (precious / "file").read_text() == "keep"
+    tree = session(tmp_path, repo, "s2")
+    shutil.rmtree(tree.root)
+    assert worktrees.remove(tree, "s2") == []
+    assert len(git(repo, "worktree", "list").splitlines()) == 1
+
+
+def test_a_nested_repository_is_not_thrown_away(tmp_path: Path) -> None:
+    tree = session(tmp_path, repository(tmp_path / "repo"))
+    repository(tree.root / "nested")
+    with pytest.raises(UnsavedWork, match="nested/"):
+        worktrees.remove(tree, "s1", force_keep=True)
+    assert (tree.root / "nested" / "a.txt").exists()
+
+
+def test_a_replaced_git_file_is_put_right_or_named(tmp_path: Path) -> None:
+    tree = session(tmp_path, repository(tmp_path / "repo"))
+    dotgit = tree.root / ".git"
+    for damage in (lambda: dotgit.write_text("gitdir: /evil"), dotgit.unlink, lambda: (dotgit.unlink(), dotgit.symlink_to("/etc/passwd"))):
+        damage()
+        prepare(tree)
+        assert dotgit.read_text() == f"gitdir: {tree.admin}\n"
+    assert Path("/etc/passwd").exists()
+    dotgit.unlink()
+    dotgit.mkdir()
+    with pytest.raises(DamagedWorktree, match="replaced by a folder"):
+        prepare(tree)
+
+
+@pytest.mark.parametrize("head", ["garbage", "ref: refs/heads/none", "f" * 40, "link"])
+def test_a_head_that_names_no_commit_is_not_published(tmp_path: Path, head: str) -> None:
+    repo = repository(tmp_path / "repo")
+    tree = session(tmp_path, repo)
+    (tree.private / "HEAD").unlink()
+    if head == "link":
+        (tree.private / "HEAD").symlink_to(repo / ".git" / "HEAD")
+    else:
+        (tree.private / "HEAD").write_text(head)
+    with pytest.raises(PublishFailed):
+        publish(tree)
+    assert git(repo, "rev-parse", tree.branch) == tree.base
+    git(repo, "fsck", "--strict")
+
+
+@pytest.mark.fence
+def test_an_agent_that_destroys_its_objects_harms_only_itself(tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo")
+    tree = session(tmp_path, repo)
+    agent(tree, "echo b > b; git add b; git commit -qm two; rm -rf $(git rev-parse --git-common-dir)/objects/*")
+    with pytest.raises(PublishFailed, match="cannot be published"):
+        publish(tree)
+    git(repo, "fsck", "--strict", "--full")
+    assert git(repo, "rev-parse", tree.branch) == tree.base
+    agent(tree, "git checkout -q --detach HEAD~0 2>/dev/null || git update-ref --no-deref HEAD " + tree.base)
+    assert not publish(tree).moved
+
+
+@pytest.mark.fence
+def test_objects_that_lie_are_not_published(tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo")
+    secret = repository(tmp_path / "secret", **{"key": "very secret\n"})
+    blob = git(secret, "rev-parse", "HEAD:key")
+    tree = session(tmp_path, repo)
+    agent(tree, "echo b > b; git add b; git commit -qm two")
+    head = agent_head(tree) or ""
+    store = tree.objects / head[:2]
+    good = (store / head[2:]).read_bytes()
+    (store / head[2:]).chmod(0o600)
+    (store / head[2:]).write_bytes(good[:-3] + b"abc")
+    with pytest.raises(PublishFailed):
+        publish(tree)
+    (store / head[2:]).write_bytes(good)
+    # A tree that names an object of another repository, and a store that claims to borrow from it.
+    (tree.objects / "info" / "alternates").write_text(f"{secret}/.git/objects\n")
+    agent(tree, f"t=$(printf '100644 blob {blob}\\tstolen\\n' | git mktree --missing); git update-ref --no-deref HEAD $(git commit-tree -m x -p HEAD $t)")
+    (tree.objects / "info" / "alternates").write_text(f"{secret}/.git/objects\n")
+    with pytest.raises(PublishFailed):
+        publish(tree)
+    assert git(repo, "rev-parse", tree.branch) == tree.base
+    git(repo, "fsck", "--strict")
+
+
+def test_facts_of_a_push_know_the_remote_and_the_commit(tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo")
+    git(tmp_path, "clone", "-q", "--bare", "repo", "up.git")
+    git(repo, "remote", "add", "origin", "../up.git")
+    tree = session(tmp_path, repo)
+    facts = gather(tree, "exec", {"argv": ["git", "push", "origin", "HEAD:main"]}, FenceConfig())
+    action = build_action("s", "c1.0", "t", "exec", {"argv": ["git", "push", "origin", "HEAD:main"]}, facts)
+    assert action["url"] == str(tmp_path / "up.git")
+    assert action["refspecs"] == [[tree.base, "refs/heads/main", tree.base]]
+    assert action["env"]["HOME"] == os.path.expanduser("~")
+    new = gather(tree, "shell", {"script": "git push -u origin"}, FenceConfig())
+    action = build_action("s", "c1.0", "t", "shell", {"script": "git push -u origin"}, new)
+    assert (action["kind"], action["refspecs"]) == ("push", [[tree.base, f"refs/heads/{tree.branch}", "absent"]])
+    shutil.rmtree(tmp_path / "up.git")
+    with pytest.raises(RemoteUnreachable, match="does not answer"):
+        gather(tree, "exec", {"argv": ["git", "push"]}, FenceConfig())
+
+
+def test_facts_resolve_links_and_hash_what_is_named(tmp_path: Path) -> None:
+    tree = session(tmp_path, repository(tmp_path / "repo", **{"build.sh": "make\n"}))
+    (tree.root / "out").symlink_to("/etc")
+    facts = gather(tree, "write_file", {"path": "out/x", "content": ""}, FenceConfig())
+    assert facts.resolved["out/x"] == "/etc/x"
+    assert facts.hashes == {"/etc/x": "absent"}
+    facts = gather(tree, "exec", {"argv": ["bash", "build.sh"], "access": "network"}, FenceConfig(read=("/opt",)))
+    assert list(facts.hashes) == ["build.sh"]
+    assert facts.fence.read == ("/opt",)
+    (tree.root / "notes.txt").write_text("mine")
+    given = {"script": "rm -f notes.txt"}
+    verdict = judge(build_action("s", "c1.0", "t", "shell", given, gather(tree, "shell", given, FenceConfig())), default_policy())
+    assert (verdict.verdict, "notes.txt" in verdict.reason) == ("ask", True)
+
+
+def test_inherited_git_variables_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo, other = repository(tmp_path / "repo"), repository(tmp_path / "other")
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(other))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "index"))
+    assert open_repository(repo).root == repo
+    tree = session(tmp_path, repo)
+    assert tree.common == repo / ".git"
+    assert git(other, "for-each-ref", "--format=%(refname)") == "refs/heads/main"

@@ -6,7 +6,6 @@ import contextlib
 import ctypes
 import os
 import resource
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from typing import Any
 import pytest
 
 from harness.events import reader
-from tests.process.keeperlib import Keepers, Link, Refused, action, allowed, keepers, note, wait_until
+from tests.process.keeperlib import Keepers, Link, Refused, action, allowed, keepers, note, strace_of_a_keeper, wait_until
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -158,9 +157,7 @@ def children(pid: int) -> list[int]:
 
 
 def test_a_failed_fsync_poisons_and_nothing_starts_any_more(fleet: Keepers, tmp_path: Path) -> None:
-    strace = shutil.which("strace")
-    if strace is None:
-        pytest.skip("strace is not installed")
+    strace = strace_of_a_keeper()
     pid = fleet.spawn()["pid"]
     link = fleet.supervisor()
     link.append(*allowed(action(tmp_path / "work", "c0.0", ["touch", "ran"])))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -12,6 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from harness.events import framing, reader
 from harness.events.action import action_hash
@@ -209,6 +212,14 @@ class Keepers:
         os.waitpid(self.nursery_pid, 0)
         for pid in self.pids:
             wait_gone(pid)
+
+
+def strace_of_a_keeper() -> str:
+    """The tracer, or a skip: a keeper is not dumpable, so only root may attach to it."""
+    found = shutil.which("strace")
+    if found is None or os.geteuid() != 0:
+        pytest.skip("looking into a keeper needs strace and the rights of root")
+    return found
 
 
 def wait_gone(pid: int) -> None:

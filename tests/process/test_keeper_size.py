@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from harness.protocol import frames
-from tests.process.keeperlib import Keepers, keepers, note, wait_until
+from tests.process.keeperlib import Keepers, keepers, note, strace_of_a_keeper, wait_until
 
 RECORD = [{"type": "harness.note", "data": {"level": "info", "text": "x" * 200}}]
 
@@ -92,9 +91,7 @@ def test_speed_of_appending(fleet: Keepers) -> None:
 
 
 def test_durability_comes_before_the_answer_and_the_push(fleet: Keepers, tmp_path: Path) -> None:
-    strace = shutil.which("strace")
-    if strace is None:
-        pytest.skip("strace is not installed")
+    strace = strace_of_a_keeper()
     pid = fleet.spawn()["pid"]
     link, viewer = fleet.supervisor(), fleet.link()
     viewer.hello("viewer")

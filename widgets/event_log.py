@@ -212,9 +212,10 @@ class EventLog(ScrollView, can_focus=True):
     def record(self, seq: int) -> t.Record | None:
         """A decoded record; None when it cannot be read."""
         try:
-            return t.decode(self._rows.line(seq)) if self._rows is not None else None
+            record = t.decode(self._rows.line(seq)) if self._rows is not None else None
         except (msgspec.DecodeError, IndexError, OSError):
             return None
+        return record if record is not None and record.seq == seq else None
 
     def go_to(self, seq: int) -> None:
         """Put the cursor on a record and stop following."""

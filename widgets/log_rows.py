@@ -128,7 +128,7 @@ class Rows:
         return max(0, min(found, len(self) - 1))
 
     def line(self, seq: int) -> bytes:
-        """The raw record; empty when damage hides it."""
+        """The raw record; a damaged one comes as it is, or empty."""
         return self._index.line(seq)
 
     def look(self, needle: Needle, start: int, *, forward: bool) -> Iterator[int | None]:
@@ -143,7 +143,11 @@ class Rows:
             edges = range(first, stop, _BLOCK) if forward else range(stop, first, -_BLOCK)
             for edge in edges:
                 low, high = (edge, min(edge + _BLOCK, stop)) if forward else (max(first, edge - _BLOCK), edge)
-                block = list(self._block(low, high))
+                lines = self._index.lines(low, high)
+                if not needle.found(b"\n".join(lines)):
+                    yield None
+                    continue
+                block = list(enumerate(lines, low))
                 for seq, line in block if forward else reversed(block):
                     if line and needle.found(line) and (self.groups is None or group_of_line(line) in self.groups):
                         yield seq

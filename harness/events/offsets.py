@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from harness.events.framing import MAX_LINE, is_header, parse_mark, seq_of, whole
@@ -72,7 +74,7 @@ class OffsetIndex:
         return self._count - before
 
     def line(self, i: int) -> bytes:
-        """The event line (without line feed) with ``seq`` i; empty when damage hides it. Raises IndexError outside the log."""
+        """The event line (without line feed) with ``seq`` i; a damaged one comes as it is, or empty. Raises IndexError outside the log."""
         if not 0 <= i < self._count:
             raise IndexError(i)
         page = i // PAGE
@@ -82,7 +84,7 @@ class OffsetIndex:
         return self._cached[i % PAGE] if i % PAGE < len(self._cached) else b""
 
     def lines(self, first: int, stop: int) -> list[bytes]:
-        """Lines ``first`` … ``stop - 1`` in order, read forward; a line that damage hides is empty."""
+        """Lines ``first`` … ``stop - 1`` in order, read forward; a damaged one comes as it is, or empty."""
         first, stop = max(first, 0), min(stop, self._count)
         out: list[bytes] = [b""] * max(0, stop - first)
         want = first
@@ -91,6 +93,13 @@ class OffsetIndex:
             segment = self._segments[at]
             limit = min(stop, self._firsts[at + 1]) if at + 1 < len(self._firsts) else stop
             offset = self._find(segment, want)
+            skip = want - self._seq_at(segment, offset)
+            block = list(islice(self._forward(segment, offset), skip, skip + limit - want)) if skip >= 0 else []
+            if len(block) == limit - want and seq_of(block[0]) == want and seq_of(block[-1]) == limit - 1:
+                # Dense and ordered, so both ends in place means that all between them are.
+                out[want - first : limit - first] = block
+                want = limit
+                continue
             for line in self._forward(segment, offset):
                 seq = seq_of(line)
                 if seq >= limit:
@@ -245,33 +254,14 @@ class OffsetIndex:
             at += len(line) + 1
         return at
 
-    def _forward(self, segment: _Segment, offset: int, chunk: int = _CHUNK) -> _Lines:
-        return _Lines(segment.fd, offset, segment.end, min(chunk, 1 << 20))
-
-
-class _Lines:
-    """Whole lines of a file from ``offset`` to ``end``, read in chunks, without their line feeds."""
-
-    __slots__ = ("_at", "_chunk", "_end", "_fd", "_i", "_parts", "_rest")
-
-    def __init__(self, fd: int, offset: int, end: int, chunk: int) -> None:
-        self._fd, self._at, self._end, self._chunk = fd, offset, end, chunk
-        self._rest = b""
-        self._parts: list[bytes] = []
-        self._i = 0
-
-    def __iter__(self) -> _Lines:
-        return self
-
-    def __next__(self) -> bytes:
-        while self._i >= len(self._parts):
-            size = min(self._chunk, self._end - self._at)
-            data = os.pread(self._fd, size, self._at) if size > 0 else b""
+    def _forward(self, segment: _Segment, offset: int, chunk: int = _CHUNK) -> Iterator[bytes]:
+        """Whole lines from ``offset`` to the end of the segment, read in chunks, without their line feeds."""
+        at, rest = offset, b""
+        while at < segment.end:
+            data = os.pread(segment.fd, min(chunk, 1 << 20, segment.end - at), at)
             if not data:
-                raise StopIteration
-            self._at += len(data)
-            self._parts = (self._rest + data).split(b"\n")
-            self._rest = self._parts.pop()
-            self._i = 0
-        self._i += 1
-        return self._parts[self._i - 1]
+                return
+            at += len(data)
+            parts = (rest + data).split(b"\n")
+            rest = parts.pop()
+            yield from parts

@@ -124,7 +124,7 @@ def test_readers_survive_any_flip_and_any_cut(tmp_path: Path) -> None:
         file.write_bytes(bad)
         index = OffsetIndex(folder)
         for line, seq in ((index.line(i), i) for i in range(len(index))):
-            assert line == b"" or seq_of(line) == seq
+            assert seq_of(line) in (-1, seq) or line not in data, "no good record is ever handed out under another number"
         index.close()
         tail = Tail(folder)
         with contextlib.suppress(DamagedLog):

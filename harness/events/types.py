@@ -99,7 +99,7 @@ class SessionDesired(Body, frozen=True, kw_only=True):
 
 
 class SessionParked(Body, frozen=True, kw_only=True):
-    """The brain left because there is nothing to think about: ``approval``, ``paused``, ``cap``, ``limited``, ``auth``, ``error``."""
+    """The brain left because there is nothing to think about: ``approval``, ``paused``, ``cap``, ``limited``, ``auth``, ``breaker``, ``error``."""
 
     TYPE = "session.parked"
     why: str
@@ -215,7 +215,7 @@ class ModelMessage(Body, frozen=True, kw_only=True):
 class ModelFailed(Body, frozen=True, kw_only=True):
     """An attempt ended without a usable reply.
 
-    ``kind``: auth, rate_limit, spend_limit, overloaded, server, network, cut, invalid, model_unknown, refused, other.
+    ``kind``: auth, rate_limit, spend_limit, overloaded, server, network, cut, max_tokens, invalid, model_unknown, refused, other.
     """
 
     TYPE = "model.failed"

@@ -137,7 +137,7 @@ def _value(section: str, key: str, raw: Any) -> Any:
     if kind.startswith("tuple"):
         if not isinstance(raw, list) or not all(isinstance(x, str) for x in raw):
             raise ValueError("must be a list of strings")
-        return tuple(os.path.expanduser(x) for x in raw)
+        return tuple(_folder(x) for x in raw)
     if kind.startswith("dict"):
         if not isinstance(raw, dict) or not all(isinstance(v, str) for v in raw.values()):
             raise ValueError("must be a table of strings")
@@ -147,6 +147,19 @@ def _value(section: str, key: str, raw: Any) -> Any:
     if not isinstance(raw, str):
         raise ValueError("must be a string")
     return raw
+
+
+_NEVER = frozenset(("/", "/usr", "/etc", "/tmp", "/root", "/home", "/opt", "/var", "/run", "/proc", "/sys", "/dev"))
+
+
+def _folder(text: str) -> str:
+    """An absolute folder that may be shown inside the fence; whole system folders would open what the fence closes."""
+    path = os.path.normpath(os.path.expanduser(text))
+    if not os.path.isabs(path):
+        raise ValueError(f"{text!r} must be an absolute path (or begin with ~)")
+    if path in _NEVER or path.startswith(("/proc/", "/sys/")) or path == os.path.normpath(os.path.expanduser("~")):
+        raise ValueError(f"{text!r} is too much to show inside the fence; name the folders below it that are needed")
+    return path
 
 
 def _int(raw: Any) -> int:

@@ -5,7 +5,6 @@ Socket paths may be longer than the kernel's 107 bytes: bind and connect go thro
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import os
@@ -13,7 +12,10 @@ import socket
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
 
 MAX_FRAME = 8 * 1024 * 1024
 PROTOCOL = 1
@@ -117,6 +119,8 @@ def peer(sock: socket.socket) -> tuple[int, int, int]:
 
 async def read_frame(reader: asyncio.StreamReader) -> bytes | None:
     """Next frame body, or None at a clean end of the stream."""
+    import asyncio  # only callers that have a loop get here; a keeper must not carry asyncio
+
     try:
         head = await reader.readexactly(4)
         (n,) = _HEAD.unpack(head)

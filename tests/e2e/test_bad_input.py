@@ -50,7 +50,7 @@ def test_usage_errors_name_the_argument() -> None:
         assert "amount in USD" in refused(f, 2, "launch", "--goal", "x", "--cap-usd", "lots")
         assert "duration" in refused(f, 2, "launch", "--goal", "x", "--cap-wall", "soon")
         assert "nosuch" in refused(f, 4, "show", "nosuch")
-        assert "nosuch" in refused(f, 4, "approve", "nosuch")
+        assert "nosuch" in refused(f, 5, "approve", "nosuch")
         assert "terminal" in refused(f, 2)
 
 
@@ -172,7 +172,7 @@ def test_full_disk_stops_new_effects_and_goes_on_later() -> None:
     with fleet() as f:
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m,mode=700", "tmpfs", str(f.folders.state)], check=True)
         try:
-            sid = f.launch(play(*[[("exec", {"argv": ["sleep", "0.2"]})] for _ in range(8)], "Done."))
+            sid = f.launch(play(*[[("exec", {"argv": ["sleep", f"0.{20 + i}"]})] for i in range(8)], "Done."))
             f.wait_event(sid, "tool.ended")
             ballast = f.folders.state / "ballast"
             with pytest.raises(OSError, match="No space"):

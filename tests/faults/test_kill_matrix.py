@@ -71,6 +71,8 @@ def run_cell(f: Fleet, part: str, arrow: str) -> None:
         if pid and alive(pid):
             kill(pid)
     elif part == "tool":
+        if arrow == "tool.started":
+            wait_for("the tool's process", lambda: tool_pids(f, marker), 10)
         for pid in tool_pids(f, marker):
             try:
                 os.kill(pid, signal.SIGKILL)

@@ -78,6 +78,11 @@ class WatchApp(App[int]):
         """What is known now."""
         return self.feed.snapshot
 
+    @property
+    def idle(self) -> bool:
+        """True when everything known is on screen and the tick sleeps."""
+        return self._quiet_ticks >= 0 and not self.feed.dirty
+
     # -- the one tick --------------------------------------------------------------------------------------------
 
     def wake(self) -> None:
@@ -259,6 +264,9 @@ class WatchApp(App[int]):
 
     def tell(self, text: str, *, bad: bool = False) -> None:
         """A short notice. The text is untrusted: it is displayed safely and never parsed as markup."""
+        screen = next((s for s in self.shown_screens() if s.tell(text, bad=bad)), None)
+        if screen is not None:
+            return
         self.notify(to_display(text, limit=400), severity="error" if bad else "information", markup=False, timeout=8 if bad else 4)
 
     def send(self, done: str, op: str, **arguments: Any) -> None:

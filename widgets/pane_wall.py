@@ -80,8 +80,8 @@ class PaneWall(Widget, can_focus=True):
     }
     """
 
-    tiles: reactive[Node] = reactive[Node](Leaf(1), layout=True)
-    zoomed: reactive[bool] = reactive(False, layout=True)
+    tiles: reactive[Node] = reactive[Node](Leaf(1))
+    zoomed: reactive[bool] = reactive(False)
 
     class Changed(Message):
         """The layout changed and may be saved."""
@@ -115,12 +115,12 @@ class PaneWall(Widget, can_focus=True):
         """Take the newest rows: titles are redrawn, panes of vanished sessions get another one."""
         before, self._rows = self._rows, rows
         order = [sid for sid, _ in sorted(rows.items(), key=lambda item: (item[1].group != "needs you", item[1].group == "done", item[1].created))]
-        filled = tiling.fill(self.tiles, [sid for sid in order if sid != self._selected] or order, set(rows)) if rows else self.tiles
+        filled = tiling.fill(self.tiles, [sid for sid in order if sid != self._selected], set(rows)) if rows else self.tiles
         if filled != self.tiles:
             self.tiles = filled
         self._assign()
         if bool(before) != bool(rows):
-            self.refresh(layout=True)
+            self._relayout()
             return
         for leaf, area in self._places.items():
             sid = self.session_of(leaf)
@@ -211,7 +211,25 @@ class PaneWall(Widget, can_focus=True):
     def go_to(self, leaf: int) -> None:
         """Make a pane current."""
         self.current = leaf
-        self.refresh(layout=self.zoomed)
+        if self.zoomed:
+            self._relayout()
+        else:
+            self.refresh()
+
+    def arrange_by_default(self) -> None:
+        """Lay out the panes for the number of sessions, as long as nobody arranged them; only ever adds panes."""
+        tree = tiling.default(self.size.width, self.size.height, len(self._rows))
+        if len(list(tiling.leaves(tree))) > len(list(tiling.leaves(self.tiles))):
+            self.tiles = tiling.keep(tree, {leaf.id: leaf.sid for leaf in tiling.leaves(self.tiles)})
+            self.set_rows(self._rows)
+
+    def _relayout(self) -> None:
+        # The arrangement is cached by size and children; zooming and moving borders change neither.
+        self._clear_arrangement_cache()
+        self.refresh(layout=True)
+
+    def watch_zoomed(self) -> None:
+        self._relayout()
 
     def _unshown(self) -> list[str]:
         shown = set(self._shown.values())
@@ -231,6 +249,7 @@ class PaneWall(Widget, can_focus=True):
             self.current = min(ids)
         if self.is_mounted:
             self._assign()
+            self._relayout()
 
     def on_mount(self) -> None:
         self._assign()

@@ -169,13 +169,21 @@ def fill(node: Node, available: list[str], known: set[str]) -> Node:
     return node
 
 
-def default(width: int, height: int) -> Node:
-    """A first layout for a wall of this size: one pane, two stacked, or four."""
-    if width >= 2 * 60 and height >= 2 * 10:
+def default(width: int, height: int, sessions: int) -> Node:
+    """The layout of a wall nobody arranged yet: as many panes as there are sessions, up to what is readable in this size."""
+    if width >= 2 * 60 and height >= 2 * 10 and sessions >= 3:
         return Split(True, Split(False, Leaf(1), Leaf(2, EMPTY)), Split(False, Leaf(3, EMPTY), Leaf(4, EMPTY)))
-    if height >= 2 * 12:
+    if height >= 2 * 10 and sessions >= 2:
         return Split(False, Leaf(1), Leaf(2, EMPTY))
     return Leaf(1)
+
+
+def keep(node: Node, shown: dict[int, str]) -> Node:
+    """The tree with the sessions that panes of the same number showed before."""
+    for leaf in leaves(node):
+        if leaf.sid == EMPTY and shown.get(leaf.id):
+            node = assign(node, leaf.id, shown[leaf.id])
+    return node
 
 
 def to_data(node: Node) -> dict[str, object]:

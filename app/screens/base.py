@@ -127,6 +127,10 @@ class WatchScreen(Screen[Any]):
     def clock(self, now: float) -> None:
         """Once a second: refresh the ages."""
 
+    def tell(self, text: str, *, bad: bool) -> bool:
+        """Show a notice inside the screen; False leaves it to a toast above the screen."""
+        return False
+
 
 async def _run(app: WatchApp, ident: str, target: Any) -> None:
     await app.run_action(f"do('{ident}')", target)

@@ -84,6 +84,8 @@ class FloorScreen(SessionCommands):
         if dirty & Dirty.ROWS:
             self.list.set_rows(snapshot.rows.values())
             self.wall.set_rows(snapshot.rows)
+            if self._saved_layout is None:
+                self.wall.arrange_by_default()
             grown = {sid for sid, row in snapshot.rows.items() if self._seqs.get(sid) != row.seq}
             self._seqs = {sid: row.seq for sid, row in snapshot.rows.items()}
             more = self.sync_logs(grown)
@@ -108,6 +110,10 @@ class FloorScreen(SessionCommands):
     def clock(self, now: float) -> None:
         self.list.tick(now)
         self.query_one(QueueHead).tick(now)
+
+    def on_resize(self) -> None:
+        if self._saved_layout is None:
+            self.call_after_refresh(self.wall.arrange_by_default)
 
     def on_session_list_moved(self, message: SessionList.Moved) -> None:
         self.wall.follow(message.sid)
@@ -259,17 +265,13 @@ class FloorScreen(SessionCommands):
 
     def _load_layout(self) -> None:
         try:
-            self._saved_layout = self._layout_path.read_text("utf-8")
-            self.wall.tiles = tiling.from_data(json.loads(self._saved_layout))
+            text = self._layout_path.read_text("utf-8")
+            self.wall.tiles = tiling.from_data(json.loads(text))
+            self._saved_layout = text
         except FileNotFoundError:
-            self.call_after_refresh(self._first_layout)
+            return  # nobody arranged the wall yet
         except (OSError, ValueError) as exc:
             self.host.tell(f"the saved layout {self._layout_path} cannot be used ({exc}); starting with a fresh one")
-            self.call_after_refresh(self._first_layout)
-
-    def _first_layout(self) -> None:
-        self.wall.tiles = tiling.default(self.wall.size.width, self.wall.size.height)
-        self.wall.set_rows(self.host.snapshot.rows)
 
     def on_pane_wall_changed(self) -> None:
         text = json.dumps(tiling.to_data(self.wall.tiles))

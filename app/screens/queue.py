@@ -26,6 +26,7 @@ from widgets.help_bar import HelpBar
 from widgets.queue_list import QueueList
 
 _WATCH_S = 0.1
+_NOTICE_S, _BAD_NOTICE_S = 4.0, 10.0
 
 
 class QueueScreen(WatchScreen):
@@ -43,6 +44,7 @@ class QueueScreen(WatchScreen):
         self._arming = Arming()
         self._sent: set[str] = set()
         self._changed: dict[str, list[str]] = {}
+        self._notice_until = 0.0
 
     def compose(self) -> ComposeResult:
         yield Banner()
@@ -51,6 +53,7 @@ class QueueScreen(WatchScreen):
             with Vertical(id="right"):
                 yield Static("", id="changed")
                 yield ApprovalCard()
+                yield Static("", id="notice")
                 yield Static("", id="arming")
         yield HelpBar()
 
@@ -94,6 +97,17 @@ class QueueScreen(WatchScreen):
     def clock(self, now: float) -> None:
         self.requests.refresh()
 
+    def tell(self, text: str, *, bad: bool) -> bool:
+        # A toast would cover lines of the card while they count as shown.
+        notice = self.query_one("#notice", Static)
+        notice.update(Content.styled(to_display(text, limit=300), "bold $error" if bad else "$success"))
+        self._notice_until = time.monotonic() + (_BAD_NOTICE_S if bad else _NOTICE_S)
+        return True
+
+    def on_screen_resume(self) -> None:
+        self.host.clear_notifications()
+        super().on_screen_resume()
+
     def on_queue_list_moved(self) -> None:
         self._show_selected()
 
@@ -112,6 +126,9 @@ class QueueScreen(WatchScreen):
     def _watch_card(self) -> None:
         """Advance the arming of the card, and say in one line where it stands."""
         view, now = self._shown, time.monotonic()
+        if self._notice_until and now > self._notice_until:
+            self._notice_until = 0.0
+            self.query_one("#notice", Static).update("")
         if self.host.screen is not self:
             self._arming = Arming()  # covered by a dialog: it appears anew when that closes
             return

@@ -39,7 +39,7 @@ class Shown:
     @property
     def help(self) -> list[tuple[str, str, str]]:
         """What the help bar shows."""
-        return self.app.screen.query_one(HelpBar).shown
+        return [entry for bar in self.app.screen.query(HelpBar) for entry in bar.shown]
 
     @property
     def screen(self) -> WatchScreen:
@@ -82,7 +82,7 @@ async def shown(
         await world.start()
     app = WatchApp(world.folders, keymap.build(preset, {}), theme=theme)
     try:
-        async with app.run_test(size=size) as pilot:
+        async with app.run_test(size=size, notifications=True) as pilot:
             made = Shown(world, app, pilot)
             if serve:
                 await made.until("connected", lambda: app.snapshot.live)

@@ -1,0 +1,324 @@
+"""The floor: what is shown at every size, the keys, the panes, and what happens when the supervisor goes away."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.screens.floor import FloorScreen
+from harness.events import types as t
+from tests.tui.app_pilot import SIZES, Shown, shown
+from tests.tui.app_world import SCENES, World, crowd, work
+from widgets.fleet_bar import Banner
+from widgets.pane_wall import PaneWall
+from widgets.session_list import SessionList
+
+
+def floor(s: Shown) -> FloorScreen:
+    assert isinstance(s.app.screen, FloorScreen)
+    return s.app.screen
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("scene", ["crowd", "crowd50", "hostile"])
+async def test_every_size_fills_the_screen_and_shows_the_fleet(tmp_path: Path, scene: str, size: tuple[int, int]) -> None:
+    async with shown(tmp_path, SCENES[scene], size=size) as s:
+        await s.see("NEEDS YOU", "open request", "watchfloor", "? help")
+        assert len(s.grid) == size[1]
+        assert all(len(line) <= size[0] for line in s.grid)
+        assert s.app.no_control.hits == 0
+        assert s.grid[-2].startswith(" watchfloor  $1.24 today")
+        wide = size[0] >= 120
+        assert ("epoch 3" in s.text) == (size[0] >= 100)
+        if scene == "crowd":
+            assert "RUNNING 6" in s.text
+            assert "fence ok" in s.text
+            assert "cart-discount" in s.text
+            assert ("✓0/1 $0.05" in s.text) or not wide
+
+
+@pytest.mark.parametrize("size", [*SIZES, (60, 20)])
+async def test_an_empty_floor_is_friendly_and_says_how_to_begin(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with shown(tmp_path, size=size) as s:
+        await s.see("No sessions yet", "n  launch an agent", "Nothing needs you.")
+
+
+async def test_a_narrow_terminal_is_one_column(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd, size=(60, 24)) as s:
+        await s.see("NEEDS YOU")
+        sessions, wall = s.app.screen.query_one(SessionList), s.app.screen.query_one(PaneWall)
+        assert sessions.region.width == wall.region.width == 60
+        assert sessions.region.bottom <= wall.region.y
+
+
+async def test_long_names_are_cut_and_never_push_the_state_away(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        world.add("x" * 300, t.LeaseGranted(gen=1, epoch=3), goal="g" * 5000)
+
+    async with shown(tmp_path, scene, size=(80, 24)) as s:
+        await s.see("xxx…", "running")
+
+
+async def test_the_log_of_the_selected_session_is_live(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd) as s:
+        session = s.world.sessions[floor(s).list.selected]
+        s.world.log(session, t.HarnessNote(level="info", text="a line that was just written", component="test"))
+        s.world.push_rows(session)
+        await s.see("a line that was just written")
+        await s.until("the tick sleeping", lambda: s.app.idle)
+
+
+async def test_a_flood_of_events_is_drawn_in_few_ticks(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd) as s:
+        session = s.world.sessions[floor(s).list.selected]
+        painted = 0
+        inner = floor(s).sync
+
+        def counted(*args: object) -> bool:
+            nonlocal painted
+            painted += 1
+            return inner(*args)  # type: ignore[arg-type]
+
+        floor(s).sync = counted  # type: ignore[method-assign]
+        for step in range(200):
+            s.world.log(session, *work(1000 + step))
+            s.world.push_rows(session)
+        await s.until("all of it shown", lambda: s.app.snapshot.rows[session.sid].seq == session.state.seq and s.app.idle)
+        assert painted < 100
+
+
+async def test_selection_is_pinned_to_the_session_while_rows_change_places(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd) as s:
+        await s.press("j", "j", "j", "j", "j")
+        chosen = floor(s).list.selected
+        before = [r.sid for r in floor(s).list.rows]
+        for sid in before[6:]:
+            s.world.log(s.world.sessions[sid], t.SessionEnded(outcome="failed", reason="broken"))
+        s.world.push_rows()
+        await s.until("the rows changing places", lambda: [r.sid for r in floor(s).list.rows] != before)
+        assert floor(s).list.selected == chosen
+        assert floor(s).focused is floor(s).list
+
+
+async def test_a_removed_session_leaves_the_selection_with_its_neighbour(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd) as s:
+        await s.press("j")
+        ids = [r.sid for r in floor(s).list.rows]
+        s.world.sessions.pop(ids[1]).writer.close()
+        s.world.push_rows(gone=[ids[1]])
+        await s.until("the neighbour chosen", lambda: floor(s).list.selected == ids[2])
+
+
+async def test_panes_split_move_zoom_pin_close_and_are_kept(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd, size=(200, 50)) as s:
+        wall = floor(s).wall
+        await s.until("a first layout of four", lambda: len(wall._places) == 4)
+        await s.press("l", "vertical_line")
+        await s.until("5 panes", lambda: len(wall._places) == 5)
+        await s.press("minus")
+        await s.until("6 panes", lambda: len(wall._places) == 6)
+        first = wall.current
+        await s.press("k")
+        assert wall.current != first
+        await s.press("z")
+        assert wall.zoomed
+        await s.until("one pane", lambda: list(wall._places) == [wall.current])
+        await s.see("zoomed")
+        await s.press("z", "X")
+        await s.until("5 panes", lambda: len(wall._places) == 5)
+        await s.press("h", "h", "h", "h")
+        assert floor(s).focused is floor(s).list
+        await s.press("end", "space")
+        assert wall.current_session == floor(s).list.selected
+        await s.press("home")
+        assert wall.current_session != floor(s).list.selected
+        kept = json.loads((s.world.folders.state / "layout.json").read_text())
+        shown_then = {wall.session_of(leaf) for leaf in wall._places}
+    (tmp_path / "again").mkdir()
+    async with shown(tmp_path / "again", lambda world: (crowd(world), (world.folders.state / "layout.json").write_text(json.dumps(kept))), size=(200, 50)) as s:
+        wall = floor(s).wall
+        await s.until("the layout coming back", lambda: len(wall._places) == 5)
+        assert {wall.session_of(leaf) for leaf in wall._places} & shown_then
+
+
+async def test_a_broken_layout_file_is_told_and_replaced(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        crowd(world)
+        (world.folders.state / "layout.json").write_text('{"id": "nonsense"}')
+
+    async with shown(tmp_path, scene) as s:
+        await s.see("cannot be used", "NEEDS YOU")
+
+
+async def test_a_pane_too_small_says_so(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd, size=(80, 24)) as s:
+        await s.press("vertical_line")
+        await s.see("too small to split")
+
+
+async def test_the_mouse_selects_opens_and_moves(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd) as s:
+        lists = floor(s).list
+        row = next(y for y, line in enumerate(s.grid) if "csv-export" in line[:40])
+        await s.pilot.click(SessionList, offset=(5, row))
+        assert s.app.snapshot.rows[lists.selected].name == "csv-export"
+        await s.pilot.click(PaneWall, offset=(10, 25))
+        assert floor(s).in_panes
+        await s.pilot.click("QueueHead", offset=(5, 1))
+        await s.see("WILL RUN")
+
+
+async def test_pause_resume_and_stop_ask_the_supervisor(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd) as s:
+        sid = next(r.sid for r in floor(s).list.rows if r.group == "running")
+        floor(s).list.select(sid)
+        await s.press("p")
+        await s.until("paused", lambda: s.app.snapshot.rows[sid].desired == "paused")
+        assert "p" not in {key for _, key, _ in s.help}
+        await s.press("u")
+        await s.until("resumed", lambda: s.app.snapshot.rows[sid].desired == "running")
+        await s.press("s")
+        await s.see(f"Stop {s.app.snapshot.rows[sid].name}", "ctrl+y stop it")
+        await s.press("escape")
+        assert [c["state"] for c in s.world.of("desire")] == ["paused", "running"]
+        await s.press("s", "ctrl+y")
+        await s.until("stopped", lambda: s.app.snapshot.rows[sid].state == "stopped")
+
+
+async def test_a_refusal_is_shown_in_the_supervisors_words(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        session = world.add("finished")
+        world.log(session, t.SessionEnded(outcome="done", verified=True))
+        world.refuse["remove"] = {"code": "unsaved", "message": "notes.txt is neither committed nor pushed", "hint": "commit it, or keep it"}
+
+    async with shown(tmp_path, scene) as s:
+        await s.press("D")
+        await s.see("Remove finished")
+        await s.press("ctrl+y")
+        await s.see("notes.txt is neither", "or keep it")
+
+
+async def test_a_dead_supervisor_is_said_at_once_and_everything_stays(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd) as s:
+        await s.world.stop()
+        await s.until("the banner", lambda: "reconnecting" in s.app.screen.query_one(Banner).text)
+        await s.see("supervisor not answering", "cart-discount", "not connected", "ctrl+r")
+        session = s.world.sessions[floor(s).list.selected]
+        s.world.log(session, t.HarnessNote(level="info", text="written without a supervisor", component="test"))
+        await s.see("written without a supervisor")
+        await s.press("p")
+        await s.see("nothing was sent")
+        await s.world.start()
+        await s.until("reconnected", lambda: s.app.snapshot.live)
+        await s.until("the banner gone", lambda: s.app.screen.query_one(Banner).text == "")
+
+
+async def test_without_a_supervisor_the_floor_opens_and_says_so(tmp_path: Path) -> None:
+    async with shown(tmp_path, serve=False) as s:
+        await s.see("supervisor not answering", "not connected")
+
+
+async def test_detaching_stops_nothing(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd) as s:
+        await s.press("q")
+        assert s.app.return_code == 0
+        assert {c["op"] for c in s.world.calls} <= {"hello", "subscribe", "sessions", "approvals"}
+
+
+async def test_themes_cycle_and_stay_readable(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd) as s:
+        for name in ("light", "ansi", "dark"):
+            await s.press("t")
+            assert s.app.theme == name
+            await s.see("NEEDS YOU", "cart-discount")
+
+
+async def test_tmux_sequences_show_their_keys_and_work(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd, size=(200, 50), preset="tmux") as s:
+        wall = floor(s).wall
+        await s.until("a first layout of four", lambda: len(wall._places) == 4)
+        await s.press("ctrl+b")
+        assert ("pane.split_right", "ctrl+b %", "split") not in s.help
+        assert any(action == "pane.split_right" and key == "%" for action, key, _ in s.help)
+        await s.press("percent_sign")
+        await s.until("5 panes", lambda: len(wall._places) == 5)
+        await s.press("ctrl+b", "q")
+        assert s.app.is_running
+        assert any(key == "enter" for _, key, _ in s.help)
+
+
+async def test_the_palette_finds_actions_and_sessions(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd) as s:
+        await s.press("ctrl+p")
+        await s.see("Launch a session")
+        await s.press(*"costs")
+        await s.see("Go to the costs")
+        await s.press("enter")
+        if s.app.screen_stack[-1].is_modal:
+            await s.press("enter")
+        await s.see("of cap")
+
+
+async def test_help_shows_the_keys_of_the_screen_below(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd) as s:
+        await s.press("question_mark")
+        await s.see("Floor", "Split the pane to the right")
+        await s.press("escape", "2", "question_mark")
+        await s.see("Queue", "Approve edited")
+
+
+# -- the help bar never lies -----------------------------------------------------------------------------------------
+
+
+def _here(s: Shown) -> tuple[object, ...]:
+    return (len(s.app.screen_stack), s.text, len(s.world.calls), s.app.theme, s.app.return_code)
+
+
+async def _prove(s: Shown, prepare: Callable[[], object], home: int) -> None:
+    prepare()
+    await s.pilot.pause(0.05)
+    entries = list(s.help)
+    assert entries[-1][0] == "app.help"
+    keys = {ident: key for ident, keys in s.app.keys.keys.items() for key in keys[:1]}
+    for ident, _shown, _label in sorted(entries, key=lambda e: e[0] == "app.detach"):
+        await s.until("quiet", lambda: s.app.idle)
+        if ident not in {entry[0] for entry in s.help}:
+            continue  # an earlier key of this walk made it impossible, and the bar says so too
+        before = _here(s)
+        await s.press(keys[ident])
+        await s.until(f"{ident} doing something", lambda then=before: _here(s) != then, timeout=5)
+        while len(s.app.screen_stack) > home and s.app.return_code is None:
+            await s.press("escape")
+            await s.pilot.pause(0.05)
+        if s.app.return_code is None and len(s.app.screen_stack) == home:
+            prepare()
+            await s.pilot.pause(0.02)
+
+
+async def test_every_key_in_the_help_bar_of_the_list_does_something(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd, size=(200, 50)) as s:
+        await s.press("j", "j", "j", "j")
+        await _prove(s, lambda: floor(s).list.focus(), 1)
+
+
+async def test_every_key_in_the_help_bar_of_the_panes_does_something(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd, size=(200, 50)) as s:
+        await _prove(s, lambda: floor(s).wall.focus(), 1)
+
+
+@pytest.mark.parametrize("open_with", [("2",), ("enter",), ("3",)])
+async def test_every_key_in_the_help_bar_of_other_screens_does_something(tmp_path: Path, open_with: tuple[str, ...]) -> None:
+    async with shown(tmp_path, crowd, size=(200, 50)) as s:
+        await s.press(*open_with)
+        await s.pilot.pause(0.7)
+        await _prove(s, lambda: None, 2)
+
+
+async def test_the_help_bar_drops_what_is_impossible(tmp_path: Path) -> None:
+    async with shown(tmp_path) as s:
+        shown_ids = {action for action, _, _ in s.help}
+        assert "session.launch" in shown_ids
+        assert not shown_ids & {"session.open", "session.stop", "pane.zoom", "go.back"}

@@ -1,0 +1,321 @@
+"""The queue: nothing is ever decided by accident, and a decision is always for what was on screen."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from textual import events
+
+from app.arming import ARM_S
+from app.screens.queue import QueueScreen
+from harness.events.action import action_hash
+from tests.tui.app_pilot import SIZES, Shown, shown
+from tests.tui.app_world import NANO, PUSH, SCENES, World, crowd, stamp
+from widgets.card_text import shown_hash
+
+
+def one(world: World) -> None:
+    world.ask(world.add("cart-discount"), PUSH, claim="all tests pass", ts=stamp(60))
+
+
+def queue(s: Shown) -> QueueScreen:
+    assert isinstance(s.app.screen, QueueScreen)
+    return s.app.screen
+
+
+async def arm(s: Shown) -> None:
+    """Wait until the card was whole for half a second."""
+    await s.until("the card armed", lambda: queue(s)._arming.armed(time.monotonic()))
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("scene", ["empty", "crowd", "hostile"])
+async def test_every_size_shows_the_list_and_the_card(tmp_path: Path, scene: str, size: tuple[int, int]) -> None:
+    async with shown(tmp_path, SCENES[scene], size=size) as s:
+        await s.press("2")
+        await s.see("Nothing needs you" if scene == "empty" else "RISK", "? help")
+        assert all(len(line) <= size[0] for line in s.grid)
+        assert s.app.no_control.hits == 0
+
+
+async def test_approving_takes_a_chord_and_half_a_second(tmp_path: Path) -> None:
+    async with shown(tmp_path, one) as s:
+        view = s.world.approvals()[0]
+        await s.press("2")
+        await s.press("a", "y", "enter", "escape", "Y", "A")
+        await s.press("2", "ctrl+y")
+        assert not s.world.of("decide")
+        await s.see("look, then press again")
+        await arm(s)
+        await s.see("ctrl+y approves exactly this, once")
+        await s.press("ctrl+y")
+        await s.until("the decision", lambda: s.world.of("decide"))
+        (sent,) = s.world.of("decide")
+        assert sent["decision"] == "allow"
+        assert sent["action_hash"] == view.action_hash == action_hash(view.action or {})
+        assert sent["shown_hash"] == shown_hash(view)
+        await s.see("Nothing needs you")
+
+
+async def test_a_held_or_replayed_chord_never_decides(tmp_path: Path) -> None:
+    async with shown(tmp_path, one) as s:
+        await s.press("2")
+        until = time.monotonic() + 3 * ARM_S
+        while time.monotonic() < until:
+            await s.press("ctrl+y")
+        assert not s.world.of("decide")
+
+
+async def test_keys_faster_than_a_person_never_decide(tmp_path: Path) -> None:
+    async with shown(tmp_path, one) as s:
+        await s.press("2")
+        await arm(s)
+        now = time.monotonic()
+        for offset, key in ((0.0, "q" if False else "down"), (0.01, "ctrl+y")):
+            event = events.Key(key, None)
+            event.time = now + offset
+            s.app.post_message(event)
+        await s.see("faster than a person types")
+        assert not s.world.of("decide")
+
+
+async def test_a_paste_never_decides(tmp_path: Path) -> None:
+    async with shown(tmp_path, one) as s:
+        await s.press("2")
+        await arm(s)
+        s.app.screen.post_message(events.Paste("\x19y\r\n\x19"))
+        s.app.post_message(events.Paste("\x19"))
+        await s.pilot.pause(0.1)
+        assert not s.world.of("decide")
+        assert len(s.app.screen_stack) == 2
+
+
+async def test_a_long_card_must_be_seen_to_its_end(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        world.ask(world.add("padded"), PUSH | {"argv": ["sh", "-c", "true" + " " * 5000 + "; rm -rf /"] + ["x"] * 60}, ts=stamp(60))
+
+    async with shown(tmp_path, scene, size=(80, 24)) as s:
+        await s.press("2")
+        await s.see("more below")
+        await s.pilot.pause(2 * ARM_S)
+        await s.press("ctrl+y")
+        await s.see("scroll to the end")
+        assert not s.world.of("decide")
+        for _ in range(20):
+            await s.press("pagedown")
+        await arm(s)
+        await s.press("ctrl+y")
+        await s.until("the decision", lambda: s.world.of("decide"))
+
+
+async def test_a_resize_shows_the_card_anew_and_disarms_it(tmp_path: Path) -> None:
+    async with shown(tmp_path, one) as s:
+        await s.press("2")
+        await arm(s)
+        await s.pilot.resize_terminal(80, 24)
+        await s.see("more below")
+        await s.press("ctrl+y")
+        assert not s.world.of("decide")
+
+
+async def test_new_requests_never_move_the_selection_or_take_the_focus(tmp_path: Path) -> None:
+    async with shown(tmp_path, one) as s:
+        await s.press("2")
+        await arm(s)
+        chosen, focused = queue(s).requests.selected, s.app.focused
+        for index in range(40):
+            world_session = s.world.add(f"noisy-{index}")
+            s.world.ask(world_session, PUSH | {"argv": ["rm", "-rf", f"/{index}"]}, risk="critical", ts=stamp(100_000 - index))
+            s.world.push_rows(world_session)
+            s.world.push_approvals()
+            await s.pilot.pause(0.005)
+        await s.until("all of them listed", lambda: len(queue(s).requests.views) == 41)
+        assert queue(s).requests.selected == chosen
+        assert s.app.focused is focused
+        assert queue(s).requests.views[0].approval_id != chosen
+        await s.press("ctrl+y")
+        await s.until("the decision", lambda: s.world.of("decide"))
+        assert s.world.of("decide")[0]["approval_id"] == chosen
+
+
+async def test_the_decision_is_for_what_was_shown_even_when_it_changed_underneath(tmp_path: Path) -> None:
+    async with shown(tmp_path, one) as s:
+        await s.press("2")
+        await arm(s)
+        session = next(iter(s.world.sessions.values()))
+        (view,) = session.views.values()
+        other = (view.action or {}) | {"argv": ["git", "push", "--force", "origin", "main"]}
+        session.views[view.approval_id] = msgspec.structs.replace(view, action=other, action_hash=action_hash(other))
+        s.world.refuse["decide"] = {"code": "stale", "message": "what you decided on is not what would run now"}
+        await s.press("ctrl+y")
+        await s.until("the decision", lambda: s.world.of("decide"))
+        assert s.world.of("decide")[0]["action_hash"] == view.action_hash
+        s.world.push_approvals()
+        await s.see("Changed since you looked", "argv: git push origin HEAD:refs/heads/main → git push --force", "--force")
+        s.world.refuse.clear()
+        await s.press("ctrl+y")
+        assert len(s.world.of("decide")) == 1
+        await arm(s)
+        await s.press("ctrl+y")
+        await s.until("the second decision", lambda: len(s.world.of("decide")) == 2)
+        assert s.world.of("decide")[1]["action_hash"] == action_hash(other)
+
+
+async def test_critical_needs_the_name_typed(tmp_path: Path) -> None:
+    async with shown(tmp_path, lambda world: world.ask(world.add("prod"), PUSH, risk="critical", ts=stamp(60))) as s:
+        await s.press("2")
+        await arm(s)
+        await s.press("ctrl+y")
+        await s.see("Type the session's name")
+        await s.press("ctrl+y")
+        await s.see("type prod to approve this")
+        await s.press("p", "r", "o", "d", "enter")
+        assert not s.world.of("decide")
+        await s.press("ctrl+y")
+        await s.until("the decision", lambda: s.world.of("decide"))
+
+
+async def test_deny_with_a_reason_is_easy_and_cancelling_is_easier(tmp_path: Path) -> None:
+    async with shown(tmp_path, one) as s:
+        await s.press("2", "r")
+        await s.see("Deny cart-discount")
+        await s.press("escape")
+        await s.press("x", "enter")
+        await s.see("write something first")
+        await s.press(*"no", "enter")
+        await s.until("the decision", lambda: s.world.of("decide"))
+        (sent,) = s.world.of("decide")
+        assert (sent["decision"], sent["message"]) == ("deny", "no")
+
+
+async def test_answer_and_defer(tmp_path: Path) -> None:
+    async with shown(tmp_path, one) as s:
+        await s.press("2", "z")
+        await s.until("the deferral", lambda: s.world.of("defer"))
+        await s.see("deferred")
+        await s.press("w")
+        await s.see("Your text becomes the result")
+        await s.press("4", "2", "ctrl+y")
+        await s.until("the decision", lambda: s.world.of("decide"))
+        assert s.world.of("decide")[0]["decision"] == "answer"
+        assert s.world.of("decide")[0]["message"] == "42"
+
+
+async def test_approve_edited_sends_the_whole_changed_input(tmp_path: Path) -> None:
+    from textual.widgets import TextArea
+
+    async with shown(tmp_path, one) as s:
+        await s.press("2")
+        await arm(s)
+        await s.press("e")
+        await s.see("Edit and approve for cart-discount", "ctrl+y approve edited")
+        await s.press("ctrl+y")
+        await s.see("nothing was changed")
+        area = s.app.screen.query_one(TextArea)
+        area.text = "{nonsense"
+        await s.press("ctrl+y")
+        await s.see("this is not JSON")
+        area.text = '{"argv": ["git", "push", "origin", "HEAD:refs/heads/review"], "access": "network"}'
+        await s.press("ctrl+y")
+        await s.until("the decision", lambda: s.world.of("decide"))
+        (sent,) = s.world.of("decide")
+        assert sent["decision"] == "allow_edited"
+        assert sent["edited"]["argv"][-1] == "HEAD:refs/heads/review"
+        assert sent["action_hash"]
+
+
+def capped(world: World) -> None:
+    detail: dict[str, Any] = {"cap": "session.usd", "used": 1_990_000_000, "limit": 2 * NANO, "need": 60_000_000}
+    world.ask(
+        world.add("thirsty"), kind="cap", title="session cap of $2 reached", options=["raise", "finish", "stop"], risk="medium", detail=detail, ts=stamp(60)
+    )
+
+
+async def test_a_cap_is_raised_finished_or_stopped(tmp_path: Path) -> None:
+    async with shown(tmp_path, capped) as s:
+        await s.press("2")
+        assert {action for action, _, _ in s.help} >= {"queue.raise", "queue.finish", "queue.stop"}
+        assert not {action for action, _, _ in s.help} & {"queue.approve", "queue.edit", "queue.deny"}
+        await s.press("plus")
+        await s.see("Raise the cap of thirsty", "4.00")
+        await s.press(*["backspace"] * 4, "1", "ctrl+y")
+        await s.see("must be above $2.00")
+        await s.press("backspace", "3", "ctrl+y")
+        await s.until("the decision", lambda: s.world.of("decide"))
+        (sent,) = s.world.of("decide")
+        assert (sent["decision"], sent["value"]) == ("raise", 3 * NANO)
+
+
+async def test_finishing_up_waits_for_the_card_like_everything_else(tmp_path: Path) -> None:
+    async with shown(tmp_path, capped) as s:
+        await s.press("2", "f")
+        assert not s.world.of("decide")
+        await arm(s)
+        await s.press("f")
+        await s.until("the decision", lambda: s.world.of("decide"))
+        assert s.world.of("decide")[0]["decision"] == "finish"
+
+
+async def test_a_call_in_doubt_is_settled_by_word(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        world.ask(world.add("doubtful"), PUSH, kind="in_doubt", options=["done", "failed", "unknown"], title="did the push arrive?", ts=stamp(60))
+
+    async with shown(tmp_path, scene) as s:
+        await s.press("2")
+        await arm(s)
+        await s.press("ctrl+y")
+        assert not s.world.of("decide")
+        await s.press("v")
+        await s.until("the decision", lambda: s.world.of("decide"))
+        assert s.world.of("decide")[0]["decision"] == "unknown"
+
+
+async def test_a_refused_key_is_retried_with_the_one_configured_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test-new")
+
+    def scene(world: World) -> None:
+        world.ask(world.add("locked"), kind="auth", options=["retry", "stop"], title="401: the key was refused", ts=stamp(60))
+
+    async with shown(tmp_path, scene) as s:
+        await s.press("2")
+        await arm(s)
+        await s.press("ctrl+y")
+        await s.until("the decision", lambda: s.world.of("decide"))
+        assert s.world.of("decide")[0]["credential"]["key"] == "sk-test-new"
+        assert "sk-test-new" not in s.text
+
+
+async def test_without_a_supervisor_a_decision_says_that_nothing_was_sent(tmp_path: Path) -> None:
+    async with shown(tmp_path, one) as s:
+        await s.press("2")
+        await arm(s)
+        await s.world.stop()
+        await s.until("the link lost", lambda: not s.app.snapshot.live)
+        await s.press("ctrl+y")
+        await s.see("nothing was sent", "WILL RUN")
+
+
+async def test_the_next_request_follows_and_is_not_armed(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd) as s:
+        await s.press("2")
+        await s.press("down", "up")
+        await arm(s)
+        first = queue(s).requests.selected
+        await s.press("ctrl+y", "ctrl+y", "ctrl+y")
+        await s.until("the decision", lambda: s.world.of("decide"))
+        await s.until("the next request shown", lambda: queue(s).requests.selected not in ("", first))
+        assert len(s.world.of("decide")) == 1
+
+
+async def test_notices_never_cover_the_card(tmp_path: Path) -> None:
+    from textual.widgets._toast import Toast
+
+    async with shown(tmp_path, one) as s:
+        await s.press("2")
+        s.app.tell("a notice")
+        await s.see("a notice")
+        assert not s.app.screen.query(Toast)

@@ -293,14 +293,12 @@ class Fleet:
             groups[self.row(session).group] += 1
         return msgspec.structs.replace(base, sessions=len(self.sessions), needs_you=groups[NEEDS_YOU], running=groups[RUNNING], done=groups[DONE])
 
-    def approval(self, approval_id: str) -> Session:
-        """The session whose request it is. Raises OpError ``not_open``."""
+    def approval(self, approval_id: str, code: str = "not_open") -> Session:
+        """The session whose request it is. Raises OpError with ``code``."""
         for session in self:
             if approval_id in session.state.approvals:
                 return session
-        raise OpError(
-            "not_open", f"request {approval_id!r} is not open: it was decided, withdrawn or never made", "list the open ones with: watchfloor approvals"
-        )
+        raise OpError(code, f"request {approval_id!r} is not open: it was decided, withdrawn or never made", "list the open ones with: watchfloor approvals")
 
 
 def session_folders(root: Path) -> list[str]:

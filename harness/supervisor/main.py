@@ -64,20 +64,21 @@ def _durably(path: Path, text: str) -> None:
 
 
 def check_version(state: Path) -> None:
-    """Refuse a state folder that a newer version wrote; mark a new one as ours. Raises Refused."""
-    path = state / "STATE_VERSION"
+    """Refuse a state folder that a newer version wrote; mark a new one as ours (``VERSION``: ``{"format": N}``). Raises Refused."""
+    path = state / "VERSION"
     try:
-        text = path.read_text("ascii").strip()
+        found = json.loads(path.read_bytes())["format"]
     except FileNotFoundError:
-        _durably(path, f"{STATE_VERSION}\n")
+        _durably(path, json.dumps({"format": STATE_VERSION}) + "\n")
         return
-    except (OSError, UnicodeDecodeError) as exc:
-        raise Refused(f"{path} cannot be read: {exc}", EXIT_REFUSED) from exc
-    if not text.isdigit():
-        raise Refused(f"{path} holds {text[:40]!r} where a version number belongs; put {STATE_VERSION} there if this folder is Watchfloor's", EXIT_REFUSED)
-    if int(text) > STATE_VERSION:
+    except OSError as exc:
+        raise Refused(f"{path} cannot be read: {exc.strerror}", EXIT_REFUSED) from exc
+    except (ValueError, KeyError, TypeError) as exc:
+        told = f'{path} does not say which version wrote this folder; if it is Watchfloor\'s, put {{"format": {STATE_VERSION}}} there'
+        raise Refused(told, EXIT_REFUSED) from exc
+    if not isinstance(found, int) or found > STATE_VERSION:
         raise Refused(
-            f"the state folder {state} was written by a newer Watchfloor (state version {text}, this program knows {STATE_VERSION}); "
+            f"the state folder {state} was written by a newer Watchfloor (state version {found}, this program knows {STATE_VERSION}); "
             "upgrade watchfloor or set WATCHFLOOR_STATE to another folder",
             EXIT_REFUSED,
         )

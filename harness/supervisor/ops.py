@@ -326,7 +326,7 @@ class Ops:
 
     async def approval(self, c: Connection, m: Reply) -> Reply:
         approval_id = _text(m, "approval_id")
-        return {"approval": await self._p.approvals.view(self._p.fleet.approval(approval_id), approval_id)}
+        return {"approval": await self._p.approvals.view(self._p.fleet.approval(approval_id, "not_found"), approval_id)}
 
     async def decide(self, c: Connection, m: Reply) -> Reply:
         return {"decision_id": await self._p.approvals.decide(m, c.by)}

@@ -66,7 +66,22 @@ def build_action(
         action["refused"] = found.refused
     if found.effects:
         action["pre"] = {"files": dict(sorted(facts.hashes.items())), "head": facts.head, "worktree": dict(facts.identity)}
+    try:
+        canonical(action).decode("utf-8")
+    except UnicodeDecodeError:
+        # Such a name would change on its way through JSON, and then what is hashed would not be what is stored.
+        action = _readable(action)
+        action["refused"] = "a file name involved is not valid UTF-8, which cannot be recorded faithfully; rename it first"
     return action
+
+
+def _readable(value: Any) -> Any:
+    """The same structure with lone surrogates written out."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_readable(k): _readable(v) for k, v in value.items()}
+    return [_readable(v) for v in value] if isinstance(value, list) else value
 
 
 def _timeout(asked: object, limit: int) -> int:

@@ -89,7 +89,7 @@ def _program(tool: str, asked: Mapping[str, Any], facts: Facts) -> Outcome:
     else:
         script = str(asked["command"] if kind == "check" else asked["script"])
         lost = deletes.by_script(script, facts.tree, facts.untracked, os.path.relpath(cwd, facts.worktree))
-    effects += [f"delete-untracked:{name}" for name in lost[:MAX_LISTED]]
+    effects += [f"delete-untracked:{name}".encode("utf-8", "backslashreplace").decode("utf-8") for name in lost[:MAX_LISTED]]
     if len(lost) > MAX_LISTED:
         effects.append(f"delete-untracked:({len(lost) - MAX_LISTED} more files)")
     return Outcome(kind, access, cwd, tuple(dict.fromkeys(effects)))

@@ -209,7 +209,7 @@ def check(folders: Folders, *, live: bool, index: Mapping[str, SessionRow] | Non
     found: list[Violation] = []
     known: dict[str, _Books] = {}
     for folder in sorted(folders.sessions.iterdir()) if folders.sessions.is_dir() else []:
-        if not (folder / "log").is_dir():
+        if folder.name.startswith(".") or not (folder / "log").is_dir():
             continue
         sid = folder.name
         books, state = _Books(sid), SessionState()

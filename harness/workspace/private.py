@@ -26,6 +26,7 @@ _HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LOOSE = re.compile(r"[0-9a-f]{38}(?:[0-9a-f]{24})?")
 _PACK = re.compile(r"pack-[0-9a-f]+\.(pack|idx)")
 _KEEP = "watchfloor: publishing"
+_TRIES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,16 +238,43 @@ def publish(tree: Worktree) -> Published:
     head = agent_head(tree)
     if head is None:
         raise PublishFailed(f"the agent's HEAD in {tree.private} names no commit; in its worktree run: git checkout --detach <commit>")
+    last = _published(tree)
+    if head == last and old is not None:
+        if old != last:
+            _adopt(tree, old)
+        return Published(old, old, False)
     if head == old:
+        _write(tree.private.parent / "published", head)
         return Published(head, old, False)
     with repository_lock(tree.common, tree.root.parent):
         _let_go(tree)
         _bring(tree, git, head)
+        # A branch that somebody else moved meanwhile is only ever moved forward, so that their commits are not lost.
+        if old is not None and old != last and git.call("merge-base", "--is-ancestor", old, head, ok=(0, 1))[0]:
+            raise PublishFailed(f"branch {tree.branch} was moved to {old[:12]} from outside while the agent went on to {head[:12]}; merge one into the other")
         args = ["update-ref", "-m", "watchfloor: work of the session", ref, head] + ([old] if old else [])
         git.run(*args)
+        _write(tree.private.parent / "published", head)
         _let_go(tree)
         git.with_env(GIT_WORK_TREE=str(tree.root)).run("read-tree", "--reset", head)
     return Published(head, old or "", True)
+
+
+def _published(tree: Worktree) -> str:
+    """The agent's commit that was last in step with the session's branch."""
+    try:
+        return (tree.private.parent / "published").read_text("ascii").strip()
+    except FileNotFoundError:
+        return tree.base
+
+
+def _adopt(tree: Worktree, commit: str) -> None:
+    """The branch was moved from outside (a human, or a command without the fence) and the agent did not move: it follows."""
+    shutil.copyfile(tree.admin / "index", tree.private.parent / "index.new", follow_symlinks=False)
+    (tree.private.parent / "index.new").rename(tree.private / "index")
+    (tree.private / "HEAD").unlink(missing_ok=True)
+    _write(tree.private / "HEAD", f"{commit}\n")
+    _write(tree.private.parent / "published", commit)
 
 
 def _bring(tree: Worktree, git: Git, head: str) -> None:
@@ -261,13 +289,8 @@ def _bring(tree: Worktree, git: Git, head: str) -> None:
         )
         try:
             wanted = inner.run("rev-list", "--objects", "--no-object-names", head, "--not", "--all")
-            if wanted:
-                with open(Path(name) / "new.pack", "w+b") as pack:
-                    pack.write(inner.run("pack-objects", "--stdout", "--quiet", stdin=wanted))
-                    pack.flush()
-                    pack.seek(0)
-                    git.run("index-pack", "--stdin", "--strict", f"--keep={_KEEP} {tree.branch}", stdin=pack.fileno())
-            git.run("rev-list", "--objects", "--quiet", head, "--not", "--all")
+            packed = inner.run("pack-objects", "--stdout", "--quiet", stdin=wanted) if wanted else b""
+            _store(tree, git, head, packed)
         except GitFailed as exc:
             _let_go(tree)
             raise PublishFailed(f"commit {head[:12]} of {tree.branch} cannot be published: {exc}") from exc
@@ -275,6 +298,19 @@ def _bring(tree: Worktree, git: Git, head: str) -> None:
     for path in loose:
         if path.parent.name + path.name in published:
             path.unlink(missing_ok=True)
+
+
+def _store(tree: Worktree, git: Git, head: str, packed: bytes) -> None:
+    """Put the pack into the repository and see that all of ``head`` is there. A ``gc`` with ``--prune=now`` may take the half-written pack: again."""
+    for left in reversed(range(_TRIES)):
+        try:
+            if packed:
+                git.run("index-pack", "--stdin", "--strict", f"--keep={_KEEP} {tree.branch}", stdin=packed)
+            git.run("rev-list", "--objects", "--quiet", head, "--not", "--all")
+            return
+        except GitFailed:
+            if not left:
+                raise
 
 
 def _let_go(tree: Worktree) -> None:

@@ -145,6 +145,7 @@ def _undo(git: Git, saved: _Saved, private: Path) -> None:
         git.run("update-ref", "-d", ref, saved.base)
     for path in (private, private.parent / "objects", private.parent / "shared-objects"):
         shutil.rmtree(path, ignore_errors=True)
+    (private.parent / "published").unlink(missing_ok=True)
     _record(private).unlink(missing_ok=True)
 
 
@@ -188,7 +189,7 @@ def remove(tree: Worktree, sid: str, *, force_keep: bool = False) -> list[str]:
             git.run("update-ref", "-d", ref, tip)
     for path in (tree.private, tree.objects, tree.shared):
         shutil.rmtree(path, ignore_errors=True)
-    for file in (tree.dotgit, tree.private.parent / "gitconfig", _record(tree.private)):
+    for file in (tree.dotgit, *(tree.private.parent / name for name in ("gitconfig", "published")), _record(tree.private)):
         file.unlink(missing_ok=True)
     return kept
 

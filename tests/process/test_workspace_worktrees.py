@@ -372,6 +372,27 @@ def test_a_head_that_names_no_commit_is_not_published(tmp_path: Path, head: str)
 
 
 @pytest.mark.fence
+def test_commits_made_in_the_worktree_from_outside_are_never_lost(tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo")
+    tree = session(tmp_path, repo)
+    (tree.root / "mine").write_text("m\n")
+    git(tree.root, "add", "mine")
+    git(tree.root, "commit", "-qm", "by hand")
+    by_hand = git(repo, "rev-parse", tree.branch)
+    assert publish(tree) == publish(tree)
+    assert agent_head(tree) == by_hand == git(repo, "rev-parse", tree.branch)
+    assert agent(tree, "git status --short") == ""
+    agent(tree, "echo b > b; git add b; git commit -qm agent")
+    git(tree.root, "commit", "-q", "--allow-empty", "-m", "again by hand")
+    with pytest.raises(PublishFailed, match="moved to"):
+        publish(tree)
+    assert git(repo, "log", "-1", "--format=%s", tree.branch) == "again by hand"
+    agent(tree, f"git merge -q --no-edit {git(repo, 'rev-parse', tree.branch)}")
+    assert publish(tree).moved
+    assert set(git(repo, "log", "--format=%s", "--no-merges", tree.branch).splitlines()) == {"one", "by hand", "again by hand", "agent"}
+
+
+@pytest.mark.fence
 def test_an_agent_that_destroys_its_objects_harms_only_itself(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo")
     tree = session(tmp_path, repo)

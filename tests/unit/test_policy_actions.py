@@ -154,3 +154,10 @@ def test_credentials_are_stripped_from_addresses(url: str, shown: str) -> None:
 def test_options_end_where_git_ends_them() -> None:
     assert parse_push(["git", "push", "--", "-x"], "b").refused
     assert parse_push(["git", "push", "--", "origin", "HEAD"], "b").specs == (("HEAD", "refs/heads/b", False),)
+
+
+def test_names_that_are_no_text_are_shown_escaped_or_refused() -> None:
+    action, verdict = act("exec", {"argv": ["git", "clean", "-fd"]}, untracked=("a\udcff",))
+    assert (action["effects"], verdict.verdict) == (["delete-untracked:a\\udcff"], "ask")
+    action, verdict = act("read_file", {"path": "link"}, resolved={"link": "/x/\udcff"})
+    assert (action["outside"], verdict.verdict) == (["/x/\\udcff"], "deny")

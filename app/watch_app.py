@@ -47,6 +47,7 @@ class WatchApp(App[int]):
         self.no_control = NoControl()
         self.key_times: deque[float] = deque(maxlen=2)
         self.prefix = ""
+        self.frames = 0
         self._first_session = session
         self._ticker: Timer | None = None
         self._quiet_ticks = 0
@@ -77,6 +78,9 @@ class WatchApp(App[int]):
     def snapshot(self) -> Snapshot:
         """What is known now."""
         return self.feed.snapshot
+
+    def post_display_hook(self) -> None:
+        self.frames += 1
 
     @property
     def idle(self) -> bool:

@@ -45,6 +45,7 @@ class QueueScreen(WatchScreen):
         self._sent: set[str] = set()
         self._changed: dict[str, list[str]] = {}
         self._notice_until = 0.0
+        self._paged_at = -1
 
     def compose(self) -> ComposeResult:
         yield Banner()
@@ -144,9 +145,10 @@ class QueueScreen(WatchScreen):
         if not self._approving(view):
             return Content("")
         if self._arming.since is None:
+            if self.card.scroll_offset.y >= self.card.max_scroll_y > 0:
+                return Content.assemble(("▲ skipped: ", "bold $warning"), (f"{keys.shown('queue.card_up')} shows what was not on screen yet", "$text-muted"))
             return Content.assemble(
-                ("▼ more below: ", "bold $warning"),
-                (f"{keys.shown('queue.card_down')} shows the rest; approving is possible once all of it was shown", "$text-muted"),
+                ("▼ more below: ", "bold $warning"), (f"{keys.shown('queue.card_down')} shows it, then this can be approved", "$text-muted")
             )
         if not self._arming.armed(now):
             return Content.styled("○ looking …", "$text-muted")
@@ -215,8 +217,10 @@ class QueueScreen(WatchScreen):
         self.card.scroll_page_up(animate=False)
 
     def do_queue_card_down(self) -> None:
-        self.card.scroll_page_down(animate=False)
-        self.call_after_refresh(self._watch_card)
+        # One page per frame: a page that was scrolled past unpainted would never count as shown.
+        if self._paged_at < self.host.frames:
+            self._paged_at = self.host.frames
+            self.card.scroll_page_down(animate=False)
 
     def do_queue_session(self) -> None:
         if self._shown is not None:

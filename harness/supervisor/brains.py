@@ -25,6 +25,7 @@ from harness.supervisor.process import Identity, Watch, alive
 BLOCKING = frozenset({"cap", "auth", "restart", "question"})
 _TERM_GRACE = 5.0
 _FENCED = 75
+_CODE_TRIES = 40
 
 
 def limited_for(s: SessionState, now: float) -> float:
@@ -139,6 +140,7 @@ class Brains:
 
     def _ended(self, session: Session, brain: Brain) -> None:
         """The process is gone; the session's worker ends the lease at its next step."""
+        brain.gone.set()
         if session.brain is brain:
             session.brain = None
             brain.exit_code = self._codes.pop(brain.who.pid, None)
@@ -149,8 +151,10 @@ class Brains:
         """End the leases of brains that are gone and count the ends that were no ends of work."""
         while session.buried:
             brain = session.buried[0]
-            if brain.exit_code is None:
-                await asyncio.sleep(0)  # the nursery's own word about the exit code may be on its way
+            for _ in range(_CODE_TRIES if brain.secret else 0):  # the nursery's word about the exit code may be on its way
+                if brain.exit_code is not None:
+                    break
+                await asyncio.sleep(0.005)
                 brain.exit_code = self._codes.pop(brain.who.pid, None)
             code = brain.exit_code
             lease = session.state.lease
@@ -202,20 +206,20 @@ class Brains:
         elif why == "breaker" and track.asked_seq.get("question", -1) < track.parked_seq:
             await self.ask(session, "question", detail or "a breaker opened: the agent goes in circles", {"breaker": detail}, ("answer", "retry", "stop"))
 
-    async def end(self, session: Session) -> None:
-        """Make the brain leave now: SIGTERM, five seconds, SIGKILL; returns when it is gone."""
+    @staticmethod
+    async def end(session: Session, grace: float = 0.0) -> None:
+        """Make the brain leave: ``grace`` seconds to go by itself, SIGTERM, five seconds, SIGKILL; returns when it is gone."""
         brain = session.brain
         if brain is None or brain.watch is None:
             return
-        brain.watch.signal(signal.SIGTERM)
-        deadline = time.monotonic() + _TERM_GRACE
-        while session.brain is brain:
-            if time.monotonic() > deadline:
-                brain.watch.signal(signal.SIGKILL)
-                deadline += _TERM_GRACE
-            session.poke.clear()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(session.poke.wait(), 0.2)
+        for patience, number in ((grace, signal.SIGTERM), (_TERM_GRACE, signal.SIGKILL), (_TERM_GRACE, signal.SIGKILL)):
+            try:
+                await asyncio.wait_for(brain.gone.wait(), patience)
+            except TimeoutError:
+                brain.watch.signal(number)
+            else:
+                return
+        await brain.gone.wait()
 
     def greet(self, session: Session, gen: int, secret: str, pid: int) -> Brain:
         """The brain that says hello on our socket. Raises OpError ``stale_lease`` when it is not the one that holds the lease."""

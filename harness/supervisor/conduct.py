@@ -121,7 +121,7 @@ class Conductor:
 
     async def _finish(self, session: Session) -> None:
         """After the last record: open requests are withdrawn, the work is published, the keeper leaves."""
-        await self._brains.end(session)
+        await self._brains.end(session, grace=2.0)
         await self._brains.bury(session)
         if session.state.lease is not None:
             await self._brains.step(session)

@@ -33,6 +33,7 @@ class Brain:
     who: Identity
     secret: str
     leased: asyncio.Event = field(default_factory=asyncio.Event)
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
     watch: Watch | None = None
     exit_code: int | None = None
     since_seq: int = -1

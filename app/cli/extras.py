@@ -25,7 +25,7 @@ def keys(ctx: Context, args: argparse.Namespace) -> int:
     ui = configuration.load(ctx.folders).ui
     keys = keymap.build(ui.preset, ui.keys, ctx.folders.config_file).keys
     if args.markdown:
-        say(actions.markdown(keys))
+        say(actions.markdown(dict(keys)))
         return exits.OK
     body = [(" ".join(actions.show_key(k) for k in keys.get(a.id, ())), a.id, a.title) for a in actions.ACTIONS]
     for line in table(("KEYS", "ACTION", "WHAT"), body, width=ctx.width):

@@ -11,6 +11,7 @@ from typing import Any
 from app.cli import context, exits
 from app.cli.context import Context
 from app.cli.output import age, emit, safe, say, table, usd
+from harness.events.views import SessionRow
 from harness.protocol import config as configuration
 
 
@@ -109,7 +110,7 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
     if args.json:
         emit({k: v for k, v in reply.items() if k not in ("id", "ok")})
         return exits.OK
-    row = context.convert(reply["row"], context.SessionRow)
+    row = context.convert(reply["row"], SessionRow)
     facts = [
         ("name", safe(row.name)),
         ("state", f"{row.state} for {age(row.since)}: {safe(row.detail)}"),

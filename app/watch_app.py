@@ -35,6 +35,7 @@ class WatchApp(App[int]):
     TITLE = "watchfloor"
     ENABLE_COMMAND_PALETTE = False  # the palette is bound by the registry, with our own provider
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-normal"), (120, "-wide"), (180, "-vast")]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (32, "-tall")]
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(",".join(a.keys), f"do('{a.id}')", a.title, show=False, id=a.id) for a in ACTIONS if EVERYWHERE in a.scopes),
         Binding("ctrl+c", "say_how_to_leave", "", show=False),

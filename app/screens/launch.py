@@ -74,12 +74,12 @@ def request_of(wish: Wish, cfg: configuration.Config) -> dict[str, Any]:
 
 
 _LABELS = {
-    "repo": ("Repository", "a folder with a git repository; the agent works in a worktree of its own"),
+    "repo": ("Repository", "a git repository; the agent gets a worktree of its own"),
     "goal": ("Goal", "what should be true in the end"),
-    "checks": ("Checks", "one command a line; the session is done when the harness has seen all of them pass"),
-    "name": ("Name", "how you want to call it; empty = from the goal"),
+    "checks": ("Checks", "one command a line; done means: the harness saw all of them pass"),
+    "cap": ("Cap in USD", "never passed; reaching it parks the session and asks; or none"),
+    "name": ("Name", "empty = made from the goal"),
     "model": ("Model", ""),
-    "cap": ("Cap in USD", "never passed; reaching it parks the session and asks you; or none"),
 }
 
 

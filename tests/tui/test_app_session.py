@@ -1,0 +1,216 @@
+"""The session, costs and launch screens."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.events import types as t
+from tests.tui.app_pilot import SIZES, Shown, shown
+from tests.tui.app_world import SCENES, World, crowd, hostile
+from widgets.plan_view import PlanView
+
+PATCH = """\
+diff --git a/src/cart.py b/src/cart.py
+--- a/src/cart.py
++++ b/src/cart.py
+@@ -1,2 +1,2 @@
+ def total(items):
+-    return sum(items)
++    return sum(items) - discount(items)
+"""
+
+
+def first(world: World) -> None:
+    crowd(world)
+    session = next(iter(world.sessions.values()))
+    session.diff = {"files": [{"path": "src/cart.py", "status": "M", "added": 1, "removed": 1}], "patch": PATCH}
+    worktree = world.folders.worktrees / session.sid
+    worktree.mkdir(parents=True)
+    (worktree / "PLAN.md").write_text("# Cart\n- [x] find the fault\n- [ ] repair it\n", "utf-8")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_all_tabs_at_all_sizes(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with shown(tmp_path, first, size=size) as s:
+        await s.press("enter")
+        await s.see("cart-discount", "Log", "what happened", "says")
+        await s.press("right_square_bracket")
+        await s.see("PLAN.md", "1/2 done", "✓ find the fault", "○ repair it")
+        await s.press("right_square_bracket")
+        await s.see("src/cart.py", "discount(items)")
+        await s.press("right_square_bracket")
+        await s.see("session ━", "requests", "cache hit  91%")
+        await s.press("right_square_bracket")
+        await s.see("source  event log", "evidence  open request")
+        assert all(len(line) <= size[0] for line in s.grid)
+        await s.press("escape")
+        await s.see("NEEDS YOU")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_costs_show_the_dearest_first(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with shown(tmp_path, crowd, size=size) as s:
+        await s.press("3")
+        await s.see("session", "spent", "of cap", "$0.35")
+        lines = [line for line in s.grid if "of $2" in line]
+        assert "dark-mode" in lines[0]
+        await s.press("enter")
+        await s.see("requests")
+
+
+async def test_plan_files_are_shown_as_they_change_on_disk(tmp_path: Path) -> None:
+    async with shown(tmp_path, first) as s:
+        sid = next(iter(s.world.sessions))
+        await s.press("enter", "right_square_bracket")
+        await s.see("1/2 done")
+        worktree = s.world.folders.worktrees / sid
+        (worktree / "PLAN.md").write_text("# Cart\n- [x] find the fault\n- [x] repair it\n", "utf-8")
+        (worktree / "prd.json").write_text(json.dumps({"userStories": [{"id": "US-1", "title": "Discounts", "passes": False}]}), "utf-8")
+        await s.see("2/2 done", "US-1 Discounts", "0/1 done")
+        (worktree / "prd.json").unlink()
+        await s.until("the file gone", lambda: "US-1" not in s.text)
+        assert [file.name for file in s.app.screen.query_one(PlanView).files] == ["PLAN.md"]
+
+
+async def test_search_filter_and_a_whole_record(tmp_path: Path) -> None:
+    async with shown(tmp_path, first) as s:
+        await s.press("enter", "slash")
+        await s.see("Search in cart-discount")
+        await s.press(*"ignores", "enter")
+        await s.see("search ignores")
+        await s.press("enter")
+        await s.see("model.message", "esc closes")
+        await s.press("escape", "n", "N", "f")
+        await s.see("only")
+        await s.press("slash", *"nowhere at all".replace(" ", ""), "enter")
+        await s.see("not found: nowhereatall")
+
+
+async def test_saying_something_reaches_the_agent(tmp_path: Path) -> None:
+    async with shown(tmp_path, first) as s:
+        await s.press("enter", "m")
+        await s.see("Say to cart-discount")
+        await s.press(*"hold", "ctrl+y")
+        await s.until("the message", lambda: s.world.of("say"))
+        assert s.world.of("say")[0]["text"] == "hold"
+
+
+async def test_a_session_that_vanishes_says_so(tmp_path: Path) -> None:
+    async with shown(tmp_path, first) as s:
+        sid = next(iter(s.world.sessions))
+        await s.press("enter")
+        s.world.sessions.pop(sid).writer.close()
+        s.world.push_rows(gone=[sid])
+        await s.see("this session is gone")
+        await s.press("m", "p", "s", "escape")
+        await s.see("NEEDS YOU")
+
+
+async def test_attaching_opens_the_session_at_once(tmp_path: Path) -> None:
+    from app import keymap
+    from app.watch_app import WatchApp
+    from tests.tui.app_world import folders
+
+    world = World(folders(tmp_path))
+    crowd(world)
+    async with world:
+        sid = list(world.sessions)[3]
+        app = WatchApp(world.folders, keymap.build("default", {}), session=sid)
+        async with app.run_test(size=(120, 40)) as pilot:
+            s = Shown(world, app, pilot)
+            await s.see("search-index", "what happened")
+
+
+# -- launching -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_form_says_what_is_wrong_beside_the_field_and_launches(tmp_path: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with shown(tmp_path, size=size) as s:
+        await s.press("n")
+        await s.see("Launch a session", "ctrl+y launch")
+        await s.press("ctrl+y")
+        await s.see("Goal: say what the agent should achieve")
+        await s.press(*"fix", "tab", *"true", "tab", "end", "x", "ctrl+y")
+        await s.see("is not an amount in USD")
+        await s.press("end", *["backspace"] * 3, "5", "0", "tab", *"mine", "ctrl+y")
+        await s.until("the launch", lambda: s.world.of("launch"))
+        (sent,) = s.world.of("launch")
+        assert (sent["goal"], sent["checks"], sent["name"], sent["caps"]["usd_nano"]) == ("fix", ["true"], "mine", 5_500_000_000)
+        await s.see("launched mine", "● mine")
+
+
+async def test_a_refused_launch_keeps_what_was_typed(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        world.refuse["launch"] = {"code": "bad_repo", "message": "/tmp is not a git repository", "hint": "run git init"}
+
+    async with shown(tmp_path, scene) as s:
+        await s.press("n", *"keepme", "ctrl+y")
+        await s.see("Repository: /tmp is not a git repository", "keepme")
+        await s.press("escape")
+        await s.see("No sessions yet")
+
+
+# -- hostile text ----------------------------------------------------------------------------------------------------
+
+
+async def test_hostile_text_is_shown_and_never_acts_on_any_screen(tmp_path: Path) -> None:
+    async with shown(tmp_path, hostile, size=(200, 50)) as s:
+        sid = next(sid for sid, row in s.app.snapshot.rows.items() if "click" in row.name)
+        for keys in ((), ("question_mark",), ("2",), ("3",), ("ctrl+p",)):
+            await s.press(*keys)
+            await s.pilot.pause(0.1)
+            _harmless(s)
+            await s.press("escape") if keys else None
+        s.app.open_session(sid)
+        await s.see("what happened")
+        for _ in range(5):
+            await s.press("right_square_bracket")
+            await s.pilot.pause(0.1)
+            _harmless(s)
+        await s.press("end", "enter")
+        await s.pilot.pause(0.1)
+        _harmless(s)
+        await s.press("escape", "m")
+        await s.pilot.pause(0.1)
+        _harmless(s)
+        assert s.app.no_control.hits == 0
+        assert {c["op"] for c in s.world.calls} <= {"hello", "subscribe", "sessions", "approvals", "costs", "diff"}
+
+
+def _harmless(s: Shown) -> None:
+    assert not [
+        c
+        for c in s.text
+        if c != "\n" and (ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or 0x202A <= ord(c) <= 0x202E or 0x2066 <= ord(c) <= 0x2069 or c in "\u200b\u200d")
+    ]
+
+
+async def test_clicking_every_cell_of_hostile_text_runs_nothing(tmp_path: Path) -> None:
+    async with shown(tmp_path, SCENES["hostile"], size=(120, 40)) as s:
+        await s.press("2")
+        await s.see("RISK")
+        row = next((y for y, line in enumerate(s.grid) if "@click" in line), 3)
+        for x in range(0, 120, 3):
+            await s.pilot.click(offset=(x, row))
+        assert s.app.is_running
+        assert not s.world.of("decide")
+        assert s.app.return_code is None
+
+
+async def test_a_toast_with_markup_shows_it_as_text(tmp_path: Path) -> None:
+    async with shown(tmp_path) as s:
+        s.app.tell("[@click=app.do('app.detach')]\x1b]52;c;?\x07[/] and [bold]x[/bold]")
+        await s.see("[bold]x[/bold]", "␛]52")
+
+
+async def test_note_of_a_hostile_component_reaches_the_floor_log(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        world.add("plain", t.HarnessNote(level="warning", text="\x1b[2Jgone\u202e", component="\x07"))
+
+    async with shown(tmp_path, scene) as s:
+        await s.see("␛[2Jgone⟨U+202E⟩")

@@ -50,7 +50,7 @@ def test_usage_errors_name_the_argument() -> None:
         assert "amount in USD" in refused(f, 2, "launch", "--goal", "x", "--cap-usd", "lots")
         assert "duration" in refused(f, 2, "launch", "--goal", "x", "--cap-wall", "soon")
         assert "nosuch" in refused(f, 4, "show", "nosuch")
-        assert "nosuch" in refused(f, 5, "approve", "nosuch")
+        assert "nosuch" in refused(f, 4, "approve", "nosuch")
         assert "terminal" in refused(f, 2)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -218,6 +218,8 @@ class Fleet:
         self.folders = folders
         self.sessions: dict[str, Session] = {}
         self._money = money
+        self._groups: dict[str, str] = {}
+        self._regroup: set[str] = set()
         self._observers: list[Callable[[Session], None]] = []
         self._waiting: list[tuple[Callable[[], bool], asyncio.Event]] = []
 
@@ -226,6 +228,7 @@ class Fleet:
         self._observers.append(observer)
 
     def _changed(self, session: Session) -> None:
+        self._regroup.add(session.sid)
         for observer in self._observers:
             observer(session)
         for condition, event in self._waiting:
@@ -251,6 +254,7 @@ class Fleet:
         session = self.sessions.get(sid)
         if session is None:
             session = self.sessions[sid] = Session(sid, self.folders.session(sid), self._changed)
+            self._regroup.add(sid)
         return session
 
     def drop(self, session: Session) -> None:
@@ -289,9 +293,13 @@ class Fleet:
 
     def totals(self, base: FleetView) -> FleetView:
         """``base`` (money and health) with the counts filled in."""
-        groups = {NEEDS_YOU: 0, RUNNING: 0, DONE: 0}
-        for session in self:
-            groups[self.row(session).group] += 1
+        for sid in self._regroup:
+            if (session := self.sessions.get(sid)) is None:
+                self._groups.pop(sid, None)
+            else:
+                self._groups[sid] = self.row(session).group
+        self._regroup.clear()
+        groups = Counter(self._groups.values())
         return msgspec.structs.replace(base, sessions=len(self.sessions), needs_you=groups[NEEDS_YOU], running=groups[RUNNING], done=groups[DONE])
 
     def approval(self, approval_id: str, code: str = "not_open") -> Session:

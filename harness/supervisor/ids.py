@@ -8,7 +8,7 @@ import time
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuv"  # base32hex in lower case: sorts as it counts
 _EPOCH_2020 = 1_577_836_800
-_SID = re.compile(r"[0-9a-v]{10}")
+_SID = re.compile(r"[a-z0-9]{10}")
 
 
 def _encode(number: int, digits: int) -> str:
@@ -22,7 +22,7 @@ def session_id(now: float | None = None) -> str:
 
 
 def is_session_id(text: str) -> bool:
-    """True for a name that `session_id` could have made."""
+    """True for the name of a session folder."""
     return _SID.fullmatch(text) is not None
 
 

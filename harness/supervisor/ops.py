@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from importlib.metadata import version
 
 import msgspec
@@ -27,7 +28,7 @@ from harness.supervisor.fleet import Fleet, Session
 from harness.supervisor.index import DayCost, Index
 from harness.supervisor.launch import Launcher, given_credential
 from harness.supervisor.money import CapReached, Purse
-from harness.supervisor.road import ask_cap, private_of
+from harness.supervisor.road import ask_cap, over_cap, private_of
 from harness.supervisor.server import Connection, Handler, Reply, Server
 from harness.supervisor.watch import Settings
 from harness.workspace import worktrees
@@ -363,6 +364,10 @@ class Ops:
             amounts = [int(m[name]) for name in ("attempt", "est_input", "max_tokens")]
         except (KeyError, TypeError, ValueError) as exc:
             raise OpError("bad_request", f"reserve: attempt, est_input and max_tokens must be whole numbers ({exc})") from exc
+        late = over_cap(session, datetime.now(UTC))
+        if late is not None and late.cap == "session.wall" and session.state.finish_up is None:
+            await ask_cap(session, late)
+            raise OpError("cap", f"the cap {late.cap} is reached: {late.used} of {late.limit} s")
         try:
             held = await self._p.purse.reserve(session, _text(m, "request_id"), amounts[0], _text(m, "model"), amounts[1], amounts[2])
         except CapReached as exc:

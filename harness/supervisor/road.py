@@ -89,6 +89,8 @@ class Road:
                 case "decided":
                     if not call.allowed_by:
                         await self._refused_by_human(session, call, known)
+                    elif why := await self._now_denied(session, known):
+                        await session.append(t.ApprovalStale(approval_id=call.approval_id, call_id=call.call_id, difference=[why]))
                     else:
                         self._start(session, call.call_id)
                     return True
@@ -100,6 +102,15 @@ class Road:
                     return True
             return await self._judge(session, call, known)
         return False
+
+    async def _now_denied(self, session: Session, known: OpenCall) -> str:
+        """Why the policy in force now denies what was allowed by a human under an earlier one; empty when it does not."""
+        policy = self._settings.policy
+        if known.judged is None or known.judged.policy == policy.hash:
+            return ""
+        action = await self.action_of(session, known)
+        verdict = judge(action, policy) if action is not None else None
+        return f"the policy changed: {verdict.rule} denies this now: {verdict.reason}" if verdict is not None and verdict.verdict == "deny" else ""
 
     @staticmethod
     def _denial(known: OpenCall) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -56,40 +57,64 @@ class NoControl(LineFilter):
 _OPENERS = "]P_^X"
 _REPLY = re.compile(r"\x1b[\]P_^X][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)")
 _LONGEST_REPLY = 8192
+_HOLD_S = 0.3
+_SPLIT_S = 0.05
 
 
 class ReplyFilter:
     """Takes the terminal's answers of the kinds OSC, DCS, APC, PM and SOS out of the input, because Textual would read them as key presses.
 
-    An opener at the very end of a read is alt+key from a human and passes; one with text behind it is an answer, held until it ends.
+    An answer that is not complete is held until it ends, but not longer than 0.3 s: a person's alt+key looks like its beginning.
     """
 
     def __init__(self) -> None:
         self._held = ""
+        self._since = 0.0
+        self._given = 0  # how much of what is held went on already: the escape at the end of the read before
+        self._escape_at: float | None = None
         self.dropped = 0
 
-    def feed(self, data: str) -> str:
+    def feed(self, data: str, now: float) -> str:
         """The input without answers. Empty input (end of file) passes as it is."""
-        if not data:
+        split = self._escape_at is not None and now - self._escape_at < _SPLIT_S and data[:1] in _OPENERS
+        if not data or not (self._held or split or "\x1b" in data):
+            self._escape_at = None
             return data
-        if not self._held and "\x1b" not in data:
-            return data
-        text, count = _REPLY.subn("", self._held + data)
+        if split:
+            self._held, self._given = "\x1b", 1
+        text, given = self._held + data, self._given
+        self._held, self._given = "", 0
+        text, count = _REPLY.subn("", text)
         self.dropped += count
-        self._held = ""
         start = self._open(text)
-        if start is None:
-            return text
-        if len(text) - start > _LONGEST_REPLY:
-            self.dropped += 1
-            return text[:start]
-        self._held = text[start:]
-        return text[:start]
+        if start is not None:
+            self._hold(text[start:], now, given if start == 0 and not count else 0)
+            text = text[:start]
+        self._escape_at = now if text.endswith("\x1b") else None
+        return text
 
-    def _open(self, text: str) -> int | None:
+    def expire(self, now: float) -> str:
+        """Called when nothing arrives: what was held too long is given up; a bare opener was a person's alt+key and is returned."""
+        if not self._held or now - self._since < _HOLD_S:
+            return ""
+        held, given = self._held, self._given
+        self._held, self._given = "", 0
+        if len(held) == 2:
+            return held[given:]
+        self.dropped += 1
+        return ""
+
+    def _hold(self, text: str, now: float, given: int) -> None:
+        if len(text) > _LONGEST_REPLY:
+            self.dropped += 1
+            return
+        self._held, self._since, self._given = text, now, given
+
+    @staticmethod
+    def _open(text: str) -> int | None:
         at = text.find("\x1b")
         while at != -1:
-            if at + 2 < len(text) and text[at + 1] in _OPENERS:
+            if at + 1 < len(text) and text[at + 1] in _OPENERS:
                 return at
             at = text.find("\x1b", at + 1)
         return None
@@ -115,9 +140,14 @@ def quiet_driver() -> type[Any] | None:
             self._replies = ReplyFilter()
 
         def feed(self, data: str) -> Iterable[Any]:
-            clean = self._replies.feed(data)
+            clean = self._replies.feed(data, time.monotonic())
             # An empty feed means end of file to the parser, which a read of nothing but answers is not.
             return super().feed(clean) if clean or not data else ()
+
+        def tick(self) -> Iterable[Any]:
+            yield from super().tick()
+            if late := self._replies.expire(time.monotonic()):
+                yield from super().feed(late)
 
     # The driver makes its parser by this module-level name inside a long loop; naming ours there is the smallest way in.
     vars(linux_driver)["XTermParser"] = QuietParser

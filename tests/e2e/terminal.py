@@ -1,0 +1,201 @@
+"""A real terminal for the end-to-end tests: the program in tmux (private server), or in a bare pty whose every byte is kept."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import shlex
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[2]
+PROGRAM = [sys.executable, "-P", "-c", "import sys; from app.main import main; sys.exit(main())"]
+
+
+def environment(root: Path, **more: str) -> dict[str, str]:
+    """A clean environment in which the fleet lives under ``root`` (as `tests.tui.app_world.folders` lays it out)."""
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(root),
+        "LC_ALL": "C.UTF-8",
+        "TERM": "xterm-256color",
+        "COLORTERM": "truecolor",
+        "PYTHONPATH": str(REPOSITORY),
+        "WATCHFLOOR_STATE": str(root / "state"),
+        "WATCHFLOOR_RUNTIME": str(root / "run"),
+        "WATCHFLOOR_CONFIG": str(root / "config"),
+        **more,
+    }
+
+
+def wait_for(name: str, condition: Callable[[], object], shown: Callable[[], str], timeout: float = 20.0) -> None:
+    """Poll a named condition; on timeout the screen is in the message."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, f"{name} did not come true; the screen:\n{shown()}"
+        time.sleep(0.02)
+
+
+@contextmanager
+def fleet(root: Path, scene: str) -> Iterator[None]:
+    """A `World` with this scene in a process of its own."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.tui.app_world", str(root), scene],
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        yield
+    finally:
+        process.kill()
+        process.wait()
+        if process.stdout:
+            process.stdout.close()
+
+
+class Tmux:
+    """One tmux server with one window, on a socket of its own."""
+
+    def __init__(self, root: Path, width: int, height: int, **more: str) -> None:
+        self._socket = root / "tmux.sock"
+        self._env = environment(root, **more)
+        self._env.pop("COLORTERM")
+        (root / "start.sh").write_text(f"cd {root}\n{shlex.join(PROGRAM)}\necho left with $?\nexec sleep 600\n")
+        self.run("-f", os.devnull, "new-session", "-d", "-x", str(width), "-y", str(height), "sh", str(root / "start.sh"))
+        self.run("set", "-g", "escape-time", "0")
+
+    def run(self, *arguments: str) -> str:
+        """One tmux command; its output."""
+        done = subprocess.run(["tmux", "-S", str(self._socket), *arguments], env=self._env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    @property
+    def screen(self) -> str:
+        return self.run("capture-pane", "-p")
+
+    def see(self, *texts: str, timeout: float = 20.0) -> None:
+        """Wait until all these texts are on screen."""
+        wait_for(f"seeing {texts}", lambda: all(text in self.screen for text in texts), lambda: self.screen, timeout)
+
+    def keys(self, *keys: str) -> None:
+        """Press keys (tmux's names) at human pace."""
+        for key in keys:
+            self.run("send-keys", key)
+            # The pace of a person: an escape with a key right behind it would be alt+key to any terminal program.
+            time.sleep(0.2 if key == "Escape" else 0.05)
+
+    def close(self) -> None:
+        subprocess.run(["tmux", "-S", str(self._socket), "kill-server"], env=self._env, capture_output=True, check=False)
+
+
+@contextmanager
+def in_tmux(root: Path, width: int = 120, height: int = 40, **more: str) -> Iterator[Tmux]:
+    """The program running in tmux."""
+    made = Tmux(root, width, height, **more)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def have_tmux() -> bool:
+    return shutil.which("tmux") is not None
+
+
+class BarePty:
+    """The program in a pty that answers nothing; everything it wrote is kept in `output`."""
+
+    def __init__(self, root: Path, width: int, height: int, **more: str) -> None:
+        self.output = bytearray()
+        env = environment(root, **more)
+        self.pid, self._fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(root)
+            os.execve(PROGRAM[0], PROGRAM, env)
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+        self.status: int | None = None
+
+    def read(self, seconds: float) -> None:
+        """Take in what is written within this time."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0 and self.status is None:
+            if not select.select([self._fd], [], [], left)[0]:
+                return
+            try:
+                data = os.read(self._fd, 1 << 16)
+            except OSError:
+                data = b""
+            if not data:
+                self.status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+                return
+            self.output += data
+
+    def until(self, name: str, condition: Callable[[bytes], object], timeout: float = 20.0) -> None:
+        """Read until a named condition on all output holds."""
+        deadline = time.monotonic() + timeout
+        while not condition(bytes(self.output)):
+            assert time.monotonic() < deadline, f"{name} did not come true; the last output: {bytes(self.output[-2000:])!r}"
+            self.read(0.05)
+
+    def send(self, data: bytes) -> None:
+        """Type bytes."""
+        os.write(self._fd, data)
+
+    def close(self) -> None:
+        if self.status is None:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self._fd)
+
+
+@contextmanager
+def in_pty(root: Path, width: int = 120, height: int = 40, **more: str) -> Iterator[BarePty]:
+    """The program running in a bare pty."""
+    made = BarePty(root, width, height, **more)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+_SEQUENCE = re.compile(
+    rb"\x1b\[(?P<csi>[0-?]*[ -/]*[@-~])"
+    rb"|\x1b\](?P<osc>[^\x07\x1b]*)(?:\x07|\x1b\\)"
+    rb"|\x1b(?P<string>[PX^_])[^\x1b]*\x1b\\"
+    rb"|\x1b(?P<escape>[ -/]*[0-~])"
+    rb"|(?P<control>[\x00-\x1f\x7f])"
+)
+
+
+def sequences(output: bytes) -> set[str]:
+    """Every kind of control sequence in a stream: CSI as ``CSI <private><final>`` with the modes, others named; C1 controls found in the text too."""
+    found: set[str] = set()
+    for match in _SEQUENCE.finditer(output):
+        if (csi := match["csi"]) is not None:
+            body, final = csi[:-1].decode("latin-1"), chr(csi[-1])
+            found.add(f"CSI {body}{final}" if final in "hlupnct" else f"CSI {final}")
+        elif (osc := match["osc"]) is not None:
+            found.add(f"OSC {osc.split(b';')[0].decode('latin-1')}")
+        elif match["string"] is not None:
+            found.add(f"STRING {match['string'].decode('latin-1')}")
+        elif match["escape"] is not None:
+            found.add(f"ESC {match['escape'].decode('latin-1')}")
+        elif match["control"] is not None:
+            found.add(f"C0 {match['control'].hex()}")
+    found |= {f"C1 {ord(c):02x}" for c in output.decode("utf-8", "replace") if 0x80 <= ord(c) < 0xA0}
+    return found

@@ -1,0 +1,121 @@
+"""The screen in a real tmux, as over SSH: it starts, follows a resize, leaves without a trace, survives its supervisor."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.terminal import fleet, have_tmux, in_pty, in_tmux, sequences
+
+pytestmark = pytest.mark.tmux
+needs_tmux = pytest.mark.skipif(not have_tmux(), reason="tmux is not installed")
+
+# All that the framework writes by itself: text, cursor, colours, the modes it turns on and off again, and its pointer shape.
+FRAMEWORK = {"C0 0a", "C0 0d", "C0 07", "CSI H", "CSI m", "CSI J", "CSI K", "CSI <u", "CSI >25u", "CSI ?2026$p", "CSI ?2048$p", "OSC 22"} | {
+    f"CSI ?{mode}{end}" for mode in (7, 25, 1000, 1003, 1004, 1006, 1015, 1016, 1049, 2004, 2026, 2048) for end in "hl"
+}
+
+
+def asked(root: Path) -> list[str]:
+    """The requests that the supervisor got."""
+    return [json.loads(line)["op"] for line in (root / "calls.jsonl").read_text().splitlines()]
+
+
+@needs_tmux
+def test_it_starts_follows_resizes_and_detaches(tmp_path: Path) -> None:
+    with fleet(tmp_path, "crowd"), in_tmux(tmp_path, 120, 40) as tmux:
+        tmux.see("NEEDS YOU 4", "cart-discount", "fence ok · epoch 3", "? help")
+        tmux.run("resize-window", "-x", "80", "-y", "24")
+        tmux.see("NEEDS YOU 4", "? help")
+        assert all(len(line) <= 80 for line in tmux.screen.splitlines())
+        tmux.run("resize-window", "-x", "60", "-y", "20")
+        tmux.see("NEEDS YOU 4")
+        tmux.run("resize-window", "-x", "200", "-y", "50")
+        tmux.see("NEEDS YOU 4", "rate-limits", "ctrl+p commands")
+        tmux.keys("j", "Enter")
+        tmux.see("what happened", "Plan & progress")
+        tmux.keys("Escape")
+        tmux.see("NEEDS YOU 4")
+        tmux.keys("q")
+        tmux.see("left with 0")
+        assert "decide" not in asked(tmp_path)
+        assert "desire" not in asked(tmp_path)
+
+
+@needs_tmux
+def test_a_chord_in_a_real_terminal_approves_what_was_shown(tmp_path: Path) -> None:
+    with fleet(tmp_path, "crowd"), in_tmux(tmp_path, 120, 40) as tmux:
+        tmux.see("NEEDS YOU")
+        tmux.keys("2", "C-y")
+        tmux.see("WILL RUN")
+        assert "decide" not in asked(tmp_path)
+        tmux.see("● ctrl+y approves exactly this, once")
+        tmux.keys("C-y")
+        tmux.see("approved; it runs now, once")
+        assert asked(tmp_path).count("decide") == 1
+
+
+@needs_tmux
+def test_pasting_into_the_queue_decides_nothing(tmp_path: Path) -> None:
+    with fleet(tmp_path, "crowd"), in_tmux(tmp_path, 120, 40) as tmux:
+        tmux.see("NEEDS YOU")
+        tmux.keys("2")
+        tmux.see("● ctrl+y approves exactly this, once")
+        tmux.run("set-buffer", "yes\x19\x19 approve\n\x19")
+        tmux.run("paste-buffer", "-p")
+        tmux.run("paste-buffer")
+        tmux.keys("Escape", "Escape", "Escape")
+        tmux.see("NEEDS YOU")
+        assert "decide" not in asked(tmp_path)
+
+
+@needs_tmux
+def test_without_a_fleet_it_begins_friendly(tmp_path: Path) -> None:
+    with fleet(tmp_path, "empty"), in_tmux(tmp_path, 80, 24) as tmux:
+        tmux.see("No sessions yet", "launch an agent")
+
+
+@pytest.mark.parametrize("theme", ["dark", "light", "ansi"])
+def test_every_byte_on_the_terminal_is_text_or_the_frameworks_own(tmp_path: Path, theme: str) -> None:
+    scene = {"dark": "hostile", "light": "crowd", "ansi": "hostile"}[theme]
+    (tmp_path / "config").mkdir(mode=0o700)
+    (tmp_path / "config" / "config.toml").write_text(f'[ui]\ntheme = "{theme}"\n')
+    with fleet(tmp_path, scene), in_pty(tmp_path, 120, 40) as screen:
+        screen.until("the floor", lambda output: b"NEEDS YOU" in output)
+        for keys in (
+            b"2",
+            b"\x1b[6~",
+            b"\x1b[6~",
+            b"\x1b",
+            b"\r",
+            b"]",
+            b"]",
+            b"]",
+            b"]",
+            b"\x1b",
+            b"3",
+            b"\x1b",
+            b"?",
+            b"\x1b",
+            b"\x10",
+            b"\x1b",
+            b"m",
+            b"\x1b",
+            b"l",
+            b"z",
+            b"t",
+        ):
+            screen.send(keys)
+            screen.read(0.25)
+        screen.send(b"q")
+        screen.until("the end", lambda _: screen.status is not None)
+        assert screen.status == 0
+        assert sequences(bytes(screen.output)) <= FRAMEWORK
+        # Whatever was turned on is off again, and the cursor is back.
+        text = bytes(screen.output)
+        for mode in (1000, 1003, 1004, 1006, 1049, 2004):
+            assert text.rfind(b"\x1b[?%dl" % mode) > text.rfind(b"\x1b[?%dh" % mode)
+        assert text.rfind(b"\x1b[?25h") > text.rfind(b"\x1b[?25l")
+        assert not {"decide", "desire", "remove", "say"} & set(asked(tmp_path))

@@ -77,7 +77,8 @@ def classify(exc: Exception) -> Failure:
     if isinstance(exc, anthropic.APITimeoutError):
         return Failure("network", "the endpoint did not answer in time", usage=_if_unsent(exc))
     if isinstance(exc.__cause__, (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.InvalidURL, UnicodeError)):
-        return Failure("invalid", _say("the base URL or the key cannot be used", exc.__cause__), usage=Usage())
+        # never with the library's words: they quote the header, and with it the key
+        return Failure("invalid", f"the base URL or the key cannot be used: {type(exc.__cause__).__name__}", usage=Usage())
     if isinstance(exc, anthropic.APIConnectionError):
         return Failure("network", _say("cannot reach the endpoint", exc.__cause__ or exc), usage=_if_unsent(exc))
     if isinstance(exc, (httpx2.HTTPError, httpx2.StreamError, OSError)):
@@ -86,6 +87,10 @@ def classify(exc: Exception) -> Failure:
 
 
 def _status(exc: anthropic.APIStatusError) -> Failure:
+    if 300 <= exc.status_code < 400:
+        where = exc.response.headers.get("location", "")[:200]
+        why = f"the endpoint redirects to {where!r}, which is not followed because the key belongs to this endpoint alone; set model.base_url to the right one"
+        return Failure("invalid", why, exc.status_code, usage=Usage())
     message = (exc.api_message or exc.message or "").strip()[:_MESSAGE_LIMIT] or f"HTTP status {exc.status_code}"
     code, kind_of_error = exc.error_code or "", str(exc.type or "")
     kind = _BY_TYPE.get(kind_of_error, "")

@@ -7,6 +7,7 @@ block was closed, the stop reason is known and fits the content, and each tool i
 from __future__ import annotations
 
 import json
+import re
 import ssl
 import time
 from collections.abc import Callable
@@ -27,6 +28,10 @@ Block = dict[str, Any]
 STOP_REASONS = frozenset(("end_turn", "stop_sequence", "tool_use", "max_tokens", "pause_turn", "compaction", "refusal", "model_context_window_exceeded"))
 _TIMEOUT = httpx2.Timeout(connect=15.0, read=300.0, write=60.0, pool=15.0)
 _COUNT_TIMEOUT_S = 15.0
+_NAME = re.compile(r"[A-Za-z0-9_.:|/=+-]{1,256}")
+"""Ids and tool names are sent back with every later request: what the API would not take must not enter the log."""
+_LONGEST_MODEL = 256
+_MOST_COUNTED = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +70,12 @@ class Received:
 
 
 def make_client(base_url: str, key: str, context: ssl.SSLContext | None = None) -> anthropic.Anthropic:
-    """A client without retries of its own. ``context``: a TLS context made earlier, so that a fork need not make one."""
-    http = anthropic.DefaultHttpxClient(verify=context, timeout=_TIMEOUT) if context is not None else anthropic.DefaultHttpxClient(timeout=_TIMEOUT)
+    """A client without retries of its own that follows no redirect: the HTTP layer would carry the key in ``x-api-key`` to any host that is named.
+
+    ``context``: a TLS context made earlier, so that a fork need not make one.
+    """
+    verify: dict[str, Any] = {} if context is None else {"verify": context}
+    http = anthropic.DefaultHttpxClient(timeout=_TIMEOUT, follow_redirects=False, **verify)
     return anthropic.Anthropic(api_key=key, base_url=base_url or DEFAULT_BASE_URL, max_retries=0, http_client=http, open_telemetry=False)
 
 
@@ -96,22 +105,24 @@ def attempt(client: anthropic.Anthropic, request: Request, watch: Callable[[], N
             if not received.complete:
                 return Failure("cut", "the stream ended before the reply was complete")
             message = stream.current_message_snapshot
+        return accept(message, received, request.tools, int((time.monotonic() - begun) * 1000))
     except Interruption:
         raise
-    except Exception as exc:  # the SDK, its HTTP layer and its decoders raise many kinds; each one is a failed attempt and is recorded as such
+    except Exception as exc:  # the SDK, its HTTP layer, its decoders and a reply of no known shape raise many kinds; each is a failed attempt, on record
         return classify(exc)
-    return accept(message, received, request.tools, int((time.monotonic() - begun) * 1000))
 
 
 def accept(message: BetaMessage, received: Received, tools: list[Block], ms: int) -> Reply | Failure:
-    """The reply, or why it is none; pure."""
+    """The reply, or why it is none; pure. A message without the fields that every message has raises: the SDK does not check what it reads."""
     usage = usage_of(message.usage)
+    if not _NAME.fullmatch(message.id) or not 0 < len(message.model) <= _LONGEST_MODEL:
+        return Failure("cut", "the reply has no usable id or model name")
     reason = str(message.stop_reason or "")
     if not received.complete or received.closed != set(range(len(message.content))):
         return Failure("cut", "the reply has unfinished blocks")
     if reason not in STOP_REASONS:
         return Failure("cut", f"the reply stopped for an unknown reason: {reason or 'none'}", usage=usage)
-    content = [cast(Block, block.to_dict(mode="json", warnings=False)) for block in message.content]
+    content = [cast(Block, _whole(block.to_dict(mode="json", warnings=False))) for block in message.content]
     calls = [i for i, block in enumerate(content) if block.get("type") == "tool_use"]
     if reason == "max_tokens" and (calls or not any(str(b.get("text", "")).strip() for b in content if b.get("type") == "text")):
         return Failure("max_tokens", "the reply reached the output limit " + ("inside a tool call" if calls else "before it said anything"), usage=usage)
@@ -127,14 +138,23 @@ def accept(message: BetaMessage, received: Received, tools: list[Block], ms: int
             return Failure("cut", "two calls of the reply have the same id", usage=usage)
     detail = message.stop_details
     said = "" if detail is None else json.dumps(detail.to_dict(mode="json"), ensure_ascii=False)
-    return Reply(message.id, message.model, reason, usage, content, ms, said)
+    return Reply(message.id, str(_whole(message.model)), reason, usage, content, ms, str(_whole(said)))
+
+
+def _whole(value: object) -> object:
+    """The same structure with halves of surrogate pairs replaced: they are no text, and no log or request could carry them."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_whole(k): _whole(v) for k, v in value.items()}
+    return [_whole(v) for v in value] if isinstance(value, list) else value
 
 
 def _bad_call(block: Block, received: str, required: dict[str, bool]) -> str:
     """Why a call must not run, or nothing. Sets the block's input to the strictly parsed one."""
     name = str(block.get("name", ""))
-    if not name or not block.get("id"):
-        return "a tool call has no name or id"
+    if not _NAME.fullmatch(name) or not _NAME.fullmatch(str(block.get("id", ""))):
+        return "a tool call has no usable name or id"
     if not received.strip():
         if block.get("input") or required.get(name, True):
             return f"the call of {name} arrived without its input"
@@ -158,11 +178,14 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def usage_of(u: BetaUsage) -> Usage:
-    """Tokens as the ledger counts them; cache writes without a breakdown count as 5-minute writes."""
+    """Tokens as the ledger counts them; cache writes without a breakdown count as 5-minute writes. Raises ValueError on what is no count."""
     written = u.cache_creation_input_tokens or 0
     hour = u.cache_creation.ephemeral_1h_input_tokens if u.cache_creation is not None else 0
     five = u.cache_creation.ephemeral_5m_input_tokens if u.cache_creation is not None else 0
-    return Usage(u.input_tokens, u.cache_read_input_tokens or 0, max(five, written - hour), hour, u.output_tokens)
+    counted = (u.input_tokens, u.cache_read_input_tokens or 0, max(five, written - hour), hour, u.output_tokens)
+    if not all(isinstance(n, int) and 0 <= n <= _MOST_COUNTED for n in counted):
+        raise ValueError(f"the endpoint reports a usage that is none: {counted}")
+    return Usage(*counted)
 
 
 def count_tokens(client: anthropic.Anthropic, request: Request) -> int | None:

@@ -11,6 +11,7 @@ import tomllib
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from harness.protocol.paths import Folders
 
@@ -146,6 +147,8 @@ def _value(section: str, key: str, raw: Any) -> Any:
         return _int(raw)
     if not isinstance(raw, str):
         raise ValueError("must be a string")
+    if key == "base_url" and raw and (problem := url_problem(raw)):
+        raise ValueError(problem)
     return raw
 
 
@@ -207,6 +210,25 @@ def load(folders: Folders) -> Config:
     return parse(folders.config_file, source)
 
 
+def url_problem(url: str) -> str:
+    """Why no key may be sent to this address, or nothing. Never quotes a user name or a password."""
+    try:
+        parts = urlsplit(url)
+        port_ok = parts.port is None or parts.port > 0
+    except ValueError:
+        return "is not an address such as https://api.example.com"
+    if parts.scheme not in ("http", "https") or not parts.hostname or not port_ok or not url.isascii() or not url.isprintable() or " " in url:
+        return "is not an address such as https://api.example.com"
+    if "@" in parts.netloc:
+        return "holds a user name or password, which would end up in logs; give the key with model.api_key_file or the environment"
+    return "must end with its path: no ? or #" if parts.query or parts.fragment else ""
+
+
+def key_problem(key: str) -> str:
+    """Why this cannot be an API key, or nothing. An HTTP library that refuses such a key would quote it in its error."""
+    return "" if key.isascii() and key.isprintable() and " " not in key else "the key holds blanks, line breaks or characters that no key has"
+
+
 def base_url(config: Config, env: dict[str, str] | None = None) -> str:
     """The endpoint: configuration, else ``ANTHROPIC_BASE_URL``, else the vendor's."""
     e = os.environ if env is None else env
@@ -214,15 +236,20 @@ def base_url(config: Config, env: dict[str, str] | None = None) -> str:
 
 
 def credential(config: Config, env: dict[str, str] | None = None) -> Credential | None:
-    """The key for `base_url`, from the key file or the environment; None when there is none. Raises ConfigError on an unreadable file."""
+    """The key for `base_url`, from the key file or the environment; None when there is none. Raises ConfigError on an unusable one."""
     e = os.environ if env is None else env
     url = base_url(config, env)
+    if problem := url_problem(url):
+        raise ConfigError(config.file, 1, "model.base_url" if config.model.base_url else "ANTHROPIC_BASE_URL in the environment", problem)
     if config.model.api_key_file:
         path = Path(os.path.expanduser(config.model.api_key_file))
         try:
             key = path.read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError) as exc:
             raise ConfigError(config.file, 1, "model.api_key_file", f"{path} cannot be read: {exc}") from exc
-        return Credential(url, key) if key else None
-    key = e.get(config.model.api_key_env, "")
+        source = "model.api_key_file"
+    else:
+        key, source = e.get(config.model.api_key_env, "").strip(), f"{config.model.api_key_env} in the environment"
+    if problem := key_problem(key):
+        raise ConfigError(config.file, 1, source, problem)
     return Credential(url, key) if key else None

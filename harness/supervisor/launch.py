@@ -15,7 +15,7 @@ import msgspec
 
 from harness.events import types as t
 from harness.hands import tools
-from harness.protocol.config import DEFAULT_BASE_URL, Credential
+from harness.protocol.config import DEFAULT_BASE_URL, Credential, key_problem, url_problem
 from harness.protocol.config import base_url as configured_url
 from harness.protocol.paths import FolderError, Folders, ensure_private
 from harness.supervisor import ids
@@ -71,7 +71,15 @@ def given_credential(raw: dict[str, str] | None) -> Credential | None:
         return None
     if not isinstance(raw, dict) or not isinstance(raw.get("base_url"), str) or not isinstance(raw.get("key"), str):
         raise OpError("bad_request", "credential must be {base_url, key}")
-    return Credential(raw["base_url"].rstrip("/"), raw["key"].strip()) if raw["key"].strip() else None
+    url, key = raw["base_url"].rstrip("/"), raw["key"].strip()
+    if problem := _unusable(url) or key_problem(key):
+        raise OpError("bad_request", problem)
+    return Credential(url, key) if key else None
+
+
+def _unusable(url: str) -> str:
+    why = url_problem(url)
+    return f"the base URL {why}" if why else ""
 
 
 def check(request: Request) -> Checked:
@@ -89,6 +97,8 @@ def check(request: Request) -> Checked:
             raise OpError("bad_check", problem)
     if request.caps is not None and any(v is not None and v < 0 for v in msgspec.structs.astuple(request.caps)):
         raise OpError("bad_caps", "a cap must not be negative")
+    if request.base_url and (problem := _unusable(request.base_url)):
+        raise OpError("bad_request", problem)
     return Checked(request, _repository(Path(request.repo)), given_credential(request.credential))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,35 @@ def test_private_folder_is_closed_and_links_are_refused(tmp_path: Path) -> None:
 
 def test_folders_type() -> None:
     assert Folders(Path("/s"), Path("/r"), Path("/c")).session("abc").keeper_socket == Path("/r/keepers/abc.sock")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://user:hunter2@h/",
+        "https://hunter2@h",
+        "ftp://h",
+        "h:80",
+        "https://",
+        "https://h:99999",
+        "https://h/?key=hunter2",
+        "https://h#x",
+        "https://h/\x1b",
+        "http://h b",
+    ],
+)
+def test_an_address_that_would_leak_or_cannot_work_is_refused_without_quoting_it(url: str) -> None:
+    with pytest.raises(c.ConfigError) as error:
+        c.parse(FILE, f'[model]\ndefault = "m"\nbase_url = {json.dumps(url)}\n')
+    assert (error.value.line, error.value.key) == (3, "model.base_url")
+    assert "hunter2" not in str(error.value)
+    with pytest.raises(c.ConfigError) as error:
+        c.credential(c.parse(FILE, ""), {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "k"})
+    assert "hunter2" not in str(error.value)
+
+
+@pytest.mark.parametrize("key", ["sk canary", "sk-canary\nsk-canary", "sk-canary\x7f", "sk-canary\u2028x"])
+def test_a_key_that_cannot_be_one_is_refused_without_quoting_it(key: str) -> None:
+    with pytest.raises(c.ConfigError) as error:
+        c.credential(c.parse(FILE, ""), {"ANTHROPIC_API_KEY": key})
+    assert "canary" not in str(error.value)

@@ -1,0 +1,120 @@
+"""An endpoint that misbehaves: it gets the key nowhere else, and nothing it says makes the brain fall over or the log unreadable."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from harness.brain import stream
+from harness.brain.retry import Failure
+from harness.events import types as t
+from harness.hands import tools
+from tests.process.brainlib import Answer, ModelServer, reply, sse
+from tests.process.brainlib import stream as streamed
+
+KEY = "sk-redirect-canary"
+TEXT = {"type": "text", "text": "fine"}
+CALL = {"type": "tool_use", "id": "toolu_1", "name": "read_file", "input": {"path": "a"}}
+
+
+def ask(url: str, key: str = KEY) -> stream.Reply | Failure:
+    request = stream.Request("m", 9, [{"type": "text", "text": "s"}], tools.definitions(), [{"role": "user", "content": "go"}])
+    with stream.make_client(url, key) as client:
+        stream.count_tokens(client, request)
+        return stream.attempt(client, request, lambda: None)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed_and_the_key_goes_nowhere(status: int) -> None:
+    with ModelServer(streamed(TEXT, stop="end_turn")) as other:
+        there = f"{other.url}/v1/messages"
+        with ModelServer(script=lambda _: Answer(b"", status, {"location": there}), count=None) as server:
+            outcome = ask(server.url)
+        assert other.requests == []
+    assert isinstance(outcome, Failure)
+    assert (outcome.kind, outcome.status) == ("invalid", status)
+    assert there in outcome.message
+    assert KEY not in outcome.message
+
+
+@pytest.mark.parametrize("key", [f"{KEY}\nx", f"{KEY}\x01", f"{KEY}\u2028", f"{KEY} é"])
+def test_a_key_that_no_header_can_carry_is_not_quoted(key: str) -> None:
+    with ModelServer(script=lambda _: streamed(TEXT, stop="end_turn")) as server:
+        outcome = ask(server.url, key)
+    assert KEY not in repr(outcome)
+
+
+def started(**changes: Any) -> Answer:
+    events = reply(TEXT, stop="end_turn")
+    events[0]["message"] |= changes
+    return Answer(sse(events), headers={"content-type": "text/event-stream"}, length=False)
+
+
+ODD: list[Answer] = [
+    started(id=None),
+    started(id=5),
+    started(id="m" * 3_000_000),
+    started(model=None),
+    started(model="m" * 3_000_000),
+    started(usage=None),
+    started(usage={}),
+    started(usage={"input_tokens": "5", "output_tokens": 1}),
+    started(usage={"input_tokens": -5, "output_tokens": 1}),
+    started(usage={"input_tokens": 2**80, "output_tokens": 1}),
+    started(usage={"input_tokens": 1.5, "output_tokens": 1}),
+    started(content=[{"type": "tool_use", "id": "x", "name": "exec", "input": {"argv": ["true"]}}]),
+    started(content=[{"type": "tool_use", "id": "x", "name": "exec", "input": ["argv"]}]),
+    started(content="text"),
+    started(content=[None]),
+    started(stop_details={"type": "refusal", "category": "\ud800"}),
+    streamed({"type": "text", "text": "half \ud800 pair"}, stop="end_turn"),
+    streamed({**CALL, "name": "read\x1b[31m"}),
+    streamed({**CALL, "name": "read\ud800"}),
+    streamed({**CALL, "name": "n" * 3_000_000}),
+    streamed({**CALL, "id": "toolu_\x9b"}),
+    streamed({**CALL, "id": "t" * 3_000_000}),
+    streamed({**CALL, "raw": '{"path": "a", "limit": 1e999}'}),
+    streamed({**CALL, "raw": '{"path": "a", "limit": ' + "9" * 400 + "}"}),
+    streamed({**CALL, "raw": '{"path": "a", "limit": ' + "9" * 9000 + "}"}, chunk=9000),
+    streamed({**CALL, "raw": '{"path": ' + "[" * 150 + "]" * 150 + "}"}),
+    streamed({**CALL, "raw": '{"path": ' + "[" * 50_000 + "]" * 50_000 + "}"}, chunk=200_000),
+    streamed({**CALL, "raw": '{"path": "a", "path": "b"}'}),
+    streamed(CALL, {**CALL, "name": "exec"}),
+    Answer(b'event: message_start\ndata: "text"\n\n', headers={"content-type": "text/event-stream"}, length=False),
+    Answer(b"event: message_start\ndata: [[[\n\n", headers={"content-type": "text/event-stream"}, length=False),
+    Answer(b"<html>", headers={"content-type": "text/html"}),
+    Answer(b"\xff\xfe\x00", headers={"content-type": "text/event-stream"}, length=False),
+]
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+@pytest.mark.parametrize("answer", ODD, ids=range(len(ODD)))
+def test_an_odd_reply_is_a_value_that_the_log_can_hold(answer: Answer) -> None:
+    with ModelServer(answer) as server:
+        outcome = ask(server.url)
+    if isinstance(outcome, Failure):
+        body: t.Body = t.ModelFailed(request_id="r1", attempt=1, kind=outcome.kind, message=outcome.message, status=outcome.status)
+    else:
+        body = t.ModelMessage(
+            request_id="r1",
+            message_id=outcome.message_id,
+            model=outcome.model,
+            stop_reason=outcome.stop_reason,
+            usage=outcome.usage,
+            cost_nano=0,
+            content=outcome.content,
+            price_source="",
+            ms=outcome.ms,
+        )
+    wire = msgspec.json.encode(t.to_wire(body))  # strict about half characters, as the link to the keeper is
+    assert len(wire) < 64 * 1024
+    data = json.loads(wire)["data"]
+    assert msgspec.convert(data, type(body)) == body
+    if isinstance(outcome, stream.Reply):
+        assert min(msgspec.structs.astuple(outcome.usage)) >= 0
+        for block in outcome.content:
+            if block["type"] == "tool_use":
+                tools.validate(block["name"], block["input"])

@@ -23,9 +23,9 @@ _CALL_TIMEOUT_S = 20.0
 class Feed:
     """Owns the connection. ``wake`` is called (on the loop) whenever `dirty` became non-empty."""
 
-    def __init__(self, folders: Folders, wake: Callable[[], None]) -> None:
+    def __init__(self, folders: Folders, wake: Callable[[], None], first: Snapshot | None = None) -> None:
         self.folders = folders
-        self.snapshot = Snapshot()
+        self.snapshot = first or Snapshot()
         self.dirty = Dirty.EVERYTHING
         self._wake = wake
         self._client: AsyncClient | None = None

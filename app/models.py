@@ -11,6 +11,8 @@ from typing import Any
 import msgspec
 
 from harness.events.views import ApprovalView, FleetView, SessionRow
+from harness.protocol.client import Client, SupervisorError, Unreachable
+from harness.protocol.paths import Folders
 
 _NO_ROWS: Mapping[str, SessionRow] = MappingProxyType({})
 
@@ -51,6 +53,16 @@ class Snapshot:
     def approval(self, approval_id: str) -> ApprovalView | None:
         """The open request of this id."""
         return next((view for view in self.approvals if view.approval_id == approval_id), None)
+
+
+def first_look(folders: Folders) -> Snapshot:
+    """What a supervisor that answers at once knows, so that the first paint already shows it; else an empty snapshot."""
+    try:
+        with Client(folders.supervisor_socket, name="tui", timeout=1.0) as client:
+            known, waiting = client.call("sessions"), client.call("approvals")
+        return Snapshot(rows_of(known["rows"]), approvals_of(waiting["approvals"]), fleet_of(known["fleet"]), Link("live", ""))
+    except (Unreachable, SupervisorError, msgspec.ValidationError):  # the feed meets the same and says so on the screen
+        return Snapshot()
 
 
 def rows_of(data: object) -> dict[str, SessionRow]:

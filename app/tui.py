@@ -8,7 +8,7 @@ from harness.protocol.paths import Folders
 
 def run(folders: Folders, session: str | None = None) -> int:
     """Show the floor (or one session) until the user leaves; returns the exit code. Raises ConfigError on unusable settings."""
-    from app import keymap, themes
+    from app import keymap, models, themes
     from app.watch_app import WatchApp
 
     settings = load(folders)
@@ -18,5 +18,5 @@ def run(folders: Folders, session: str | None = None) -> int:
         keys = keymap.build(settings.ui.preset, settings.ui.keys)
     except keymap.KeymapError as exc:
         raise ConfigError(settings.file, 1, "", str(exc)) from exc
-    app = WatchApp(folders, keys, theme=settings.ui.theme, session=session)
+    app = WatchApp(folders, keys, theme=settings.ui.theme, session=session, first=models.first_look(folders))
     return app.run() or app.return_code or 0

@@ -41,10 +41,10 @@ class WatchApp(App[int]):
         Binding("ctrl+c", "say_how_to_leave", "", show=False),
     ]
 
-    def __init__(self, folders: Folders, keymap: Keymap, *, theme: str = "dark", session: str | None = None) -> None:
+    def __init__(self, folders: Folders, keymap: Keymap, *, theme: str = "dark", session: str | None = None, first: Snapshot | None = None) -> None:
         super().__init__(driver_class=quiet_driver())
         self.folders, self.keys = folders, keymap
-        self.feed = Feed(folders, self.wake)
+        self.feed = Feed(folders, self.wake, first)
         self.no_control = NoControl()
         self.key_times: deque[float] = deque(maxlen=2)
         self.prefix = ""
@@ -71,6 +71,7 @@ class WatchApp(App[int]):
         self._ticker = self.set_interval(1 / TICK_HZ, self._tick, pause=True)
         self.set_interval(1.0, self._clock)
         self.feed.start()
+        self.wake()
 
     async def on_unmount(self) -> None:
         await self.feed.aclose()

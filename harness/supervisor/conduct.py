@@ -17,8 +17,16 @@ from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import Fleet, Session
 from harness.supervisor.keepers import Keepers
 from harness.supervisor.launch import Launcher
+from harness.supervisor.process import Identity, alive
 
 _CANCEL_WAIT = 20.0
+
+
+def unfinished(session: Session) -> bool:
+    """True when an ended session still has something that must be put away: a keeper, a lease, an open request."""
+    s = session.state
+    keeper = s.keeper is not None and alive(Identity(s.keeper.pid, s.keeper.start, s.keeper.boot))
+    return keeper or s.lease is not None or bool(s.approvals)
 
 
 class Conductor:
@@ -71,7 +79,7 @@ class Conductor:
         """Everything that is due; True when this session needs no worker any more."""
         if session.held:
             return False
-        if session.loaded and session.state.terminal and session.link is None and not session.state.approvals and session.state.lease is None:
+        if session.loaded and session.state.terminal and session.link is None and not unfinished(session):
             return True
         await self._keepers.take_up(session)
         s = session.state

@@ -21,7 +21,7 @@ from harness.protocol.paths import STATE_VERSION, FolderError, Folders, ensure_p
 from harness.supervisor.approvals import Approvals
 from harness.supervisor.brains import Brains
 from harness.supervisor.caps import Bookkeeper, LedgerPurse, LedgerUnavailable
-from harness.supervisor.conduct import Conductor
+from harness.supervisor.conduct import Conductor, unfinished
 from harness.supervisor.credentials import Credentials
 from harness.supervisor.fence_report import FenceReport
 from harness.supervisor.fleet import Fleet, Session, session_folders
@@ -217,14 +217,14 @@ class Supervisor:
             session.held, session.trouble = True, str(exc)
             session.loaded = session.state.seq >= 0
             return
-        if not session.state.terminal:
+        if not session.state.terminal or unfinished(session):
             self.conductor.start(session)
 
     async def _taken_up(self) -> None:
         """Wait until every living session has its keeper, within a budget: a mute one does not hold up the others."""
 
         def settled() -> bool:
-            return not any(s.worker is not None and s.link is None and not s.held and not s.trouble for s in self.fleet)
+            return not any(s.worker is not None and s.link is None and not s.held and not s.trouble and not s.finished for s in self.fleet)
 
         await self.fleet.until(settled, ADOPTION_BUDGET)
 

@@ -1,0 +1,297 @@
+"""The supervisor's pure parts: waking, backoff, names, credentials, what is remembered of a log, outcomes of interrupted writes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import deque
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.events import types as t
+from harness.events.fold import SessionState, advance, fold
+from harness.protocol.config import Credential
+from harness.protocol.paths import STATE_VERSION
+from harness.supervisor import cards, guardian, ids, main
+from harness.supervisor.brains import limited_for, needs_brain
+from harness.supervisor.credentials import Credentials, fingerprint
+from harness.supervisor.errors import OpError
+from harness.supervisor.fleet import Restarts
+from harness.supervisor.launch import Request, check, parse
+from harness.supervisor.road import file_outcome
+from harness.supervisor.track import Track, signature
+
+TS = "2026-01-02T03:04:05.000Z"
+NOW = 1_767_323_045.0
+
+
+def state(*bodies: t.Body) -> SessionState:
+    return fold(t.Record(i, TS, "test", 0, b) for i, b in enumerate(bodies))
+
+
+INTENT = t.SessionIntent(name="n", goal="g", repo="/r", branch="b", worktree="/w", model="m")
+CREATED = t.SessionCreated(base="0" * 40, worktree="/w", branch="b")
+ASKED = t.ApprovalRequested(approval_id="a1", kind="cap", title="cap", options=["raise"])
+PROPOSED = t.ToolProposed(call_id="c2.0", tool="exec", input={"argv": ["true"]})
+
+
+# -- waking ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_session_needs_a_brain_once_its_worktree_stands() -> None:
+    assert not needs_brain(state(INTENT), NOW)
+    assert needs_brain(state(INTENT, CREATED), NOW)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        (t.SessionDesired(state="paused"),),
+        (t.SessionDesired(state="stopped"),),
+        (t.SessionEnded(outcome="done"),),
+        (t.Quarantined(part="brain", reason="r", restarts=3),),
+        (t.LeaseGranted(gen=1, epoch=1),),
+        (ASKED,),
+        (PROPOSED,),
+        (t.LeaseGranted(gen=1, epoch=1), t.SessionParked(why="limited", until="2026-01-02T03:04:06.000Z"), t.LeaseEnded(gen=1, reason="exited")),
+    ],
+)
+def test_nobody_thinks_when_there_is_nothing_to_think_about(more: tuple[t.Body, ...]) -> None:
+    assert not needs_brain(state(INTENT, CREATED, *more), NOW)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        (ASKED, t.ApprovalDecided(approval_id="a1", decision_id="d1", decision="raise")),
+        (PROPOSED, t.ToolEnded(call_id="c2.0", status="denied")),
+        (t.Quarantined(part="brain", reason="r", restarts=3), t.SessionDesired(state="running")),
+        (t.SessionParked(why="limited", until="2026-01-02T03:04:04.000Z"),),
+        (t.ApprovalRequested(approval_id="a2", kind="tool", title="x", options=["allow"], call_id="gone"),),
+        (t.SessionParked(why="limited", until="no time"),),
+    ],
+)
+def test_what_wakes(more: tuple[t.Body, ...]) -> None:
+    assert needs_brain(state(INTENT, CREATED, *more), NOW)
+
+
+def test_limited_counts_down_in_any_zone() -> None:
+    assert limited_for(state(t.SessionParked(why="limited", until="2026-01-02T03:04:15.000Z")), NOW) == pytest.approx(10)
+    assert limited_for(state(t.SessionParked(why="limited", until="2026-01-02T03:04:15")), NOW) == pytest.approx(10)
+    assert limited_for(state(t.SessionParked(why="paused", until="2026-01-02T03:04:15.000Z")), NOW) == 0
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [INTENT, CREATED, ASKED, PROPOSED, t.SessionDesired(state="stopped"), t.SessionDesired(state="running"), t.LeaseGranted(gen=1, epoch=1)]
+        )
+    )
+)
+def test_stopped_or_leased_or_waiting_never_wakes(bodies: list[t.Body]) -> None:
+    s = state(*bodies)
+    if needs_brain(s, NOW):
+        assert s.desired == "running"
+        assert s.lease is None
+        assert not s.approvals
+        assert not s.road.calls
+
+
+# -- restarts --------------------------------------------------------------------------------------------------------
+
+
+def test_guardian_backs_off_and_never_gives_up() -> None:
+    deaths: deque[float] = deque()
+    waits = []
+    for i in range(12):
+        deaths.append(float(i))
+        waits.append(guardian.delay(deaths, float(i), 0.0))
+    assert waits[:4] == pytest.approx([0.1, 0.2, 0.4, 0.8])
+    assert max(waits[:9]) <= 10.0
+    assert waits[9:] == [60.0] * 3
+    assert guardian.delay(deque([0.0]), 100.0, 0.0) == pytest.approx(0.1)
+
+
+def test_three_falls_within_a_minute_are_too_many() -> None:
+    falls = Restarts()
+    assert [falls.add(x) for x in (0, 30, 61, 62)] == [False, False, False, True]
+    assert falls.backoff() <= 60
+
+
+# -- names -----------------------------------------------------------------------------------------------------------
+
+
+def test_session_ids_sort_by_time_and_are_recognised() -> None:
+    made = [ids.session_id(1_700_000_000 + 100 * i) for i in range(200)]
+    assert made == sorted(made)
+    assert all(ids.is_session_id(sid) for sid in made)
+    assert not ids.is_session_id("../../etc/x")
+
+
+@given(st.text())
+def test_slug_is_a_safe_branch_part(text: str) -> None:
+    made = ids.slug(text)
+    assert 0 < len(made) <= 24
+    assert all(c.isascii() and (c.isalnum() or c == "-") for c in made)
+
+
+# -- credentials -----------------------------------------------------------------------------------------------------
+
+
+def test_credentials_live_in_the_memfd_and_prefer_what_was_not_rejected() -> None:
+    fd = os.memfd_create("test")
+    one, two, other = Credential("http://a", "k1"), Credential("http://a", "k2"), Credential("http://b", "k3")
+    first = Credentials(fd)
+    name = first.add(one)
+    first.add(other)
+    again = Credentials(fd)
+    assert again.find("http://a", name, None) == one
+    assert again.find("http://a", "unknown", None) == one
+    assert again.find("http://c", name, None) is None
+    assert again.find("http://c", "", Credential("http://c", "k")) == Credential("http://c", "k")
+    again.mark_bad(name)
+    assert again.find("http://a", name, None) == one, "a rejected key is still better than none"
+    again.add(two)
+    assert again.find("http://a", name, None) == two
+    again.forgive()
+    assert again.find("http://a", name, None) == one
+    assert fingerprint(one) != fingerprint(two)
+    assert "k1" not in repr(again.find("http://a", name, None))
+    os.close(fd)
+
+
+# -- the log's memory ------------------------------------------------------------------------------------------------
+
+
+def run(track: Track, *bodies: t.Body) -> SessionState:
+    s = SessionState()
+    for i, body in enumerate(bodies):
+        record = t.Record(i, TS, "test", 0, body)
+        track.note(s, record)
+        advance(s, record)
+    return s
+
+
+def test_track_follows_a_call_and_counts_denials() -> None:
+    track = Track()
+    bodies: list[t.Body] = []
+    for i in (1, 2):
+        call = f"c{i}.0"
+        bodies += [
+            t.ToolProposed(call_id=call, tool="exec", input={"argv": ["x"], "why": f"reason {i}"}),
+            t.ToolJudged(call_id=call, action_hash="h", verdict="ask", rule="r", reason="", policy="p"),
+            t.ApprovalRequested(approval_id=f"a{i}", kind="tool", title="x", options=["deny"], call_id=call, action_hash="h"),
+            t.ApprovalDecided(approval_id=f"a{i}", decision_id=f"d{i}", decision="deny", call_id=call, action_hash="h", message="no"),
+            t.ToolEnded(call_id=call, status="denied"),
+        ]
+    s = run(track, *bodies)
+    name = signature(t.ToolProposed(call_id="c9.0", tool="exec", input={"argv": ["x"], "why": "another claim"}))
+    assert track.denials == {name: 2}, "what the model claims makes no other call of it"
+    assert track.calls == {} == s.road.calls
+    assert track.oldest_open() == -1
+
+
+def test_track_forgets_a_verdict_of_a_call_that_was_not_done() -> None:
+    track = Track()
+    run(
+        track,
+        PROPOSED,
+        t.ToolJudged(call_id="c2.0", action_hash="h", verdict="allow", rule="r", reason="", policy="p"),
+        t.ToolStarted(call_id="c2.0", action_hash="h", effect="read"),
+        t.ToolInDoubt(call_id="c2.0", why="keeper died"),
+        t.ToolResolved(call_id="c2.0", resolution="confirmed_not_done"),
+    )
+    assert track.calls["c2.0"].judged is None
+    assert track.oldest_open() == 2
+
+
+# -- interrupted writes ----------------------------------------------------------------------------------------------
+
+
+def test_an_interrupted_write_is_settled_by_the_file(tmp_path: Path) -> None:
+    sha = hashlib.sha256(b"new").hexdigest()
+    action = {"tool": "write_file", "cwd": str(tmp_path), "path": "f", "content_sha": sha}
+    assert file_outcome(action, {"content": "new"})[0] == "confirmed_not_done"
+    (tmp_path / "f").write_text("new")
+    assert file_outcome(action, {"content": "new"})[0] == "confirmed_done"
+    edit = {"tool": "edit_file", "cwd": str(tmp_path), "path": "f"}
+    assert file_outcome(edit, {"old": "old", "new": "new"})[0] == "confirmed_done"
+    assert file_outcome(edit, {"old": "new", "new": "newer"})[0] == "confirmed_not_done"
+    assert file_outcome(edit, {"old": "a", "new": "b"})[0] == "unknown_told_model"
+    (tmp_path / "f").unlink()
+    assert file_outcome(edit, {"old": "a", "new": "b"})[0] == "unknown_told_model"
+
+
+# -- cards -----------------------------------------------------------------------------------------------------------
+
+
+def test_card_diff_comes_from_the_bytes(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("one\ntwo\n")
+    action = {"tool": "edit_file", "kind": "file", "cwd": str(tmp_path), "path": "f"}
+    shown = cards.diff(action, {"old": "two", "new": "three"})
+    assert "-two" in shown
+    assert "+three" in shown
+    assert "/dev/null" in cards.diff({**action, "tool": "write_file", "path": "g"}, {"content": "x\n"})
+    assert "binary" in cards.diff({**action, "tool": "write_file"}, {"content": "a\0b"})
+    assert cards.diff({**action, "tool": "exec"}, {}) == ""
+    assert "not there" in cards.diff({**action, "path": "none"}, {"old": "a", "new": "b"})
+
+
+def test_titles_quote_what_would_run() -> None:
+    assert cards.title({"kind": "exec", "argv": ["rm", "a b"]}) == "rm 'a b'"
+    assert cards.title({"kind": "shell", "script": "one\ntwo\nthree"}) == "one (+2 lines)"
+    assert cards.title({"kind": "push", "remote": "origin", "refspecs": [["0" * 40, "refs/heads/x", "absent"]]}) == "push to origin: refs/heads/x"
+    assert len(cards.title({"kind": "shell", "script": "x" * 1000})) == 200
+
+
+# -- launching -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"goal": "  "}, "bad_goal"),
+        ({"repo": "relative"}, "no_repo"),
+        ({"repo": "/nonexistent/x"}, "no_repo"),
+        ({"checks": [""]}, "bad_check"),
+        ({"name": "a\x1b[31m"}, "bad_name"),
+        ({"caps": {"usd_nano": -1}}, "bad_caps"),
+    ],
+)
+def test_launch_says_what_is_wrong(tmp_path: Path, change: dict[str, object], code: str) -> None:
+    with pytest.raises(OpError) as caught:
+        check(parse({"repo": str(tmp_path), "goal": "g", **change}))
+    assert caught.value.code == code
+    with pytest.raises(OpError) as caught:
+        check(Request(repo=str(tmp_path), goal="g"))
+    assert caught.value.code == "not_git"
+
+
+def test_launch_names_the_wrong_field() -> None:
+    with pytest.raises(OpError, match="checks"):
+        parse({"repo": "/x", "goal": "g", "checks": "true"})
+
+
+# -- the state folder ------------------------------------------------------------------------------------------------
+
+
+def test_epochs_only_grow(tmp_path: Path) -> None:
+    assert [main.next_epoch(tmp_path) for _ in range(3)] == [1, 2, 3]
+    (tmp_path / "epoch").write_text("garbage")
+    with pytest.raises(main.Refused):
+        main.next_epoch(tmp_path)
+
+
+def test_state_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    main.check_version(tmp_path)
+    main.check_version(tmp_path)
+    (tmp_path / "VERSION").write_text(json.dumps({"format": STATE_VERSION + 1}))
+    with pytest.raises(main.Refused, match="newer"):
+        main.check_version(tmp_path)
+    (tmp_path / "VERSION").write_text("?")
+    with pytest.raises(main.Refused, match="does not say"):
+        main.check_version(tmp_path)

@@ -49,7 +49,8 @@ class Nursery:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
             with theirs:
                 flags = ["-P", "-s", "-E"] if self._isolated else ["-P", "-s"]
-                self._process = subprocess.Popen(
+                self._process = await asyncio.to_thread(
+                    subprocess.Popen,
                     [sys.executable, *flags, "-m", self._module, "--fd", str(theirs.fileno())],
                     env=scrubbed(self._network),
                     stdin=subprocess.DEVNULL,

@@ -27,8 +27,9 @@ from harness.supervisor.fence_report import FenceReport
 from harness.supervisor.fleet import Fleet, Session
 from harness.supervisor.index import DayCost, Index
 from harness.supervisor.launch import Launcher, given_credential
+from harness.supervisor.limits import ask_cap, over_cap
 from harness.supervisor.money import CapReached, Purse
-from harness.supervisor.road import ask_cap, over_cap, private_of
+from harness.supervisor.road import private_of
 from harness.supervisor.server import Connection, Handler, Reply, Server
 from harness.supervisor.watch import Settings
 from harness.workspace import worktrees

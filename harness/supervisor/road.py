@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,10 +22,12 @@ from harness.events.road import Call
 from harness.hands import push, tools
 from harness.policy.build import build_action
 from harness.policy.judge import Verdict, judge
-from harness.protocol.config import FenceConfig
+from harness.protocol.config import Config
 from harness.supervisor import cards, ids
+from harness.supervisor.doubt import file_outcome
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import Session
+from harness.supervisor.limits import ask_cap, over_cap
 from harness.supervisor.track import OpenCall, signature
 from harness.supervisor.watch import Settings
 from harness.workspace.errors import WorkspaceError
@@ -37,6 +38,7 @@ from harness.workspace.worktrees import open_worktree
 INLINE_ACTION = 16 * 1024
 TOOL_OPTIONS = ["allow", "allow_edited", "deny", "answer", "stop"]
 _DENIALS = 2
+_EDITED = "edited by you"
 _STALE_LIMIT = 5
 _RETRY_SPACE = 5.0
 _BROKEN = frozenset({"poisoned", "lost"})
@@ -94,7 +96,7 @@ class Road:
                     else:
                         self._start(session, call.call_id)
                     return True
-                case "judged" if call.verdict == "allow":
+                case "judged" if call.verdict == "allow" and await self._still_allowed(session, known):
                     self._start(session, call.call_id)
                     return True
                 case "judged" if call.verdict == "deny":
@@ -102,6 +104,12 @@ class Road:
                     return True
             return await self._judge(session, call, known)
         return False
+
+    async def _still_allowed(self, session: Session, known: OpenCall) -> bool:
+        """False when the policy is another one than the call was allowed by: then it is judged anew; a human's edit falls only to a denial."""
+        if known.judged is None or known.judged.policy == self._settings.policy.hash:
+            return True
+        return known.judged.rule == _EDITED and not await self._now_denied(session, known)
 
     async def _now_denied(self, session: Session, known: OpenCall) -> str:
         """Why the policy in force now denies what was allowed by a human under an earlier one; empty when it does not."""
@@ -171,13 +179,16 @@ class Road:
     async def build(self, session: Session, proposed: t.ToolProposed, given: dict[str, Any]) -> Built:
         """The canonical action of a proposal with this input, and the verdict in force now. Raises WorkspaceError."""
         settings = self._settings
-        action = await asyncio.to_thread(self._action, session, proposed, given, settings.config.fence)
+        action = await asyncio.to_thread(self._action, session, proposed, given, settings.config)
         policy = settings.policy
         return Built(action, action_hash(action), judge(action, policy), policy.hash)
 
-    def _action(self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], config: FenceConfig) -> dict[str, Any]:
+    def _action(self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], config: Config) -> dict[str, Any]:
         """Gather the facts and build the action (blocking)."""
-        facts = gather(open_worktree(private_of(session)), proposed.tool, given, config)
+        own = [session.folder.root.parent.parent, session.folder.keeper_socket.parent.parent, config.file.parent]
+        if config.model.api_key_file:
+            own.append(Path(config.model.api_key_file).expanduser())
+        facts = gather(open_worktree(private_of(session)), proposed.tool, given, config.fence, map(str, own))
         ref = proposed.input_blob
         large = {"sha": ref.sha, "bytes": ref.bytes} if ref is not None else None
         return build_action(session.sid, proposed.call_id, proposed.tool_use_id, proposed.tool, given, facts, input_blob=large)
@@ -202,9 +213,7 @@ class Road:
 
     async def judged_by_human(self, session: Session, call_id: str, built: Built) -> t.ToolJudged:
         """The verdict on an action that a human edited: allowed by its editor."""
-        return await self._judged(
-            session, call_id, built, Verdict("allow", "edited by you", "a human changed the input and allowed the result", built.verdict.risk)
-        )
+        return await self._judged(session, call_id, built, Verdict("allow", _EDITED, "a human changed the input and allowed the result", built.verdict.risk))
 
     @staticmethod
     async def input_of(session: Session, proposed: t.ToolProposed) -> object:
@@ -384,64 +393,7 @@ def outcome_of(call_id: str, decision: str, message: str) -> t.ToolEnded:
     return t.ToolEnded(call_id=call_id, status="denied", preview=f"The human denied this: {message}" if message else "The human denied this.")
 
 
-def over_cap(session: Session, now: datetime) -> t.BudgetReached | None:
-    """The cap on tool calls or on wall time that the next call would pass. Wall time counts from the worktree's making."""
-    s = session.state
-    if s.caps.tool_calls is not None and s.tool_calls >= s.caps.tool_calls:
-        return t.BudgetReached(cap="session.calls", used=s.tool_calls, limit=s.caps.tool_calls, need=1)
-    if s.caps.wall_s is not None and s.first_ts:
-        used = int((now - datetime.fromisoformat(s.first_ts)).total_seconds())
-        if used >= s.caps.wall_s:
-            return t.BudgetReached(cap="session.wall", used=used, limit=s.caps.wall_s)
-    return None
-
-
-async def ask_cap(session: Session, reached: t.BudgetReached) -> None:
-    """Record that a cap is reached and put it in the queue, unless a cap is there already."""
-    if any(a.kind == "cap" for a in session.state.approvals.values()):
-        return
-    title = f"cap {reached.cap} reached: {_amount(reached.cap, reached.used)} of {_amount(reached.cap, reached.limit)}"
-    if reached.need:
-        title += f", the next step needs up to {_amount(reached.cap, reached.need)}"
-    await session.append(
-        reached,
-        t.ApprovalRequested(
-            approval_id=ids.approval_id(),
-            kind="cap",
-            title=title,
-            options=["raise", "finish", "stop"],
-            risk="medium",
-            detail={"cap": reached.cap, "used": reached.used, "limit": reached.limit, "need": reached.need},
-        ),
-    )
-
-
-def _amount(cap: str, value: int) -> str:
-    if cap.endswith(".usd"):
-        return f"${value / 1e9:.4f}" if value < 10**10 else f"${value / 1e9:,.2f}"
-    return f"{value:,} s" if cap.endswith(".wall") else f"{value:,}"
-
-
 async def put_blob(session: Session, data: bytes, media: str) -> t.BlobRef:
     """Store a payload beside the log, durable before any record names it."""
     reply = await session.keeper().call("blob", data=base64.b64encode(data).decode("ascii"))
     return t.BlobRef(str(reply["sha"]), int(reply["bytes"]), media)
-
-
-def file_outcome(action: dict[str, Any], given: object) -> tuple[str, str]:
-    """(resolution, evidence) of an interrupted write or edit, from the file as it is now (blocking). Both replace files atomically."""
-    asked = given if isinstance(given, dict) else {}
-    path = Path(str(action["cwd"])) / str(action["path"])
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        content = None
-    except OSError as exc:
-        return "unknown_told_model", f"{path.name} cannot be read: {exc.strerror}"
-    if action["tool"] == "write_file":
-        done = content is not None and hashlib.sha256(content).hexdigest() == action.get("content_sha")
-        return ("confirmed_done", "the file has exactly the new content") if done else ("confirmed_not_done", "the file does not have the new content")
-    old, new = str(asked.get("old", "")).encode(), str(asked.get("new", "")).encode()
-    if content is None or (old in content) == (new in content and bool(new)):
-        return "unknown_told_model", "the file holds neither or both of the old and the new text"
-    return ("confirmed_not_done", "the old text is still there") if old in content else ("confirmed_done", "the new text is there and the old is gone")

@@ -19,10 +19,10 @@ from harness.protocol.paths import STATE_VERSION
 from harness.supervisor import cards, guardian, ids, main
 from harness.supervisor.brains import limited_for, needs_brain
 from harness.supervisor.credentials import Credentials, fingerprint
+from harness.supervisor.doubt import file_outcome
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet import Restarts
 from harness.supervisor.launch import Request, check, parse
-from harness.supervisor.road import file_outcome
 from harness.supervisor.track import Track, signature
 
 TS = "2026-01-02T03:04:05.000Z"

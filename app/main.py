@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code (see `app.cli.exits`)."""
-    from app.cli import exits, output, parser
+    from app.cli import exits, output
 
-    args = parser.build().parse_args(argv)
     try:
-        return _run(args)
+        return _run(_parse(sys.argv[1:] if argv is None else argv))
     except KeyboardInterrupt:
         return exits.INTERRUPTED
     except BrokenPipeError:
@@ -26,6 +29,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         output.warn(f"watchfloor: {exc}")
         return code
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace | SimpleNamespace:
+    """The arguments; opening the floor needs no grammar, which would cost a tenth of its start."""
+    if not argv:
+        return SimpleNamespace(version=False, verb=None)
+    from app.cli import parser
+
+    return parser.build().parse_args(argv)
 
 
 def _code_of(exc: Exception) -> int | None:
@@ -47,7 +59,7 @@ def _code_of(exc: Exception) -> int | None:
     return None
 
 
-def _run(args: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace | SimpleNamespace) -> int:
     from app.cli import context, exits, output
     from harness.protocol import paths
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+
 from harness.protocol.config import ConfigError, load
 from harness.protocol.paths import Folders
 
 
 def run(folders: Folders, session: str | None = None) -> int:
     """Show the floor (or one session) until the user leaves; returns the exit code. Raises ConfigError on unusable settings."""
+    gc.disable()  # until the first paint: loading makes many objects and no garbage, and collecting meanwhile costs a tenth of the start
+
     from app import keymap, models, themes
     from app.watch_app import WatchApp
 

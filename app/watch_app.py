@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections import deque
 from collections.abc import Coroutine, Sequence
@@ -82,6 +83,9 @@ class WatchApp(App[int]):
         return self.feed.snapshot
 
     def post_display_hook(self) -> None:
+        if not self.frames:
+            gc.enable()
+            gc.freeze()
         self.frames += 1
 
     @property

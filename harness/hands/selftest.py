@@ -35,7 +35,7 @@ class _Ground:
     def __init__(self, base: Path) -> None:
         self.base = base
         self.worktree = base / "state" / "worktrees" / "selftest"
-        self.folder = SessionFolder(base / "state" / "sessions" / "selftest", base / "k.sock")
+        self.folder = SessionFolder(base / "state" / "sessions" / "selftest", base / "run" / "keepers" / "k.sock")
         self.secret = base / "state" / "ledger"
         self.beside = base / "beside"
         repo = base / "repo"

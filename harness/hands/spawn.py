@@ -188,7 +188,9 @@ def _fenced(action: dict[str, Any], access: str, plan: dict[str, Any], folder: S
     cwd = os.path.normpath(plan["cwd"])
     if cwd != plan["root"] and not cwd.startswith(plan["root"] + "/"):
         raise SpawnError(f"cwd {cwd} is not inside the worktree {plan['root']}")
-    network = access == "network" or bool(profile.get("network"))
+    network = access == "network"
+    if bool(profile.get("network")) != network or profile.get("fenced") is not True:
+        raise SpawnError("the action contradicts itself: its fence is not that of the access it was judged with")
     mounts, places = _outside(action, folder) if access == "outside" else ([], {})
     if places:  # the path as it was judged and shown, not as the model spelled it
         plan["input"]["path"] = next(iter(places))
@@ -204,20 +206,22 @@ def _fenced(action: dict[str, Any], access: str, plan: dict[str, Any], folder: S
         argv = fence.arguments(bwrap.path, profile, network=network, cwd=plan["root"], outside=mounts)
     except ValueError as exc:
         raise SpawnError(str(exc)) from exc
+    for path in profile["read"]:
+        if (owner := _ours(path, folder)) is not None:
+            raise SpawnError(f"the fence would show {path}, which holds Watchfloor's own {owner}")
     return [*argv, fence.base_python(), "-I", "-S", f"{fence.INSIDE}/harness/hands/runner.py"]
 
 
 def _outside(action: dict[str, Any], folder: SessionFolder) -> tuple[list[tuple[str, str, bool]], dict[str, list[str]]]:
     mounts: list[tuple[str, str, bool]] = []
     places: dict[str, list[str]] = {}
-    state = str(folder.root.parent.parent)
     for number, path in enumerate(action.get("outside", [])):
         if not path.startswith("/") or os.path.normpath(path) != path or path == "/" or path.split("/")[1] in _FOREIGN:
             raise SpawnError(f"the path {path} cannot be opened from outside the worktree")
         if os.path.realpath(path) != path:
             raise SpawnError(f"{path} is or lies behind a symbolic link to {os.path.realpath(path)}; name that path itself")
-        if path == state or path.startswith(state + "/") or state.startswith(path + "/"):
-            raise SpawnError(f"{path} belongs to Watchfloor's own state, which no tool may open")
+        if (owner := _ours(path, folder)) is not None:
+            raise SpawnError(f"{path} belongs to Watchfloor's own {owner}, which no tool may open")
         parent, name = os.path.split(path)
         if action["kind"] != "file":
             mounts.append((path, path, False))
@@ -232,6 +236,14 @@ def _outside(action: dict[str, Any], folder: SessionFolder) -> tuple[list[tuple[
         else:
             raise SpawnError(f"{path} does not exist")
     return mounts, places
+
+
+def _ours(path: str, folder: SessionFolder) -> str | None:
+    """Which folder of ours lies at, below or above ``path``: ``state``, ``runtime`` or none."""
+    for name, own in (("state", str(folder.root.parent.parent)), ("runtime folder", str(folder.keeper_socket.parent.parent))):
+        if path == own or path.startswith(own + "/") or own.startswith(path.rstrip("/") + "/"):
+            return name
+    return None
 
 
 def _open(action: dict[str, Any], plan: dict[str, Any], spool_base: Path) -> list[str]:

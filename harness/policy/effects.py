@@ -63,6 +63,9 @@ def _file(tool: str, asked: str, facts: Facts) -> Outcome:
     if "\0" in asked:
         return Outcome("file", "fence", facts.worktree, (), asked, refused="a path holds a NUL character")
     if not inside(real, facts.worktree):
+        if any(inside(real, own) or inside(own, real) for own in facts.own):
+            why = f"{real} belongs to Watchfloor (its state, settings, policy or key), which no tool may open"
+            return Outcome("file", "outside", facts.worktree, (f"outside:{real}",), real, (real,), refused=why)
         return Outcome("file", "outside", facts.worktree, (f"outside:{real}",), real, (real,))
     relative = os.path.relpath(real, facts.worktree)
     if writes and ".git" in relative.casefold().split("/"):

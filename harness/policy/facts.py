@@ -53,6 +53,8 @@ class Facts:
     """Full ref name → commit at the remote that a push names; a missing name is absent there."""
     tree: Mapping[str, object] | None = None
     """shfmt's syntax tree of a shell script; None = it does not parse (or there is no script)."""
+    own: tuple[str, ...] = ()
+    """Watchfloor's own folders and the file with its key: no tool opens them, whatever a policy says."""
     timeout_s: int = 600
     """Default and upper bound of a call's running time in seconds."""
     output_bytes: int = 8 * 1024 * 1024

@@ -207,7 +207,14 @@ def load(folders: Folders) -> Config:
         return Config(folders.config_file)
     except (OSError, UnicodeDecodeError) as exc:
         raise ConfigError(folders.config_file, 1, "", f"cannot be read: {exc}") from exc
-    return parse(folders.config_file, source)
+    config = parse(folders.config_file, source)
+    own = [folders.state, folders.runtime, folders.config, *([Path(config.model.api_key_file).expanduser()] if config.model.api_key_file else [])]
+    for shown in config.fence.read:
+        real = os.path.realpath(shown)
+        if hidden := next((o for o in map(os.path.realpath, own) if real == o or o.startswith(real + "/") or real.startswith(o + "/")), None):
+            why = f"{shown!r} would show {hidden} to every tool, which is Watchfloor's own; name narrower folders"
+            raise ConfigError(folders.config_file, _line_of(source, "fence", "read"), "fence.read", why)
+    return config
 
 
 def url_problem(url: str) -> str:

@@ -40,8 +40,8 @@ class RemoteUnreachable(WorkspaceError):
     code = "remote_unreachable"
 
 
-def gather(tree: Worktree, tool: str, input: Mapping[str, Any], fence: FenceConfig) -> Facts:  # noqa: A002 -- the contract's word
-    """Everything `harness.policy.build.build_action` needs for one call of ``tool``; ``fence`` is the user's own setting.
+def gather(tree: Worktree, tool: str, input: Mapping[str, Any], fence: FenceConfig, own: Iterable[str] = ()) -> Facts:  # noqa: A002 -- the contract's word
+    """Everything `harness.policy.build.build_action` needs for one call of ``tool``; ``fence`` is the user's own setting, ``own`` what is Watchfloor's.
 
     For a push it first publishes the agent's commits and asks the remote where its refs are (only a remote that the repository's
     configuration names, so that an address the agent makes up is not contacted before a human saw it).
@@ -88,6 +88,7 @@ def gather(tree: Worktree, tool: str, input: Mapping[str, Any], fence: FenceConf
         commits=commits,
         remote_refs=there,
         tree=syntax,
+        own=tuple(os.path.realpath(path) for path in own),
         timeout_s=fence.timeout_s,
         output_bytes=fence.output_bytes,
     )

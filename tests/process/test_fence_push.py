@@ -29,7 +29,7 @@ class Ground:
         self.remote = base / "remote.git"
         self.repo = base / "repo"
         self.worktree = base / "state" / "worktrees" / "s1"
-        self.folder = SessionFolder(base / "state" / "sessions" / "s1", base / "k.sock")
+        self.folder = SessionFolder(base / "state" / "sessions" / "s1", base / "run" / "keepers" / "k.sock")
         for path in (self.home, self.repo, self.worktree.parent, self.folder.spool):
             path.mkdir(parents=True)
         git(base, "init", "-q", "--bare", str(self.remote))

@@ -31,14 +31,14 @@ class Ground:
     def __init__(self, base: Path) -> None:
         self.base = base
         self.worktree = base / "state" / "worktrees" / "s1"
-        self.folder = SessionFolder(base / "state" / "sessions" / "s1", base / "k.sock")
+        self.folder = SessionFolder(base / "state" / "sessions" / "s1", base / "run" / "keepers" / "k.sock")
         self.worktree.mkdir(parents=True)
         self.folder.spool.mkdir(parents=True)
 
     def action(self, kind: str, tool: str = "", **fields: Any) -> dict[str, Any]:
         worktree = str(self.worktree)
         env = fence.environment(worktree)
-        profile = fence.profile(worktree, [], [], [])
+        profile = fence.profile(worktree, [], [], [], network=fields.get("access") == "network")
         return {"v": 1, "call": "c1.0", "tool": tool or kind, "kind": kind, "cwd": worktree, "access": "fence", "env": env, "fence": profile, **fields}
 
     def command(self, kind: str, tool: str = "", **fields: Any) -> spawn.Spawn:
@@ -164,7 +164,19 @@ def test_a_profile_that_opens_too_much_is_refused(ground: Ground, path: str) -> 
     with pytest.raises(ValueError, match="fence path"):
         fence.profile(str(ground.worktree), [path], [], [])
     with pytest.raises(spawn.SpawnError, match="fence path"):
-        ground.command("shell", script="true", fence={"worktree": str(ground.worktree), "read": [path], "write": [str(ground.worktree)], "binds": []})
+        ground.command("shell", script="true", fence={**fence.profile(str(ground.worktree), [], [], []), "read": [path]})
+
+
+def test_a_fence_that_shows_our_own_folders_or_is_not_that_of_its_access_is_refused(ground: Ground) -> None:
+    plain = fence.profile(str(ground.worktree), [], [], [])
+    for path in (ground.base, ground.base / "state", ground.folder.root, ground.base / "run", ground.folder.keeper_socket):
+        with pytest.raises(spawn.SpawnError, match="Watchfloor's own"):
+            ground.command("shell", script="true", fence={**plain, "read": [str(path)]})
+        with pytest.raises(spawn.SpawnError, match="Watchfloor's own"):
+            ground.command("file", "write_file", access="outside", outside=[str(path)], input={"path": str(path), "content": ""})
+    for changed in ({"network": True}, {"fenced": False}):
+        with pytest.raises(spawn.SpawnError, match="contradicts"):
+            ground.command("shell", script="true", fence={**plain, **changed})
 
 
 def test_the_network_opens_only_the_network(ground: Ground) -> None:

@@ -128,6 +128,19 @@ def test_an_address_that_would_leak_or_cannot_work_is_refused_without_quoting_it
     assert "hunter2" not in str(error.value)
 
 
+def test_the_fence_may_not_show_what_is_watchfloors_own(tmp_path: Path) -> None:
+    folders = Folders(tmp_path / "a" / "state", tmp_path / "b" / "run", tmp_path / "c" / "config")
+    folders.config.mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    for path in (tmp_path, tmp_path / "a", tmp_path / "link", folders.state / "sessions", folders.runtime, folders.config, tmp_path / "keys"):
+        folders.config_file.write_text(f'[model]\napi_key_file = "{tmp_path}/keys/k"\n[fence]\nread = ["/opt/x", "{path}"]\n')
+        with pytest.raises(c.ConfigError, match="Watchfloor's own") as error:
+            c.load(folders)
+        assert (error.value.line, error.value.key) == (4, "fence.read")
+    folders.config_file.write_text(f'[fence]\nread = ["{tmp_path}/d"]\n')
+    assert c.load(folders).fence.read == (f"{tmp_path}/d",)
+
+
 @pytest.mark.parametrize("key", ["sk canary", "sk-canary\nsk-canary", "sk-canary\x7f", "sk-canary\u2028x"])
 def test_a_key_that_cannot_be_one_is_refused_without_quoting_it(key: str) -> None:
     with pytest.raises(c.ConfigError) as error:

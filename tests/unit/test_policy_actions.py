@@ -12,7 +12,7 @@ from harness.policy.build import build_action
 from harness.policy.facts import Facts, FenceFacts
 from harness.policy.judge import Verdict, judge
 from harness.policy.push import parse_push, strip_credential
-from harness.policy.rules import default_policy
+from harness.policy.rules import default_policy, parse_policy
 
 HEAD = "a" * 40
 
@@ -55,6 +55,25 @@ def test_a_path_outside_asks_and_is_shown_where_it_leads(path: str, real: str, t
     action, verdict = act(tool, {"path": path, "content": ""})
     assert (action["access"], action["outside"], action["effects"]) == ("outside", [real], [f"outside:{real}"])
     assert (verdict.verdict, verdict.risk) == ("ask", risk)
+
+
+OWN = ("/home/me/.config/watchfloor", "/state", "/keys/anthropic")
+OPEN = parse_policy('[[rule]]\nverdict = "allow"\neffect = "outside:*"\n', "policy.toml")
+
+
+@pytest.mark.parametrize("tool", ["read_file", "write_file", "edit_file", "list_files", "search"])
+@pytest.mark.parametrize(
+    "path", ["~/.config/watchfloor/policy.toml", "~/.config/watchfloor", "~/.config", "/state/sessions/x/log/000001.jsonl", "/keys/anthropic", "/keys", "/"]
+)
+def test_no_policy_opens_what_is_watchfloors_own(tool: str, path: str) -> None:
+    action = build_action("sid", "c1.0", "toolu", tool, {"path": path, "content": "", "old": "a", "new": "b", "pattern": "x"}, facts(own=OWN))
+    assert judge(action, OPEN).verdict == "deny"
+    assert "Watchfloor" in action["refused"]
+
+
+def test_what_lies_beside_our_own_is_not_ours() -> None:
+    action = build_action("sid", "c1.0", "toolu", "read_file", {"path": "/keys/anthropic.pub"}, facts(own=OWN))
+    assert judge(action, OPEN).verdict == "allow"
 
 
 def test_a_link_that_leads_outside_counts_as_outside() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from harness.workspace import private as private_dir
+from harness.workspace import shown_config
 from harness.workspace.diff import changed_files
 from harness.workspace.errors import BranchExists, DamagedWorktree, GitFailed, UnsavedWork, WorktreeExists
 from harness.workspace.git import Git, Repository, head_commit, open_repository
@@ -187,9 +188,14 @@ def remove(tree: Worktree, sid: str, *, force_keep: bool = False) -> list[str]:
         ref = f"refs/heads/{tree.branch}"
         if (tip := git.commit(ref)) is not None:
             git.run("update-ref", "-d", ref, tip)
-    for path in (tree.private, tree.objects, tree.shared):
+    for path in (tree.private, tree.objects, tree.shared, tree.empty):
         shutil.rmtree(path, ignore_errors=True)
-    for file in (tree.dotgit, *(tree.private.parent / name for name in ("gitconfig", "published")), _record(tree.private)):
+    for file in (
+        tree.dotgit,
+        *map(tree.shown, shown_config.FILES),
+        *(tree.private.parent / name for name in ("gitconfig", "published")),
+        _record(tree.private),
+    ):
         file.unlink(missing_ok=True)
     return kept
 

@@ -1,0 +1,37 @@
+"""The repository's git configuration as an agent may see it: what git needs to work, without the secrets that people keep there.
+
+A configuration file can hold tokens (``http.*.extraHeader``, an address with a password, helpers and their options). The agent needs
+none of them: it has no network, and a push is made outside with the real file. Only listed settings are copied.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from harness.policy.push import strip_credential
+from harness.workspace.git import Git
+
+FILES = ("config", "config.worktree")
+_SECTIONS = ("branch", "core", "diff", "extensions", "i18n", "init", "log", "merge", "pull", "push", "rebase", "remote", "status", "submodule", "tag", "user")
+_HELD_BACK = re.compile(r"(header|token|secret|password|passwd|credential|cookie|proxy|key|command|helper|askpass|program|textconv|driver)\Z", re.IGNORECASE)
+
+
+def shown(git: Git, file: Path) -> bytes:
+    """The safe form of one configuration file; the text is git's own format. Raises GitFailed when git cannot read it."""
+    listed = git.run("config", "--file", str(file), "--no-includes", "--list", "-z").decode("utf-8", "surrogateescape")
+    lines: list[str] = []
+    for entry in listed.split("\0"):
+        name, newline, value = entry.partition("\n")
+        section, _, rest = name.partition(".")
+        sub, dot, variable = rest.rpartition(".")
+        if section not in _SECTIONS or not variable or _HELD_BACK.search(variable):
+            continue
+        text = f" = {_quoted(strip_credential(value)[0])}" if newline else ""
+        lines += [f"[{section} {_quoted(strip_credential(sub)[0])}]" if dot else f"[{section}]", f"\t{variable}{text}"]
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{escaped}"'

@@ -26,7 +26,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as exc:
         code = _code_of(exc)
         if code is None:
-            raise
+            import traceback
+
+            output.warn(traceback.format_exc().rstrip())  # an error may quote anything, so Python must not print it itself
+            return exits.DEFECT
         output.warn(f"watchfloor: {exc}")
         return code
 
@@ -44,6 +47,7 @@ def _code_of(exc: Exception) -> int | None:
     from app.cli import exits
     from app.cli.sessions import Usage
     from app.keymap import KeymapError
+    from harness.events.framing import LogError
     from harness.protocol.client import SupervisorError, Unreachable
     from harness.protocol.config import ConfigError
     from harness.protocol.paths import FolderError
@@ -54,6 +58,8 @@ def _code_of(exc: Exception) -> int | None:
         return exits.UNREACHABLE
     if isinstance(exc, (ConfigError, KeymapError)):
         return exits.CONFIG
+    if isinstance(exc, LogError):
+        return exits.NO
     if isinstance(exc, SupervisorError):
         return exits.NOT_FOUND if exc.code in ("not_found", "ambiguous") else exits.REFUSED
     return None

@@ -10,4 +10,6 @@ NOT_FOUND = 4
 REFUSED = 5
 """The supervisor refused: stale decision, unsaved work, wrong state, not a repository …"""
 CONFIG = 6
+DEFECT = 70
+"""An error of our own; what is printed belongs into a report."""
 INTERRUPTED = 130

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from harness.events.untrusted import to_display
 
 NANO = 1_000_000_000
+WIDEST = 36
+"""Characters of a table cell: a name of many marks must not push the last column, which says what it is about, off the line."""
 
 
 def say(text: str = "") -> None:
@@ -29,8 +31,17 @@ def safe(text: str, limit: int | None = None) -> str:
 
 
 def emit(value: object) -> None:
-    """One JSON value on one line, ASCII only, so that control characters stay escaped."""
-    print(json.dumps(value, ensure_ascii=True, separators=(",", ":"), sort_keys=True), flush=True)
+    """One JSON value on one line, printable ASCII only."""
+    print(escaped(json.dumps(value, ensure_ascii=True, separators=(",", ":"), sort_keys=True)), flush=True)
+
+
+def escaped(text: str) -> str:
+    """JSON text with everything but printable ASCII escaped; it stands for the same value, because such characters occur in strings alone."""
+    if text.isascii() and text.isprintable():
+        return text
+    units = text.encode("utf-16-be", "surrogatepass")
+    codes = (int.from_bytes(units[i : i + 2], "big") for i in range(0, len(units), 2))
+    return "".join(chr(c) if 0x20 <= c < 0x7F else f"\\u{c:04x}" for c in codes)
 
 
 def usd(nano: int | None, places: int = 2) -> str:
@@ -64,7 +75,7 @@ def age(ts: str, now: datetime | None = None) -> str:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, width: int) -> list[str]:
     """Aligned columns within ``width``; the last column takes what is left and is cut with an ellipsis."""
-    cells = [list(head), *[list(r) for r in rows]]
+    cells = [list(head), *[[*(c if len(c) <= WIDEST else f"{c[: WIDEST - 1]}…" for c in r[:-1]), r[-1]] for r in rows]]
     sizes = [max(len(r[i]) for r in cells) for i in range(len(head))]
     lines = []
     for r in cells:

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import argparse
+from typing import NoReturn
+
+from harness.events.untrusted import to_display
 
 DESCRIPTION = "A terminal control room for long-running AI agents. Without a verb it opens the floor."
-EPILOG = "exit codes: 0 done · 1 the answer is no · 2 wrong usage · 3 no supervisor or folder unusable · 4 not found · 5 refused · 6 bad configuration"
+EPILOG = (
+    "exit codes: 0 done · 1 the answer is no · 2 wrong usage · 3 no supervisor or folder unusable · 4 not found · 5 refused · 6 bad configuration · 70 our bug"
+)
+
+
+class Parser(argparse.ArgumentParser):
+    """Quotes wrong arguments as display text: a script may have put anything there."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(to_display(message))
 
 
 def build() -> argparse.ArgumentParser:
     """The whole grammar."""
-    parser = argparse.ArgumentParser(prog="watchfloor", description=DESCRIPTION, epilog=EPILOG)
+    parser = Parser(prog="watchfloor", description=DESCRIPTION, epilog=EPILOG)
     parser.add_argument("--version", action="store_true", help="print the version and leave")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
 

@@ -41,7 +41,7 @@ def _decide(client: Client, view: ApprovalView, decision: str, args: argparse.Na
     if args.json:
         emit({"decision_id": reply["decision_id"], "decision": decision})
     else:
-        say(f"{decision}: {safe(view.title, 300)}")
+        say(f"{safe(decision)}: {safe(view.title, 300)}")
     return exits.OK
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from app.cli import context, exits
 from app.cli.context import Context
-from app.cli.output import age, emit, safe, say, table, usd
+from app.cli.output import age, emit, escaped, safe, say, table, usd
 from harness.events.views import SessionRow
 from harness.protocol import config as configuration
 
@@ -144,11 +144,11 @@ def logs(ctx: Context, args: argparse.Namespace) -> int:
         lines = tail.poll(1 << 20)
         for line in lines:
             if args.json:
-                say(line.decode("ascii", "backslashreplace") if line.isascii() else safe(line.decode("utf-8", "replace")))
+                say(escaped(line.decode("utf-8", "replace")))
                 continue
             record = types.decode(line)
             told = describe(record)
-            say(f"{record.seq:>6}  {record.ts[11:19]}  {told.kind:<10}  {safe(told.summary)}")
+            say(f"{record.seq:>6}  {safe(record.ts[11:19])}  {safe(told.kind):<10}  {safe(told.summary)}")
         if lines:
             continue
         if not args.follow:

@@ -36,7 +36,7 @@ class Wire(asyncio.Protocol):
         try:
             for body in self._decoder.feed(data):
                 self._on_frame(self, _decode(body))
-        except (frames.FrameError, msgspec.DecodeError):
+        except (frames.FrameError, msgspec.DecodeError, RecursionError):
             self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -258,7 +258,8 @@ def _guardian(f: Fleet) -> int:
 def test_hostile_frames_hurt_only_their_sender(f: Fleet) -> None:
     f.run("supervisor", "start")
     with Client(f.folders.supervisor_socket) as good:
-        for raw in (b"\xff\xff\xff\xff", b"\x00\x00\x00\x03{]}", b"\x00\x00\x00\x02[]", os.urandom(4096)):
+        deep = b'{"id":1,"op":"hello","x":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+        for raw in (b"\xff\xff\xff\xff", b"\x00\x00\x00\x03{]}", b"\x00\x00\x00\x02[]", os.urandom(4096), frames.frame(deep)):
             sock = frames.connect(f.folders.supervisor_socket, 5)
             with contextlib.suppress(OSError):
                 sock.sendall(raw)

@@ -26,7 +26,7 @@ class Feed:
     def __init__(self, folders: Folders, wake: Callable[[], None], first: Snapshot | None = None) -> None:
         self.folders = folders
         self.snapshot = first or Snapshot()
-        self.dirty = Dirty.EVERYTHING
+        self.dirty = Dirty.NOTHING  # a screen shows all of the snapshot when it appears
         self._wake = wake
         self._client: AsyncClient | None = None
         self._task: asyncio.Task[None] | None = None
@@ -58,6 +58,8 @@ class Feed:
 
     async def call(self, op: str, **arguments: Any) -> dict[str, Any]:
         """One request. Raises SupervisorError (refused) or Unreachable (no connection, or no answer in time)."""
+        if self._client is None and self.snapshot.live:
+            await asyncio.sleep(_FIRST_WAIT_S)  # the first frame is shown a moment before the connection stands
         client = self._client
         if client is None:
             raise Unreachable("the supervisor is not answering; nothing was sent")

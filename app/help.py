@@ -19,6 +19,7 @@ from textual.widgets import Static
 from app.actions import ACTIONS, EVERYWHERE, SCOPES, show_key
 from app.keymap import Keymap
 from widgets.cells import Line
+from widgets.palette import palette
 
 if TYPE_CHECKING:
     from app.watch_app import WatchApp
@@ -44,17 +45,12 @@ def lines(keymap: Keymap, scopes: tuple[str, ...]) -> list[tuple[str, str, str]]
 class KeyTable(ScrollView, can_focus=True):
     """Scrolls the keys."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"kt--head", "kt--key", "kt--title", "kt--help"}
     DEFAULT_CSS = """
     KeyTable {
         overflow-x: hidden;
         scrollbar-size-vertical: 1;
         background: $surface;
         &:focus { background-tint: $foreground 0%; }
-        & > .kt--head { color: $primary; text-style: bold; }
-        & > .kt--key { color: $accent; text-style: bold; }
-        & > .kt--title { color: $foreground; }
-        & > .kt--help { color: $text-muted; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -75,7 +71,7 @@ class KeyTable(ScrollView, can_focus=True):
         self.virtual_size = Size(self.size.width, len(self._table))
 
     def _style(self, name: str) -> Style:
-        return self.get_component_rich_style(f"kt--{name}", partial=True)
+        return palette(self)[name]
 
     def render_line(self, y: int) -> Strip:
         y += self.scroll_offset.y
@@ -84,9 +80,9 @@ class KeyTable(ScrollView, can_focus=True):
             return line.strip(self.rich_style)
         keys, title, text = self._table[y]
         if not title:
-            return line.left(f" {keys}" if keys else "", self._style("head")).strip(self.rich_style)
-        line.left(f" {keys:>{self._key_width}}  ", self._style("key")).left(f"{title:<32}" if self.size.width >= 90 else f"{title}  ", self._style("title"))
-        return line.left(text, self._style("help")).strip(self.rich_style)
+            return line.left(f" {keys}" if keys else "", self._style("heading")).strip(self.rich_style)
+        line.left(f" {keys:>{self._key_width}}  ", self._style("key")).left(f"{title:<32}" if self.size.width >= 90 else f"{title}  ", self._style("text"))
+        return line.left(text, self._style("quiet")).strip(self.rich_style)
 
 
 class HelpScreen(ModalScreen[None]):

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import gc
+import threading
 
 from harness.protocol.config import ConfigError, load
 from harness.protocol.paths import Folders
+
+_LOOK_S = 0.1
 
 
 def run(folders: Folders, session: str | None = None) -> int:
     """Show the floor (or one session) until the user leaves; returns the exit code. Raises ConfigError on unusable settings."""
     gc.disable()  # until the first paint: loading makes many objects and no garbage, and collecting meanwhile costs a tenth of the start
 
-    from app import keymap, models, themes
+    from app import models
+
+    # The fleet is asked while the screen's own code is still being read in.
+    seen: list[models.Snapshot] = []
+    look = threading.Thread(target=lambda: seen.append(models.first_look(folders)), name="first-look", daemon=True)
+    look.start()
+    from app import keymap, themes
     from app.watch_app import WatchApp
 
     settings = load(folders)
@@ -22,5 +31,6 @@ def run(folders: Folders, session: str | None = None) -> int:
         keys = keymap.build(settings.ui.preset, settings.ui.keys)
     except keymap.KeymapError as exc:
         raise ConfigError(settings.file, 1, "", str(exc)) from exc
-    app = WatchApp(folders, keys, theme=settings.ui.theme, session=session, first=models.first_look(folders))
+    look.join(_LOOK_S)
+    app = WatchApp(folders, keys, theme=settings.ui.theme, session=session, first=seen[0] if seen else None)
     return app.run() or app.return_code or 0

@@ -109,7 +109,7 @@ class WatchApp(App[int]):
         dirty = self.feed.take_dirty()
         more = False
         for screen in self.shown_screens():
-            more = screen.sync(self.feed.snapshot, dirty) or more
+            more = screen.take(self.feed.snapshot, dirty) or more
         if dirty & Dirty.ROWS and self._first_session is not None:
             self._open_first()
         if not dirty and not more and self._ticker is not None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
 from widgets import cells
 from widgets.cells import Line
+from widgets.palette import palette
 
 
 def share_text(used: int, cap: int | None) -> str:
@@ -22,17 +21,9 @@ def share_text(used: int, cap: int | None) -> str:
 class BudgetBar(Widget):
     """``label ━━━━━━━╍╍───── $0.41 + $0.05 reserved, 23% of $2``."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"bb--label", "bb--spent", "bb--reserved", "bb--rest", "bb--full", "bb--text"}
-
     DEFAULT_CSS = """
     BudgetBar {
         height: 1;
-        & > .bb--label { color: $text-muted; }
-        & > .bb--spent { color: $primary; }
-        & > .bb--reserved { color: $accent; }
-        & > .bb--rest { color: $border-blurred; }
-        & > .bb--full { color: $error; }
-        & > .bb--text { color: $foreground; }
     }
     """
 
@@ -47,18 +38,18 @@ class BudgetBar(Widget):
             self._spent, self._reserved, self._cap = spent_nano, reserved_nano, cap_nano
             self.refresh()
 
-    def _style(self, name: str) -> Style:
-        return self.get_component_rich_style(f"bb--{name}", partial=True)
+    def _style(self, role: str) -> Style:
+        return palette(self)[role]
 
     def render_line(self, y: int) -> Strip:
         used = self._spent + self._reserved
         reserved = f" + {cells.money(self._reserved)} reserved" if self._reserved else ""
         text = f" {cells.money(self._spent)}{reserved}, {share_text(used, self._cap)}"
-        line = Line(self.size.width).left(f"{self._label} ", self._style("label"))
+        line = Line(self.size.width).left(f"{self._label} ", self._style("quiet"))
         line.right(text, self._style("text"))
         if self._cap is not None:
             whole, rest = cells.bar(used, self._cap, min(40, line.room))
             spent = len(cells.bar(self._spent, self._cap, len(whole) + len(rest))[0])
-            line.left(whole[:spent], self._style("full" if used >= self._cap else "spent"))
-            line.left("╍" * (len(whole) - spent), self._style("reserved")).left(rest, self._style("rest"))
+            line.left(whole[:spent], self._style("alarm" if used >= self._cap else "meter"))
+            line.left("╍" * (len(whole) - spent), self._style("second")).left(rest, self._style("border"))
         return line.strip(self.rich_style)

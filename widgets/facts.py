@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from rich.cells import chop_cells
 from textual.geometry import Size
@@ -12,6 +11,7 @@ from textual.strip import Strip
 
 from harness.events.untrusted import to_display_lines
 from widgets.cells import Line
+from widgets.palette import palette
 
 _LABEL = 14
 
@@ -19,18 +19,13 @@ _LABEL = 14
 class Facts(ScrollView, can_focus=True):
     """(label, text) pairs; texts are untrusted and displayed safely. An empty label continues, an empty pair is a gap."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"fa--label", "fa--text"}
-
     DEFAULT_CSS = """
     Facts {
         overflow-x: hidden;
         scrollbar-size-vertical: 1;
         background: $background;
         &:focus { background-tint: $foreground 0%; }
-        & > .fa--label { color: $text-muted; }
-        & > .fa--text { color: $foreground; }
     }
-    Facts:ansi { & > .fa--label { color: ansi_default; text-style: dim; } }
     """
 
     def __init__(self, *, dom_id: str | None = None) -> None:
@@ -62,6 +57,6 @@ class Facts(ScrollView, can_focus=True):
         line = Line(self.size.width)
         if y < len(self._lines):
             label, text = self._lines[y]
-            line.left(f" {label:>{_LABEL}}  ", self.get_component_rich_style("fa--label", partial=True))
-            line.left(text, self.get_component_rich_style("fa--text", partial=True))
+            line.left(f" {label:>{_LABEL}}  ", palette(self)["quiet"])
+            line.left(text, palette(self)["text"])
         return line.strip(self.rich_style)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
@@ -11,26 +9,17 @@ from textual.widget import Widget
 from harness.events.views import FleetView
 from widgets import cells
 from widgets.cells import Line
+from widgets.palette import palette
 
 
 class FleetBar(Widget):
     """Spent today against the cap, how many need you, run, are done; fence and epoch."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"fb--name", "fb--quiet", "fb--good", "fb--bad", "fb--attention", "fb--meter", "fb--text"}
-
     DEFAULT_CSS = """
     FleetBar {
         height: 1;
         background: $panel;
-        & > .fb--name { color: $primary; text-style: bold; }
-        & > .fb--quiet { color: $text-muted; }
-        & > .fb--good { color: $success; }
-        & > .fb--bad { color: $error; text-style: bold; }
-        & > .fb--attention { color: $warning; text-style: bold; }
-        & > .fb--meter { color: $primary; }
-        & > .fb--text { color: $foreground; }
     }
-    FleetBar:ansi { & > .fb--quiet { color: ansi_default; text-style: dim; } }
     """
 
     def __init__(self, *, dom_id: str | None = None) -> None:
@@ -44,22 +33,22 @@ class FleetBar(Widget):
             self._fleet, self._live = fleet, live
             self.refresh()
 
-    def _style(self, name: str) -> Style:
-        return self.get_component_rich_style(f"fb--{name}", partial=True)
+    def _style(self, role: str) -> Style:
+        return palette(self)[role]
 
     def render_line(self, y: int) -> Strip:
         f, quiet, text = self._fleet, self._style("quiet"), self._style("text")
-        line = Line(self.size.width).left(" watchfloor ", self._style("name"))
+        line = Line(self.size.width).left(" watchfloor ", self._style("heading"))
         fence, ok = fence_text(f.fence)
         if self._live:
             wide = self.size.width >= 100
             if wide:
                 line.right(f"epoch {f.epoch} ", quiet)
-            line.right(f"{fence} {'· ' if wide else ''}", self._style("good" if ok else "bad"))
+            line.right(f"{fence} {'· ' if wide else ''}", self._style("good" if ok else "alarm"))
         else:
-            line.right("not connected ", self._style("bad"))
+            line.right("not connected ", self._style("alarm"))
         for warning in f.warnings[:1]:
-            line.right(cells.safe(warning, max(0, self.size.width // 4)) + " · ", self._style("attention"))
+            line.right(cells.safe(warning, max(0, self.size.width // 4)) + " · ", self._style("call"))
         line.left(" ", text).left(cells.money(f.spent_today_nano), text).left(" today", quiet)
         if f.day_cap_nano is not None:
             line.left(f" of {cells.cap_text(f.day_cap_nano)} ", quiet)
@@ -68,7 +57,7 @@ class FleetBar(Widget):
                 line.left(used, self._style("meter")).left(rest + " ", quiet)
         line.left("  ", text)
         if f.needs_you:
-            line.left(f"◆ {f.needs_you} need{'s' if f.needs_you == 1 else ''} you", self._style("attention")).left("  ", text)
+            line.left(f"◆ {f.needs_you} need{'s' if f.needs_you == 1 else ''} you", self._style("call")).left("  ", text)
         line.left(f"● {f.running} running", self._style("good") if f.running else quiet).left("  ", text)
         line.left(f"✓ {f.done} done", quiet)
         return line.strip(self.rich_style)

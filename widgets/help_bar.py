@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.style import Style
@@ -13,6 +12,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from widgets.cells import Line
+from widgets.palette import palette
 
 
 def arrange(entries: Sequence[tuple[str, str, str]], width: int) -> list[tuple[str, str, str]]:
@@ -37,16 +37,7 @@ def _size(entry: tuple[str, str, str]) -> int:
 class HelpBar(Widget):
     """Shows (action, key, label) entries; a click on one runs it."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"hb--key", "hb--label"}
-
-    DEFAULT_CSS = """
-    HelpBar {
-        height: 1;
-        & > .hb--key { color: $accent; text-style: bold; }
-        & > .hb--label { color: $text-muted; }
-    }
-    HelpBar:ansi { & > .hb--label { color: ansi_default; } }
-    """
+    DEFAULT_CSS = "HelpBar { height: 1; }"
 
     class Pressed(Message):
         """An entry was clicked."""
@@ -79,7 +70,7 @@ class HelpBar(Widget):
             x += _size(entry)
 
     def render_line(self, y: int) -> Strip:
-        key, label = (self.get_component_rich_style(name, partial=True) for name in ("hb--key", "hb--label"))
+        key, label = palette(self)["key"], palette(self)["quiet"]
         line = Line(self.size.width).left(" ", Style.null())
         for _action, keys, text in self.shown:
             line.left(keys, key).left(" ", label).left(text, label).left("  ", label)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING
 
 from rich.style import Style
 from textual import events
@@ -18,17 +18,11 @@ from textual.widget import Widget
 from harness.events.views import SessionRow
 from widgets import cells, tiling
 from widgets.cells import Line
+from widgets.palette import palette
 from widgets.tiling import Direction, Leaf, Node, Rect
 
-
-class LogView(Protocol):
-    """What the wall needs of a log widget."""
-
-    def set_log(self, folder: Path | None) -> None:
-        """Show the log in this folder; None shows nothing."""
-
-    def sync(self) -> bool | None:
-        """Take in what was appended since the last call."""
+if TYPE_CHECKING:
+    from widgets.event_log import EventLog
 
 
 class _Tiles(Layout):
@@ -52,31 +46,9 @@ class _Tiles(Layout):
 class PaneWall(Widget, can_focus=True):
     """Panes in a tree of splits; the current one takes the scrolling keys. Sessions are given as rows, logs as folders."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "pw--border",
-        "pw--current",
-        "pw--name",
-        "pw--quiet",
-        "pw--good",
-        "pw--bad",
-        "pw--attention",
-        "pw--key",
-    }
-
     DEFAULT_CSS = """
     PaneWall {
         background: $background;
-        & > .pw--border { color: $border-blurred; }
-        & > .pw--current { color: $primary; }
-        & > .pw--name { color: $foreground; text-style: bold; }
-        & > .pw--quiet { color: $text-muted; }
-        & > .pw--good { color: $success; }
-        & > .pw--bad { color: $error; }
-        & > .pw--attention { color: $warning; }
-        & > .pw--key { color: $accent; text-style: bold; }
-    }
-    PaneWall:ansi {
-        & > .pw--border, & > .pw--quiet { color: ansi_default; text-style: dim; }
     }
     """
 
@@ -93,11 +65,12 @@ class PaneWall(Widget, can_focus=True):
             super().__init__()
             self.sid = sid
 
-    def __init__(self, make_log: Callable[[], Widget], folder_of: Callable[[str], Path], *, dom_id: str | None = None) -> None:
+    def __init__(self, folder_of: Callable[[str], Path], *, dom_id: str | None = None) -> None:
         super().__init__(id=dom_id)
         self._tiling = _Tiles()
-        self._make_log, self._folder_of = make_log, folder_of
-        self._logs: dict[int, Widget] = {}
+        self._folder_of = folder_of
+        self._logs: dict[int, EventLog] = {}
+        self._painted = False
         self._shown: dict[int, str] = {}
         self._rows: Mapping[str, SessionRow] = {}
         self._places: dict[int, Rect] = {1: Rect(0, 0, 0, 0)}
@@ -146,11 +119,11 @@ class PaneWall(Widget, can_focus=True):
         return self.session_of(self.current)
 
     @property
-    def visible_logs(self) -> list[tuple[str, LogView]]:
+    def visible_logs(self) -> list[tuple[str, EventLog]]:
         """(session, log widget) of every pane on screen."""
-        return [(sid, log) for leaf, log in self._logs.items() if (sid := self._shown.get(leaf, "")) and leaf in self._places]  # type: ignore[misc]
+        return [(sid, log) for leaf, log in self._logs.items() if (sid := self._shown.get(leaf, "")) and leaf in self._places]
 
-    def current_log(self) -> Widget | None:
+    def current_log(self) -> EventLog | None:
         """The log widget of the current pane."""
         return self._logs.get(self.current)
 
@@ -252,12 +225,19 @@ class PaneWall(Widget, can_focus=True):
             self._relayout()
 
     def on_mount(self) -> None:
+        # The logs are read in and mounted behind the first frame, which shows the sessions at once.
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        self._painted = True
         self._assign()
 
     def _assign(self) -> None:
         """Give every pane its log widget and every log widget its session's folder."""
-        if not self.is_attached:
+        if not self._painted or not self.is_attached:
             return
+        from widgets.event_log import EventLog
+
         ids = {leaf.id for leaf in tiling.leaves(self.tiles)}
         for gone in self._logs.keys() - ids:
             self._logs.pop(gone).remove()
@@ -265,14 +245,14 @@ class PaneWall(Widget, can_focus=True):
         for leaf in sorted(ids):
             log = self._logs.get(leaf)
             if log is None:
-                log = self._logs[leaf] = self._make_log()
+                log = self._logs[leaf] = EventLog(compact=True)
                 log.can_focus = False
                 self.mount(log)
             sid = self.session_of(leaf)
             if self._shown.get(leaf) != sid:
                 self._shown[leaf] = sid
                 log.visible = bool(sid)
-                log.set_log(self._folder_of(sid) if sid else None)  # type: ignore[attr-defined]
+                log.set_log(self._folder_of(sid) if sid else None)
                 if area := self._places.get(leaf):
                     self.refresh(Region(area.x, area.y, area.width, area.height))
 
@@ -294,8 +274,8 @@ class PaneWall(Widget, can_focus=True):
                     self.post_message(self.Opened(sid))
                 return
 
-    def _style(self, name: str) -> Style:
-        return self.get_component_rich_style(f"pw--{name}", partial=True)
+    def _style(self, role: str) -> Style:
+        return palette(self)[role]
 
     def render_line(self, y: int) -> Strip:
         width, base = self.size.width, self.rich_style
@@ -320,7 +300,7 @@ class PaneWall(Widget, can_focus=True):
     def _title(self, leaf: int, width: int) -> list[tuple[str, Style]]:
         """One title line: what it is, how it is, what it cost."""
         chosen = leaf == self.current and self.has_focus
-        edge = self._style("current" if chosen else "border")
+        edge = self._style("meter" if chosen else "border")
         rule = "━" if chosen else "─"
         row = self._rows.get(self.session_of(leaf))
         if row is None:
@@ -329,7 +309,7 @@ class PaneWall(Widget, can_focus=True):
         line.right(rule, edge)
         line.right(f" {cells.money(row.spent_nano)}/{cells.cap_text(row.cap_nano)} ", self._style("quiet"))
         line.left(cells.mark(row.state) + " ", self._style(cells.role(row.state)))
-        name = self._style("current") + Style(bold=True) if chosen else self._style("name")
+        name = self._style("meter") + Style(bold=True) if chosen else self._style("name")
         line.left(cells.safe(row.name, max(8, line.room * 2 // 3)), name)
         line.left(f" {row.state} ", self._style(cells.role(row.state)))
         if self.zoomed:

@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from rich.cells import cell_len, chop_cells
 from rich.style import Style
@@ -20,10 +19,12 @@ from textual.strip import Strip
 
 from harness.events.untrusted import to_display
 from widgets.cells import Line
+from widgets.palette import palette
 
 FILES = ("prd.json", "feature_list.json", "PLAN.md", "TODO.md", "progress.txt", "claude-progress.txt", "CHANGELOG.md")
 MAX_BYTES = 256 * 1024
 MAX_LINES = 2000
+_ROLES = {"heading": "name", "done": "good", "open": "text", "text": "quiet", "note": "attention"}
 _BOX = re.compile(r"^(\s*)[-*+] \[([ xX])\] (.*)$")
 _HEADING = re.compile(r"^(#{1,6})\s+(.*)$")
 
@@ -148,23 +149,13 @@ def age_text(seconds: float) -> str:
 class PlanView(ScrollView, can_focus=True):
     """Shows `PlanFile`s one under another; file titles carry the progress and the age of the last change."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"pv--file", "pv--heading", "pv--done", "pv--open", "pv--text", "pv--note", "pv--quiet"}
-
     DEFAULT_CSS = """
     PlanView {
         overflow-x: hidden;
         scrollbar-size-vertical: 1;
         background: $background;
         &:focus { background-tint: $foreground 0%; }
-        & > .pv--file { color: $primary; text-style: bold; }
-        & > .pv--heading { color: $foreground; text-style: bold; }
-        & > .pv--done { color: $success; }
-        & > .pv--open { color: $foreground; }
-        & > .pv--text { color: $text-muted; }
-        & > .pv--note { color: $warning; }
-        & > .pv--quiet { color: $text-muted; }
     }
-    PlanView:ansi { & > .pv--text, & > .pv--quiet { color: ansi_default; text-style: dim; } }
     """
 
     def __init__(self, *, dom_id: str | None = None) -> None:
@@ -205,8 +196,8 @@ class PlanView(ScrollView, can_focus=True):
         self.virtual_size = Size(self.size.width, len(self._lines))
         self.refresh()
 
-    def _style(self, name: str) -> Style:
-        return self.get_component_rich_style(f"pv--{name}", partial=True)
+    def _style(self, role: str) -> Style:
+        return palette(self)[role]
 
     def render_line(self, y: int) -> Strip:
         width, base = self.size.width, self.rich_style
@@ -218,9 +209,9 @@ class PlanView(ScrollView, can_focus=True):
         kind, text, changed = self._lines[y]
         line = Line(width)
         if kind != "file":
-            return line.left(text, self._style(kind)).strip(base)
+            return line.left(text, self._style(_ROLES[kind])).strip(base)
         name, _, progress = text.partition("\0")
-        line.left(f"─ {name} ", self._style("file")).left(progress + " " if progress else "", self._style("done"))
+        line.left(f"─ {name} ", self._style("heading")).left(progress + " " if progress else "", self._style("good"))
         if changed:
             line.right(f" {age_text(max(0.0, time.time() - changed))} ", self._style("quiet"))
         return line.strip(base, "─", self._style("quiet"))

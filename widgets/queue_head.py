@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import ClassVar
 
 from rich.style import Style
 from textual import events
@@ -15,6 +14,7 @@ from textual.widget import Widget
 from harness.events.views import ApprovalView
 from widgets import cells
 from widgets.cells import Line
+from widgets.palette import palette
 
 STAKES = {"critical": 4.0, "high": 2.0, "medium": 1.0, "low": 0.5}
 KINDS = {"tool": "wants to", "cap": "cap reached", "auth": "key refused", "in_doubt": "in doubt", "question": "asks", "restart": "keeps failing"}
@@ -37,20 +37,10 @@ def by_weight(views: Iterable[ApprovalView], now: float) -> list[ApprovalView]:
 class QueueHead(Widget):
     """Two lines: a rule with the count, and the request itself."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"qh--rule", "qh--title", "qh--quiet", "qh--attention", "qh--bad", "qh--text", "qh--good"}
-
     DEFAULT_CSS = """
     QueueHead {
         height: 2;
-        & > .qh--rule { color: $border-blurred; }
-        & > .qh--title { color: $warning; text-style: bold; }
-        & > .qh--quiet { color: $text-muted; }
-        & > .qh--attention { color: $warning; }
-        & > .qh--bad { color: $error; text-style: bold; }
-        & > .qh--text { color: $foreground; }
-        & > .qh--good { color: $success; }
     }
-    QueueHead:ansi { & > .qh--rule, & > .qh--quiet { color: ansi_default; text-style: dim; } }
     """
 
     class Opened(Message):
@@ -90,27 +80,27 @@ class QueueHead(Widget):
         if head := self.head:
             self.post_message(self.Opened(head.approval_id))
 
-    def _style(self, name: str) -> Style:
-        return self.get_component_rich_style(f"qh--{name}", partial=True)
+    def _style(self, role: str) -> Style:
+        return palette(self)[role]
 
     def render_line(self, y: int) -> Strip:
         width, base = self.size.width, self.rich_style
-        rule, quiet = self._style("rule"), self._style("quiet")
+        rule, quiet = self._style("border"), self._style("quiet")
         head = self.head
         if y == 0:
             line = Line(width).left("─ ", rule)
             if head is None:
                 line.left("queue ", quiet)
             else:
-                line.left(f"◆ {len(self._views)} open request{'s' if len(self._views) != 1 else ''} ", self._style("title"))
+                line.left(f"◆ {len(self._views)} open request{'s' if len(self._views) != 1 else ''} ", self._style("call"))
             return line.strip(base, "─", rule)
         if head is None:
             return Line(width).left(" ✓ ", self._style("good")).left("Nothing needs you.", quiet).strip(base)
         line = Line(width).left(" ", quiet)
         more = len(self._views) - 1
         line.right(f"{self._key} answers{f', {more} more' if more else ''} ", quiet).right(f" {cells.age(head.ts, time.time())} · ", quiet)
-        risk = self._style("bad" if head.risk in ("critical", "high") else "attention")
-        line.left(cells.safe(head.session_name, max(8, width // 4)) + " ", self._style("title"))
+        risk = self._style("alarm" if head.risk in ("critical", "high") else "attention")
+        line.left(cells.safe(head.session_name, max(8, width // 4)) + " ", self._style("call"))
         line.left(KINDS.get(head.kind, "asks") + ": ", quiet)
         if head.risk in ("critical", "high"):
             line.right(f"{head.risk} ", risk)

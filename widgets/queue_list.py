@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import ClassVar
 
 from rich.style import Style
 from textual import events
@@ -16,6 +15,7 @@ from textual.strip import Strip
 from harness.events.views import ApprovalView
 from widgets import cells
 from widgets.cells import Line
+from widgets.palette import palette
 from widgets.queue_head import KINDS, by_weight
 
 LINES = 2
@@ -24,25 +24,12 @@ LINES = 2
 class QueueList(ScrollView, can_focus=True):
     """Two lines a request: who asks and how much is at stake, then what for."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"ql--name", "ql--quiet", "ql--attention", "ql--bad", "ql--text", "ql--edge", "ql--selected"}
-
     DEFAULT_CSS = """
     QueueList {
         background: $background;
         overflow-x: hidden;
         scrollbar-size-vertical: 1;
         &:focus { background-tint: $foreground 0%; }
-        & > .ql--name { color: $foreground; text-style: bold; }
-        & > .ql--quiet { color: $text-muted; }
-        & > .ql--attention { color: $warning; }
-        & > .ql--bad { color: $error; text-style: bold; }
-        & > .ql--text { color: $foreground; }
-        & > .ql--edge { color: $primary; }
-        & > .ql--selected { background: $panel; }
-    }
-    QueueList:ansi {
-        & > .ql--quiet { color: ansi_default; text-style: dim; }
-        & > .ql--selected { background: ansi_default; text-style: reverse; }
     }
     """
 
@@ -114,8 +101,8 @@ class QueueList(ScrollView, can_focus=True):
         if 0 <= at < len(self._views):
             self.select(self._views[at].approval_id)
 
-    def _style(self, name: str) -> Style:
-        return self.get_component_rich_style(f"ql--{name}", partial=True)
+    def _style(self, role: str) -> Style:
+        return palette(self)[role]
 
     def render_line(self, y: int) -> Strip:
         width, base = self.size.width, self.rich_style
@@ -125,9 +112,9 @@ class QueueList(ScrollView, can_focus=True):
         view = self._views[at]
         chosen = view.approval_id == self._selected
         if chosen:
-            base = base + self._style("selected")
-        line = Line(width).left("▌" if chosen else " ", self._style("edge"))
-        risk = self._style("bad" if view.risk in ("critical", "high") else "attention")
+            base = base + self._style("chosen" if self.has_focus else "selected")
+        line = Line(width).left("▌" if chosen else " ", self._style("meter"))
+        risk = self._style("alarm" if view.risk in ("critical", "high") else "attention")
         if part == 0:
             line.left("◆ ", risk)
             line.right(f"{cells.age(view.ts, time.time()):>4} ", self._style("quiet"))

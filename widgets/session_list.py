@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
 
 from rich.style import Style
 from textual import events
@@ -17,6 +16,7 @@ from textual.strip import Strip
 from harness.events.views import DONE, NEEDS_YOU, RUNNING, SessionRow
 from widgets import cells
 from widgets.cells import Line
+from widgets.palette import palette
 
 GROUPS = (NEEDS_YOU, RUNNING, DONE)
 TITLES = {NEEDS_YOU: "NEEDS YOU", RUNNING: "RUNNING", DONE: "DONE"}
@@ -61,40 +61,12 @@ def layout(rows: list[SessionRow], selected: str, *, dense: bool) -> list[Item]:
 class SessionList(ScrollView, can_focus=True):
     """Shows `SessionRow`s; the selection is pinned to a session id, so a re-sort never moves it to another session."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "sl--title",
-        "sl--count",
-        "sl--name",
-        "sl--quiet",
-        "sl--good",
-        "sl--bad",
-        "sl--attention",
-        "sl--meter",
-        "sl--selected",
-        "sl--selected-focus",
-    }
-
     DEFAULT_CSS = """
     SessionList {
         background: $background;
         overflow-x: hidden;
         scrollbar-size-vertical: 1;
         &:focus { background-tint: $foreground 0%; }
-        & > .sl--title { color: $text-muted; text-style: bold; }
-        & > .sl--count { color: $text-muted; }
-        & > .sl--name { color: $foreground; text-style: bold; }
-        & > .sl--quiet { color: $text-muted; }
-        & > .sl--good { color: $success; }
-        & > .sl--bad { color: $error; }
-        & > .sl--attention { color: $warning; }
-        & > .sl--meter { color: $primary; }
-        & > .sl--selected { background: $panel; }
-        & > .sl--selected-focus { background: $panel; }
-    }
-    SessionList:ansi {
-        & > .sl--title, & > .sl--count, & > .sl--quiet { color: ansi_default; text-style: dim; }
-        & > .sl--selected { background: ansi_default; text-style: underline; }
-        & > .sl--selected-focus { background: ansi_default; text-style: reverse; }
     }
     """
 
@@ -242,37 +214,37 @@ class SessionList(ScrollView, can_focus=True):
             return self._title(item.group, width, base)
         return self._session(item.row, item.part, self._ages[y] if y < len(self._ages) else "", width, base)
 
-    def _style(self, name: str) -> Style:
-        return self.get_component_rich_style(name, partial=True)
+    def _style(self, role: str) -> Style:
+        return palette(self)[role]
 
     def _title(self, group: str, width: int, base: Style) -> Strip:
         number = sum(1 for item in self._items if item.group == group and item.row is not None and item.part == 0)
-        style = self._style("sl--attention") + Style(bold=True) if group == NEEDS_YOU else self._style("sl--title")
-        return Line(width).left(f" {TITLES[group]} ", style).left(str(number), self._style("sl--count")).strip(base)
+        style = self._style("attention") + Style(bold=True) if group == NEEDS_YOU else self._style("title")
+        return Line(width).left(f" {TITLES[group]} ", style).left(str(number), self._style("quiet")).strip(base)
 
     def _session(self, row: SessionRow, part: int, age: str, width: int, base: Style) -> Strip:
         chosen = row.sid == self._selected
         if chosen:
-            base = base + self._style("sl--selected-focus" if self.has_focus else "sl--selected")
-        state = self._style(f"sl--{cells.role(row.state)}")
-        edge = self._style("sl--meter") if self.has_focus else self._style("sl--quiet")
+            base = base + self._style("chosen" if self.has_focus else "selected")
+        state = self._style(f"{cells.role(row.state)}")
+        edge = self._style("meter") if self.has_focus else self._style("quiet")
         line = Line(width).left("▌" if chosen else " ", edge)
         if part == 0:
             line.left(cells.mark(row.state) + " ", state)
             if self._dense:
                 return self._dense_line(row, age, line, state, base)
-            line.right(f"{age:>4} ", self._style("sl--quiet")).right(f" {row.state:>{_STATE_WIDTH}}", state)
-            return line.left(cells.safe(row.name, line.room - 1), self._style("sl--name")).strip(base)
+            line.right(f"{age:>4} ", self._style("quiet")).right(f" {row.state:>{_STATE_WIDTH}}", state)
+            return line.left(cells.safe(row.name, line.room - 1), self._style("name")).strip(base)
         self._money(row, line)
-        return line.left("  ", base).left(cells.safe(row.detail, line.room - 1), self._style("sl--quiet")).strip(base)
+        return line.left("  ", base).left(cells.safe(row.detail, line.room - 1), self._style("quiet")).strip(base)
 
     def _dense_line(self, row: SessionRow, age: str, line: Line, state: Style, base: Style) -> Strip:
-        line.right(f"{age:>4} ", self._style("sl--quiet"))
+        line.right(f"{age:>4} ", self._style("quiet"))
         if self.size.width >= 28:
             line.right(f" {row.state:>{_STATE_WIDTH}}", state)
         if self.size.width >= 44:
-            line.right(self._checks(row).ljust(6), self._style("sl--quiet"))
-        return line.left(cells.safe(row.name, line.room - 1), self._style("sl--name")).strip(base)
+            line.right(self._checks(row).ljust(6), self._style("quiet"))
+        return line.left(cells.safe(row.name, line.room - 1), self._style("name")).strip(base)
 
     def _checks(self, row: SessionRow) -> str:
         return f"✓{row.checks_passed}/{row.checks_total}" if row.checks_total else ""
@@ -284,9 +256,9 @@ class SessionList(ScrollView, can_focus=True):
         if row.cap_nano is not None:
             used, rest = cells.bar(row.spent_nano + row.reserved_nano, row.cap_nano, 6 if wide else 4)
             near = row.cap_nano > 0 and row.spent_nano + row.reserved_nano >= row.cap_nano * 0.9
-            line.right(rest, self._style("sl--quiet")).right(used, self._style("sl--attention" if near else "sl--meter"))
+            line.right(rest, self._style("quiet")).right(used, self._style("attention" if near else "meter"))
             line.right(" ", Style.null())
-        line.right(cells.money(row.spent_nano), self._style("sl--quiet"))
+        line.right(cells.money(row.spent_nano), self._style("quiet"))
         if checks := self._checks(row):
-            line.right(checks + " ", self._style("sl--good" if row.checks_passed == row.checks_total else "sl--quiet"))
+            line.right(checks + " ", self._style("good" if row.checks_passed == row.checks_total else "quiet"))
         line.right(" ", Style.null())

@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from rich.cells import cell_len
+from rich.style import Style
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
 from widgets.cells import Line
+from widgets.palette import palette
 
 
 class TabLine(Widget):
     """Titles side by side, the current one marked; a click chooses."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"tl--tab", "tl--current", "tl--rule"}
-
-    DEFAULT_CSS = """
-    TabLine {
-        height: 1;
-        & > .tl--tab { color: $text-muted; }
-        & > .tl--current { color: $primary; text-style: bold reverse; }
-        & > .tl--rule { color: $border-blurred; }
-    }
-    TabLine:ansi { & > .tl--tab { color: ansi_default; } }
-    """
+    DEFAULT_CSS = "TabLine { height: 1; }"
 
     class Chosen(Message):
         """A tab was clicked."""
@@ -56,9 +47,10 @@ class TabLine(Widget):
             x += width + 1
 
     def render_line(self, y: int) -> Strip:
-        rule = self.get_component_rich_style("tl--rule", partial=True)
+        tints = palette(self)
+        rule = tints["border"]
         line = Line(self.size.width).left("─", rule)
         for tab, title in self._tabs:
-            style = self.get_component_rich_style("tl--current" if tab == self.current else "tl--tab", partial=True)
+            style = tints["heading"] + Style(reverse=True) if tab == self.current else tints["quiet"]
             line.left(f" {title} ", style).left("─", rule)
         return line.strip(self.rich_style, "─", rule)

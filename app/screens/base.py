@@ -33,6 +33,9 @@ class WatchScreen(Screen[Any]):
     SCOPES: ClassVar[tuple[str, ...]] = ()
     AUTO_FOCUS: ClassVar[str | None] = None
 
+    _keys_asked = False
+    _synced: Snapshot | None = None
+
     @property
     def host(self) -> WatchApp:
         """The application, as what it is."""
@@ -81,7 +84,13 @@ class WatchScreen(Screen[Any]):
         return focused is not None and focused.check_consume_key(first, character)
 
     def show_keys(self) -> None:
-        """Bring the help bar up to date."""
+        """Bring the help bar up to date, once for all that asks for it in one go."""
+        if not self._keys_asked:
+            self._keys_asked = True
+            self.call_later(self._show_keys)
+
+    def _show_keys(self) -> None:
+        self._keys_asked = False
         for bar in self.query(HelpBar):
             prefix = self.host.prefix
             if prefix:
@@ -113,8 +122,16 @@ class WatchScreen(Screen[Any]):
             self._sync_all()
 
     def _sync_all(self) -> None:
-        self.sync(self.host.snapshot, Dirty.EVERYTHING)
+        if self._synced is not self.host.snapshot:
+            self._synced = self.host.snapshot
+            self.sync(self.host.snapshot, Dirty.EVERYTHING)
         self.show_keys()
+
+    def take(self, snapshot: Snapshot, dirty: Dirty) -> bool:
+        """Show the snapshot's dirty parts and remember it as shown; True asks for another tick because there is more to read."""
+        # What changed while the screen was covered is caught up with when it is uncovered, so a missed part cannot hide behind this.
+        self._synced = snapshot
+        return self.sync(snapshot, dirty)
 
     def sync(self, snapshot: Snapshot, dirty: Dirty) -> bool:
         """Show the snapshot's dirty parts; True asks for another tick because there is more to read."""

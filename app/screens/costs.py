@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from rich.style import Style
@@ -20,26 +21,19 @@ from widgets.budget_bar import BudgetBar, share_text
 from widgets.cells import Line
 from widgets.fleet_bar import Banner
 from widgets.help_bar import HelpBar
+from widgets.palette import palette
 
 
 class CostTable(ScrollView, can_focus=True):
     """One line a session, dearest first; the selection is pinned to a session."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"ct--head", "ct--text", "ct--quiet", "ct--meter", "ct--full", "ct--selected"}
     DEFAULT_CSS = """
     CostTable {
         overflow-x: hidden;
         scrollbar-size-vertical: 1;
         background: $background;
         &:focus { background-tint: $foreground 0%; }
-        & > .ct--head { color: $text-muted; text-style: bold; }
-        & > .ct--text { color: $foreground; }
-        & > .ct--quiet { color: $text-muted; }
-        & > .ct--meter { color: $primary; }
-        & > .ct--full { color: $warning; }
-        & > .ct--selected { background: $panel; }
     }
-    CostTable:ansi { & > .ct--selected { background: ansi_default; text-style: reverse; } }
     """
 
     def __init__(self) -> None:
@@ -74,7 +68,7 @@ class CostTable(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         y += self.scroll_offset.y
-        style = {name: self.get_component_rich_style(f"ct--{name}", partial=True) for name in ("head", "text", "quiet", "meter", "full", "selected")}
+        style = palette(self)
         width, base = self.size.width, self.rich_style
         line = Line(width)
         if y == 0:
@@ -82,14 +76,14 @@ class CostTable(ScrollView, can_focus=True):
             for text, cell in zip(heads, self._columns(), strict=True):
                 line.left(
                     cells.fit(text, cell) if text in ("  ", "session", "", "model") else f"{text:>{max(0, cell - 2)}}"[:cell] + "  "[: min(2, cell)],
-                    style["head"],
+                    style["title"],
                 )
             return line.strip(base)
         if y > len(self._rows):
             return Strip.blank(width, base)
         row = self._rows[y - 1]
         if row.sid == self.selected:
-            base = base + style["selected"]
+            base = base + style["chosen"]
         self._fill(line, row, style)
         return line.strip(base)
 
@@ -100,16 +94,16 @@ class CostTable(ScrollView, can_focus=True):
         fixed = 2 + 11 + 16 + meter + tokens + cached + model
         return 2, max(10, width - fixed), 11, 16, meter, tokens, cached, model
 
-    def _fill(self, line: Line, row: SessionRow, style: dict[str, Style]) -> None:
+    def _fill(self, line: Line, row: SessionRow, style: Mapping[str, Style]) -> None:
         _, name, spent, cap, meter, tokens, cached, model = self._columns()
         more = self._more.get(row.sid, {})
         near = row.cap_nano is not None and row.spent_nano >= row.cap_nano * 0.9
         line.left(f"{cells.mark(row.state)} ", style["quiet"]).left(cells.fit(cells.safe(row.name, name - 1), name), style["text"])
-        line.left(f"{cells.money(row.spent_nano):>{spent - 2}}  ", style["full" if near else "text"])
+        line.left(f"{cells.money(row.spent_nano):>{spent - 2}}  ", style["attention" if near else "text"])
         line.left(f"{share_text(row.spent_nano, row.cap_nano):>{cap - 2}}  ", style["quiet"])
         if meter:
             used, rest = cells.bar(row.spent_nano, row.cap_nano, meter - 2)
-            line.left(used, style["full" if near else "meter"]).left(cells.fit(rest, meter - len(used)), style["quiet"])
+            line.left(used, style["attention" if near else "meter"]).left(cells.fit(rest, meter - len(used)), style["quiet"])
         if tokens:
             hit = more.get("cache_hit")
             share = f"{hit:.0%}" if isinstance(hit, float) and hit <= 1 else ""

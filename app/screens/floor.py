@@ -12,13 +12,11 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
-from textual.widget import Widget
 
 from app.models import Dirty, Snapshot
 from app.screens.base import SessionCommands, bindings
 from harness.events.views import SessionRow
 from widgets import tiling
-from widgets.event_log import EventLog
 from widgets.fleet_bar import Banner, FleetBar
 from widgets.help_bar import HelpBar
 from widgets.pane_wall import PaneWall
@@ -44,13 +42,10 @@ class FloorScreen(SessionCommands):
         yield Banner()
         with Container(id="body"):
             yield SessionList()
-            yield PaneWall(self._make_log, lambda sid: self.host.folders.session(sid).log)
+            yield PaneWall(lambda sid: self.host.folders.session(sid).log)
         yield QueueHead()
         yield FleetBar()
         yield HelpBar()
-
-    def _make_log(self) -> Widget:
-        return EventLog(compact=True)
 
     # Widgets are looked up on every tick; the query is cached by Textual and costs a microsecond.
     @property
@@ -83,6 +78,7 @@ class FloorScreen(SessionCommands):
         more = False
         if dirty & Dirty.ROWS:
             self.list.set_rows(snapshot.rows.values())
+            self.wall.follow(self.list.selected)
             self.wall.set_rows(snapshot.rows)
             if self._saved_layout is None:
                 self.wall.arrange_by_default()
@@ -248,12 +244,14 @@ class FloorScreen(SessionCommands):
         self.wall.even()
 
     def do_pane_page_up(self) -> None:
-        if isinstance(log := self.wall.current_log(), EventLog):
-            log.action_page(-1)
+        self._scroll(-1)
 
     def do_pane_page_down(self) -> None:
-        if isinstance(log := self.wall.current_log(), EventLog):
-            log.action_page(1)
+        self._scroll(1)
+
+    def _scroll(self, pages: int) -> None:
+        if (log := self.wall.current_log()) is not None:
+            log.action_page(pages)
 
     can_pane_page_up = can_pane_page_down = _any
 

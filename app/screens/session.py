@@ -28,6 +28,7 @@ from widgets.event_log import EventLog
 from widgets.facts import Facts
 from widgets.fleet_bar import Banner
 from widgets.help_bar import HelpBar
+from widgets.palette import palette
 from widgets.plan_view import PlanView, Stamp, read, stamps
 from widgets.tab_line import TabLine
 
@@ -37,16 +38,10 @@ TABS = (("log", "Log"), ("plan", "Plan & progress"), ("diff", "Diff"), ("cost", 
 class SessionLine(Widget):
     """The session's title line: state, name, what it does, money."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"se--name", "se--quiet", "se--good", "se--bad", "se--attention"}
     DEFAULT_CSS = """
     SessionLine {
         height: 1;
         background: $panel;
-        & > .se--name { color: $foreground; text-style: bold; }
-        & > .se--quiet { color: $text-muted; }
-        & > .se--good { color: $success; }
-        & > .se--bad { color: $error; }
-        & > .se--attention { color: $warning; }
     }
     """
 
@@ -61,7 +56,7 @@ class SessionLine(Widget):
             self.refresh()
 
     def _style(self, name: str) -> Style:
-        return self.get_component_rich_style(f"se--{name}", partial=True)
+        return palette(self)[name]
 
     def render_line(self, y: int) -> Strip:
         row, line = self._row, Line(self.size.width)

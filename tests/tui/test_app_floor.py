@@ -198,7 +198,7 @@ async def test_a_refusal_is_shown_in_the_supervisors_words(tmp_path: Path) -> No
         await s.press("D")
         await s.see("Remove finished")
         await s.press("ctrl+y")
-        await s.see("notes.txt is neither", "or keep it")
+        await s.see("notes.txt is neither committed", "keep it")
 
 
 async def test_a_dead_supervisor_is_said_at_once_and_everything_stays(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ from harness.supervisor.watch import Settings, follow
 
 LOCK_WAIT = 3.0
 ADOPTION_BUDGET = 8.0
+_SELF_CHECK = 5.0
 
 
 class Refused(Exception):
@@ -254,7 +255,7 @@ class Supervisor:
                 costs = tuple(DayCost(day, *values) for day, values in session.track.costs.items())
                 self.index.put(Entry(sid, mark, True, self.fleet.row(session), costs))
 
-    async def run(self, guardian: Identity | None) -> int:
+    async def run(self, guardian: Identity | None, lock: int) -> int:
         """Serve until asked to stop; the exit code."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -266,7 +267,7 @@ class Supervisor:
         await self._taken_up()
         await self.server.listen()
         self._ready()
-        for work in (self.server.guard(), self.server.push()):
+        for work in (self.server.guard(), self.server.push(), self._still_ours(lock)):
             self._go(loop.create_task(work))
         if any(not s.finished for s in self.fleet):
             self._go(loop.create_task(self._warm()))
@@ -296,11 +297,28 @@ class Supervisor:
             print(f"supervisor: the brains' nursery does not start: {exc}", file=sys.stderr, flush=True)
 
     def _outlive(self) -> None:
-        """The guardian died: leave in order, and let a new one take over."""
+        """The guardian died: leave in order, and let a new one take over (unless we were asked to stop anyway)."""
+        if self._stop.is_set():
+            return
         print("supervisor: the guardian is gone; a new one is started and takes over", file=sys.stderr, flush=True)
         self.exit_code = EXIT_OTHER_LIVES
         self.orphaned = True
         self._stop.set()
+
+    async def _still_ours(self, lock: int) -> None:
+        """Leave when our state folder was removed or replaced: nothing we could do would be for anybody."""
+        mine = os.fstat(lock)
+        while True:
+            await asyncio.sleep(_SELF_CHECK)
+            try:
+                there = await asyncio.to_thread(os.stat, self.folders.supervisor_lock)
+            except FileNotFoundError:
+                there = None
+            if there is None or (there.st_dev, there.st_ino) != (mine.st_dev, mine.st_ino):
+                print(f"supervisor: the state folder {self.folders.state} was removed or replaced; leaving", file=sys.stderr, flush=True)
+                self.exit_code = EXIT_OTHER_LIVES
+                self._stop.set()
+                return
 
     async def _close(self) -> None:
         self.conductor.closing = True
@@ -346,7 +364,7 @@ def main(argv: list[str] | None = None) -> int:
     hide_from_ptrace()
     folders = resolve()
     try:
-        prepare(folders)
+        lock = prepare(folders)
         epoch = next_epoch(folders.state)
     except Refused as exc:
         print(f"refused: {exc}" if exc.code == EXIT_REFUSED else f"supervisor: {exc}", file=sys.stderr, flush=True)
@@ -365,13 +383,13 @@ def main(argv: list[str] | None = None) -> int:
             settings.problems["ledger"] = str(exc)
         supervisor = Supervisor(folders, epoch, Credentials(fd), settings, books)
         try:
-            return await supervisor.run(guardian), supervisor.orphaned
+            return await supervisor.run(guardian, lock), supervisor.orphaned
         finally:
             if books is not None:
                 await books.close()
 
     code, orphaned = asyncio.run(serve())
-    if orphaned:
+    if orphaned and folders.state.is_dir():
         _new_guardian(fd)
     return code
 

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -104,6 +105,17 @@ def test_killed_guardian_is_replaced_and_the_key_survives(f: Fleet) -> None:
     f.wait_state(sid, "done")
     environ = Path(f"/proc/{third}/environ").read_bytes() + Path(f"/proc/{third}/cmdline").read_bytes()
     assert KEY.encode() not in environ
+
+
+def test_removed_state_folder_ends_the_supervisor(f: Fleet) -> None:
+    """Nobody restarts what has no folder any more, and nothing makes the folder again."""
+    f.run("supervisor", "start")
+    pid = f.supervisor_pid()
+    guardian = parent(pid)
+    shutil.rmtree(f.folders.state)
+    wait_for("the supervisor to leave", lambda: not alive(pid), 15)
+    wait_for("the guardian to leave", lambda: not alive(guardian), 15)
+    assert not f.folders.state.exists()
 
 
 # -- adoption --------------------------------------------------------------------------------------------------------

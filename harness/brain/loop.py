@@ -244,7 +244,7 @@ def _done(v: View, intent: t.SessionIntent, last: ModelTurn) -> Step:
 
 def _check_results(v: View, last: ModelTurn) -> dict[str, tuple[CallFact, t.ToolEnded]]:
     """The newest result of each check proposed since the reply; one without a known outcome counts as not run."""
-    return {f.command: (f, f.result) for f in v.calls.values() if f.tool == "check" and f.seq > last.seq and isinstance(f.result, t.ToolEnded)}
+    return {f.command: (f, f.result) for f in v.calls.values() if f.command and f.seq > last.seq and isinstance(f.result, t.ToolEnded)}
 
 
 def _passed(ended: t.ToolEnded) -> bool:

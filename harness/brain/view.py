@@ -215,10 +215,10 @@ class View:
             self.cleared_before = done[-keep]
 
     def _proposed(self, r: t.Record, body: t.ToolProposed) -> None:
-        command = str((body.input or {}).get("command", "")) if body.tool == "check" else ""
+        command = str((body.input or {}).get("command", "")) if body.by_harness else ""
         self.calls[body.call_id] = CallFact(body.call_id, body.tool, r.seq, command)
         last = self.last_model
-        if body.tool == "check" and last is not None and self.round_of != last.seq:
+        if body.by_harness and last is not None and self.round_of != last.seq:
             self.round_of, self.rounds = last.seq, self.rounds + 1
 
     def _ended(self, r: t.Record, body: t.ToolEnded) -> None:
@@ -226,7 +226,7 @@ class View:
         if fact is None:
             return
         self._finish_call(r, body.call_id, body)
-        if fact.tool != "check":
+        if not fact.command:
             self.errors_in_row = 0 if body.status == "ok" else self.errors_in_row + 1
             if body.files_changed:
                 self.idle_turns = self.idle_points = 0

@@ -212,7 +212,7 @@ def _failed(s: SessionState, r: t.Record, b: t.ModelFailed) -> None:
 
 @_on(t.ToolProposed)
 def _proposed(s: SessionState, r: t.Record, b: t.ToolProposed) -> None:
-    if b.tool == "check" and b.input is not None:
+    if b.by_harness and b.input is not None:
         s.check_calls[b.call_id] = str(b.input.get("command", ""))
 
 

@@ -241,6 +241,11 @@ class ToolProposed(Body, frozen=True, kw_only=True):
     tool_use_id: str = ""
     claim: str = ""
 
+    @property
+    def by_harness(self) -> bool:
+        """True for a done criterion that the harness runs; a model that calls a tool of that name has proved nothing."""
+        return self.tool == "check" and not self.tool_use_id
+
 
 class ToolJudged(Body, frozen=True, kw_only=True):
     """Policy's verdict on the canonical action. ``action`` is what would run and what was hashed."""

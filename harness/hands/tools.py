@@ -176,9 +176,9 @@ def validate(tool: str, value: object) -> str | None:
 
 
 def _check_command(value: object) -> str | None:
-    command = value.get("command") if isinstance(value, dict) else None
+    command = value.get("command") if isinstance(value, dict) and len(value) == 1 else None
     if not isinstance(command, str) or not command.strip():
-        return "check: the field 'command' must be a non-empty string"
+        return "check: the field 'command' must be a non-empty string, and the only one"
     return _text("check: command", command, MAX_SCRIPT)
 
 

@@ -136,7 +136,9 @@ class Road:
         if not await self._within_caps(session, call):
             return False
         given = await self.input_of(session, known.proposed)
-        if problem := tools.validate(known.proposed.tool, given):
+        proposed = known.proposed
+        unknown = "check is not a tool of yours; the harness runs the checks itself" if proposed.tool == "check" and not proposed.by_harness else ""
+        if problem := unknown or tools.validate(proposed.tool, given):
             await session.append(t.ToolEnded(call_id=call.call_id, status="refused", preview=problem))
             return True
         assert isinstance(given, dict)

@@ -115,7 +115,7 @@ def test_denied_edited_and_answered() -> None:
 
 def test_cap_parks_asks_and_holds() -> None:
     with fleet() as f:
-        turns = [[("exec", {"argv": ["true", str(i)]})] for i in range(60)]
+        turns = [[("write_file", {"path": f"part{i}.txt", "content": f"{i}\n"})] for i in range(40)]
         sid = f.launch(play(*turns, "Done."), more=("--cap-usd", "0.005"))
         item = f.approval(sid)
         assert item["kind"] == "cap"
@@ -130,7 +130,7 @@ def test_cap_parks_asks_and_holds() -> None:
 
 def test_pause_and_resume() -> None:
     with fleet() as f:
-        sid = f.launch(play(*[[("exec", {"argv": ["sleep", "0.3"]})] for _ in range(6)], "Done."))
+        sid = f.launch(play(*[[("exec", {"argv": ["sleep", f"0.3{i}"]})] for i in range(6)], "Done."))
         f.wait_event(sid, "tool.ended")
         f.run("pause", sid)
         f.wait_state(sid, "parked")

@@ -1,0 +1,119 @@
+"""``make screenshots``: pictures of a real run. Plays the demo's fleet, opens the real application on it at several sizes, keeps SVG → PNG.
+
+PNGs are made by headless Chromium with Fira Code and Noto fonts; without Chromium the command says so and stops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from app import keymap, models
+from app.demo.fleet import PARTS, Demo, fresh
+from app.screens.queue import QueueScreen
+from app.watch_app import WatchApp
+from harness.protocol.client import ensure_supervisor
+from tests.fleetlib import wait_for
+
+OUT = Path(__file__).parent.parent / "screenshots"
+SIZES = ((80, 24), (120, 40), (200, 50))
+THEMES = ("light", "ansi")
+
+
+def to_png(chromium: str, svg: str, target: Path) -> None:
+    """Render one SVG by headless Chromium at its own size."""
+    width, height = (int(float(x)) + 1 for x in re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg).groups())  # type: ignore[union-attr]
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "page.html"
+        page.write_text(f"<style>body{{margin:0;background:#000}}svg{{display:block;width:{width}px;height:{height}px}}</style>{svg}", "utf-8")
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run", f"--user-data-dir={folder}/profile"]
+        subprocess.run([chromium, *flags, f"--window-size={width},{height}", f"--screenshot={target}", str(page)], check=True, capture_output=True, timeout=60)
+
+
+async def settle(app: WatchApp) -> None:
+    """Wait until everything known is painted: five looks in a row without a new frame, or 3 s on a screen that moves by itself."""
+    calm, frames = 0, -1
+    for _ in range(30):
+        await asyncio.sleep(0.1)
+        calm = calm + 1 if app.frames == frames and app.idle else 0
+        frames = app.frames
+        if calm == 5:
+            return
+
+
+async def shoot(demo: Demo, save: Callable[[str, str], None], size: tuple[int, int], theme: str, stage: str) -> None:
+    """The screens of one moment at one size and theme."""
+    app = WatchApp(demo.folders, keymap.build("default", {}), theme=theme, first=models.first_look(demo.folders))
+    suffix = f"{size[0]}x{size[1]}" + ("" if theme == "dark" else f"-{theme}")
+    async with app.run_test(size=size) as pilot:
+
+        async def keep(name: str) -> None:
+            await pilot.pause()
+            await settle(app)
+            save(f"{name}-{suffix}", app.export_screenshot())
+
+        await keep("floor" if stage == "waiting" else "floor-working")
+        if stage != "waiting":
+            return
+        await pilot.press("2")
+        await keep("queue")
+        assert isinstance(app.screen, QueueScreen)
+        await pilot.press("escape", "enter")
+        await keep("session")
+        for name in ("plan", "diff"):
+            await pilot.press("right_square_bracket")
+            await keep(f"session-{name}")
+        await pilot.press("escape", "question_mark")
+        await keep("help")
+        await pilot.press("escape", "n")
+        await keep("launch")
+
+
+async def main() -> int:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        print(
+            "make screenshots needs Chromium and the fonts Fira Code, Noto Sans CJK and Noto Color Emoji (Debian: chromium fonts-firacode fonts-noto-cjk fonts-noto-color-emoji)"
+        )
+        return 1
+    OUT.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="wf-shots-") as folder:
+        demo = fresh(Path(folder))
+        demo.build()
+        demo.start_simulator(1.0)
+
+        def save(name: str, svg: str) -> None:
+            # The folder of this run would be a different text in each picture; a stable one keeps them comparable.
+            to_png(chromium, svg.replace(str(demo.root), "/srv/fleet"), OUT / f"{name}.png")
+            print(OUT / f"{name}.png", flush=True)
+
+        try:
+            ensure_supervisor(demo.folders).close()
+            empty = WatchApp(demo.folders, keymap.build("default", {}), first=models.first_look(demo.folders))
+            async with empty.run_test(size=(120, 40)) as pilot:
+                await pilot.pause()
+                await settle(empty)
+                save("floor-empty-120x40", empty.export_screenshot())
+            for part in PARTS:
+                demo.launch(part)
+            await asyncio.to_thread(wait_for, "agents at work", lambda: all(r.get("tool_calls", 0) >= 3 for r in demo.watchfloor("ls")), 60)
+            await shoot(demo, save, (120, 40), "dark", "working")
+            await asyncio.to_thread(wait_for, "push and cap in the queue", lambda: len(demo.watchfloor("approvals")) == 2, 120)
+            await asyncio.to_thread(wait_for, "the others done", lambda: sum(r["state"] == "done" for r in demo.watchfloor("ls")) == 2, 120)
+            for size in SIZES:
+                await shoot(demo, save, size, "dark", "waiting")
+            for theme in THEMES:
+                await shoot(demo, save, (120, 40), theme, "waiting")
+        finally:
+            demo.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

@@ -59,6 +59,7 @@ def card_lines(view: ApprovalView) -> list[CardLine]:
         out += [CardLine(""), *will_run(action, WILL_RUN if view.kind == "tool" else "WAS TO RUN")]
         out += [CardLine(""), *_reach(action), *_preconditions(action)]
         out += _rule(view)
+        out += _fine_print(action)
         out += _hashes(view, action)
     if view.diff:
         out += [CardLine(""), CardLine("CHANGES", "label"), *diff_lines(view.diff)]
@@ -166,8 +167,19 @@ def _reach(action: Mapping[str, Any]) -> list[CardLine]:
         out.append(CardLine("  everything you can: no fence", "warn"))
     network = bool(fence.get("network"))
     out.append(CardLine(f"  network  {'yes' if network else 'no'}   access  {to_display(str(action.get('access', '')))}", "warn" if network else "text"))
-    for what, paths in (("writes", fence.get("write")), ("outside", action.get("outside")), ("reads", fence.get("read"))):
+    if action.get("kind") == "push":
+        out.append(CardLine("  git runs outside the fence, as you, with your own git credentials; hooks are off", "warn"))
+    for what, paths in (("writes", fence.get("write")), ("outside", action.get("outside"))):
         out += [CardLine(f"  {what}  “{to_display(str(path))}”", "warn" if what == "outside" else "text") for path in _list(paths)]
+    return out
+
+
+def _fine_print(action: Mapping[str, Any]) -> list[CardLine]:
+    """What is the same for nearly every action of a session: shown last, because it is bound by the decision all the same."""
+    fence = action.get("fence")
+    fence = fence if isinstance(fence, dict) else {}
+    out = [CardLine("FINE PRINT", "label")]
+    out += [CardLine(f"  reads  “{to_display(str(path))}”", "dim") for path in _list(fence.get("read"))]
     for bind in _list(fence.get("binds")):
         if isinstance(bind, (list, tuple)):
             out.append(CardLine("  bound  " + "  ".join(f"“{to_display(str(part))}”" for part in bind), "dim"))

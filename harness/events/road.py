@@ -124,8 +124,11 @@ class Road:
         elif kind == "approval.decided":
             call = self.calls.get(self.approvals.pop(data["approval_id"], ""))
             if call is not None and call.stage in ("asked", "decided", "judged"):
-                allow = data["decision"] in ("allow", "allow_edited")
-                if call.stage == "asked" or not allow:
+                allow = data["decision"] == "allow"
+                if data["decision"] == "allow_edited":
+                    # What was asked about is not what was allowed: only the judgement of the edited action, which follows, may start anything.
+                    call.stage, call.verdict, call.allowed_by = "proposed", "", ""
+                elif call.stage == "asked" or not allow:
                     # A refusal always counts, also one that comes beside an earlier permission.
                     call.stage, call.allowed_by = "decided", data["decision_id"] if allow else ""
         elif kind == "approval.withdrawn":

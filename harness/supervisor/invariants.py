@@ -153,7 +153,7 @@ class _Books:
             if call is not None and asked is not None and b.decision in ("allow", "allow_edited"):
                 if b.action_hash != asked[1]:
                     yield "I3", f"{at} allows another action than the one that was asked about"
-                call.decision = b.decision_id
+                call.decision = b.decision_id if b.decision == "allow" else ""  # an edited action is allowed by its own judgement
         elif isinstance(b, t.ApprovalStale) and (call := self.calls.get(b.call_id)) is not None:
             call.permitted, call.decision = False, ""
 

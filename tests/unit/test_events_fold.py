@@ -206,7 +206,7 @@ def _walk(seed: int) -> int:
             assert not any(k in ("tool.started", "approval.stale") for k, _ in mine[judged[-1] :]), "never twice on one judgement"
             decided = [d for k, d in mine[judged[-1] :] if k == "approval.decided"]
             assert last["verdict"] != "deny"
-            assert all(d["decision"] in ("allow", "allow_edited") for d in decided), "never against a refusal"
+            assert all(d["decision"] == "allow" for d in decided), "never against a refusal, nor what was asked when something else was allowed"
             if last["verdict"] == "ask":
                 assert decided
                 assert all(d["action_hash"] == digest for d in decided if "action_hash" in d)
@@ -234,6 +234,19 @@ def asked() -> Road:
     step(road, "tool.judged", call_id="c1.0", action_hash="h", verdict="ask")
     step(road, "approval.requested", approval_id="a1", call_id="c1.0")
     return road
+
+
+def test_an_edited_approval_lets_only_the_edited_action_start() -> None:
+    """Also when a crash cuts the log between the decision and the judgement of what was edited."""
+    road = asked()
+    step(road, "approval.decided", approval_id="a1", decision="allow_edited", decision_id="d", action_hash="h")
+    for digest in ("h", "edited"):
+        with pytest.raises(RoadError, match="no allow verdict"):
+            road.check("tool.started", {"call_id": "c1.0", "action_hash": digest, "effect": "irreversible"})
+    step(road, "tool.judged", call_id="c1.0", action_hash="edited", verdict="allow")
+    with pytest.raises(RoadError, match="no allow verdict"):
+        road.check("tool.started", {"call_id": "c1.0", "action_hash": "h", "effect": "irreversible"})
+    step(road, "tool.started", call_id="c1.0", action_hash="edited", effect="irreversible")
 
 
 def test_the_whole_road() -> None:

@@ -78,9 +78,7 @@ async def shoot(demo: Demo, save: Callable[[str, str], None], size: tuple[int, i
 async def main() -> int:
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
-        print(
-            "make screenshots needs Chromium and the fonts Fira Code, Noto Sans CJK and Noto Color Emoji (Debian: chromium fonts-firacode fonts-noto-cjk fonts-noto-color-emoji)"
-        )
+        print("make screenshots needs Chromium and fonts; on Debian: chromium fonts-firacode fonts-noto-cjk fonts-noto-color-emoji")
         return 1
     OUT.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="wf-shots-") as folder:

@@ -6,6 +6,7 @@ PNGs are made by headless Chromium with Fira Code and Noto fonts; without Chromi
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shutil
 import subprocess
@@ -15,10 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from app import keymap, models
-from app.demo.fleet import PARTS, Demo, fresh
+from app.demo.fleet import PARTS, Demo
 from app.screens.queue import QueueScreen
 from app.watch_app import WatchApp
 from harness.protocol.client import ensure_supervisor
+from harness.protocol.paths import ensure_private
 from tests.fleetlib import wait_for
 
 OUT = Path(__file__).parent.parent / "screenshots"
@@ -81,14 +83,16 @@ async def main() -> int:
         print("make screenshots needs Chromium and fonts; on Debian: chromium fonts-firacode fonts-noto-cjk fonts-noto-color-emoji")
         return 1
     OUT.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="wf-shots-") as folder:
-        demo = fresh(Path(folder))
+    with tempfile.TemporaryDirectory(prefix="fleet-") as folder:
+        demo = Demo(Path(folder))
+        for path in (demo.folders.state, demo.folders.runtime, demo.folders.config):
+            ensure_private(path)
         demo.build()
+        os.chdir(demo.repo)
         demo.start_simulator(1.0)
 
         def save(name: str, svg: str) -> None:
-            # The folder of this run would be a different text in each picture; a stable one keeps them comparable.
-            to_png(chromium, svg.replace(str(demo.root), "/srv/fleet"), OUT / f"{name}.png")
+            to_png(chromium, svg, OUT / f"{name}.png")
             print(OUT / f"{name}.png", flush=True)
 
         try:

@@ -25,7 +25,7 @@ async def ask_cap(session: Session, reached: t.BudgetReached) -> None:
     """Record that a cap is reached and put it in the queue, unless a cap is there already."""
     if any(a.kind == "cap" for a in session.state.approvals.values()):
         return
-    title = f"cap {reached.cap} reached: {_amount(reached.cap, reached.used)} of {_amount(reached.cap, reached.limit)}"
+    title = f"{reached.cap}: {_amount(reached.cap, reached.used)} of {_amount(reached.cap, reached.limit)}"
     if reached.need:
         title += f", the next step needs up to {_amount(reached.cap, reached.need)}"
     await session.append(

@@ -68,20 +68,22 @@ class KeyTable(ScrollView, can_focus=True):
         self._key_width = min(24, max((cell_len(keys) for keys, title, _ in table if title), default=8) + 1)
 
     def on_resize(self) -> None:
-        self.virtual_size = Size(self.size.width, len(self._table))
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self._table))
 
     def _style(self, name: str) -> Style:
         return palette(self)[name]
 
     def render_line(self, y: int) -> Strip:
         y += self.scroll_offset.y
-        line = Line(self.size.width)
+        line = Line(self.scrollable_content_region.width)
         if y >= len(self._table):
             return line.strip(self.rich_style)
         keys, title, text = self._table[y]
         if not title:
             return line.left(f" {keys}" if keys else "", self._style("heading")).strip(self.rich_style)
-        line.left(f" {keys:>{self._key_width}}  ", self._style("key")).left(f"{title:<32}" if self.size.width >= 90 else f"{title}  ", self._style("text"))
+        line.left(f" {keys:>{self._key_width}}  ", self._style("key")).left(
+            f"{title:<32}" if self.scrollable_content_region.width >= 90 else f"{title}  ", self._style("text")
+        )
         return line.left(text, self._style("quiet")).strip(self.rich_style)
 
 

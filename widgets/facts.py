@@ -43,18 +43,18 @@ class Facts(ScrollView, can_focus=True):
         self._wrap()
 
     def _wrap(self) -> None:
-        width = max(10, self.size.width - _LABEL - 3)
+        width = max(10, self.scrollable_content_region.width - _LABEL - 3)
         self._lines = []
         for label, text in self._facts:
             parts = [part for line in to_display_lines(text, limit=4000) for part in (chop_cells(line, width) if line else [""])]
             for number, part in enumerate(parts[:400]):
                 self._lines.append((label if number == 0 else "", part))
-        self.virtual_size = Size(self.size.width, len(self._lines))
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self._lines))
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
         y += self.scroll_offset.y
-        line = Line(self.size.width)
+        line = Line(self.scrollable_content_region.width)
         if y < len(self._lines):
             label, text = self._lines[y]
             line.left(f" {label:>{_LABEL}}  ", palette(self)["quiet"])

@@ -74,7 +74,7 @@ class PaneWall(Widget, can_focus=True):
         self._shown: dict[int, str] = {}
         self._rows: Mapping[str, SessionRow] = {}
         self._places: dict[int, Rect] = {1: Rect(0, 0, 0, 0)}
-        self._selected = ""
+        self._selected = self._followed = ""
         self.current = 1
         self.hint: tuple[tuple[str, str], ...] = ()
 
@@ -103,13 +103,19 @@ class PaneWall(Widget, can_focus=True):
     def follow(self, sid: str) -> None:
         """Show this session in the panes that follow the selection."""
         self._selected = sid
+        pinned = {leaf.sid for leaf in tiling.leaves(self.tiles) if leaf.id in self._places}
+        # A session that another pane shows already is not shown twice: its pane's title is marked instead.
+        if sid not in pinned or self._followed not in self._rows:
+            self._followed = sid
         self._assign()
+        for area in self._places.values():
+            self.refresh(Region(area.x, area.y, area.width, 1))
 
     def session_of(self, leaf: int) -> str:
         """The session that a pane shows; empty when none."""
         for found in tiling.leaves(self.tiles):
             if found.id == leaf:
-                sid = self._selected if found.sid == tiling.FOLLOW else found.sid
+                sid = self._followed if found.sid == tiling.FOLLOW else found.sid
                 return sid if sid in self._rows else ""
         return ""
 
@@ -309,7 +315,7 @@ class PaneWall(Widget, can_focus=True):
         line.right(rule, edge)
         line.right(f" {cells.money(row.spent_nano)}/{cells.cap_text(row.cap_nano)} ", self._style("quiet"))
         line.left(cells.mark(row.state) + " ", self._style(cells.role(row.state)))
-        name = self._style("meter") + Style(bold=True) if chosen else self._style("name")
+        name = self._style("heading") if chosen or row.sid == self._selected else self._style("name")
         line.left(cells.safe(row.name, max(8, line.room * 2 // 3)), name)
         line.left(f" {row.state} ", self._style(cells.role(row.state)))
         if self.zoomed:

@@ -178,7 +178,7 @@ class PlanView(ScrollView, can_focus=True):
         self._wrap()
 
     def _wrap(self) -> None:
-        width = max(8, self.size.width - 1)
+        width = max(8, self.scrollable_content_region.width - 1)
         self._lines = []
         for file in self._files:
             if self._lines:
@@ -193,14 +193,14 @@ class PlanView(ScrollView, can_focus=True):
                 parts = chop_cells(shown, max(4, width - cell_len(lead))) if shown else [""]
                 self._lines.append((line.kind, lead + parts[0], 0.0))
                 self._lines += [(line.kind, " " * cell_len(lead) + indent[:8] + part, 0.0) for part in parts[1:]]
-        self.virtual_size = Size(self.size.width, len(self._lines))
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self._lines))
         self.refresh()
 
     def _style(self, role: str) -> Style:
         return palette(self)[role]
 
     def render_line(self, y: int) -> Strip:
-        width, base = self.size.width, self.rich_style
+        width, base = self.scrollable_content_region.width, self.rich_style
         if not self._lines:
             return Line(width).left(f" {self.empty}" if y == 0 else "", self._style("quiet")).strip(base)
         y += self.scroll_offset.y

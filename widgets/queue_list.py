@@ -63,7 +63,7 @@ class QueueList(ScrollView, can_focus=True):
         if self._selected not in ids:
             at = before.index(self._selected) if self._selected in before else 0
             self._select(next((x for x in before[at + 1 :] + before[:at][::-1] if x in ids), ids[0] if ids else ""))
-        self.virtual_size = Size(self.size.width, len(self._views) * LINES)
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self._views) * LINES)
         self.refresh()
 
     def select(self, approval_id: str) -> bool:
@@ -93,7 +93,7 @@ class QueueList(ScrollView, can_focus=True):
             self.scroll_to_region(Region(0, at * LINES, 1, LINES), animate=False, force=True)
 
     def on_resize(self) -> None:
-        self.virtual_size = Size(self.size.width, len(self._views) * LINES)
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self._views) * LINES)
         self._reveal()
 
     def on_click(self, event: events.Click) -> None:
@@ -105,7 +105,7 @@ class QueueList(ScrollView, can_focus=True):
         return palette(self)[role]
 
     def render_line(self, y: int) -> Strip:
-        width, base = self.size.width, self.rich_style
+        width, base = self.scrollable_content_region.width, self.rich_style
         at, part = divmod(y + self.scroll_offset.y, LINES)
         if at >= len(self._views):
             return Strip.blank(width, base)

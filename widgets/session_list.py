@@ -36,11 +36,12 @@ def ordered(rows: Iterable[SessionRow]) -> list[SessionRow]:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One screen line: a group title (``row`` None), or part 0/1 of a session."""
+    """One screen line: a group title (``row`` None) with its count, or part 0/1 of a session."""
 
     group: str
     row: SessionRow | None = None
     part: int = 0
+    count: int = 0
 
 
 def layout(rows: list[SessionRow], selected: str, *, dense: bool) -> list[Item]:
@@ -50,7 +51,7 @@ def layout(rows: list[SessionRow], selected: str, *, dense: bool) -> list[Item]:
         members = [r for r in rows if (r.group if r.group in TITLES else RUNNING) == group]
         if not members:
             continue
-        items.append(Item(group))
+        items.append(Item(group, count=len(members)))
         for row in members:
             items.append(Item(group, row, 0))
             if not dense or row.sid == selected:
@@ -159,20 +160,20 @@ class SessionList(ScrollView, can_focus=True):
         groups = len({r.group for r in self._rows})
         self._dense = bool(height) and len(self._rows) * 2 + groups > height
         self._items = layout(self._rows, self._selected, dense=self._dense)
-        self._ages = self._age_column(time.time())
-        if len(before) != len(self._items) or self.virtual_size.width != self.size.width:
-            self.virtual_size = Size(self.size.width, len(self._items))
+        old_ages, self._ages = self._ages, self._age_column(time.time())
+        if len(before) != len(self._items) or self.virtual_size.width != self.scrollable_content_region.width:
+            self.virtual_size = Size(self.scrollable_content_region.width, len(self._items))
             self.refresh()
             return
-        changed = [y for y, (old, new) in enumerate(zip(before, self._items, strict=True)) if old != new]
-        self._refresh_lines(changed)
+        same_age = [*map(str.__eq__, old_ages, self._ages)] if len(old_ages) == len(self._ages) else [False] * len(self._items)
+        self._refresh_lines([y for y, (old, new) in enumerate(zip(before, self._items, strict=True)) if old != new or not same_age[y]])
 
     def _refresh_lines(self, lines: list[int]) -> None:
         if len(lines) > 8:
             self.refresh()
             return
         top = self.scroll_offset.y
-        width = self.size.width
+        width = self.scrollable_content_region.width
         visible = [Region(0, y - top, width, 1) for y in lines if 0 <= y - top < self.size.height]
         if visible:
             self.refresh(*visible)
@@ -205,22 +206,21 @@ class SessionList(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         y += self.scroll_offset.y
-        width = self.size.width
+        width = self.scrollable_content_region.width
         base = self.rich_style
         if not 0 <= y < len(self._items):
             return Strip.blank(width, base)
         item = self._items[y]
         if item.row is None:
-            return self._title(item.group, width, base)
+            return self._title(item, width, base)
         return self._session(item.row, item.part, self._ages[y] if y < len(self._ages) else "", width, base)
 
     def _style(self, role: str) -> Style:
         return palette(self)[role]
 
-    def _title(self, group: str, width: int, base: Style) -> Strip:
-        number = sum(1 for item in self._items if item.group == group and item.row is not None and item.part == 0)
-        style = self._style("attention") + Style(bold=True) if group == NEEDS_YOU else self._style("title")
-        return Line(width).left(f" {TITLES[group]} ", style).left(str(number), self._style("quiet")).strip(base)
+    def _title(self, item: Item, width: int, base: Style) -> Strip:
+        style = self._style("call" if item.group == NEEDS_YOU else "title")
+        return Line(width).left(f" {TITLES[item.group]} ", style).left(str(item.count), self._style("quiet")).strip(base)
 
     def _session(self, row: SessionRow, part: int, age: str, width: int, base: Style) -> Strip:
         chosen = row.sid == self._selected
@@ -240,9 +240,9 @@ class SessionList(ScrollView, can_focus=True):
 
     def _dense_line(self, row: SessionRow, age: str, line: Line, state: Style, base: Style) -> Strip:
         line.right(f"{age:>4} ", self._style("quiet"))
-        if self.size.width >= 28:
+        if self.scrollable_content_region.width >= 28:
             line.right(f" {row.state:>{_STATE_WIDTH}}", state)
-        if self.size.width >= 44:
+        if self.scrollable_content_region.width >= 44:
             line.right(self._checks(row).ljust(6), self._style("quiet"))
         return line.left(cells.safe(row.name, line.room - 1), self._style("name")).strip(base)
 
@@ -251,7 +251,7 @@ class SessionList(ScrollView, can_focus=True):
 
     def _money(self, row: SessionRow, line: Line) -> None:
         """Right part of the second line: checks, spend and a meter against the cap, as far as there is room."""
-        wide = self.size.width >= 40
+        wide = self.scrollable_content_region.width >= 40
         line.right(" ", Style.null())
         if row.cap_nano is not None:
             used, rest = cells.bar(row.spent_nano + row.reserved_nano, row.cap_nano, 6 if wide else 4)

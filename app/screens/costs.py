@@ -48,7 +48,7 @@ class CostTable(ScrollView, can_focus=True):
         self._more = more
         if all(r.sid != self.selected for r in rows):
             self.selected = self._rows[0].sid if self._rows else ""
-        self.virtual_size = Size(self.size.width, len(self._rows) + 1)
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self._rows) + 1)
         self.refresh()
 
     def move(self, step: int) -> None:
@@ -69,7 +69,7 @@ class CostTable(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         y += self.scroll_offset.y
         style = palette(self)
-        width, base = self.size.width, self.rich_style
+        width, base = self.scrollable_content_region.width, self.rich_style
         line = Line(width)
         if y == 0:
             heads = ("  ", "session", "spent", "of cap", "", "tokens", "cached", "model")
@@ -88,7 +88,7 @@ class CostTable(ScrollView, can_focus=True):
         return line.strip(base)
 
     def _columns(self) -> tuple[int, ...]:
-        width = self.size.width
+        width = self.scrollable_content_region.width
         meter = 14 if width >= 100 else 0
         tokens, cached, model = (10, 9, 22) if width >= 120 else (10, 9, 0) if width >= 76 else (0, 0, 0)
         fixed = 2 + 11 + 16 + meter + tokens + cached + model

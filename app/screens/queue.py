@@ -44,7 +44,7 @@ class QueueScreen(WatchScreen):
         self._arming = Arming()
         self._sent: set[str] = set()
         self._changed: dict[str, list[str]] = {}
-        self._notice_until = 0.0
+        self._notice, self._notice_until = Content(""), 0.0
         self._paged_at = -1
 
     def compose(self) -> ComposeResult:
@@ -54,8 +54,7 @@ class QueueScreen(WatchScreen):
             with Vertical(id="right"):
                 yield Static("", id="changed")
                 yield ApprovalCard()
-                yield Static("", id="notice")
-                yield Static("", id="arming")
+                yield Static("", id="foot")
         yield HelpBar()
 
     def on_mount(self) -> None:
@@ -100,9 +99,9 @@ class QueueScreen(WatchScreen):
 
     def tell(self, text: str, *, bad: bool) -> bool:
         # A toast would cover lines of the card while they count as shown.
-        notice = self.query_one("#notice", Static)
-        notice.update(Content.styled(to_display(text, limit=300), "bold $error" if bad else "$success"))
+        self._notice = Content.styled(to_display(text, limit=300), "bold $error" if bad else "$success")
         self._notice_until = time.monotonic() + (_BAD_NOTICE_S if bad else _NOTICE_S)
+        self._show_foot()
         return True
 
     def on_screen_resume(self) -> None:
@@ -127,15 +126,22 @@ class QueueScreen(WatchScreen):
     def _watch_card(self) -> None:
         """Advance the arming of the card, and say in one line where it stands."""
         view, now = self._shown, time.monotonic()
-        if self._notice_until and now > self._notice_until:
-            self._notice_until = 0.0
-            self.query_one("#notice", Static).update("")
         if self.host.screen is not self:
             self._arming = Arming()  # covered by a dialog: it appears anew when that closes
             return
         key = (view.approval_id, view.action_hash, str(self.card.size)) if view is not None else ()
         self._arming = self._arming.observe(key, bool(key) and self.card.fully_shown, now)
-        self.query_one("#arming", Static).update(self._arming_text(now))
+        self._show_foot()
+
+    def _show_foot(self) -> None:
+        """Two lines of fixed height below the card, because a foot that grows would move the card and disarm it."""
+        now = time.monotonic()
+        notice = self._notice if now < self._notice_until else Content("")
+        foot = self.query_one("#foot", Static)
+        arming = self._arming_text(now)
+        # A long notice takes both lines; what can be decided is said again when it is gone.
+        lines = [notice] if len(notice.plain) > foot.size.width else [notice, arming] if notice.plain else [arming]
+        foot.update(Content("\n").join(lines))
 
     def _arming_text(self, now: float) -> Content:
         view = self._shown
@@ -153,7 +159,7 @@ class QueueScreen(WatchScreen):
         if not self._arming.armed(now):
             return Content.styled("○ looking …", "$text-muted")
         what = "approves exactly this, once" if "allow" in view.options else "tries again"
-        more = "; you will be asked to type the session's name" if view.risk == "critical" else ""
+        more = "; then you type the session's name" if view.risk == "critical" else ""
         return Content.assemble((f"● {keys.shown('queue.approve')} ", "bold $success"), (what + more, "$text-muted"))
 
     # -- what can be decided -------------------------------------------------------------------------------------

@@ -347,8 +347,8 @@ def cost_facts(row: SessionRow, own: dict[str, Any]) -> list[tuple[str, str]]:
         ("tokens", f"{row.tokens:,}"),
     ]
     names = {"input": "input", "cache_read": "cache read", "cache_write_5m": "cache write 5m", "cache_write_1h": "cache write 1h", "output": "output"}
-    nested = own.get("tokens")
-    tokens = nested if isinstance(nested, dict) else own
+    usage = own.get("usage")
+    tokens = usage if isinstance(usage, dict) else {}
     facts += [(label, f"{tokens[key]:,}") for key, label in names.items() if isinstance(tokens.get(key), int)]
     if isinstance(hit, (int, float)):
         facts.append(("cache hit", f"{hit:.0%}" if hit <= 1 else f"{hit:.0f}%"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.terminal import fleet, have_tmux, in_pty, in_tmux
+from tests.e2e.terminal import fleet, have_tmux, in_pty, in_tmux, wait_for
 from tests.tui.app_world import PAYLOADS
 
 pytestmark = [pytest.mark.tmux, pytest.mark.skipif(not have_tmux(), reason="tmux is not installed")]
@@ -33,7 +33,9 @@ def keys_seen(root: Path) -> list[str]:
 def test_no_payload_presses_a_key_or_decides(tmp_path: Path) -> None:
     with fleet(tmp_path, "hostile"), in_tmux(tmp_path, 150, 45, TEXTUAL_DEBUG="1") as tmux:
         tmux.see("NEEDS YOU 14")
-        tmux.keys(*WALK)
+        for number, key in enumerate(WALK, 1):
+            tmux.run("send-keys", key)
+            wait_for(f"key {number}, {key}, arriving", lambda n=number: len(keys_seen(tmp_path)) >= n, lambda: tmux.screen)
         tmux.see("NEEDS YOU 14")
         assert len(keys_seen(tmp_path)) == len(WALK)
         calls = [json.loads(line)["op"] for line in (tmp_path / "calls.jsonl").read_text().splitlines()]

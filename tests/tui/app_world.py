@@ -313,9 +313,7 @@ class World:
                 "model": x.model,
                 "spent_nano": x.spent_nano,
                 "reserved_nano": 0,
-                "input": 1200,
-                "cache_read": 34000,
-                "output": 900,
+                "usage": {"input": 1200, "cache_read": 34000, "output": 900},
                 "cache_hit": 0.91,
                 "price_source": "list",
             }

@@ -103,6 +103,22 @@ async def test_selection_is_pinned_to_the_session_while_rows_change_places(tmp_p
         assert floor(s).focused is floor(s).list
 
 
+async def test_counts_and_ages_are_right_after_coming_back(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd) as s:
+        await s.see("NEEDS YOU 4", "RUNNING 6")
+        await s.press("3")
+        view = s.world.approvals()[0]
+        session = s.world.sessions[view.sid]
+        session.views.clear()
+        s.world.log(session, t.ApprovalDecided(approval_id=view.approval_id, decision_id="d", decision="deny", call_id=view.call_id))
+        s.world.push_rows(session)
+        s.world.push_approvals()
+        await s.until("the row taken in", lambda: s.app.snapshot.rows[view.sid].state == "running")
+        await s.press("escape")
+        await s.see("NEEDS YOU 3", "RUNNING 7")
+        await s.until("ages moving on", lambda: " 2s" in s.text or " 3s" in s.text)
+
+
 async def test_a_removed_session_leaves_the_selection_with_its_neighbour(tmp_path: Path) -> None:
     async with shown(tmp_path, crowd) as s:
         await s.press("j")

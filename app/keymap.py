@@ -69,9 +69,11 @@ class Keymap:
         return frozenset(prefix for prefix, _ in self.sequences)
 
     def bindings(self) -> dict[str, str]:
-        """Action id → comma-separated chords, as Textual's keymap takes it. An action with sequences only gets a key nobody can press."""
+        """Changed action id → comma-separated chords, as Textual's keymap takes it. An action with sequences only gets a key nobody can press."""
         made = {}
         for action, keys in self.keys.items():
+            if keys == BY_ID[action].keys:
+                continue  # every key that Textual has to map costs on each key press
             single = [key for key in keys if " " not in key]
             made[action] = ",".join(single) if single else f"unbound_{action}"
         return made

@@ -215,7 +215,8 @@ class WatchApp(App[int]):
         self.push_screen(HelpScreen(self.screen))
 
     def can_go_back(self) -> bool:
-        return len(self.screen_stack) > 1
+        # A dialog lies above the screen that asks; it is not a place to come back from.
+        return sum(1 for screen in self.screen_stack if not screen.is_modal) > 1
 
     can_go_floor = can_go_back
 

@@ -40,7 +40,12 @@ class Dialog(Form):
 
     def on_mount(self) -> None:
         keys = self.host.keys
-        self.query_one(HelpBar).set_entries([("form.submit", keys.shown("form.submit"), self._submit), ("form.cancel", keys.shown("form.cancel"), "cancel")])
+        self.query_one(HelpBar).set_entries([("form.submit", self.submit_key, self._submit), ("form.cancel", keys.shown("form.cancel"), "cancel")])
+
+    @property
+    def submit_key(self) -> str:
+        """The key that submits, as shown."""
+        return self.host.keys.shown("form.submit")
 
     def on_help_bar_pressed(self, message: HelpBar.Pressed) -> None:
         message.stop()
@@ -103,8 +108,16 @@ class Ask(Dialog):
 
     def on_input_submitted(self) -> None:
         # Enter is enough for a line that only says something; what lets an action run is sent by the chord alone.
-        if self._submit in ("send", "deny", "search"):
+        if self._by_enter:
             self.do_form_submit()
+
+    @property
+    def _by_enter(self) -> bool:
+        return not self._lines and self._submit in ("send", "deny", "search")
+
+    @property
+    def submit_key(self) -> str:
+        return "enter" if self._by_enter else super().submit_key
 
 
 def _not_empty(text: str) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import cast
 
+from textual import events
+from textual.keys import key_to_character
 from textual.pilot import Pilot
 from textual.screen import Screen
 
@@ -60,9 +63,11 @@ class Shown:
     async def press(self, *keys: str) -> None:
         """Press keys at human pace."""
         for key in keys:
-            await self.pilot.pause(0.03)
-            await self.pilot.press(key)
-        await self.pilot.pause()
+            await asyncio.sleep(0.03)
+            event = events.Key(key, key_to_character(key))
+            event.set_sender(self.app)
+            self.app.post_message(event)
+            await self.pilot.pause()
 
 
 @contextlib.asynccontextmanager

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -173,6 +172,8 @@ def _int(raw: Any) -> int:
 
 def parse(file: Path, source: str) -> Config:
     """Settings from TOML text. Raises ConfigError."""
+    import tomllib  # only where there is a file: the floor's first paint does not wait for the parser
+
     try:
         data = tomllib.loads(source)
     except tomllib.TOMLDecodeError as exc:

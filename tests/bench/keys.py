@@ -18,12 +18,12 @@ from tests.bench.table import Figure, bench, percentile
 RATE = 2000
 KEYS = 80
 _ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
-_TITLE = re.compile(r"─ \S (job-\d\d)")
+_SELECTED = re.compile(r"▌\S (job-\d\d)")
 
 
-def _title(screen: Screen) -> str:
-    """The newest name in a pane's title bar; the first pane follows the selection."""
-    found = _TITLE.findall(_ESCAPES.sub(b"", bytes(screen.seen)).decode("utf-8", "replace"))
+def _selected(screen: Screen) -> str:
+    """The name in the newest paint of the list's selected row."""
+    found = _SELECTED.findall(_ESCAPES.sub(b"", bytes(screen.seen)).decode("utf-8", "replace"))
     return found[-1] if found else ""
 
 
@@ -35,10 +35,10 @@ def _press(screen: Screen, key: bytes, arrived: Callable[[str], bool]) -> tuple[
     screen.send(key)
     while time.perf_counter() - start < 5:
         screen.pump(0.5)
-        title = _title(screen)
-        if title and arrived(title):
-            return (time.perf_counter() - start) * 1000, title
-    raise TimeoutError("the selection did not move within 5 s")
+        name = _selected(screen)
+        if name and arrived(name):
+            return (time.perf_counter() - start) * 1000, name
+    raise TimeoutError(f"the selection did not move within 5 s; the list said {_selected(screen)!r}")
 
 
 def _walk(screen: Screen, path: list[str] | None = None) -> tuple[list[float], list[str]]:

@@ -53,6 +53,7 @@ class WatchApp(App[int]):
         self._first_session = session
         self._ticker: Timer | None = None
         self._quiet_ticks = 0
+        self._not_before = 0.0
         for made in themes.themes():
             self.register_theme(made)
         self.theme = theme
@@ -106,12 +107,18 @@ class WatchApp(App[int]):
         self.call_later(self._tick)
 
     def _tick(self) -> None:
+        begin = time.monotonic()
+        if begin < self._not_before:
+            return
         dirty = self.feed.take_dirty()
         more = False
         for screen in self.shown_screens():
             more = screen.take(self.feed.snapshot, dirty) or more
         if dirty & Dirty.ROWS and self._first_session is not None:
             self._open_first()
+        # Keys come first: under a flood at most a third of the time goes into syncing.
+        end = time.monotonic()
+        self._not_before = end + 2 * (end - begin)
         if not dirty and not more and self._ticker is not None:
             self._quiet_ticks = 0
             self._ticker.pause()

@@ -155,7 +155,7 @@ class DiffView(ScrollView, can_focus=True):
             self.post_message(self.FileChanged(self._lines[start]))
 
     def render_line(self, y: int) -> Strip:
-        width, row = self.size.width, round(self.scroll_y) + y
+        width, row = self.scrollable_content_region.width, round(self.scroll_y) + y
         base = self.rich_style
         if row >= len(self._lines):
             text = to_display(self._empty) if not self._lines and y == 0 else ""

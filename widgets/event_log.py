@@ -416,7 +416,7 @@ class EventLog(ScrollView, can_focus=True):
         return style
 
     def render_line(self, y: int) -> Strip:
-        width = self.size.width
+        width = self.scrollable_content_region.width
         if y < self._head:
             return self._head_line(width)
         position = round(self.scroll_y) + y - self._head

@@ -44,7 +44,10 @@ def _press(screen: Screen, key: bytes, arrived: Callable[[str], bool]) -> tuple[
 def _walk(screen: Screen, path: list[str] | None = None) -> tuple[list[float], list[str]]:
     """Twenty rows down and up again, twice; `path` are the names that an earlier walk met."""
     samples: list[float] = []
-    names: list[str] = [""]
+    screen.seen.clear()
+    while not (here := _selected(screen)):  # the ages in the list are painted anew each second
+        screen.pump(0.5)
+    names = [here]
     for i in range(KEYS):
         expected = path[i] if path else None
         took, title = _press(screen, b"j" if (i // 20) % 2 == 0 else b"k", lambda t, e=expected, before=names[-1]: t == e if e else t != before)

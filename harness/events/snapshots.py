@@ -32,15 +32,18 @@ class _File(msgspec.Struct, frozen=True):
     seq: int
     hash: str
     state: SessionState
+    version: str = ""
+    more: msgspec.Raw = msgspec.Raw(b"null")
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """State after the record ``seq`` whose chain hash (hex) is ``hash``."""
+    """State after the record ``seq`` whose chain hash (hex) is ``hash``; ``more`` (JSON) is what else its writer keeps of the log."""
 
     seq: int
     hash: str
     state: SessionState
+    more: bytes = b"null"
 
 
 @lru_cache(maxsize=1)
@@ -52,12 +55,22 @@ def fold_version() -> str:
     return digest.hexdigest()[:16]
 
 
+def encode(state: SessionState, chain: str, version: str = "", more: bytes = b"null") -> bytes:
+    """A snapshot as `store` takes it: a checksum line, then the state. ``version`` names the form of ``more``."""
+    body = msgspec.json.encode(_File(fold_version(), state.seq, chain, state, version, msgspec.Raw(more)))
+    return sha256(body).hexdigest().encode() + b"\n" + body
+
+
 def save(folder: Path, state: SessionState, chain: str) -> Path:
-    """Store the state at ``state.seq`` durably and drop all but the newest two. Raises OSError; then nothing has changed."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    target = folder / f"{state.seq:012d}.json"
+    """Store the state at ``state.seq``. Raises OSError; then nothing has changed."""
+    return store(folder, state.seq, encode(state, chain))
+
+
+def store(folder: Path, seq: int, data: bytes) -> Path:
+    """Write one encoded snapshot durably and drop all but the newest two; the folder's parent must exist. Raises OSError; then nothing has changed."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    target = folder / f"{seq:012d}.json"
     temporary = folder / f".{target.name}.{os.getpid()}"
-    data = msgspec.json.encode(_File(fold_version(), state.seq, chain, state))
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         try:
@@ -81,8 +94,16 @@ def save(folder: Path, state: SessionState, chain: str) -> Path:
     return target
 
 
-def load(folder: Path, log: Path) -> Snapshot | None:
-    """The newest snapshot that belongs to this log and this fold, or None."""
+def _decode(data: bytes) -> _File:
+    """Raises msgspec.DecodeError, also on one changed bit."""
+    digest, _, body = data.partition(b"\n")
+    if sha256(body).hexdigest().encode() != digest:
+        raise msgspec.DecodeError("its checksum does not fit")
+    return msgspec.json.decode(body, type=_File)
+
+
+def load(folder: Path, log: Path, version: str = "") -> Snapshot | None:
+    """The newest snapshot that belongs to this log, this fold and this ``version``, or None."""
     names = _names(folder)
     if not names:
         return None
@@ -90,10 +111,10 @@ def load(folder: Path, log: Path) -> Snapshot | None:
     try:
         for name in names:
             try:
-                file = msgspec.json.decode(name.read_bytes(), type=_File)
-                known = file.fold == fold_version() and file.state.seq == file.seq and 0 <= file.seq < len(index)
+                file = _decode(name.read_bytes())
+                known = file.fold == fold_version() and file.version == version and file.state.seq == file.seq and 0 <= file.seq < len(index)
                 if known and hash_of(index.line(file.seq)).hex() == file.hash:
-                    return Snapshot(file.seq, file.hash, file.state)
+                    return Snapshot(file.seq, file.hash, file.state, bytes(file.more))
             except (OSError, msgspec.DecodeError, BadLine):
                 continue
     finally:
@@ -118,7 +139,7 @@ def follow(start: Snapshot, lines: Iterable[bytes]) -> Snapshot:
     for line in lines:
         advance(state, types.decode(line))
         last = line
-    return Snapshot(state.seq, hash_of(last).hex(), state) if last else start
+    return Snapshot(state.seq, hash_of(last).hex(), state, start.more) if last else start
 
 
 def _names(folder: Path) -> list[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
+import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -12,11 +13,12 @@ from pathlib import Path
 
 import msgspec
 
-from harness.events import reader
+from harness.events import snapshots
 from harness.events import types as t
 from harness.events.fold import SessionState, advance
 from harness.events.views import DONE, NEEDS_YOU, RUNNING, ApprovalView, FleetView, Liveness, SessionRow, row
 from harness.protocol.paths import Folders, SessionFolder
+from harness.supervisor import memory
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.links import KeeperLink
 from harness.supervisor.process import Identity, Watch
@@ -66,6 +68,7 @@ class Session:
         self.sid, self.folder = sid, folder
         self.state = SessionState()
         self.track = Track()
+        self._last, self._kept = b"", -1
         self.loaded = False
         self.cached: SessionRow | None = None
         self.link: KeeperLink | None = None
@@ -104,11 +107,13 @@ class Session:
         """Fold raw log lines from the keeper. A line that does not decode drops the link: the log must be looked at."""
         try:
             for line in lines:
-                self._advance(t.decode(line.encode()))
+                raw = line.encode()
+                self._advance(t.decode(raw), raw)
         except msgspec.DecodeError as exc:
             self.trouble = f"its keeper sent a record that does not decode: {exc}"
             if self.link is not None:
                 self.link.wire.abort()
+        self.keep(snapshots.EVERY)
         while self._waiters and self._waiters[0][0] <= self.state.seq:
             future = heapq.heappop(self._waiters)[2]
             if not future.done():
@@ -118,22 +123,35 @@ class Session:
                 future.set_result(None)
         self.touch()
 
-    def _advance(self, record: t.Record) -> None:
+    def _advance(self, record: t.Record, line: bytes) -> None:
         if record.seq <= self.state.seq:
             return
         if record.seq != self.state.seq + 1:
             raise msgspec.DecodeError(f"record {record.seq} came after {self.state.seq}")
         self.track.note(self.state, record)
         advance(self.state, record)
+        self._last = line
 
     def load(self) -> None:
         """Fold the log from disk (blocking: run it in a thread, and only while no keeper feeds this session). Raises LogError."""
-        state, track = SessionState(), Track()
-        for line in reader.read(self.folder.log):
-            record = t.decode(line)
-            track.note(state, record)
-            advance(state, record)
-        self.state, self.track, self.loaded = state, track, True
+        self.state, self.track, self._last, self._kept = memory.recall(self.folder)
+        self.loaded = True
+
+    def keep(self, least: int = memory.WORTH_KEEPING) -> asyncio.Future[None] | None:
+        """Store a snapshot off the loop when ``least`` records are new since the last one; None when there is nothing to do."""
+        if self.removing or self.state.seq - self._kept < least or not self._last:
+            return None
+        self._kept = self.state.seq
+        data = memory.encode(self.state, self.track, self._last)
+        return asyncio.get_running_loop().run_in_executor(None, self._store, self._kept, data)
+
+    def _store(self, seq: int, data: bytes) -> None:
+        try:
+            snapshots.store(self.folder.snapshots, seq, data)
+        except FileNotFoundError:
+            return  # the session was removed meanwhile
+        except OSError as exc:  # only the next start is slower
+            print(f"session {self.sid}: no snapshot of its state could be stored: {exc}", file=sys.stderr, flush=True)
 
     def lost(self) -> None:
         """The keeper's connection ended: everybody who waits for a record learns it."""

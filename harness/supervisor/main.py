@@ -329,6 +329,7 @@ class Supervisor:
         for session in self.fleet:
             if session.link is not None:
                 session.link.wire.abort()
+        await asyncio.gather(*(kept for s in self.fleet if s.loaded and (kept := s.keep()) is not None))
         await self.index.flush()
         await self.index.close()
         await asyncio.gather(self.keepers.nursery.close(), self.brains.nursery.close())

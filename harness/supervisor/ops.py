@@ -241,7 +241,8 @@ class Ops:
     async def invariants(self, c: Connection, m: Reply) -> Reply:
         from harness.supervisor import invariants  # read only when asked for: it is not needed to supervise
 
-        found = await asyncio.to_thread(invariants.check, self._p.folders, live=True)
+        rows = {s.sid: self._p.fleet.row(s) for s in self._p.fleet if s.loaded or s.cached is not None}
+        found = await asyncio.to_thread(invariants.check, self._p.folders, live=True, index=rows)
         return {"violations": [{"id": v.id, "sid": v.sid, "text": v.text} for v in found]}
 
     # -- sessions ----------------------------------------------------------------------------------------------------

@@ -133,6 +133,9 @@ def _outstanding(v: View) -> Step:
     calls = v.state.road.calls.values()
     if all(c.call_id in asked and c.stage in ("asked", "in_doubt") for c in calls):
         return Park("approval", f"{len(calls)} call{'s' if len(calls) > 1 else ''} waiting for your decision")
+    cap = next((a for a in v.state.approvals.values() if a.kind == "cap"), None)
+    if cap is not None and all(c.stage in ("proposed", "asked", "in_doubt") for c in calls):
+        return Park("cap", cap.title)  # nothing is judged while a cap is reached, so nothing runs either
     return Wait("calls are running or being judged")
 
 

@@ -181,6 +181,8 @@ def alive(folders: Folders, timeout: float = 2.0) -> bool:
     return True
 
 
+_LOG_BYTES = 4 * 1024 * 1024
+"""A supervisor's log larger than this is put aside (one old one is kept) when the next guardian starts."""
 _SCRUB = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY")
 
 
@@ -191,6 +193,8 @@ def spawn_guardian(folders: Folders, drop: tuple[str, ...] = ()) -> int:
     env = {k: v for k, v in os.environ.items() if k not in _SCRUB and k not in drop}
     env |= {"WATCHFLOOR_STATE": str(folders.state), "WATCHFLOOR_RUNTIME": str(folders.runtime), "WATCHFLOOR_CONFIG": str(folders.config)}
     try:
+        if folders.supervisor_log.exists() and folders.supervisor_log.stat().st_size > _LOG_BYTES:
+            folders.supervisor_log.replace(folders.supervisor_log.with_suffix(".log.1"))
         log = os.open(folders.supervisor_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as exc:
         raise FolderError(f"cannot write {folders.supervisor_log}: {exc.strerror}") from exc

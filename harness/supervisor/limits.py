@@ -10,7 +10,7 @@ from harness.supervisor.fleet import Session
 
 
 def over_cap(session: Session, now: datetime) -> t.BudgetReached | None:
-    """The cap on tool calls or on wall time that the next call would pass. Wall time counts from the worktree's making."""
+    """The cap on tool calls or on wall time that the next call would pass. Wall time counts from the launch, time spent waiting included."""
     s = session.state
     if s.caps.tool_calls is not None and s.tool_calls >= s.caps.tool_calls:
         return t.BudgetReached(cap="session.calls", used=s.tool_calls, limit=s.caps.tool_calls, need=1)

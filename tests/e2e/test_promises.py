@@ -128,6 +128,19 @@ def test_cap_parks_asks_and_holds() -> None:
         assert f.violations() == []
 
 
+def test_cap_on_tool_calls_parks_without_a_process() -> None:
+    with fleet() as f:
+        turns = [[("write_file", {"path": f"part{i}.txt", "content": f"{i}\n"})] for i in range(6)]
+        sid = f.launch(play(*turns, "Done."), more=("--cap-calls", "3"))
+        item = f.approval(sid)
+        assert item["detail"]["cap"] == "session.calls"
+        wait_for("the brain to leave", lambda: f.state(sid).lease is None)
+        assert f.state(sid).tool_calls == 3
+        f.run("approve", item["approval_id"], "--raise-to", "50")
+        f.wait_state(sid, "done", timeout=60)
+        assert f.violations() == []
+
+
 def test_pause_and_resume() -> None:
     with fleet() as f:
         sid = f.launch(play(*[[("exec", {"argv": ["sleep", f"0.3{i}"]})] for i in range(6)], "Done."))

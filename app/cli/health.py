@@ -114,7 +114,7 @@ def _fleet(ctx: Context) -> list[Finding]:
     found = [Finding("ok", "supervisor", f"epoch {status['fleet'].get('epoch', 0)}, {status['fleet'].get('sessions', 0)} sessions")]
     found += [Finding("warning", "fleet", str(p)) for p in status.get("problems", [])]
     found += [Finding("bad", f"invariant {v['id']}", f"{v.get('sid', '')} {v['text']}".strip()) for v in broken]
-    return found or [Finding("ok", "invariants", "all hold")]
+    return found if broken else [*found, Finding("ok", "invariants", "all hold")]
 
 
 def doctor(ctx: Context, args: argparse.Namespace) -> int:

@@ -255,6 +255,10 @@ class Supervisor:
                 costs = tuple(DayCost(day, *values) for day, values in session.track.costs.items())
                 self.index.put(Entry(sid, mark, True, self.fleet.row(session), costs))
 
+    async def _test_fence(self) -> None:
+        await self.fence.run()
+        self.server.nudge()
+
     async def run(self, guardian: Identity | None, lock: int) -> int:
         """Serve until asked to stop; the exit code."""
         loop = asyncio.get_running_loop()
@@ -262,7 +266,7 @@ class Supervisor:
             loop.add_signal_handler(number, self._stop.set)
         self.fleet.observe(self._index_changes)
         await self._adopt()
-        for work in (self.index.run(), self._mirror(), follow(self.settings, self.folders.config), self.fence.run()):
+        for work in (self.index.run(), self._mirror(), follow(self.settings, self.folders.config), self._test_fence()):
             self._go(loop.create_task(work))
         await self._taken_up()
         await self.server.listen()

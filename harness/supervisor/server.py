@@ -191,6 +191,10 @@ class Server:
 
     # -- pushes ------------------------------------------------------------------------------------------------------
 
+    def nudge(self) -> None:
+        """Something other than a session changed: send the totals to every subscriber."""
+        self._event.set()
+
     async def push(self) -> None:
         """Send what changed to every subscriber, at most 25 times a second, until cancelled."""
         last_approvals: Reply = {}

@@ -134,6 +134,8 @@ class WatchApp(App[int]):
     def shown_screens(self) -> list[WatchScreen]:
         """The screens that can be seen: the top one, and what lies under it as far as it is modal."""
         shown: list[WatchScreen] = []
+        if not self.is_running:
+            return shown  # the application is being taken down: its screens have lost widgets already
         for screen in reversed(self.screen_stack if self._screen_stacks else []):
             if isinstance(screen, WatchScreen) and screen.is_mounted:
                 shown.append(screen)

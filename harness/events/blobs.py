@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import errno
-import os
 import re
 from hashlib import sha256
 from pathlib import Path
 
+from harness.events.durable import sync_folder, write_file
 from harness.events.framing import LogError
 from harness.events.log import NoSpace
 
@@ -39,12 +39,12 @@ def put(folder: Path, data: bytes) -> tuple[str, int]:
     try:
         if not target.parent.exists():
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _sync(folder)
-            _sync(folder.parent)
+            sync_folder(folder)
+            sync_folder(folder.parent)
         if not _same(target, data):
-            _write(target, data)
+            write_file(target, data)
         # Also after finding it there: another writer's rename may not be on the disk yet.
-        _sync(target.parent)
+        sync_folder(target.parent)
     except OSError as exc:
         if exc.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise NoSpace(f"payload of {len(data)} bytes cannot be stored in {folder}: {exc.strerror}; free some space") from exc
@@ -69,28 +69,3 @@ def _same(target: Path, data: bytes) -> bool:
         return target.stat().st_size == len(data) and target.read_bytes() == data
     except FileNotFoundError:
         return False
-
-
-def _write(target: Path, data: bytes) -> None:
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(fd, view) :]
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-        temporary.rename(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _sync(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -16,6 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from harness.events.durable import sync_folder
 from harness.events.framing import (
     GENESIS,
     MAX_LINE,
@@ -104,7 +105,7 @@ class LogWriter:
         existed = dir.exists()
         dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not existed:
-            _sync_folder(dir.parent)
+            sync_folder(dir.parent)
         folder_fd = os.open(dir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         log = cls(dir, sid, segment_bytes, folder_fd)
         try:
@@ -376,14 +377,6 @@ class LogWriter:
         os.ftruncate(self._fd, offset)
         os.fsync(self._fd)
         self.recovery = Recovery(path.name, offset, len(data), sha256(data).hexdigest(), file)
-
-
-def _sync_folder(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 __all__ = ["SEGMENT_BYTES", "DamagedLog", "LogBusy", "LogError", "LogWriter", "NoSpace", "Poisoned", "Recovery"]

@@ -17,6 +17,7 @@ import msgspec
 
 from harness.events import fold as fold_module
 from harness.events import road, types
+from harness.events.durable import sync_folder, write_file
 from harness.events.fold import SessionState, advance
 from harness.events.framing import GENESIS, BadLine, hash_of
 from harness.events.offsets import OffsetIndex
@@ -70,25 +71,8 @@ def store(folder: Path, seq: int, data: bytes) -> Path:
     """Write one encoded snapshot durably and drop all but the newest two; the folder's parent must exist. Raises OSError; then nothing has changed."""
     folder.mkdir(mode=0o700, exist_ok=True)
     target = folder / f"{seq:012d}.json"
-    temporary = folder / f".{target.name}.{os.getpid()}"
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(fd, view) :]
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-        temporary.rename(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder_fd)
-    finally:
-        os.close(folder_fd)
+    write_file(target, data)
+    sync_folder(folder)
     for old in _names(folder)[_KEEP:]:
         old.unlink(missing_ok=True)
     return target

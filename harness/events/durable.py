@@ -1,0 +1,33 @@
+"""Writing a whole file durably, and making names in a folder durable. Standard library only."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def write_file(target: Path, data: bytes) -> None:
+    """Replace ``target`` by a synced file with these bytes, mode 0600; the name is durable after `sync_folder`. Raises OSError; then nothing changed."""
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(fd, view) :]
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        temporary.rename(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable. Raises OSError."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

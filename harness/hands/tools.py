@@ -153,6 +153,13 @@ def effect_class(tool: str, access: str = "fence") -> str:
     return IRREVERSIBLE if access == "outside" and effect != READ else effect
 
 
+def may_change_files(tool: str, access: str = "fence") -> bool:
+    """True for a call that may leave the worktree or its git folder other than it found them."""
+    if tool == "push" or access == "push":
+        return False
+    return tool not in TABLE or TABLE[tool].effect != READ
+
+
 def validate(tool: str, value: object) -> str | None:
     """None when the input fits the tool, else one sentence for the model saying what is wrong and what to do."""
     if tool == "check":

@@ -6,7 +6,14 @@ import os
 import signal
 import sys
 
-POINTS = ("keeper.before_started", "keeper.after_started", "keeper.tool_running", "keeper.after_spool", "keeper.after_ended")
+POINTS = (
+    "keeper.before_started",
+    "keeper.after_started",
+    "keeper.tool_running",
+    "keeper.after_spool",
+    "keeper.after_ended",
+    "keeper.undo_started",
+)
 ACTIONS = ("kill", "block")
 
 

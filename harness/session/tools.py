@@ -43,10 +43,15 @@ class Running:
         spec: hands.Spawn,
         output: int,
         on_end: Callable[[dict[str, Any]], None],
+        spare: Callable[[], int],
     ) -> None:
-        """Start it, spooling to the descriptor ``output``, which becomes ours. Raises OSError when it cannot be started; then nothing is left behind."""
+        """Start it, spooling to the descriptor ``output``, which becomes ours. ``spare()`` is the child of ours that is no tool.
+
+        Raises OSError when it cannot be started; then nothing is left behind.
+        """
         self.call_id, self.attempt = call_id, attempt
         self._loop, self._folder, self._faults, self._spec, self._on_end = loop, folder, faults, spec, on_end
+        self._spare = spare
         self._base = spool.base(folder, call_id, attempt)
         self._began = time.monotonic()
         self._ms = 0
@@ -160,9 +165,9 @@ class Running:
         """Go on once the process, everything below it and both pipes are at their end."""
         if self._status is None or self._done:
             return
-        if not proc.reap():
+        if not proc.reap(self._spare()):
             if time.monotonic() < self._deadline:
-                proc.kill_below_us()
+                proc.kill_below_us(self._spare())
                 self._after(0.01, self._settle)
                 return
             print(f"keeper: call {self.call_id} left processes behind that cannot be killed", file=sys.stderr, flush=True)

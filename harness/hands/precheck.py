@@ -11,6 +11,7 @@ import stat
 from typing import Any
 
 ABSENT = "absent"
+_BASH = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
 _LARGE = 256 << 20
 _DEPTH = 8
 
@@ -19,8 +20,8 @@ def observe(action: dict[str, Any]) -> dict[str, Any]:
     """The present value of every precondition that ``action["pre"]`` names.
 
     ``files`` {path relative to the worktree, or absolute: SHA-256 of its bytes | "absent"}, ``head`` (commit of the session's HEAD),
-    ``worktree`` {"dev", "ino"}, ``url`` (push: what the repository's configuration gives for ``remote``), ``refs`` {local ref: commit | "absent"}.
-    Something that cannot be read becomes a text that equals no expected value.
+    ``worktree`` and ``cwd`` {"dev", "ino"}, ``program`` (see `program`), ``url`` (push: what the repository's configuration gives
+    for ``remote``), ``refs`` {local ref: commit | "absent"}. Something that cannot be read becomes a text that equals no expected value.
     """
     expected: dict[str, Any] = action.get("pre") or {}
     worktree = worktree_of(action)
@@ -30,7 +31,13 @@ def observe(action: dict[str, Any]) -> dict[str, Any]:
     if "head" in expected:
         seen["head"] = head(worktree, (action.get("fence") or {}).get("binds", []))
     if "worktree" in expected:
-        seen["worktree"] = _identity(worktree)
+        seen["worktree"] = identity(worktree)
+    if "cwd" in expected:
+        seen["cwd"] = identity(str(action.get("cwd") or worktree))
+    if "program" in expected:
+        name = str(action["argv"][0]) if action.get("kind") == "exec" else bash()
+        path = str((action.get("env") or {}).get("PATH", ""))
+        seen["program"] = program(name, str(action.get("cwd") or worktree), path)
     if "url" in expected:
         seen["url"] = remote_url(common_dir(worktree), str(action.get("remote", "")))
     if "refs" in expected:
@@ -44,7 +51,7 @@ def difference(expected: dict[str, Any], observed: dict[str, Any]) -> list[str]:
     found: list[str] = []
     for key in sorted(expected.keys() | observed.keys()):
         old, new = expected.get(key), observed.get(key)
-        if isinstance(old, dict) and isinstance(new, dict) and key != "worktree":
+        if isinstance(old, dict) and isinstance(new, dict) and key not in ("worktree", "cwd", "program"):
             found += [_sentence(key, name, old.get(name), new.get(name)) for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
         elif old != new:
             found.append(_sentence(key, "", old, new))
@@ -56,6 +63,10 @@ def _sentence(key: str, name: str, old: object, new: object) -> str:
         if old == ABSENT:
             return f"{name} did not exist and now does"
         return f"{name} is gone" if new == ABSENT else f"{name} has other content than what was approved"
+    if key == "cwd":
+        return "the folder it runs in is another one than what was shown"
+    if key == "program":
+        return f"the program is another one than what was shown ({_short((new or {}).get('path') if isinstance(new, dict) else new)})"
     what = {"head": "the session's commit", "worktree": "the worktree folder", "url": "the remote's address", "refs": f"ref {name}"}.get(
         key, f"{key} {name}".strip()
     )
@@ -93,12 +104,35 @@ def file_state(path: str) -> str:
             return f"unreadable: {exc.strerror}"
 
 
-def _identity(path: str) -> dict[str, int]:
+def identity(path: str) -> dict[str, int]:
     try:
         info = os.lstat(path)
     except OSError:
         return {}
     return {"dev": info.st_dev, "ino": info.st_ino}
+
+
+def program(name: str, cwd: str, path: str) -> dict[str, object]:
+    """What executing ``name`` in ``cwd`` would run: ``path`` with every link resolved, ``dev``, ``ino``, ``sha``; empty when there is nothing."""
+    found = os.path.join(cwd, name) if "/" in name else which(name, path)
+    if not name or not os.path.exists(found):
+        return {}
+    real = os.path.realpath(found)
+    return {"path": real, **identity(real), "sha": file_state(real)}
+
+
+def bash() -> str:
+    """Where bash is; empty when it is not installed."""
+    return next((path for path in _BASH if os.access(path, os.X_OK)), "")
+
+
+def which(name: str, path: str) -> str:
+    """The first executable file of that name in the folders of ``path``; empty when there is none."""
+    for folder in path.split(":"):
+        candidate = os.path.join(folder, name)
+        if folder.startswith("/") and os.access(candidate, os.X_OK) and os.path.isfile(candidate):
+            return candidate
+    return ""
 
 
 def git_dir(worktree: str) -> str:

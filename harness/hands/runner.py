@@ -22,7 +22,6 @@ from harness.hands import kernel
 
 ACTION_FD, RESULT_FD = 3, 4
 NOT_FOUND, NOT_RUNNABLE, REFUSED = 127, 126, 125
-_BASH = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
 
 
 class Refusal(Exception):
@@ -102,7 +101,7 @@ def fenced(plan: dict[str, Any]) -> NoReturn:
     """Inside: do the file tool here, or become the command."""
     if plan["kind"] == "file":
         file_tool(plan)
-    enter(plan["cwd"])
+    enter(plan["cwd"], plan["cwd_identity"])
     path, argv = program(plan)
     announce()
     become(path, argv, plan["env"])
@@ -127,28 +126,36 @@ def file_tool(plan: dict[str, Any]) -> NoReturn:
     end("ok", 0, "", list(result.files_changed))
 
 
-def enter(cwd: str) -> None:
-    """Change to the call's folder; raises Refusal naming it."""
+def enter(cwd: str, shown: dict[str, int]) -> None:
+    """Change to the call's folder, opened once and held against what was ``shown`` (empty = nobody was shown one); raises Refusal naming it."""
     try:
-        os.chdir(cwd)
+        folder = os.open(cwd, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as exc:
         raise Refusal(f"the folder {cwd} cannot be entered: {exc.strerror}") from exc
+    info = os.fstat(folder)
+    if shown and shown != {"dev": info.st_dev, "ino": info.st_ino}:
+        raise Refusal(f"nothing was run: {cwd} is another folder than what was approved")
+    try:
+        os.fchdir(folder)
+    except OSError as exc:
+        raise Refusal(f"the folder {cwd} cannot be entered: {exc.strerror}") from exc
+    os.close(folder)
 
 
 def program(plan: dict[str, Any]) -> tuple[str, list[str]]:
     """(path to execute, argv) of an exec, shell or check; raises Refusal when the program is not there."""
+    from harness.hands import precheck
+
     if plan["kind"] in ("shell", "check"):
-        bash = next((path for path in _BASH if os.access(path, os.X_OK)), None)
-        if bash is None:
+        bash = precheck.bash()
+        if not bash:
             raise Refusal("bash is not installed; use exec")
         return bash, ["bash", "--norc", "--noprofile", "-c", plan["script"]]
     argv: list[str] = plan["argv"]
     if "/" in argv[0]:
         return argv[0], argv
-    for folder in plan["env"].get("PATH", "/usr/bin:/bin").split(":"):
-        path = os.path.join(folder, argv[0])
-        if folder and os.access(path, os.X_OK) and os.path.isfile(path):
-            return path, argv
+    if path := precheck.which(argv[0], plan["env"].get("PATH", "/usr/bin:/bin")):
+        return path, argv
     announce()
     out(f"{argv[0]}: there is no such program in PATH ({plan['env'].get('PATH', '')})\n")
     end("error", NOT_FOUND, f"{argv[0]} is not installed")
@@ -182,7 +189,7 @@ def outside(plan: dict[str, Any]) -> NoReturn:
             raise Refusal(str(exc)) from exc
     else:
         env = plan["env"]
-        enter(plan["cwd"])
+        enter(plan["cwd"], plan["cwd_identity"])
         name, argv = program(plan)
         path = verified(name, plan)
 
@@ -231,20 +238,26 @@ def prepare_push(plan: dict[str, Any], env: dict[str, str]) -> list[str]:
 
 
 def verified(path: str, plan: dict[str, Any]) -> str | int:
-    """A program inside the worktree is executed from a sealed copy of the bytes that were approved; others by their path."""
+    """The program to execute: exactly the file that was approved. One in the worktree runs from a sealed copy of the approved bytes,
+    another by its real path, which no agent can write."""
+    approved: dict[str, Any] = plan["program"]
     real, root = os.path.realpath(path), os.path.realpath(plan["root"])
+    file = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    info = os.fstat(file)
+    seen = {"path": real, "dev": info.st_dev, "ino": info.st_ino}
+    if not approved or seen != {name: approved.get(name) for name in seen}:
+        os.close(file)
+        raise Refusal(f"nothing was run: {path} is not the program that was approved")
     if not real.startswith(root + "/"):
+        os.close(file)
         return path
     import fcntl
     import hashlib
 
-    names = {name: sha for name, sha in plan["verify"].items() if os.path.realpath(os.path.join(root, name)) == real}
-    if not names:
-        raise Refusal(f"{path} lies in the worktree and its content was not part of what was approved")
-    with open(os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        data = file.read()
-    if hashlib.sha256(data).hexdigest() not in names.values():
-        raise Refusal(f"{path} is not the file that was approved: its content changed")
+    with open(file, "rb") as source:
+        data = source.read()
+    if hashlib.sha256(data).hexdigest() != approved.get("sha"):
+        raise Refusal(f"nothing was run: {path} is not the file that was approved, its content changed")
     copy = os.memfd_create("program", os.MFD_ALLOW_SEALING)  # stays open across exec: a script's interpreter reads it through /dev/fd
     with open(copy, "wb", closefd=False) as target:
         target.write(data)

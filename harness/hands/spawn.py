@@ -85,6 +85,8 @@ def command(action: dict[str, Any], folder: SessionFolder, spool_base: Path) -> 
         "argv": action.get("argv"),
         "script": action.get("script"),
         "cwd": action.get("cwd") or worktree,
+        "cwd_identity": (action.get("pre") or {}).get("cwd", {}),
+        "program": (action.get("pre") or {}).get("program", {}),
         "root": worktree,
         "env": action.get("env", {}),
         "limits": {"file_bytes": FILE_BYTES, "processes": PROCESSES},
@@ -251,7 +253,6 @@ def _open(action: dict[str, Any], plan: dict[str, Any], spool_base: Path) -> lis
     if action["kind"] == "file":
         raise SpawnError("a file tool never runs outside the fence; use access outside")
     plan |= {
-        "verify": (action.get("pre") or {}).get("files", {}),
         "scratch": f"{spool_base}.scratch",
         "push": {name: action.get(name) for name in ("url", "refspecs", "force")} if action["kind"] == "push" else None,
     }

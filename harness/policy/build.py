@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.events.action import canonical
 from harness.policy import push, shell
-from harness.policy.effects import Outcome, effects_of, outcome
+from harness.policy.effects import NO_UNDO, Outcome, effects_of, outcome
 from harness.policy.facts import Facts
 
 FILE_TOOLS = frozenset({"read_file", "write_file", "edit_file", "list_files", "search"})
@@ -64,8 +64,10 @@ def build_action(
         action["outside"] = list(found.outside)
     if found.refused:
         action["refused"] = found.refused
-    if found.effects:
-        action["pre"] = {"files": dict(sorted(facts.hashes.items())), "head": facts.head, "worktree": dict(facts.identity)}
+    if found.effects or facts.snapshot:
+        action["pre"] = _world(found, facts)
+    if facts.unprotected and NO_UNDO in found.effects:
+        action["unprotected"] = facts.unprotected
     try:
         canonical(action).decode("utf-8")
     except UnicodeDecodeError:
@@ -73,6 +75,22 @@ def build_action(
         action = _readable(action)
         action["refused"] = "a file name involved is not valid UTF-8, which cannot be recorded faithfully; rename it first"
     return action
+
+
+def _world(found: Outcome, facts: Facts) -> dict[str, Any]:
+    """What must still be so when it starts: the world that the decision was given in."""
+    pre: dict[str, Any] = {
+        "files": dict(sorted(facts.hashes.items())),
+        "head": facts.head,
+        "worktree": dict(facts.identity),
+    }
+    if found.kind in ("exec", "shell", "check"):
+        pre["cwd"] = dict(facts.cwd_identity)
+        if facts.program:
+            pre["program"] = dict(facts.program)
+        if facts.snapshot:
+            pre["snapshot"] = facts.snapshot
+    return pre
 
 
 def _readable(value: Any) -> Any:

@@ -22,8 +22,8 @@ class FenceFacts:
 class Facts:
     """A snapshot of the worktree and the session's surroundings at the moment an action is judged.
 
-    All paths are absolute with symbolic links resolved, except the keys of ``resolved`` (the paths as the input writes them),
-    ``untracked`` and ``hashes`` (relative to the worktree).
+    All paths are absolute with symbolic links resolved, except the keys of ``resolved`` (the paths as the input writes them)
+    and ``hashes`` (relative to the worktree).
     """
 
     worktree: str
@@ -34,8 +34,6 @@ class Facts:
     home: str
     remotes: Mapping[str, str] = field(default_factory=dict)
     """Push URL by remote name, as the repository's configuration has it (may hold a credential: it never enters an action)."""
-    untracked: tuple[str, ...] = ()
-    """Files that git neither tracks nor ignores; what only exists here."""
     fence: FenceFacts = FenceFacts()
     env: Mapping[str, str] = field(default_factory=dict)
     """The whole environment of a fenced child."""
@@ -43,6 +41,14 @@ class Facts:
     """The whole environment of a child outside the fence: the user's own home, no secret in a value."""
     identity: Mapping[str, int] = field(default_factory=dict)
     """``dev`` and ``ino`` of the worktree's folder."""
+    cwd_identity: Mapping[str, int] = field(default_factory=dict)
+    """``dev`` and ``ino`` of the folder that the call runs in."""
+    program: Mapping[str, object] = field(default_factory=dict)
+    """The program of a call outside the fence: ``path`` (links resolved), ``dev``, ``ino``, ``sha``; empty when there is none."""
+    snapshot: str = ""
+    """The kept state of the worktree that a person is shown; empty when nobody is asked."""
+    unprotected: str = ""
+    """Why the state before the call cannot be kept; empty when it can."""
     resolved: Mapping[str, str] = field(default_factory=dict)
     """Each path named by the input → where it really leads."""
     hashes: Mapping[str, str] = field(default_factory=dict)

@@ -35,7 +35,7 @@ def text_of(action: Mapping[str, Any]) -> str:
 
 def irreversible(action: Mapping[str, Any], effect: str) -> bool:
     """Effects that a grant born from a decision never covers: only the policy file can allow them."""
-    return effect == "unfenced" or effect.startswith(("push", "delete-untracked:")) or (effect.startswith("outside:") and action["tool"] in _WRITING)
+    return effect == "unfenced" or effect.startswith(("push", "no-undo")) or (effect.startswith("outside:") and action["tool"] in _WRITING)
 
 
 def judge(action: Mapping[str, Any], policy: Policy, grants: Sequence[Rule] = ()) -> Verdict:
@@ -121,8 +121,8 @@ def _why(effects: Sequence[str]) -> str:
                 words.append(f"pushes to {what}")
             case "push-force":
                 words.append("may overwrite or delete what is there")
-            case "delete-untracked":
-                words.append(f"may destroy {what}, which git does not have")
+            case "no-undo":
+                words.append("cannot be undone: the state before it cannot be kept")
             case _:
                 words.append(effect)
     return "; ".join(words) or "a rule asks for your decision"

@@ -6,14 +6,15 @@ import os
 import signal
 import sys
 
-POINTS = (
+CALL_POINTS = (
     "keeper.before_started",
     "keeper.after_started",
     "keeper.tool_running",
     "keeper.after_spool",
     "keeper.after_ended",
-    "keeper.undo_started",
 )
+"""Arrows of one call."""
+POINTS = (*CALL_POINTS, "keeper.undo_started")
 ACTIONS = ("kill", "block")
 
 

@@ -20,7 +20,7 @@ from harness.protocol.config import base_url as configured_url
 from harness.protocol.paths import FolderError, Folders, ensure_private
 from harness.supervisor import ids
 from harness.supervisor.credentials import Credentials
-from harness.supervisor.errors import OpError
+from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import Fleet, Session
 from harness.supervisor.keepers import Keepers
 from harness.supervisor.road import private_of
@@ -127,6 +127,7 @@ class Launcher:
     def __init__(self, folders: Folders, fleet: Fleet, keepers: Keepers, settings: Settings, credentials: Credentials) -> None:
         self._folders, self._fleet, self._keepers = folders, fleet, keepers
         self._settings, self._credentials = settings, credentials
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def launch(self, arguments: dict[str, Any]) -> Session:
         """A session whose intent is durable; its worker makes the rest. Raises OpError."""
@@ -208,3 +209,15 @@ class Launcher:
         if not session.track.has_goal:
             bodies.append(t.UserMessage(text=intent.goal, origin="goal"))
         await session.append(*bodies, t.SessionCreated(base=tree.base, worktree=str(tree.root), branch=tree.branch, dirty=tree.dirty))
+        self._keep_the_start(session)
+
+    def _keep_the_start(self, session: Session) -> None:
+        """The first state takes longest, so it is kept while the model thinks; the first call would do it otherwise."""
+
+        async def keep() -> None:
+            with contextlib.suppress(OpError, LinkLost):
+                await session.keeper().call("snapshot", wait=None, label="start")
+
+        task = asyncio.get_running_loop().create_task(keep())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -35,6 +35,7 @@ from harness.supervisor.ops import Ops, Parts
 from harness.supervisor.process import Identity, Watch, hide_from_ptrace, identify
 from harness.supervisor.road import Road
 from harness.supervisor.server import Server
+from harness.supervisor.undo import Undo
 from harness.supervisor.watch import Settings, follow
 
 LOCK_WAIT = 3.0
@@ -149,6 +150,7 @@ class Supervisor:
                 approvals=self.approvals,
                 index=self.index,
                 fence=self.fence,
+                undo=Undo(self.keepers),
                 stop=self._asked_to_stop,
             )
         )

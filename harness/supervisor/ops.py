@@ -31,6 +31,7 @@ from harness.supervisor.limits import ask_cap, over_cap
 from harness.supervisor.money import CapReached, Purse
 from harness.supervisor.road import private_of
 from harness.supervisor.server import Connection, Handler, Reply, Server
+from harness.supervisor.undo import Undo
 from harness.supervisor.watch import Settings
 from harness.workspace import worktrees
 from harness.workspace.diff import diff as workspace_diff
@@ -56,6 +57,7 @@ class Parts:
     approvals: Approvals
     index: Index
     fence: FenceReport
+    undo: Undo
     stop: Callable[[], Awaitable[None]]
 
 
@@ -89,6 +91,8 @@ class Ops:
             "approval": self.approval,
             "decide": self.decide,
             "defer": self.defer,
+            "undo": self.undo,
+            "undo_points": self.undo_points,
             "costs": self.costs,
             "diff": self.diff,
             "verify": self.verify,
@@ -337,6 +341,27 @@ class Ops:
     async def defer(self, c: Connection, m: Reply) -> Reply:
         await self._p.approvals.defer(_text(m, "approval_id"), _text(m, "until"))
         return {}
+
+    # -- undo --------------------------------------------------------------------------------------------------------
+
+    async def undo(self, c: Connection, m: Reply) -> Reply:
+        session = await self._find(m)
+        try:
+            return await self._p.undo.undo(session, _text(m, "to"), c.by)
+        finally:
+            self._settle_again(session)
+
+    async def undo_points(self, c: Connection, m: Reply) -> Reply:
+        session = await self._find(m)
+        try:
+            return await self._p.undo.points(session)
+        finally:
+            self._settle_again(session)
+
+    def _settle_again(self, session: Session) -> None:
+        """A session that has ended got its keeper only for this: its work is published anew and the keeper leaves."""
+        if session.state.terminal and session.link is not None:
+            self._p.conductor.start(session)
 
     # -- brains ------------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from harness.policy.effects import absolute, inside
 from harness.policy.facts import Facts, FenceFacts
 from harness.protocol.config import FenceConfig
 from harness.workspace import private as private_dir
-from harness.workspace.diff import untracked
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.git import Git
 from harness.workspace.private import Worktree
@@ -40,7 +40,22 @@ class RemoteUnreachable(WorkspaceError):
     code = "remote_unreachable"
 
 
-def gather(tree: Worktree, tool: str, input: Mapping[str, Any], fence: FenceConfig, own: Iterable[str] = ()) -> Facts:  # noqa: A002 -- the contract's word
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the vault says of the worktree before a call: the snapshot that a person is shown, or why there can be none."""
+
+    snapshot: str = ""
+    unprotected: str = ""
+
+
+def gather(
+    tree: Worktree,
+    tool: str,
+    input: Mapping[str, Any],  # noqa: A002 -- the contract's word
+    fence: FenceConfig,
+    own: Iterable[str] = (),
+    kept: Kept = Kept(),
+) -> Facts:
     """Everything `harness.policy.build.build_action` needs for one call of ``tool``; ``fence`` is the user's own setting, ``own`` what is Watchfloor's.
 
     For a push it first publishes the agent's commits and asks the remote where its refs are (only a remote that the repository's
@@ -50,21 +65,21 @@ def gather(tree: Worktree, tool: str, input: Mapping[str, Any], fence: FenceConf
     root = str(tree.root)
     home = os.path.expanduser("~")
     binds = private_dir.binds(tree)
-    git = tree.git
-    script = str(input.get("script") or input.get("command") or "") if tool in ("shell", "check") else ""
-    syntax = parse_shell(script) if script else None
+    script = str(input.get("script") or "") if tool == "shell" else ""
+    syntax = parse_shell(script) if "push" in script else None
     argv = input.get("argv") if tool == "exec" else shell.only_command(syntax)
     cwd = str(input.get("cwd") or ".")
     base = absolute(cwd, root, home)
     resolved = {cwd: os.path.realpath(base)}
-    named = _named(tool, input, argv, syntax)
+    named = [str(input.get("path") or ".")] if tool in _FILE_TOOLS else []
     for path in named:
-        resolved.setdefault(path, os.path.realpath(absolute(path, root if tool in _FILE_TOOLS else base, home)))
+        resolved.setdefault(path, os.path.realpath(absolute(path, root, home)))
     remotes: dict[str, str] = {}
     commits: dict[str, str] = {}
     there: dict[str, str] = {}
     open_env = _open_env()
     if argv and tool in ("exec", "shell") and push.is_push(argv):
+        git = tree.git
         private_dir.publish(tree)
         remotes = _remotes(tree, git)
         asked = push.parse_push(argv, tree.branch)
@@ -78,13 +93,16 @@ def gather(tree: Worktree, tool: str, input: Mapping[str, Any], fence: FenceConf
         head=precheck.head(root, [list(b) for b in binds]),
         home=home,
         remotes=remotes,
-        untracked=untracked(tree, git) if tool not in _FILE_TOOLS else (),
         fence=FenceFacts(tuple(os.path.realpath(p) for p in fence.read), (root,), tuple(binds)),
         env=_fenced_env(tree, fence),
         open_env=open_env,
         identity={"dev": info.st_dev, "ino": info.st_ino},
+        cwd_identity=precheck.identity(resolved[cwd]),
+        program=_program(tool, input, resolved[cwd], open_env["PATH"]),
+        snapshot=kept.snapshot,
+        unprotected=kept.unprotected,
         resolved=resolved,
-        hashes=_hashes(root, [resolved[p] for p in named], tool in _FILE_TOOLS),
+        hashes=_hashes(root, [resolved[p] for p in named]),
         commits=commits,
         remote_refs=there,
         tree=syntax,
@@ -108,28 +126,20 @@ def _open_env() -> dict[str, str]:
     return {"PATH": "/usr/local/bin:/usr/bin:/bin", **env, "HOME": os.path.expanduser("~"), "GIT_TERMINAL_PROMPT": "0"}
 
 
-def _named(tool: str, input: Mapping[str, Any], argv: Sequence[str] | None, syntax: Mapping[str, object] | None) -> list[str]:  # noqa: A002
-    """Paths as the input writes them: the file tool's path, or every literal word that may be a file the command runs or reads."""
-    if tool in _FILE_TOOLS:
-        return [str(input.get("path") or ".")]
-    words: Iterable[str] = argv or ()
-    if not argv and syntax is not None:
-        try:
-            words = [w.text for c in shell.commands(syntax) for w in c.words if w.text]
-        except (shell.TooComplex, RecursionError):
-            words = ()
-    return [w for w in dict.fromkeys(words) if w and len(w) < 4096 and "\0" not in w and not w.startswith("-")][:500]
+def _program(tool: str, input: Mapping[str, Any], cwd: str, path: str) -> dict[str, object]:  # noqa: A002
+    """What a call outside the fence would execute, as it is now."""
+    if input.get("access") != "unfenced" or tool not in ("exec", "shell"):
+        return {}
+    name = str(input["argv"][0]) if tool == "exec" else precheck.bash()
+    return precheck.program(name, cwd, path)
 
 
-def _hashes(root: str, paths: Iterable[str], file_tool: bool) -> dict[str, str]:
-    """State of the named files: worktree files that exist, and for a file tool its file wherever it is, ``absent`` too."""
+def _hashes(root: str, paths: Iterable[str]) -> dict[str, str]:
+    """State of a file tool's file, wherever it is; ``absent`` too."""
     found: dict[str, str] = {}
     for path in paths:
-        within = inside(path, root)
-        if path == root or not (within or file_tool):
-            continue
-        if file_tool or os.path.isfile(path):
-            found[os.path.relpath(path, root) if within else path] = precheck.file_state(path)
+        if path != root:
+            found[os.path.relpath(path, root) if inside(path, root) else path] = precheck.file_state(path)
     return found
 
 

@@ -105,11 +105,12 @@ def file_state(path: str) -> str:
 
 
 def identity(path: str) -> dict[str, int]:
+    """``dev`` and ``ino`` of a folder or file; empty when nothing is there, or a link (which may have the number of what it replaced)."""
     try:
         info = os.lstat(path)
     except OSError:
         return {}
-    return {"dev": info.st_dev, "ino": info.st_ino}
+    return {} if stat.S_ISLNK(info.st_mode) else {"dev": info.st_dev, "ino": info.st_ino}
 
 
 def program(name: str, cwd: str, path: str) -> dict[str, object]:

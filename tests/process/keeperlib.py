@@ -18,6 +18,7 @@ import pytest
 
 from harness.events import framing, reader
 from harness.events.action import action_hash
+from harness.hands import precheck
 from harness.protocol import frames
 from harness.protocol.paths import Folders, SessionFolder
 from harness.session import proc
@@ -237,6 +238,8 @@ def keepers(root: Path) -> Iterator[Keepers]:
 
 def action(worktree: Path, call_id: str, argv: list[str], *, sid: str = SID, access: str = "unfenced", **more: Any) -> dict[str, Any]:
     """The canonical action of one ``exec`` call."""
+    env = {"PATH": "/usr/bin:/bin", "HOME": "/tmp"}
+    world = {"cwd": precheck.identity(str(worktree)), "program": precheck.program(argv[0], str(worktree), env["PATH"])}
     return {
         "v": 1,
         "session": sid,
@@ -250,7 +253,7 @@ def action(worktree: Path, call_id: str, argv: list[str], *, sid: str = SID, acc
         "timeout_s": 60,
         "access": access,
         "outside": [],
-        "env": {"PATH": "/usr/bin:/bin", "HOME": "/tmp"},
+        "env": env,
         "fence": {
             "worktree": str(worktree),
             "read": [],
@@ -259,7 +262,7 @@ def action(worktree: Path, call_id: str, argv: list[str], *, sid: str = SID, acc
             "network": False,
             "fenced": access != "unfenced",
         },
-        "pre": {},
+        "pre": world if access == "unfenced" else {},
         "effects": ["unfenced"] if access == "unfenced" else [],
         **more,
     }

@@ -39,7 +39,10 @@ class Ground:
         worktree = str(self.worktree)
         env = fence.environment(worktree)
         profile = fence.profile(worktree, [], [], [], network=fields.get("access") == "network")
-        return {"v": 1, "call": "c1.0", "tool": tool or kind, "kind": kind, "cwd": worktree, "access": "fence", "env": env, "fence": profile, **fields}
+        made = {"v": 1, "call": "c1.0", "tool": tool or kind, "kind": kind, "cwd": worktree, "access": "fence", "env": env, "fence": profile, **fields}
+        if made["access"] == "unfenced" and "pre" not in made:
+            made["pre"] = precheck.observe({**made, "pre": {"cwd": {}, "program": {}}})
+        return made
 
     def command(self, kind: str, tool: str = "", **fields: Any) -> spawn.Spawn:
         return spawn.command(self.action(kind, tool, **fields), self.folder, self.folder.spool / "1")
@@ -408,18 +411,35 @@ def test_a_program_of_the_worktree_runs_from_the_approved_bytes(ground: Ground) 
     program = ground.worktree / "build.sh"
     program.write_text("#!/bin/sh\necho approved $1\n")
     program.chmod(0o755)
-    draft = ground.action("exec", argv=["./build.sh", "now"], access="unfenced", env={"PATH": "/usr/bin:/bin"}, pre={"files": {"build.sh": ""}})
+    draft = ground.action("exec", argv=["./build.sh", "now"], access="unfenced", env={"PATH": "/usr/bin:/bin"})
     action = {**draft, "pre": precheck.observe(draft)}
-    assert action["pre"]["files"]["build.sh"] == hashlib.sha256(program.read_bytes()).hexdigest()
+    assert action["pre"]["program"]["sha"] == hashlib.sha256(program.read_bytes()).hexdigest()
     assert ground.call(**_fields(action))[1] == "approved now\n"
     program.write_text("#!/bin/sh\necho swapped\n")
-    assert precheck.difference(action["pre"], precheck.observe(action)) == ["build.sh has other content than what was approved"]
+    assert precheck.difference(action["pre"], precheck.observe(action)) == [
+        f"the program is another one than what was shown ({program})"
+    ]
     outcome, text = ground.call(**_fields(action))
     assert outcome.status == "refused"
     assert "not the file that was approved" in text
-    outcome, text = ground.call(**_fields({**action, "pre": {"files": {}}}))
+    for pre in ({}, {"program": {}}, {"cwd": action["pre"]["cwd"]}):
+        outcome, text = ground.call(**_fields({**action, "pre": pre}))
+        assert outcome.status == "refused"
+        assert "swapped" not in text
+
+
+def test_the_folder_it_runs_in_is_the_one_that_was_shown(ground: Ground) -> None:
+    inside, beside = ground.worktree / "sub", ground.base / "beside"
+    inside.mkdir()
+    beside.mkdir()
+    action = ground.action("exec", argv=["touch", "mark"], access="unfenced", env={"PATH": "/usr/bin:/bin"}, cwd=str(inside))
+    inside.rmdir()
+    inside.symlink_to(beside)
+    assert precheck.difference(action["pre"], precheck.observe(action)) == ["the folder it runs in is another one than what was shown"]
+    outcome, text = ground.call(**_fields(action))
     assert outcome.status == "refused"
-    assert "swapped" not in text
+    assert "another folder" in text
+    assert list(beside.iterdir()) == []
 
 
 def _fields(action: dict[str, Any]) -> dict[str, Any]:
@@ -432,8 +452,7 @@ def test_a_program_swapped_all_the_time_is_never_run(ground: Ground) -> None:
         path.write_text(f"#!/bin/sh\necho {word}\n")
         path.chmod(0o755)
     os.link(good, name)
-    draft = ground.action("exec", argv=["./tool"], access="unfenced", env={"PATH": "/usr/bin:/bin"}, pre={"files": {"tool": ""}})
-    action = {**draft, "pre": precheck.observe(draft)}
+    action = ground.action("exec", argv=["./tool"], access="unfenced", env={"PATH": "/usr/bin:/bin"})
     other = ground.worktree / "other"
     os.link(bad, other)
     call = "libc.renameat2(-100, sys.argv[1].encode(), -100, sys.argv[2].encode(), 2)"

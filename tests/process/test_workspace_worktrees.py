@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.hands import fence as hands_fence
+from harness.hands import precheck
 from harness.policy.build import build_action
 from harness.policy.judge import judge
 from harness.policy.rules import default_policy
@@ -455,12 +456,16 @@ def test_facts_resolve_links_and_hash_what_is_named(tmp_path: Path) -> None:
     assert facts.resolved["out/x"] == "/etc/x"
     assert facts.hashes == {"/etc/x": "absent"}
     facts = gather(tree, "exec", {"argv": ["bash", "build.sh"], "access": "network"}, FenceConfig(read=("/opt",)))
-    assert list(facts.hashes) == ["build.sh"]
+    assert facts.hashes == {}
     assert facts.fence.read == ("/opt",)
+    assert facts.cwd_identity == precheck.identity(str(tree.root))
+    facts = gather(tree, "exec", {"argv": ["./build.sh"], "access": "unfenced"}, FenceConfig())
+    assert facts.program == precheck.program("./build.sh", str(tree.root), "")
+    assert facts.program["path"] == str(tree.root / "build.sh")
     (tree.root / "notes.txt").write_text("mine")
     given = {"script": "rm -f notes.txt"}
     verdict = judge(build_action("s", "c1.0", "t", "shell", given, gather(tree, "shell", given, FenceConfig())), default_policy())
-    assert (verdict.verdict, "notes.txt" in verdict.reason) == ("ask", True)
+    assert verdict.verdict == "allow"
 
 
 def test_inherited_git_variables_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

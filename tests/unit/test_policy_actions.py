@@ -90,9 +90,17 @@ def test_writing_below_git_is_denied(path: str) -> None:
 
 @pytest.mark.parametrize(("access", "risk"), [("network", "medium"), ("unfenced", "critical")])
 def test_leaving_the_fence_asks_with_preconditions(access: str, risk: str) -> None:
-    action, verdict = act("exec", {"argv": ["make"], "access": access}, hashes={"Makefile": "0" * 64})
+    shown = {"snapshot": "s1.00", "cwd_identity": {"dev": 1, "ino": 3}, "program": {"path": "/usr/bin/make", "dev": 5, "ino": 6, "sha": "0" * 64}}
+    action, verdict = act("exec", {"argv": ["make"], "access": access}, **shown)
     assert action["effects"] == [access]
-    assert action["pre"] == {"files": {"Makefile": "0" * 64}, "head": HEAD, "worktree": {"dev": 1, "ino": 2}}
+    assert action["pre"] == {
+        "files": {},
+        "head": HEAD,
+        "worktree": {"dev": 1, "ino": 2},
+        "cwd": shown["cwd_identity"],
+        "program": shown["program"],
+        "snapshot": "s1.00",
+    }
     assert (verdict.verdict, verdict.risk) == ("ask", risk)
     assert action["fence"]["fenced"] is (access == "network")
     assert action["env"]["HOME"] == ("/tmp/home" if access == "network" else "/home/me")
@@ -175,8 +183,15 @@ def test_options_end_where_git_ends_them() -> None:
     assert parse_push(["git", "push", "--", "origin", "HEAD"], "b").specs == (("HEAD", "refs/heads/b", False),)
 
 
+@pytest.mark.parametrize("tool", ["exec", "shell", "write_file"])
+def test_what_cannot_be_undone_asks_and_says_why(tool: str) -> None:
+    given = {"exec": {"argv": ["rm", "-r", "x"]}, "shell": {"script": "rm -r x"}, "write_file": {"path": "x", "content": ""}}[tool]
+    assert act(tool, given)[1].verdict == "allow"
+    action, verdict = act(tool, given, unprotected="the tree holds more than 1000000 names")
+    assert (action["effects"], action["unprotected"], verdict.verdict) == (["no-undo"], "the tree holds more than 1000000 names", "ask")
+    assert "cannot be undone" in verdict.reason
+
+
 def test_names_that_are_no_text_are_shown_escaped_or_refused() -> None:
-    action, verdict = act("exec", {"argv": ["git", "clean", "-fd"]}, untracked=("a\udcff",))
-    assert (action["effects"], verdict.verdict) == (["delete-untracked:a\\udcff"], "ask")
     action, verdict = act("read_file", {"path": "link"}, resolved={"link": "/x/\udcff"})
     assert (action["outside"], verdict.verdict) == (["/x/\\udcff"], "deny")

@@ -15,6 +15,7 @@ from typing import Any
 
 from harness.events import blobs
 from harness.events.log import LogError, NoSpace, Poisoned
+from harness.hands import limits
 from harness.protocol import frames
 from harness.protocol.paths import SessionFolder
 from harness.session import spool
@@ -327,6 +328,10 @@ class Ops:
         if conn is not self._supervisor:
             raise OpError("stale_epoch", "only the supervisor of the present epoch may execute")
         call_id, number = _text(message, "call_id"), message.get("id")
+        try:
+            self._gate.limits = limits.from_wire(message.get("limits"))
+        except ValueError as exc:
+            raise OpError("bad_request", str(exc)) from exc
 
         def answer(reply: dict[str, Any] | OpError) -> None:
             if isinstance(reply, OpError):

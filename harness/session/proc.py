@@ -82,15 +82,20 @@ def descendants(root: int) -> list[int]:
     return found
 
 
-def reap() -> bool:
-    """Collect the dead among our children; True when no child is left (and so, for a subreaper, no descendant)."""
+def reap() -> tuple[bool, int]:
+    """Collect the dead among our children: (no child is left and so, for a subreaper, no descendant; bytes the largest of them held at once).
+
+    The largest includes those that the dead had themselves waited for.
+    """
+    largest = 0
     while True:
         try:
-            pid, _ = os.waitpid(-1, os.WNOHANG)
+            pid, _, used = os.wait3(os.WNOHANG)
         except ChildProcessError:
-            return True
+            return True, largest
         if pid == 0:
-            return False
+            return False, largest
+        largest = max(largest, used.ru_maxrss << 10)
 
 
 def kill_below_us() -> None:

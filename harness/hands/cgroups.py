@@ -107,15 +107,20 @@ def _words(path: Path) -> list[str]:
         return []
 
 
-def find() -> Path:
-    """Our delegated group, ready to use. Raises NotDelegated."""
+def look() -> Path:
+    """Our delegated group, as it is; nothing is changed. Raises NotDelegated."""
     try:
         mountinfo, cgroup = Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()
     except OSError as exc:
         raise NotDelegated(f"/proc does not say which cgroup is ours: {exc.strerror}") from exc
     group = locate(mountinfo, cgroup)
     mount = mount_point(mountinfo)
-    base = base_of(group, Path(mount[0]) if mount is not None else group)
+    return base_of(group, Path(mount[0]) if mount is not None else group)
+
+
+def find() -> Path:
+    """Our delegated group, ready to use. Raises NotDelegated."""
+    base = look()
     prepare(base)
     return base
 

@@ -230,7 +230,7 @@ class Meter:
         return scarce if scarce is not None and known.bytes - start.bytes >= _RELEVANT else None
 
     def _may_be_over(self, now: dict[int, Volume]) -> bool:
-        if self.known is None:
+        if self.known is None or self._at_start is None:
             return True
         grown = self.known.bytes - self.known.first_bytes + max(0, _used(now) - self.known.used)
         made = self.known.files - self.known.first_files + max(0, _files(now) - self.known.used_files)

@@ -264,9 +264,10 @@ def _tool_ended(b: t.ToolEnded) -> Line:
     first = _first(b.preview)
     changed = f" · {len(b.files_changed)} file{'s' if len(b.files_changed) != 1 else ''} changed" if b.files_changed else ""
     cut = " · output cut" if b.truncated else ""
+    limit = f" · came to the limit of {b.limit}" if b.limit else ""
     ok = b.status == "ok" and not b.exit_code
     tone: Tone = "good" if ok else "warn" if b.status in ("ok", "denied", "cancelled") else "bad"
-    return Line("ended", f"{b.call_id} {b.status}{code}, {_duration(b.ms)}" + (f": {first}" if first else "") + changed + cut, tone)
+    return Line("ended", f"{b.call_id} {b.status}{code}, {_duration(b.ms)}" + (f": {first}" if first else "") + limit + changed + cut, tone)
 
 
 @_on(t.UndoStarted)

@@ -333,7 +333,10 @@ class ToolStarted(Body, frozen=True, kw_only=True):
 
 
 class ToolEnded(Body, frozen=True, kw_only=True):
-    """``status``: ok, error, timeout, cancelled, denied, refused. ``preview`` is at most 8 KiB; ``output`` the whole."""
+    """``status``: ok, error, timeout, cancelled, denied, refused. ``preview`` is at most 8 KiB; ``output`` the whole.
+
+    ``limit`` names the setting under ``[limits]`` that the call came to; its numbers are in the preview.
+    """
 
     TYPE = "tool.ended"
     call_id: str
@@ -344,6 +347,7 @@ class ToolEnded(Body, frozen=True, kw_only=True):
     truncated: bool = False
     ms: int = 0
     files_changed: list[str] = []
+    limit: str = ""
 
 
 class ToolInDoubt(Body, frozen=True, kw_only=True):

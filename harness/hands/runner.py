@@ -1,7 +1,7 @@
 """What runs as the tool's process: puts the last walls around itself, then does the work or becomes the command. Standard library only.
 
 Started as ``python -I -S …/harness/hands/runner.py`` with the plan on descriptor 3 and the result pipe on 4 (see `harness.hands.spawn`).
-Inside the fence it confines itself (Landlock, system-call filter, limits) and executes; outside of it, it stays as parent of the
+Inside the fence it confines itself (limits, Landlock, system-call filter) and executes; outside of it, it stays as parent of the
 command, so that everything the command started ends with the call.
 """
 
@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 if __name__ == "__main__":  # isolated mode knows only the standard library; our own code comes last, so it can shadow nothing
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from harness.hands import kernel
+from harness.hands import bounds, kernel
 
 ACTION_FD, RESULT_FD = 3, 4
 NOT_FOUND, NOT_RUNNABLE, REFUSED = 127, 126, 125
@@ -54,6 +54,7 @@ def main() -> NoReturn:
     os.umask(0o022)
     try:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        bound(plan)
         if plan["fenced"]:
             confine(plan)
             fenced(plan)
@@ -66,6 +67,15 @@ def main() -> NoReturn:
         out(f"{exc}\n")
         end("error", NOT_RUNNABLE, str(exc))
     os._exit(REFUSED)
+
+
+def bound(plan: dict[str, Any]) -> None:
+    """The limits of the call; without them nothing runs."""
+    try:
+        bounds.join_group(plan["limits"]["group"])
+        bounds.apply(plan["limits"], fenced=plan["fenced"])
+    except OSError as exc:
+        raise Refusal(f"the limits of this call could not be set: {exc}") from exc
 
 
 def announce() -> None:
@@ -81,11 +91,6 @@ def confine(plan: dict[str, Any]) -> None:
     """All walls that a process can put around itself; anything that fails stops the call."""
     from harness.hands import landlock, seccomp
 
-    limits = plan["limits"]
-    for what, value in ((resource.RLIMIT_FSIZE, limits["file_bytes"]), (resource.RLIMIT_NPROC, limits["processes"])):
-        hard = resource.getrlimit(what)[1]
-        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(what, (value, value))
     try:
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
         own_network = os.readlink("/proc/self/ns/net") != plan["host_net"]

@@ -10,7 +10,9 @@ How the keeper runs a call::
     _, status = os.waitpid(pid, 0)
     result = outcome(spawn, status, result_bytes)             # -> status ok | error | refused, exit code, files changed
 
-In the child: 0 is /dev/null, 1 and 2 are the output pipe, 3 a sealed memfd with the plan, 4 the result pipe; nothing else is open.
+In the child: 0 is /dev/null, 1 and 2 are the output pipe, 3 a sealed memfd with the plan, 4 the result pipe; in the fence 5 is the host's
+``/proc/sys/kernel`` and where cgroups are ours 6 is the call's ``cgroup.procs``, both closed by the runner before anything else runs.
+Nothing else is open.
 The child leads a session of its own. On a time limit or a cancel: ``stop(spawn, pid)``, and ``stop(spawn, pid, force=True)`` when it is
 still there two seconds later; then read both pipes to their end and wait as above. Both read ends must be close-on-exec: when the
 keeper dies, their vanishing (and the parent-death signal) is what keeps a half-started child from running.
@@ -29,8 +31,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.hands import children, fence
+from harness.hands import bounds, cgroups, children, fence
 from harness.hands.fence import FenceUnavailable
+from harness.hands.limits import DEFAULT, Limits
 from harness.protocol.paths import SessionFolder
 
 __all__ = ["FenceUnavailable", "Outcome", "Spawn", "SpawnError", "command", "outcome", "start", "stop"]
@@ -38,8 +41,7 @@ __all__ = ["FenceUnavailable", "Outcome", "Spawn", "SpawnError", "command", "out
 ACTION_FD, RESULT_FD = 3, 4
 DEFAULT_TIMEOUT_S = 120
 DEFAULT_OUTPUT_BYTES = 8 << 20
-FILE_BYTES = 4 << 30
-PROCESSES = 4096
+_groups: list[Path | None] = []  # our delegated cgroup, once it was looked for
 _WRITING = ("write_file", "edit_file")
 _FOREIGN = ("proc", "dev", "sys")
 
@@ -50,7 +52,10 @@ class SpawnError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Spawn:
-    """One call, ready to start. ``env`` is that of the outer process; the tool's own travels in the plan behind ``action_fd``."""
+    """One call, ready to start. ``env`` is that of the outer process; the tool's own travels in the plan behind ``action_fd``.
+
+    ``grows`` are the folders that count against the session's disk limits; ``group`` is its cgroup, made at the start.
+    """
 
     call: str
     kind: str
@@ -61,6 +66,9 @@ class Spawn:
     action_fd: int
     timeout_s: int
     output_bytes: int
+    limits: Limits
+    grows: list[str]
+    group: cgroups.Group | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +81,12 @@ class Outcome:
     note: str
 
 
-def command(action: dict[str, Any], folder: SessionFolder, spool_base: Path) -> Spawn:
+def command(action: dict[str, Any], folder: SessionFolder, spool_base: Path, limits: Limits = DEFAULT) -> Spawn:
     """Build the process of one action. Raises FenceUnavailable or SpawnError; the caller owns ``action_fd`` until `start`."""
     access = action.get("access", "fence")
     fenced = access not in ("unfenced", "push")
     worktree = _worktree(action)
+    group = _group(action, folder)
     plan: dict[str, Any] = {
         "kind": action["kind"],
         "tool": action["tool"],
@@ -89,10 +98,11 @@ def command(action: dict[str, Any], folder: SessionFolder, spool_base: Path) -> 
         "program": (action.get("pre") or {}).get("program", {}),
         "root": worktree,
         "env": action.get("env", {}),
-        "limits": {"file_bytes": FILE_BYTES, "processes": PROCESSES},
+        "limits": {**limits.to_wire(), "each": None if group is not None else limits.each(), "sysctl": fenced, "group": group is not None},
         "fenced": fenced,
     }
-    argv = _fenced(action, access, plan, folder) if fenced else _open(action, plan, spool_base)
+    plan["limits"]["host"] = bounds.namespaces()
+    argv = _fenced(action, access, plan, folder, limits) if fenced else _open(action, plan, spool_base)
     return Spawn(
         call=str(action.get("call", "")),
         kind=action["kind"],
@@ -103,21 +113,33 @@ def command(action: dict[str, Any], folder: SessionFolder, spool_base: Path) -> 
         action_fd=_sealed(json.dumps(plan, ensure_ascii=False).encode("utf-8", "surrogatepass")),
         timeout_s=int(action.get("timeout_s") or DEFAULT_TIMEOUT_S),
         output_bytes=int(action.get("output_bytes") or DEFAULT_OUTPUT_BYTES),
+        limits=limits,
+        grows=[worktree, *(source for source, _, mode in (action.get("fence") or {}).get("binds", []) if mode == "rw")],
+        group=group,
     )
 
 
 def start(spawn: Spawn, output_fd: int, result_fd: int) -> int:
     """Start it; returns the pid of the child to wait for. Raises OSError when even the outer program cannot be started."""
-    null = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
+    opened = [null := os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC), spawn.action_fd]
+    fds = {0: null, 1: output_fd, 2: output_fd, ACTION_FD: spawn.action_fd, RESULT_FD: result_fd}
     try:
-        return children.spawn(spawn.argv, spawn.env, {0: null, 1: output_fd, 2: output_fd, ACTION_FD: spawn.action_fd, RESULT_FD: result_fd})
+        if spawn.fenced:
+            opened.append(os.open("/proc/sys/kernel", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
+            fds[bounds.SYSCTL_FD] = opened[-1]
+        if spawn.group is not None:
+            opened.append(spawn.group.create(spawn.limits))
+            fds[bounds.GROUP_FD] = opened[-1]
+        return children.spawn(spawn.argv, spawn.env, fds)
     finally:
-        os.close(null)
-        os.close(spawn.action_fd)
+        for fd in opened:
+            os.close(fd)
 
 
 def stop(spawn: Spawn, pid: int, *, force: bool = False) -> None:
     """Kill the call's whole process tree. Outside the fence the first try lets our monitor do it, which reaches daemons too."""
+    if spawn.group is not None and (spawn.fenced or force):
+        spawn.group.kill()
     try:
         if spawn.fenced:  # the process namespace dies with its first process
             os.kill(pid, signal.SIGKILL)
@@ -153,6 +175,16 @@ def outcome(spawn: Spawn, wait_status: int, result: bytes) -> Outcome:
     return Outcome("ok" if exit_code == 0 else "error", exit_code, [], "")
 
 
+def _group(action: dict[str, Any], folder: SessionFolder) -> cgroups.Group | None:
+    if not _groups:
+        try:
+            _groups.append(cgroups.find())
+        except cgroups.NotDelegated:
+            _groups.append(None)
+    base = _groups[0]
+    return None if base is None else cgroups.of_call(base, folder.root.name, str(action.get("call", "")))
+
+
 def _worktree(action: dict[str, Any]) -> str:
     profile = action.get("fence") or {}
     path = profile.get("worktree") or (profile.get("write") or [action.get("cwd")])[0]
@@ -184,7 +216,7 @@ def _sealed(data: bytes) -> int:
     return fd
 
 
-def _fenced(action: dict[str, Any], access: str, plan: dict[str, Any], folder: SessionFolder) -> list[str]:
+def _fenced(action: dict[str, Any], access: str, plan: dict[str, Any], folder: SessionFolder, limits: Limits) -> list[str]:
     bwrap = fence.find()
     profile = {"read": [], "write": [plan["root"]], "binds": [], **action["fence"], "worktree": plan["root"]}
     cwd = os.path.normpath(plan["cwd"])
@@ -205,7 +237,7 @@ def _fenced(action: dict[str, Any], access: str, plan: dict[str, Any], folder: S
     }
     try:
         # bwrap itself starts in the root of the worktree: a subfolder may be missing, which is for the runner to say clearly
-        argv = fence.arguments(bwrap.path, profile, network=network, cwd=plan["root"], outside=mounts)
+        argv = fence.arguments(bwrap.path, profile, network=network, cwd=plan["root"], outside=mounts, tmp=limits.tmp, shm=limits.shm)
     except ValueError as exc:
         raise SpawnError(str(exc)) from exc
     for path in profile["read"]:

@@ -18,7 +18,7 @@ from harness.events import blobs
 from harness.events.action import action_hash
 from harness.events.log import LogError, NoSpace, Poisoned
 from harness.events.road import Call
-from harness.hands import precheck, spawn, tools
+from harness.hands import limits, precheck, spawn, tools
 from harness.protocol.paths import SessionFolder
 from harness.session import spool
 from harness.session.errors import OpError
@@ -28,6 +28,7 @@ from harness.session.loop import Loop
 from harness.session.memory import Memory
 from harness.session.tools import Running
 from harness.session.vault import VaultLink
+from harness.session.watch import Memory as DiskMemory
 
 Answer = Callable[[dict[str, Any] | OpError], None]
 UNPROTECTED = "no-undo"
@@ -67,6 +68,9 @@ class Gate:
         self._now: Running | None = None
         self._preparing: _Preparing | None = None
         self._undoing = ""
+        self._disk = DiskMemory(folder)
+        self.limits = limits.DEFAULT
+        """What the calls that start from now on may take of this machine."""
         self._queue: deque[tuple[str, Answer]] = deque()
         self.vault = VaultLink(loop, folder)
 
@@ -217,7 +221,7 @@ class Gate:
         attempt = call.attempt + 1
         try:
             effect = tools.effect_class(str(action.get("tool")), str(action.get("access", "fence")))
-            ready = spawn.command(action, self._folder, spool.base(self._folder, call_id, attempt))
+            ready = spawn.command(action, self._folder, spool.base(self._folder, call_id, attempt), self.limits)
         except (spawn.SpawnError, spawn.FenceUnavailable, KeyError, ValueError, TypeError, OSError) as exc:
             why = f"nothing was run: {exc}" if not isinstance(exc, KeyError) else f"nothing was run: the action lacks or misnames {exc}"
             self._write("tool.ended", {"call_id": call_id, "status": "refused", "preview": why})
@@ -243,7 +247,7 @@ class Gate:
             raise
         self._faults.hit("keeper.after_started")
         try:
-            self._now = Running(self._loop, self._folder, self._faults, call_id, attempt, ready, output, self._ended, lambda: self.vault.pid)
+            self._now = Running(self._loop, self._folder, self._faults, call_id, attempt, ready, output, self._ended, self._disk, lambda: self.vault.pid)
         except OSError as exc:
             why = f"nothing was run: {exc}"
             self._write("tool.ended", {"call_id": call_id, "status": "refused", "preview": why})

@@ -15,6 +15,7 @@ from typing import Any
 
 from harness.events import blobs
 from harness.events.log import LogError, NoSpace, Poisoned
+from harness.hands import limits
 from harness.protocol import frames
 from harness.protocol.paths import SessionFolder
 from harness.session import spool
@@ -341,6 +342,10 @@ class Ops:
             raise OpError("shutting_down", "this keeper is about to end")
         if conn is not self._supervisor:
             raise OpError("stale_epoch", "only the supervisor of the present epoch may execute")
+        try:
+            self._gate.limits = limits.from_wire(message.get("limits"))
+        except ValueError as exc:
+            raise OpError("bad_request", str(exc)) from exc
         self._gate.execute(_text(message, "call_id"), self._answer(conn, message))
         return None
 

@@ -83,13 +83,18 @@ def descendants(root: int) -> list[int]:
     return found
 
 
-def reap(spare: int = 0) -> bool:
-    """Collect the dead among our children; True when none but ``spare`` is left (and so, for a subreaper, no other descendant)."""
+def reap(spare: int = 0) -> tuple[bool, int]:
+    """Collect the dead among our children: (none but ``spare`` is left and so, for a subreaper, no other descendant; bytes the largest held).
+
+    The largest includes those that the dead had themselves waited for.
+    """
+    largest = 0
     for pid in _children():
         if pid != spare:
             with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, os.WNOHANG)
-    return all(pid == spare for pid in _children())
+                _, _, used = os.wait4(pid, os.WNOHANG)
+                largest = max(largest, used.ru_maxrss << 10)
+    return all(pid == spare for pid in _children()), largest
 
 
 def _children() -> list[int]:

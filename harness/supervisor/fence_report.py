@@ -20,17 +20,17 @@ class FenceReport:
         self._result: dict[str, Any] = {}
         self._done = asyncio.Event()
 
-    async def run(self) -> None:
-        """Run the self-test. Never raises: a test that cannot run is a fence that does not work."""
+    async def run(self, limits: dict[str, int | None]) -> None:
+        """Run the self-test under the limits of calls. Never raises: a test that cannot run is a fence that does not work."""
         try:
-            self._result = await self._try()
+            self._result = await self._try(limits)
         except (OSError, ValueError, TimeoutError) as exc:
             self._result = {"ok": False, "reason": f"the self-test could not run: {exc or type(exc).__name__}", "tests": []}
         self.summary = "ok" if self._result.get("ok") else self._why()
         self._done.set()
 
     @staticmethod
-    async def _try() -> dict[str, Any]:
+    async def _try(limits: dict[str, int | None]) -> dict[str, Any]:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",
@@ -38,6 +38,8 @@ class FenceReport:
             "-m",
             "harness.hands.selftest",
             "--json",
+            "--limits",
+            json.dumps(limits),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,

@@ -258,8 +258,17 @@ class Supervisor:
                 self.index.put(Entry(sid, mark, True, self.fleet.row(session), costs))
 
     async def _test_fence(self) -> None:
-        await self.fence.run()
-        self.server.nudge()
+        """At the start, and again whenever the limits of calls change: what holds of them is part of its result."""
+        changed = asyncio.Event()
+        self.settings.subscribe(changed.set)
+        tested: dict[str, int | None] | None = None
+        while True:
+            changed.clear()
+            if (limits := self.settings.config.limits.to_wire()) != tested:
+                tested = limits
+                await self.fence.run(limits)
+                self.server.nudge()
+            await changed.wait()
 
     async def run(self, guardian: Identity | None, lock: int) -> int:
         """Serve until asked to stop; the exit code."""

@@ -300,7 +300,7 @@ class Road:
 
     async def _execute(self, session: Session, call_id: str) -> None:
         try:
-            reply = await session.keeper().call("execute", wait=None, call_id=call_id)
+            reply = await session.keeper().call("execute", wait=None, call_id=call_id, limits=self._settings.config.limits.to_wire())
             if stale := reply.get("stale"):
                 await self._went_stale(session, call_id, [str(d) for d in stale])
             elif why := reply.get("unprotected"):

@@ -18,6 +18,7 @@ import pytest
 
 from harness.events import blobs
 from harness.hands import children, fence, precheck, spawn
+from harness.hands.limits import Limits
 from harness.hands.selftest import run
 from harness.protocol.paths import SessionFolder
 
@@ -30,6 +31,7 @@ class Ground:
 
     def __init__(self, base: Path) -> None:
         self.base = base
+        self.limits = Limits()
         self.worktree = base / "state" / "worktrees" / "s1"
         self.folder = SessionFolder(base / "state" / "sessions" / "s1", base / "run" / "keepers" / "k.sock")
         self.worktree.mkdir(parents=True)
@@ -45,7 +47,7 @@ class Ground:
         return made
 
     def command(self, kind: str, tool: str = "", **fields: Any) -> spawn.Spawn:
-        return spawn.command(self.action(kind, tool, **fields), self.folder, self.folder.spool / "1")
+        return spawn.command(self.action(kind, tool, **fields), self.folder, self.folder.spool / "1", self.limits)
 
     def call(self, kind: str, tool: str = "", **fields: Any) -> tuple[spawn.Outcome, str]:
         outcome, output, survivors = run(self.command(kind, tool, **fields))
@@ -357,8 +359,8 @@ def test_without_a_keeper_nothing_starts(ground: Ground) -> None:
     assert list(ground.worktree.iterdir()) == []
 
 
-def test_a_large_file_is_cut_off_by_the_limit(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spawn, "FILE_BYTES", 1 << 20)
+def test_a_large_file_is_cut_off_by_the_limit(ground: Ground) -> None:
+    ground.limits = Limits(file=1 << 20)
     outcome, text = ground.shell("dd if=/dev/zero of=big bs=64k count=64 status=none; echo ended with $?")
     assert outcome.status == "ok"
     assert "ended with 153" in text

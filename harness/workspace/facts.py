@@ -129,8 +129,8 @@ def _hashes(root: str, paths: Iterable[str], file_tool: bool) -> dict[str, str]:
         if path == root or not (within or file_tool):
             continue
         if file_tool or os.path.isfile(path):
-            found[os.path.relpath(path, root) if within else path] = precheck.file_state(path)
-    return found
+            found[os.path.relpath(path, root) if within else path] = path
+    return precheck.file_states(found)
 
 
 def shfmt_program() -> str:

@@ -240,7 +240,7 @@ class Session:
             raise OpError(
                 "lost",
                 f"the keeper of {self.name} does not answer" + (f": {self.trouble}" if self.trouble else ""),
-                "it is taken up again by itself; try again",
+                "look at it with: watchfloor verify; resume it to try again" if self.held else "it is taken up again by itself; try again",
             )
         return self.link
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import signal
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.events import types as t
+from harness.protocol import locks
 from harness.protocol.paths import Folders, SessionFolder
 from harness.session import proc, spool
 from harness.supervisor.conduct import Conductor
@@ -147,21 +147,7 @@ def _living(folder: SessionFolder, sid: str, recorded: t.KeeperStarted | None) -
         who.add(known)
     if who:
         return [Left(sid, "the keeper", w) for w in sorted(who)]
-    return [Left(sid, "the lock", None)] if _locked(folder.lock) else []
-
-
-def _locked(path: Path) -> bool:
-    try:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(fd)
-    return False
+    return [Left(sid, "the lock", None)] if locks.held(folder.lock) else []
 
 
 def _holders(lock: Path) -> Iterator[Identity]:

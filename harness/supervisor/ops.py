@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -30,17 +29,18 @@ from harness.supervisor.index import DayCost, Index
 from harness.supervisor.launch import Launcher, given_credential
 from harness.supervisor.limits import ask_cap, over_cap
 from harness.supervisor.money import CapReached, Purse
+from harness.supervisor.removal import Removal
 from harness.supervisor.road import private_of
 from harness.supervisor.server import Connection, Handler, Reply, Server
 from harness.supervisor.threads import at_home
 from harness.supervisor.watch import Settings
 from harness.workspace import worktrees
 from harness.workspace.diff import diff as workspace_diff
-from harness.workspace.errors import DamagedWorktree, UnsavedWork, WorkspaceError
+from harness.workspace.errors import WorkspaceError
 
 MAX_MESSAGE = 256 * 1024
-_DIFF_S, _REMOVE_S = 25.0, 300.0
-"""Seconds that a diff and a removal may take; a client waits half a minute for a diff."""
+_DIFF_S = 25.0
+"""Seconds that a diff may take; a client waits half a minute for it."""
 
 
 @dataclass(slots=True)
@@ -302,32 +302,18 @@ class Ops:
         return {}
 
     async def remove(self, c: Connection, m: Reply) -> Reply:
-        p, session = self._p, await self._find(m)
-        if not session.state.terminal or session.link is not None or session.worker is not None:
-            raise OpError("busy", f"{session.name} has not ended", f"stop it first: watchfloor stop {session.sid}")
+        p, session, force = self._p, self._p.fleet.find(_text(m, "sid")), m.get("force") is True
         try:
-            kept = await asyncio.to_thread(self._remove_worktree, session, bool(m.get("force_keep")))
-        except UnsavedWork as exc:
-            raise OpError("unsaved", str(exc), "keep it as a ref (watchfloor rm --keep-as-ref), or push or merge it first") from exc
-        except (WorkspaceError, OSError) as exc:
-            raise OpError("workspace", f"the worktree could not be removed: {exc}") from exc
-        session.removing = True
-        doomed = session.folder.root.with_name(f".removing-{session.sid}")
-        await asyncio.to_thread(session.folder.root.rename, doomed)
+            await self._find(m)
+        except OpError as exc:
+            if exc.code != "damaged" or not force:
+                raise
+        removal = Removal(p.folders, session)
+        removed = await removal.run(m.get("force_keep") is True, force)
         p.index.drop(session.sid)
         p.fleet.drop(session)
-        await asyncio.to_thread(shutil.rmtree, doomed, True)
-        return {"kept": kept}
-
-    @staticmethod
-    def _remove_worktree(session: Session, force_keep: bool) -> list[str]:
-        try:
-            tree = worktrees.open_worktree(private_of(session))
-        except DamagedWorktree:
-            if session.state.created is not None and session.folder.git.is_dir() and any(session.folder.git.iterdir()):
-                raise
-            return []  # it was never made, so there is nothing to lose
-        return worktrees.remove(tree, session.sid, force_keep=force_keep)
+        await removal.forget()
+        return {"kept": removed.kept, "lost": removed.lost}
 
     # -- the queue ---------------------------------------------------------------------------------------------------
 

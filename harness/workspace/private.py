@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.hands import reading
-from harness.workspace import shown_config, sweeping
+from harness.workspace import shown_config
+from harness.workspace.discard import discard
 from harness.workspace.errors import DamagedWorktree, GitFailed, PublishFailed
 from harness.workspace.git import Git
 from harness.workspace.locks import repository_lock
@@ -109,7 +110,7 @@ def _clear(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except IsADirectoryError:
-        sweeping.sweep(path)
+        discard(path)
 
 
 def real_objects(common: Path) -> Path:

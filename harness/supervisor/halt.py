@@ -21,7 +21,7 @@ from harness.supervisor.launch import Launcher
 from harness.supervisor.process import Identity, alive, end, identify
 from harness.supervisor.threads import at_home
 
-LAUNCHES_S, TAKE_UP_S, ANSWER_S, END_S = 25.0, 8.0, 15.0, 40.0
+LAUNCHES_S, TAKE_UP_S, ANSWER_S, END_S = 25.0, 8.0, 12.0, 30.0
 """Seconds for launches under way, for a keeper to be found, for its answer, and for a stop to be carried out."""
 _STRAYS_S = 3.0
 _TERM, _KILL = (signal.SIGTERM, 3.0), (signal.SIGKILL, 5.0)

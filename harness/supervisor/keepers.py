@@ -106,9 +106,11 @@ class Keepers:
         link = session.link
         if link is None:
             return
+        patience = _LEAVE_S
         try:
-            await link.call("shutdown", wait=10.0, kill=kill)
+            await link.call("shutdown", wait=_LEAVE_S, kill=kill)
         except (LinkLost, OpError):
             link.wire.abort()
-        if (k := link.hello) is not None and not await end(Identity(k.pid, k.start, k.boot), (None, _LEAVE_S), (signal.SIGKILL, _KILLED_S)):
+            patience = 0.0
+        if (k := link.hello) is not None and not await end(Identity(k.pid, k.start, k.boot), (None, patience), (signal.SIGKILL, _KILLED_S)):
             print(f"supervisor: keeper {k.pid} of session {session.sid} did not leave and cannot be killed", file=sys.stderr, flush=True)

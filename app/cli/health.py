@@ -15,7 +15,7 @@ from app.cli.context import Context
 from app.cli.output import emit, safe, say
 from harness.events.reader import verify as verify_log
 from harness.protocol import config as configuration
-from harness.protocol.client import Client, SupervisorError, Unreachable
+from harness.protocol.client import SupervisorError, Unreachable
 from harness.protocol.paths import FolderError, ensure_private
 
 FENCE_SECONDS = 60
@@ -134,33 +134,3 @@ def doctor(ctx: Context, args: argparse.Namespace) -> int:
         else:
             say(f"{f.level:>8}  {f.what:<20} {safe(f.detail)}")
     return exits.NO if any(f.level == "bad" for f in findings) else exits.OK
-
-
-def supervisor(ctx: Context, args: argparse.Namespace) -> int:
-    if args.what == "start":
-        with ctx.connect() as client:
-            hello = client.hello
-        _tell(args, {"running": True, "epoch": hello.get("epoch"), "pid": hello.get("pid")}, f"running, epoch {hello.get('epoch')}, pid {hello.get('pid')}")
-        return exits.OK
-    try:
-        with Client(ctx.folders.supervisor_socket) as client:
-            hello = client.hello
-            if args.what == "stop":
-                client.call("shutdown", sessions=args.sessions)
-    except Unreachable:
-        _tell(args, {"running": False}, "not running")
-        return exits.OK if args.what == "stop" else exits.NO
-    running = args.what == "status"
-    _tell(
-        args,
-        {"running": running, "epoch": hello.get("epoch"), "pid": hello.get("pid")},
-        f"{'running' if running else 'stopped'}, epoch {hello.get('epoch')}, pid {hello.get('pid')}",
-    )
-    return exits.OK
-
-
-def _tell(args: argparse.Namespace, value: dict[str, object], text: str) -> None:
-    if args.json:
-        emit(value)
-    else:
-        say(text)

@@ -7,13 +7,22 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
+from collections.abc import Mapping
 from typing import Any
+
+from harness.hands import reading
 
 ABSENT = "absent"
 _BASH = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
+NO_COMMIT = "not a commit"
+"""What stands for a HEAD or a ref that holds anything else: its text may be that of any file, so it is never repeated."""
 _LARGE = 256 << 20
+_CONFIG = 4 << 20
 _DEPTH = 8
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_USERINFO = re.compile(r"://[^/@\s]*@")
 
 
 def observe(action: dict[str, Any]) -> dict[str, Any]:
@@ -27,7 +36,7 @@ def observe(action: dict[str, Any]) -> dict[str, Any]:
     worktree = worktree_of(action)
     seen: dict[str, Any] = {}
     if "files" in expected:
-        seen["files"] = {path: file_state(os.path.join(worktree, path)) for path in expected["files"]}
+        seen["files"] = file_states({path: os.path.join(worktree, path) for path in expected["files"]})
     if "head" in expected:
         seen["head"] = head(worktree, (action.get("fence") or {}).get("binds", []))
     if "worktree" in expected:
@@ -74,7 +83,8 @@ def _sentence(key: str, name: str, old: object, new: object) -> str:
 
 
 def _short(value: object) -> str:
-    return "nothing" if value is None else str(value)[:200]
+    """At most 200 characters, without the user name and password of an address."""
+    return "nothing" if value is None else _USERINFO.sub("://", str(value)[:200])
 
 
 def worktree_of(action: dict[str, Any]) -> str:
@@ -83,25 +93,46 @@ def worktree_of(action: dict[str, Any]) -> str:
     return str(profile.get("worktree") or (profile.get("write") or [action.get("cwd") or "/"])[0])
 
 
+def file_states(paths: Mapping[str, str]) -> dict[str, str]:
+    """`file_state` of several files by name. Together they are read up to 256 MiB, in the order of their names."""
+    room, found = _LARGE, dict[str, str]()
+    for name in sorted(paths):
+        found[name], used = _state(paths[name], room)
+        room -= used
+    return found
+
+
 def file_state(path: str) -> str:
-    """SHA-256 of the bytes behind ``path`` (links followed once, then the opened file is read), "absent", or why it is neither."""
+    """SHA-256 of the bytes behind ``path`` (links followed once, then the opened file is read), "absent", or why it is neither.
+
+    For a file over 256 MiB its identity, size and times stand for the bytes: the keeper must not stand still for a minute.
+    """
+    return _state(path, _LARGE)[0]
+
+
+def _state(path: str, room: int) -> tuple[str, int]:
+    """(state, bytes read) of one file of which at most ``room`` bytes may be read."""
     try:
-        fd = os.open(os.path.realpath(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        fd = reading.regular(os.path.realpath(path))
     except (FileNotFoundError, NotADirectoryError):
-        return ABSENT
+        return ABSENT, 0
+    except reading.Unreadable:
+        return "not a regular file", 0
+    except (OSError, ValueError) as exc:
+        return f"unreadable: {exc.strerror if isinstance(exc, OSError) else exc}", 0
+    try:
+        info = os.fstat(fd)
+        if info.st_size > room:
+            return f"large: {info.st_dev}:{info.st_ino} {info.st_size} bytes, changed {info.st_ctime_ns}", 0
+        digest, left = hashlib.sha256(), info.st_size
+        while left >= 0 and (chunk := os.read(fd, min(1 << 20, left + 1))):
+            digest.update(chunk)
+            left -= len(chunk)
+        return ("unreadable: it grows while it is read", info.st_size) if left < 0 else (digest.hexdigest(), info.st_size)
     except OSError as exc:
-        return f"unreadable: {exc.strerror}"
-    info = os.fstat(fd)
-    if not stat.S_ISREG(info.st_mode):  # before Python wraps it: a folder is no file object
+        return f"unreadable: {exc.strerror}", 0
+    finally:
         os.close(fd)
-        return "not a regular file"
-    with open(fd, "rb") as file:
-        if info.st_size > _LARGE:  # the keeper must not stand still for a minute; identity and times stand for the bytes
-            return f"large: {info.st_dev}:{info.st_ino} {info.st_size} bytes, changed {info.st_ctime_ns}"
-        try:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as exc:
-            return f"unreadable: {exc.strerror}"
 
 
 def identity(path: str) -> dict[str, int]:
@@ -139,7 +170,7 @@ def which(name: str, path: str) -> str:
 def git_dir(worktree: str) -> str:
     """The git directory that a worktree's ``.git`` names (a folder, or a file with ``gitdir:``), or itself when bare; empty when none."""
     dot = os.path.join(worktree, ".git")
-    if os.path.isdir(dot):
+    if os.path.isdir(dot) and not os.path.islink(dot):
         return dot
     text = _text(dot)
     if text.startswith("gitdir: "):
@@ -155,30 +186,46 @@ def common_dir(worktree: str) -> str:
 
 
 def head(worktree: str, binds: list[list[str]]) -> str:
-    """Commit of the session's HEAD, read where the fenced agent writes it (the private folder bound over the git directory)."""
+    """Commit of the session's HEAD, read where the fenced agent writes it (the private folder bound over the git directory).
+
+    "absent" when nothing is there or its branch has no commit, "not a commit" for anything but a commit or a ref.
+    """
     folder = git_dir(worktree)
     private = next((bind[0] for bind in binds if bind[1] == folder), folder)
     return _resolve(private, common_dir(worktree), "HEAD", _DEPTH)
 
 
 def ref(common: str, name: str) -> str:
-    """Commit of a full ref name in a repository, or "absent"."""
+    """Commit of a full ref name in a repository, "absent", or "not a commit"."""
     return _resolve(common, common, name, _DEPTH)
 
 
 def _resolve(folder: str, common: str, name: str, depth: int) -> str:
     if not folder or depth == 0 or ".." in name.split("/") or name.startswith("/"):
         return ABSENT
-    text = _text(os.path.join(folder, name)) or _text(os.path.join(common, name))
-    if text.startswith("ref: "):
-        return _resolve(folder, common, text.removeprefix("ref: ").strip(), depth - 1)
-    if text:
-        return text
-    for line in _text(os.path.join(common, "packed-refs")).splitlines():
+    text = _pointer(folder, name)
+    if text in (ABSENT, ""):
+        text = _pointer(common, name)
+    target = text.removeprefix("ref:").strip()
+    if text.startswith("ref:"):
+        return _resolve(folder, common, target, depth - 1) if target.startswith("refs/") else NO_COMMIT
+    if text not in (ABSENT, ""):
+        return text if _COMMIT.fullmatch(text) else NO_COMMIT
+    for line in _text(os.path.join(common, "packed-refs"), _CONFIG * 16).splitlines():
         commit, _, packed = line.partition(" ")
         if packed == name:
-            return commit
+            return commit if _COMMIT.fullmatch(commit) else NO_COMMIT
     return ABSENT
+
+
+def _pointer(folder: str, name: str) -> str:
+    """The text of a HEAD or ref file, "absent", or "not a commit" when what is there is no small file of the folder's own."""
+    try:
+        return reading.read_beneath(folder, name, reading.SMALL).decode("utf-8", "replace").strip()
+    except (FileNotFoundError, NotADirectoryError):
+        return ABSENT
+    except (OSError, ValueError):
+        return NO_COMMIT
 
 
 def remote_url(common: str, remote: str) -> str:
@@ -197,9 +244,9 @@ def remote_url(common: str, remote: str) -> str:
     return found
 
 
-def _text(path: str) -> str:
+def _text(path: str, limit: int = _CONFIG) -> str:
+    """The text of a file that the repository's owner keeps; empty when there is none that can be read."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(4 << 20).strip()
-    except OSError:
+        return reading.read(path, limit).decode("utf-8", "replace").strip()
+    except (OSError, ValueError):
         return ""

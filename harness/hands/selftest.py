@@ -12,6 +12,7 @@ import os
 import secrets
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -118,7 +119,8 @@ def _listeners(ground: _Ground) -> Iterator[dict[str, Any]]:
     """Real servers and a real process on the host for the probe to reach for."""
     abstract = f"watchfloor-selftest-{secrets.token_hex(6)}"
     inside = ground.worktree / "host.sock"
-    target = subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # It reads from a pipe that only we hold, so it ends with us, however we end.
+    target = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     with contextlib.ExitStack() as stack:
         stack.callback(target.wait)
         stack.callback(target.kill)
@@ -251,6 +253,7 @@ def main(argv: list[str] | None = None) -> int:
         allowed = limits.from_wire(json.loads(given.limits))
     except ValueError as exc:
         parser.error(f"--limits: {exc}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that its folder and its processes are taken away
     report = check(allowed)
     if as_json:
         print(json.dumps(report, ensure_ascii=False))

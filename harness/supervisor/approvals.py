@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from harness.supervisor.track import OpenCall
 from harness.workspace.errors import WorkspaceError
 
 MAX_MESSAGE = 64 * 1024
+_CARD_S = 15.0
 _SESSION_CAPS = {"session.usd": "usd_nano", "session.tokens": "tokens", "session.wall": "wall_s", "session.calls": "tool_calls"}
 _RESOLUTIONS = {"done": "confirmed_done", "failed": "failed", "unknown": "unknown_told_model"}
 
@@ -80,8 +81,9 @@ class Approvals:
                 shown = session.diffs.pop(asked.approval_id, "")
                 if action is not None and not shown and asked.kind == "tool":
                     given = await self._road.input_of(session, call.proposed)
-                    shown = await asyncio.to_thread(cards.diff, action, given if isinstance(given, dict) else {})
-            except (LogError, OSError, ValueError) as exc:
+                    whole = given if isinstance(given, dict) else {}
+                    shown = await session.look("reading what it would change", _CARD_S, functools.partial(cards.diff, action, whole))
+            except (LogError, WorkspaceError, OSError, ValueError) as exc:
                 shown = f"what it would run cannot be read: {exc}"
         return cards.view(session.sid, session.state, asked, call, action, shown)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sys
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from harness.supervisor.nursery import scrubbed
 
 TIMEOUT = 120.0
+_LEAVE = 3.0
 
 
 class FenceReport:
@@ -49,7 +51,7 @@ class FenceReport:
         try:
             out, _ = await asyncio.wait_for(process.communicate(), TIMEOUT)
         except BaseException:
-            process.kill()
+            await _ended(process)
             raise
         result = json.loads(out)
         if not isinstance(result, dict):
@@ -71,3 +73,13 @@ class FenceReport:
         except TimeoutError:
             return {"ok": False, "reason": "the self-test is still running", "tests": []}
         return self._result
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """End the self-test: it is given a moment to take away what it made."""
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+        try:
+            await asyncio.wait_for(process.wait(), _LEAVE)
+        except TimeoutError:
+            process.kill()

@@ -28,6 +28,7 @@ from harness.supervisor.doubt import file_outcome
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import Session
 from harness.supervisor.limits import ask_cap, over_cap
+from harness.supervisor.threads import at_home
 from harness.supervisor.track import OpenCall, signature
 from harness.supervisor.watch import Settings
 from harness.workspace.errors import WorkspaceError
@@ -41,6 +42,8 @@ _DENIALS = 2
 _EDITED = "edited by you"
 _STALE_LIMIT = 5
 _RETRY_SPACE = 5.0
+_CARD_S, _FACTS_S, _PUBLISH_S, _PROBE_S = 15.0, 90.0, 120.0, 90.0
+"""Seconds that reading the worktree may take: for a card, for one call's facts, for a publish, for asking a remote."""
 _BROKEN = frozenset({"poisoned", "lost"})
 _WAITS = frozenset({"no_space", "busy", "shutting_down", "poisoned", "stale_epoch"})
 _LATER = frozenset({"not_started", "conflict", "shutting_down", "cancelled", "cannot_start"})
@@ -172,7 +175,10 @@ class Road:
                 risk=verdict.risk,
                 detail=_detail(built, verdict, session.track.changed.get(call.call_id, [])),
             )
-            shown = await asyncio.to_thread(cards.diff, built.action, given)
+            try:
+                shown = await session.do("reading what it would change", _CARD_S, lambda: cards.diff(built.action, given))
+            except WorkspaceError as exc:
+                shown = f"what it would change cannot be read: {exc}"
             session.diffs[asked.approval_id] = shown
             await session.append(judged, asked)
         else:
@@ -213,11 +219,12 @@ class Road:
         if (shown := expected.get("snapshot")) is not None:
             reply = await session.keeper().call("snapshot", wait=None, label=f"before {call_id} was edited", full=True, since=shown)
             difference = [str(d) for d in reply["difference"]]
-        observed = await asyncio.to_thread(precheck.observe, action)
+        observed = await session.do("looking at the world again", _CARD_S, lambda: precheck.observe(action))
         return difference + precheck.difference({k: v for k, v in expected.items() if k != "snapshot"}, observed)
 
     async def _action(self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], kept: Kept) -> dict[str, Any]:
-        return await asyncio.to_thread(self._gather, session, proposed, given, self._settings.config, kept)
+        what = f"examining call {proposed.call_id}"
+        return await session.do(what, _FACTS_S, lambda: self._gather(session, proposed, given, self._settings.config, kept))
 
     def _gather(self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], config: Config, kept: Kept) -> dict[str, Any]:
         """Gather the facts and build the action (blocking)."""
@@ -256,7 +263,7 @@ class Road:
         """The whole input of a proposal, from the log or its blob; None when it cannot be read."""
         if proposed.input_blob is None:
             return proposed.input
-        raw = await asyncio.to_thread(blobs.get, session.folder.blobs, proposed.input_blob.sha)
+        raw = await at_home(blobs.get, session.folder.blobs, proposed.input_blob.sha)
         try:
             return json.loads(raw)
         except ValueError:
@@ -272,7 +279,7 @@ class Road:
             return j.action
         if j.action_blob is None:
             return None
-        found = json.loads(await asyncio.to_thread(blobs.get, session.folder.blobs, j.action_blob.sha))
+        found = json.loads(await at_home(blobs.get, session.folder.blobs, j.action_blob.sha))
         return found if isinstance(found, dict) else None
 
     # -- caps --------------------------------------------------------------------------------------------------------
@@ -369,14 +376,15 @@ class Road:
         if call.effect == tools.READ:
             await session.append(t.ToolResolved(call_id=call.call_id, resolution="confirmed_not_done", evidence="reading has no effect; it runs again"))
         elif call.effect == tools.REVERSIBLE:
-            resolution, evidence = await asyncio.to_thread(file_outcome, action, await self.input_of(session, known.proposed))
+            given = await self.input_of(session, known.proposed)
+            resolution, evidence = await self._written(session, call.call_id, action, given)
             await session.append(t.ToolResolved(call_id=call.call_id, resolution=resolution, evidence=evidence))
         elif call.effect == tools.CONTAINED:
             await session.append(
                 t.ToolResolved(call_id=call.call_id, resolution="unknown_told_model", evidence="it ran inside the fence and was interrupted; the model is told")
             )
         elif action["kind"] == "push":
-            outcome = await asyncio.to_thread(push.probe, action)
+            outcome = await session.do("asking the remote", _PROBE_S, lambda: push.probe(action))
             if outcome == "done":
                 await session.append(t.ToolResolved(call_id=call.call_id, resolution="confirmed_done", evidence="the remote has exactly these commits"))
             elif outcome == "not_done":
@@ -385,6 +393,13 @@ class Road:
                 await self._ask_doubt(session, call, known, "the remote does not say")
         else:
             await self._ask_doubt(session, call, known, known.doubt.why if known.doubt else "it was interrupted")
+
+    @staticmethod
+    async def _written(session: Session, call_id: str, action: dict[str, Any], given: object) -> tuple[str, str]:
+        try:
+            return await session.do(f"reading what call {call_id} left", _CARD_S, lambda: file_outcome(action, given))
+        except WorkspaceError as exc:
+            return "unknown_told_model", str(exc)
 
     @staticmethod
     async def _ask_doubt(session: Session, call: Call, known: OpenCall, why: str) -> None:
@@ -408,7 +423,7 @@ class Road:
     async def _publish(self, session: Session) -> None:
         """Carry out what the agent committed; a failure is a note, the next call tries again."""
         try:
-            await asyncio.to_thread(lambda: publish(open_worktree(private_of(session))))
+            await session.do("publishing its commits", _PUBLISH_S, lambda: publish(open_worktree(private_of(session))))
         except (WorkspaceError, OSError) as exc:
             text = f"the agent's commits could not be brought into the repository: {exc}"
             if text != session.last_note:
@@ -418,7 +433,7 @@ class Road:
     async def settle(self, session: Session) -> None:
         """The last publish of a session that has ended."""
         with contextlib.suppress(WorkspaceError, OSError):
-            await asyncio.to_thread(lambda: publish(open_worktree(private_of(session))))
+            await session.do("publishing its commits", _PUBLISH_S, lambda: publish(open_worktree(private_of(session))))
 
 
 def _detail(built: Built, verdict: Verdict, changed: list[str]) -> dict[str, Any]:

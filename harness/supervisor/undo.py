@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +21,7 @@ LISTED = 200
 _CONCERNS = (b'"type":"tool.proposed"', b'"type":"tool.started"', b'"type":"undo.')
 _PLACE_OF_TYPE = 96
 _NOW = "now"
+_READ_S = 120.0
 
 
 class Point(msgspec.Struct, frozen=True):
@@ -140,7 +140,7 @@ class Undo:
     async def _points(session: Session) -> tuple[list[Point], int]:
         await session.keeper().call("snapshot", wait=None, label=_NOW, full=True)
         kept = await session.keeper().call("snapshots", wait=None)
-        listed = await asyncio.to_thread(_read, session.folder.log)
+        listed = await session.do("reading its log", _READ_S, lambda: _read(session.folder.log))
         return counted(listed, kept["marks"]), int(kept["stored"])
 
     @staticmethod

@@ -139,8 +139,8 @@ def _hashes(root: str, paths: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in paths:
         if path != root:
-            found[os.path.relpath(path, root) if inside(path, root) else path] = precheck.file_state(path)
-    return found
+            found[os.path.relpath(path, root) if inside(path, root) else path] = path
+    return precheck.file_states(found)
 
 
 def shfmt_program() -> str:

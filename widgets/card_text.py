@@ -168,9 +168,26 @@ def _reach(action: Mapping[str, Any]) -> list[CardLine]:
     network = bool(fence.get("network"))
     out.append(CardLine(f"  network  {'yes' if network else 'no'}   access  {to_display(str(action.get('access', '')))}", "warn" if network else "text"))
     if action.get("kind") == "push":
-        out.append(CardLine("  git runs outside the fence, as you, with your own git credentials; hooks are off", "warn"))
+        out += _push_reach(action)
     for what, paths in (("writes", fence.get("write")), ("outside", action.get("outside"))):
         out += [CardLine(f"  {what}  “{to_display(str(path))}”", "warn" if what == "outside" else "text") for path in _list(paths)]
+    return out
+
+
+def _push_reach(action: Mapping[str, Any]) -> list[CardLine]:
+    """What of the user's takes part in a push: git itself, address rewrites, and the hooks of a remote on this machine."""
+    out = [CardLine("  git runs outside the fence, as you, with your own git credentials; no hook of your repository runs", "warn")]
+    named = action.get("named")
+    address = str(named.get("address", "")) if isinstance(named, dict) else ""
+    local = action.get("local")
+    if isinstance(local, dict):
+        runs = [to_display(str(name)) for what in ("hooks", "programs") for name in _list(local.get(what))]
+        said = f"its hooks and programs run as you: {', '.join(runs)}" if runs else "it has no hooks"
+        out.append(CardLine(f"  the remote is a folder of this machine, “{to_display(str(local.get('folder', '')))}”; {said}", "warn"))
+    elif address and address != action.get("url"):
+        out.append(CardLine(f"  the address is written “{to_display(address)}”; your git configuration leads it to the one shown above", "warn"))
+    if action.get("note"):
+        out.append(CardLine(f"  {to_display(str(action['note']))}", "dim"))
     return out
 
 

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.hands import children, fence
+from harness.hands import children, fence, remotes
 from harness.hands.fence import FenceUnavailable
 from harness.protocol.paths import SessionFolder
 
@@ -40,6 +40,7 @@ DEFAULT_TIMEOUT_S = 120
 DEFAULT_OUTPUT_BYTES = 8 << 20
 FILE_BYTES = 4 << 30
 PROCESSES = 4096
+PUSH_FIELDS = ("url", "refspecs", "force", "named", "local", "repository")
 _WRITING = ("write_file", "edit_file")
 _FOREIGN = ("proc", "dev", "sys")
 
@@ -90,7 +91,7 @@ def command(action: dict[str, Any], folder: SessionFolder, spool_base: Path) -> 
         "limits": {"file_bytes": FILE_BYTES, "processes": PROCESSES},
         "fenced": fenced,
     }
-    argv = _fenced(action, access, plan, folder) if fenced else _open(action, plan, spool_base)
+    argv = _fenced(action, access, plan, folder) if fenced else _open(action, plan, folder, spool_base)
     return Spawn(
         call=str(action.get("call", "")),
         kind=action["kind"],
@@ -246,13 +247,14 @@ def _ours(path: str, folder: SessionFolder) -> str | None:
     return None
 
 
-def _open(action: dict[str, Any], plan: dict[str, Any], spool_base: Path) -> list[str]:
+def _open(action: dict[str, Any], plan: dict[str, Any], folder: SessionFolder, spool_base: Path) -> list[str]:
     """Outside the fence: the runner stays as the parent of the command, so that everything below it can be found and killed."""
     if action["kind"] == "file":
         raise SpawnError("a file tool never runs outside the fence; use access outside")
     plan |= {
         "verify": (action.get("pre") or {}).get("files", {}),
         "scratch": f"{spool_base}.scratch",
-        "push": {name: action.get(name) for name in ("url", "refspecs", "force")} if action["kind"] == "push" else None,
+        "push": {name: action.get(name) for name in PUSH_FIELDS} if action["kind"] == "push" else None,
+        "closed": remotes.closed(action.get("fence") or {}, (str(folder.root.parent.parent), str(folder.keeper_socket.parent.parent))),
     }
     return [fence.base_python(), "-I", "-S", os.path.join(os.path.dirname(os.path.abspath(__file__)), "runner.py")]

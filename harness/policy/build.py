@@ -66,6 +66,8 @@ def build_action(
         action["refused"] = found.refused
     if found.effects:
         action["pre"] = {"files": dict(sorted(facts.hashes.items())), "head": facts.head, "worktree": dict(facts.identity)}
+        if found.kind == "push" and facts.target is not None and facts.target.seen is not None:
+            action["pre"]["url"] = facts.target.seen
     try:
         canonical(action).decode("utf-8")
     except UnicodeDecodeError:

@@ -89,7 +89,9 @@ def _consequence(effect: str, writes: bool) -> str:
     name, _, rest = effect.partition(":")
     shown = to_display(rest)
     if effect == "network":
-        return "It can reach the network. What it sends cannot be taken back."
+        return "It can reach any host, including services on this machine's loopback. What it sends cannot be taken back."
+    if name == "network":
+        return f"It can reach {_host_words(rest)}. What it sends cannot be taken back."
     if effect == "unfenced":
         return "It runs without a fence: with all your rights, on all your files."
     if effect == "push-force":
@@ -101,6 +103,11 @@ def _consequence(effect: str, writes: bool) -> str:
     if name == "delete-untracked":
         return f"It deletes {shown}, which exists nowhere else."
     return to_display(effect)
+
+
+def _host_words(host: str) -> str:
+    """A named host, with the ports that it means."""
+    return to_display(host) + ("" if ":" in host.rpartition("]")[2] else " at ports 80 and 443")
 
 
 def will_run(action: Mapping[str, Any], label: str = WILL_RUN) -> list[CardLine]:
@@ -166,7 +173,12 @@ def _reach(action: Mapping[str, Any]) -> list[CardLine]:
     if not fenced:
         out.append(CardLine("  everything you can: no fence", "warn"))
     network = bool(fence.get("network"))
-    out.append(CardLine(f"  network  {'yes' if network else 'no'}   access  {to_display(str(action.get('access', '')))}", "warn" if network else "text"))
+    hosts = [to_display(str(host)) for host in _list(fence.get("hosts"))]
+    said = "yes" if network else "no"
+    if hosts:
+        said = f"only {', '.join(hosts)}"
+    warn = "warn" if network or hosts else "text"
+    out.append(CardLine(f"  network  {said}   access  {to_display(str(action.get('access', '')))}", warn))
     if action.get("kind") == "push":
         out += _push_reach(action)
     for what, paths in (("writes", fence.get("write")), ("outside", action.get("outside"))):

@@ -7,7 +7,6 @@ is refused.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from urllib.parse import urlsplit, urlunsplit
 
@@ -58,6 +57,8 @@ def _name(host: str, text: str) -> str:
     if not host or len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
         raise BadAddress(f"{text[:80]!r} is not a host name; use letters, digits, hyphens and dots, or an IP address")
     if _NUMERIC.fullmatch(labels[-1]):
+        import ipaddress  # only here: the keeper, which loads this module, rarely needs it
+
         try:
             same = str(ipaddress.IPv4Address(host)) == host
         except ValueError:
@@ -68,6 +69,8 @@ def _name(host: str, text: str) -> str:
 
 
 def _v6(host: str, text: str) -> str:
+    import ipaddress
+
     try:
         address = ipaddress.IPv6Address(host)
     except ValueError as exc:

@@ -10,7 +10,8 @@ How the keeper runs a call::
     _, status = os.waitpid(pid, 0)
     result = outcome(spawn, status, result_bytes)             # -> status ok | error | refused, exit code, files changed
 
-In the child: 0 is /dev/null, 1 and 2 are the output pipe, 3 a sealed memfd with the plan, 4 the result pipe; nothing else is open.
+In the child: 0 is /dev/null, 1 and 2 are the output pipe, 3 a sealed memfd with the plan, 4 the result pipe; nothing else is open
+(a call that names hosts has 5, a socket to its proxy, until it begins).
 The child leads a session of its own. On a time limit or a cancel: ``stop(spawn, pid)``, and ``stop(spawn, pid, force=True)`` when it is
 still there two seconds later; then read both pipes to their end and wait as above. Both read ends must be close-on-exec: when the
 keeper dies, their vanishing (and the parent-death signal) is what keeps a half-started child from running.
@@ -29,13 +30,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.events.addresses import BadAddress, normal_host
 from harness.hands import children, fence, remotes
 from harness.hands.fence import FenceUnavailable
 from harness.protocol.paths import SessionFolder
 
 __all__ = ["FenceUnavailable", "Outcome", "Spawn", "SpawnError", "command", "outcome", "start", "stop"]
 
-ACTION_FD, RESULT_FD = 3, 4
+ACTION_FD, RESULT_FD, WAY_OUT_FD = 3, 4, 5
+PROXY_CHANNEL_FD, PROXY_CALL_FD = 3, 4
 DEFAULT_TIMEOUT_S = 120
 DEFAULT_OUTPUT_BYTES = 8 << 20
 FILE_BYTES = 4 << 30
@@ -62,6 +65,8 @@ class Spawn:
     action_fd: int
     timeout_s: int
     output_bytes: int
+    hosts: tuple[str, ...] = ()
+    """The only hosts that the call can reach, through a proxy that lives as long as the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +107,47 @@ def command(action: dict[str, Any], folder: SessionFolder, spool_base: Path) -> 
         action_fd=_sealed(json.dumps(plan, ensure_ascii=False).encode("utf-8", "surrogatepass")),
         timeout_s=int(action.get("timeout_s") or DEFAULT_TIMEOUT_S),
         output_bytes=int(action.get("output_bytes") or DEFAULT_OUTPUT_BYTES),
+        hosts=tuple(plan.get("hosts", ())),
     )
 
 
 def start(spawn: Spawn, output_fd: int, result_fd: int) -> int:
     """Start it; returns the pid of the child to wait for. Raises OSError when even the outer program cannot be started."""
     null = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
+    fds = {0: null, 1: output_fd, 2: output_fd, ACTION_FD: spawn.action_fd, RESULT_FD: result_fd}
     try:
-        return children.spawn(spawn.argv, spawn.env, {0: null, 1: output_fd, 2: output_fd, ACTION_FD: spawn.action_fd, RESULT_FD: result_fd})
+        return _with_way_out(spawn, fds) if spawn.hosts else children.spawn(spawn.argv, spawn.env, fds)
     finally:
         os.close(null)
         os.close(spawn.action_fd)
+
+
+def _with_way_out(spawn: Spawn, fds: dict[int, int]) -> int:
+    """Start the call and, beside it, the proxy that dials its hosts; without the proxy nothing runs. Raises OSError."""
+    import socket  # only here: few calls name hosts
+
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        pid = children.spawn(spawn.argv, spawn.env, {**fds, WAY_OUT_FD: theirs.fileno()})
+        try:
+            _start_proxy(ours.fileno(), pid, spawn.hosts)
+        except OSError:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            raise
+    return pid
+
+
+def _start_proxy(channel: int, call: int, hosts: tuple[str, ...]) -> None:
+    pidfd = os.pidfd_open(call)
+    null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "proxy.py")
+    fds = {0: null, 1: null, 2: null, PROXY_CHANNEL_FD: channel, PROXY_CALL_FD: pidfd}
+    try:
+        children.spawn([fence.base_python(), "-I", "-S", program, *hosts], {}, fds)
+    finally:
+        os.close(null)
+        os.close(pidfd)
 
 
 def stop(spawn: Spawn, pid: int, *, force: bool = False) -> None:
@@ -189,7 +224,10 @@ def _fenced(action: dict[str, Any], access: str, plan: dict[str, Any], folder: S
     cwd = os.path.normpath(plan["cwd"])
     if cwd != plan["root"] and not cwd.startswith(plan["root"] + "/"):
         raise SpawnError(f"cwd {cwd} is not inside the worktree {plan['root']}")
-    network = access == "network"
+    hosts = [str(host) for host in profile.get("hosts", ())]
+    network = access == "network" and not hosts
+    if hosts and (access != "network" or not _plain(hosts)):
+        raise SpawnError("the action names hosts that are not spelled as they are dialled, or without access to a network")
     if bool(profile.get("network")) != network or profile.get("fenced") is not True:
         raise SpawnError("the action contradicts itself: its fence is not that of the access it was judged with")
     mounts, places = _outside(action, folder) if access == "outside" else ([], {})
@@ -199,6 +237,7 @@ def _fenced(action: dict[str, Any], access: str, plan: dict[str, Any], folder: S
         "cwd": cwd,
         "outside": places,
         "network": network,
+        "hosts": hosts,
         "host_net": os.readlink("/proc/self/ns/net"),
         "writable": [*profile["write"], *(bind[1] for bind in profile["binds"] if bind[2] == "rw"), *(mount[1] for mount in mounts if mount[2])],
     }
@@ -211,6 +250,13 @@ def _fenced(action: dict[str, Any], access: str, plan: dict[str, Any], folder: S
         if (owner := _ours(path, folder)) is not None:
             raise SpawnError(f"the fence would show {path}, which holds Watchfloor's own {owner}")
     return [*argv, fence.base_python(), "-I", "-S", f"{fence.INSIDE}/harness/hands/runner.py"]
+
+
+def _plain(hosts: list[str]) -> bool:
+    try:
+        return all(normal_host(host) == host for host in hosts)
+    except BadAddress:
+        return False
 
 
 def _outside(action: dict[str, Any], folder: SessionFolder) -> tuple[list[tuple[str, str, bool]], dict[str, list[str]]]:

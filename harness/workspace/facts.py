@@ -15,9 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.events.addresses import strip_credential
+from harness.events.addresses import BadAddress, split_host, strip_credential
 from harness.hands import fence as hands_fence
-from harness.hands import precheck, remotes
+from harness.hands import precheck, remotes, wayout
 from harness.hands import push as hands_push
 from harness.policy import push, shell
 from harness.policy.effects import absolute, inside
@@ -86,7 +86,7 @@ def gather(tree: Worktree, tool: str, input: Mapping[str, Any], fence: FenceConf
         target=target,
         untracked=untracked(tree, git) if tool not in _FILE_TOOLS else (),
         fence=FenceFacts(tuple(os.path.realpath(p) for p in fence.read), (root,), tuple(binds)),
-        env=_fenced_env(tree, fence),
+        env=_fenced_env(tree, fence) | _proxied(input),
         open_env=open_env,
         identity={"dev": info.st_dev, "ino": info.st_ino},
         resolved=resolved,
@@ -107,6 +107,15 @@ def _fenced_env(tree: Worktree, fence: FenceConfig) -> dict[str, str]:
     if fence.path:
         env["PATH"] = ":".join((*fence.path, env["PATH"]))
     return {**env, **private_dir.environment(tree), **fence.env}
+
+
+def _proxied(input: Mapping[str, Any]) -> dict[str, str]:  # noqa: A002
+    """The environment that leads a call with named hosts to its proxy; nothing when it names none, or badly (then it is refused)."""
+    try:
+        hosts = [split_host(str(host))[0] for host in input.get("hosts") or ()]
+    except BadAddress:
+        return {}
+    return wayout.environment(hosts) if hosts else {}
 
 
 def _open_env() -> dict[str, str]:

@@ -12,6 +12,7 @@ import stat
 from collections.abc import Mapping
 from typing import Any
 
+from harness.events.addresses import strip_credential
 from harness.hands import reading
 
 ABSENT = "absent"
@@ -229,8 +230,11 @@ def _pointer(folder: str, name: str) -> str:
 
 
 def remote_url(common: str, remote: str) -> str:
-    """The last ``url`` that the repository's own configuration gives for ``remote``, or "absent". Includes are not followed."""
-    inside, found = False, ABSENT
+    """The last ``pushurl``, else ``url``, that the repository's own configuration gives for ``remote``, or "absent"; never a credential.
+
+    Includes are not followed.
+    """
+    inside, found = False, {"url": ABSENT, "pushurl": ABSENT}
     wanted = f'[remote "{remote}"]'
     for raw in _text(os.path.join(common, "config")).splitlines():
         line = raw.strip()
@@ -238,10 +242,11 @@ def remote_url(common: str, remote: str) -> str:
             inside = line.startswith(wanted)
             line = line.removeprefix(wanted).strip() if inside else line
         key, equals, value = line.partition("=")
-        if inside and equals and key.strip().lower() == "url":
+        if inside and equals and key.strip().lower() in found:
             value = value.strip()
-            found = value[1:-1] if len(value) > 1 and value[0] == value[-1] == '"' else value
-    return found
+            value = value[1:-1] if len(value) > 1 and value[0] == value[-1] == '"' else value
+            found[key.strip().lower()] = strip_credential(value)[0]
+    return found["url"] if found["pushurl"] == ABSENT else found["pushurl"]
 
 
 def _text(path: str, limit: int = _CONFIG) -> str:

@@ -56,6 +56,7 @@ def main() -> NoReturn:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         bound(plan)
         if plan["fenced"]:
+            way_out(plan)
             confine(plan)
             fenced(plan)
         else:
@@ -85,6 +86,18 @@ def announce() -> None:
     if any(mask & select.POLLERR for _, mask in poller.poll(0)):
         os._exit(REFUSED)
     say(running=True)
+
+
+def way_out(plan: dict[str, Any]) -> None:
+    """For a call that names its hosts: let the proxy outside answer on this network's loopback. Raises Refusal, OSError."""
+    if not plan.get("hosts"):
+        return
+    from harness.hands import wayout
+
+    if os.readlink("/proc/self/ns/net") == plan["host_net"]:
+        raise Refusal("the fence shares the network of the machine although it must not")
+    if not wayout.hand_over():
+        raise Refusal("the proxy for the named hosts did not start, so nothing ran")
 
 
 def confine(plan: dict[str, Any]) -> None:
@@ -227,19 +240,20 @@ def clean(plan: dict[str, Any]) -> None:
 
 
 def prepare_push(plan: dict[str, Any], env: dict[str, str]) -> list[str]:
-    """Recheck the remote and make the scratch repository; returns the push command. Raises PushError or Refusal."""
-    from harness.hands import precheck, push
+    """Recheck where the push leads and make the scratch repository; returns the push command. Raises PushError or Refusal."""
+    from harness.hands import push
 
     wanted = plan["push"]
-    argv = push.command(wanted["url"], wanted["refspecs"], force=bool(wanted["force"]))
-    now = push.remote_refs(wanted["url"], [ref for _, ref, _ in wanted["refspecs"]], env)
+    push.check(wanted["url"], wanted["refspecs"])
+    place = push.place_of(wanted, env, plan["closed"])
+    now = push.remote_refs(place.url, [ref for _, ref, _ in wanted["refspecs"]], env)
     if changes := push.moved(wanted["refspecs"], now):
         raise Refusal(f"nothing was pushed, because the remote changed since this was shown: {'; '.join(changes)}")
-    common = precheck.common_dir(plan["cwd"]) or precheck.common_dir(plan["root"])
-    push.scratch(plan["scratch"], common, wanted["refspecs"][0][0])
+    push.scratch(plan["scratch"], str(wanted["repository"] or ""), wanted["refspecs"][0][0])
     os.chdir(plan["scratch"])
-    env["GIT_DIR"] = plan["scratch"]
-    return argv
+    name, known = push.aimed(place.url, env)
+    env |= {**known, "GIT_DIR": plan["scratch"]}
+    return push.command(name, wanted["refspecs"], force=bool(wanted["force"]), hooks=bool(place.hooks or place.programs or not place.folder))
 
 
 def verified(path: str, plan: dict[str, Any]) -> str | int:

@@ -11,8 +11,8 @@ How the keeper runs a call::
     result = outcome(spawn, status, result_bytes)             # -> status ok | error | refused, exit code, files changed
 
 In the child: 0 is /dev/null, 1 and 2 are the output pipe, 3 a sealed memfd with the plan, 4 the result pipe; in the fence 5 is the host's
-``/proc/sys/kernel`` and where cgroups are ours 6 is the call's ``cgroup.procs``, both closed by the runner before anything else runs.
-Nothing else is open.
+``/proc/sys/kernel``, where cgroups are ours 6 is the call's ``cgroup.procs``, for a call that names hosts 7 is a socket to its proxy, all
+closed by the runner before anything else runs. Nothing else is open.
 The child leads a session of its own. On a time limit or a cancel: ``stop(spawn, pid)``, and ``stop(spawn, pid, force=True)`` when it is
 still there two seconds later; then read both pipes to their end and wait as above. Both read ends must be close-on-exec: when the
 keeper dies, their vanishing (and the parent-death signal) is what keeps a half-started child from running.
@@ -31,17 +31,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.hands import bounds, cgroups, children, fence
+from harness.events.addresses import BadAddress, normal_host
+from harness.hands import bounds, cgroups, children, fence, remotes
 from harness.hands.fence import FenceUnavailable
 from harness.hands.limits import DEFAULT, Limits
 from harness.protocol.paths import SessionFolder
 
 __all__ = ["FenceUnavailable", "Outcome", "Spawn", "SpawnError", "command", "outcome", "start", "stop"]
 
-ACTION_FD, RESULT_FD = 3, 4
+ACTION_FD, RESULT_FD, WAY_OUT_FD = 3, 4, 7
+PROXY_CHANNEL_FD, PROXY_CALL_FD = 3, 4
 DEFAULT_TIMEOUT_S = 120
 DEFAULT_OUTPUT_BYTES = 8 << 20
 _groups: list[Path | None] = []  # our delegated cgroup, once it was looked for
+PUSH_FIELDS = ("url", "refspecs", "force", "named", "local", "repository")
 _WRITING = ("write_file", "edit_file")
 _FOREIGN = ("proc", "dev", "sys")
 
@@ -69,6 +72,8 @@ class Spawn:
     limits: Limits
     grows: list[str]
     group: cgroups.Group | None
+    hosts: tuple[str, ...] = ()
+    """The only hosts that the call can reach, through a proxy that lives as long as the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +107,7 @@ def command(action: dict[str, Any], folder: SessionFolder, spool_base: Path, lim
         "fenced": fenced,
     }
     plan["limits"]["host"] = bounds.namespaces()
-    argv = _fenced(action, access, plan, folder, limits) if fenced else _open(action, plan, spool_base)
+    argv = _fenced(action, access, plan, folder, limits) if fenced else _open(action, plan, folder, spool_base)
     return Spawn(
         call=str(action.get("call", "")),
         kind=action["kind"],
@@ -116,6 +121,7 @@ def command(action: dict[str, Any], folder: SessionFolder, spool_base: Path, lim
         limits=limits,
         grows=[worktree, *(source for source, _, mode in (action.get("fence") or {}).get("binds", []) if mode == "rw")],
         group=group,
+        hosts=tuple(plan.get("hosts", ())),
     )
 
 
@@ -130,10 +136,38 @@ def start(spawn: Spawn, output_fd: int, result_fd: int) -> int:
         if spawn.group is not None:
             opened.append(spawn.group.create(spawn.limits))
             fds[bounds.GROUP_FD] = opened[-1]
-        return children.spawn(spawn.argv, spawn.env, fds)
+        return _with_way_out(spawn, fds) if spawn.hosts else children.spawn(spawn.argv, spawn.env, fds)
     finally:
         for fd in opened:
             os.close(fd)
+
+
+def _with_way_out(spawn: Spawn, fds: dict[int, int]) -> int:
+    """Start the call and, beside it, the proxy that dials its hosts; without the proxy nothing runs. Raises OSError."""
+    import socket  # only here: few calls name hosts
+
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        pid = children.spawn(spawn.argv, spawn.env, {**fds, WAY_OUT_FD: theirs.fileno()})
+        try:
+            _start_proxy(ours.fileno(), pid, spawn.hosts)
+        except OSError:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            raise
+    return pid
+
+
+def _start_proxy(channel: int, call: int, hosts: tuple[str, ...]) -> None:
+    pidfd = os.pidfd_open(call)
+    null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "proxy.py")
+    fds = {0: null, 1: null, 2: null, PROXY_CHANNEL_FD: channel, PROXY_CALL_FD: pidfd}
+    try:
+        children.spawn([fence.base_python(), "-I", "-S", program, *hosts], {}, fds)
+    finally:
+        os.close(null)
+        os.close(pidfd)
 
 
 def stop(spawn: Spawn, pid: int, *, force: bool = False) -> None:
@@ -222,7 +256,10 @@ def _fenced(action: dict[str, Any], access: str, plan: dict[str, Any], folder: S
     cwd = os.path.normpath(plan["cwd"])
     if cwd != plan["root"] and not cwd.startswith(plan["root"] + "/"):
         raise SpawnError(f"cwd {cwd} is not inside the worktree {plan['root']}")
-    network = access == "network"
+    hosts = [str(host) for host in profile.get("hosts", ())]
+    network = access == "network" and not hosts
+    if hosts and (access != "network" or not _plain(hosts)):
+        raise SpawnError("the action names hosts that are not spelled as they are dialled, or without access to a network")
     if bool(profile.get("network")) != network or profile.get("fenced") is not True:
         raise SpawnError("the action contradicts itself: its fence is not that of the access it was judged with")
     mounts, places = _outside(action, folder) if access == "outside" else ([], {})
@@ -232,6 +269,7 @@ def _fenced(action: dict[str, Any], access: str, plan: dict[str, Any], folder: S
         "cwd": cwd,
         "outside": places,
         "network": network,
+        "hosts": hosts,
         "host_net": os.readlink("/proc/self/ns/net"),
         "writable": [*profile["write"], *(bind[1] for bind in profile["binds"] if bind[2] == "rw"), *(mount[1] for mount in mounts if mount[2])],
     }
@@ -244,6 +282,13 @@ def _fenced(action: dict[str, Any], access: str, plan: dict[str, Any], folder: S
         if (owner := _ours(path, folder)) is not None:
             raise SpawnError(f"the fence would show {path}, which holds Watchfloor's own {owner}")
     return [*argv, fence.base_python(), "-I", "-S", f"{fence.INSIDE}/harness/hands/runner.py"]
+
+
+def _plain(hosts: list[str]) -> bool:
+    try:
+        return all(normal_host(host) == host for host in hosts)
+    except BadAddress:
+        return False
 
 
 def _outside(action: dict[str, Any], folder: SessionFolder) -> tuple[list[tuple[str, str, bool]], dict[str, list[str]]]:
@@ -280,12 +325,13 @@ def _ours(path: str, folder: SessionFolder) -> str | None:
     return None
 
 
-def _open(action: dict[str, Any], plan: dict[str, Any], spool_base: Path) -> list[str]:
+def _open(action: dict[str, Any], plan: dict[str, Any], folder: SessionFolder, spool_base: Path) -> list[str]:
     """Outside the fence: the runner stays as the parent of the command, so that everything below it can be found and killed."""
     if action["kind"] == "file":
         raise SpawnError("a file tool never runs outside the fence; use access outside")
     plan |= {
         "scratch": f"{spool_base}.scratch",
-        "push": {name: action.get(name) for name in ("url", "refspecs", "force")} if action["kind"] == "push" else None,
+        "push": {name: action.get(name) for name in PUSH_FIELDS} if action["kind"] == "push" else None,
+        "closed": remotes.closed(action.get("fence") or {}, (str(folder.root.parent.parent), str(folder.keeper_socket.parent.parent))),
     }
     return [fence.base_python(), "-I", "-S", os.path.join(os.path.dirname(os.path.abspath(__file__)), "runner.py")]

@@ -90,6 +90,8 @@ def _world(found: Outcome, facts: Facts) -> dict[str, Any]:
             pre["program"] = dict(facts.program)
         if facts.snapshot:
             pre["snapshot"] = facts.snapshot
+    if found.kind == "push" and facts.target is not None and facts.target.seen is not None:
+        pre["url"] = facts.target.seen
     return pre
 
 
@@ -107,13 +109,15 @@ def _timeout(asked: object, limit: int) -> int:
 
 
 def _fence(found: Outcome, facts: Facts) -> dict[str, Any]:
+    named = {"hosts": list(found.hosts)} if found.hosts else {}
     return {
         "worktree": facts.worktree,
         "read": list(facts.fence.read),
         "write": list(facts.fence.write),
         "binds": [list(b) for b in facts.fence.binds],
-        "network": found.access in ("network", "push", "unfenced"),
+        "network": found.access in ("network", "push", "unfenced") and not found.hosts,
         "fenced": found.access != "unfenced",
+        **named,
     }
 
 

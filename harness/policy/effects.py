@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.events.addresses import BadAddress, normal_host
 from harness.policy import push, shell
 from harness.policy.facts import Facts
 
@@ -30,6 +31,8 @@ class Outcome:
     outside: tuple[str, ...] = ()
     refused: str = ""
     push: Mapping[str, Any] = field(default_factory=dict)
+    hosts: tuple[str, ...] = ()
+    """The only hosts that it may reach, each in its one spelling; empty with access ``network`` = any host."""
 
 
 def inside(path: str, root: str) -> bool:
@@ -52,7 +55,7 @@ def outcome(tool: str, asked: Mapping[str, Any], facts: Facts) -> Outcome:
 
 
 def effects_of(tool: str, input: Mapping[str, Any], facts: Facts) -> list[str]:  # noqa: A002 -- the contract's word
-    """Effects that leave the fence: ``outside:<path>``, ``network``, ``unfenced``, ``push:<remote> <ref>``, ``push-force``, ``no-undo``."""
+    """Effects that leave the fence, as the comments of ``default_policy.toml`` list them (``outside:<path>``, ``network`` …)."""
     return list(outcome(tool, input, facts).effects)
 
 
@@ -86,7 +89,13 @@ def _program(tool: str, asked: Mapping[str, Any], facts: Facts) -> Outcome:
     if argv is not None and kind != "check" and access != "unfenced" and push.is_push(argv):
         fields, effects, refused = push.push_fields(argv, facts)
         return Outcome("push", "push", cwd, tuple(dict.fromkeys(effects)), refused=refused, push=fields)
-    effects = [] if access == "fence" else [access]
+    try:
+        hosts = tuple(dict.fromkeys(normal_host(str(host)) for host in asked.get("hosts") or ()))
+    except BadAddress as exc:
+        return Outcome(kind, "fence", facts.worktree, (), refused=str(exc))
+    if hosts and access != "network":
+        return Outcome(kind, "fence", facts.worktree, (), refused="hosts can only be named together with access network")
+    effects = [f"network:{host}" for host in hosts] or ([] if access == "fence" else [access])
     if facts.unprotected:
         effects.append(NO_UNDO)
-    return Outcome(kind, access, cwd, tuple(effects))
+    return Outcome(kind, access, cwd, tuple(effects), hosts=hosts)

@@ -19,6 +19,26 @@ class FenceFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """Where a push really leads, after the user's own rewrites of addresses. No credential is in it."""
+
+    url: str
+    """The final address; for a local remote its git folder."""
+    named: Mapping[str, object]
+    """The address as it is written: ``address``, ``base`` (where relative folders start), ``pushurl``, ``configured`` (by the user)."""
+    repository: str
+    """The git folder whose objects are pushed."""
+    local: Mapping[str, object] | None = None
+    """What a local remote would run as the user: ``folder``, ``hooks``, ``programs``."""
+    refused: str = ""
+    """Why nobody may push there."""
+    others: int = 0
+    """Further addresses of the same remote, which are not pushed to."""
+    seen: str | None = None
+    """The remote's address as `harness.hands.precheck` reads it from the repository's configuration; None when it has no name there."""
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """A snapshot of the worktree and the session's surroundings at the moment an action is judged.
 
@@ -34,6 +54,8 @@ class Facts:
     home: str
     remotes: Mapping[str, str] = field(default_factory=dict)
     """Push URL by remote name, as the repository's configuration has it (may hold a credential: it never enters an action)."""
+    target: Target | None = None
+    """Where the push in question leads; None for everything else, and for a push that is not understood."""
     fence: FenceFacts = FenceFacts()
     env: Mapping[str, str] = field(default_factory=dict)
     """The whole environment of a fenced child."""

@@ -11,16 +11,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from harness.events.addresses import BadAddress, split_host, strip_credential
 from harness.hands import fence as hands_fence
-from harness.hands import precheck
+from harness.hands import precheck, remotes, wayout
 from harness.hands import push as hands_push
 from harness.policy import push, shell
 from harness.policy.effects import absolute, inside
-from harness.policy.facts import Facts, FenceFacts
+from harness.policy.facts import Facts, FenceFacts, Target
 from harness.protocol.config import FenceConfig
 from harness.workspace import private as private_dir
 from harness.workspace.errors import WorkspaceError
@@ -74,27 +75,31 @@ def gather(
     named = [str(input.get("path") or ".")] if tool in _FILE_TOOLS else []
     for path in named:
         resolved.setdefault(path, os.path.realpath(absolute(path, root, home)))
-    remotes: dict[str, str] = {}
+    addresses: dict[str, list[remotes.Named]] = {}
     commits: dict[str, str] = {}
     there: dict[str, str] = {}
+    target: Target | None = None
+    rests_on: tuple[str, ...] = ()
     open_env = _open_env()
     if argv and tool in ("exec", "shell") and push.is_push(argv):
         git = tree.git
         private_dir.publish(tree)
-        remotes = _remotes(tree, git)
         asked = push.parse_push(argv, tree.branch)
+        closed = remotes.closed({"write": (root,), "binds": binds}, own)
+        addresses = _remotes(tree, git, closed)
         commits = _sources(tree, git, asked)
-        if not asked.refused and asked.remote in remotes:
-            there = remote_refs(remotes[asked.remote], [ref for _, ref, _ in asked.specs], open_env)
+        if not asked.refused:
+            target, rests_on, there = _target(tree, asked, addresses, open_env, closed)
     info = os.lstat(root)
     return Facts(
         worktree=root,
         branch=tree.branch,
         head=precheck.head(root, [list(b) for b in binds]),
         home=home,
-        remotes=remotes,
+        remotes={name: named[0].address for name, named in addresses.items()},
+        target=target,
         fence=FenceFacts(tuple(os.path.realpath(p) for p in fence.read), (root,), tuple(binds)),
-        env=_fenced_env(tree, fence),
+        env=_fenced_env(tree, fence) | _proxied(input),
         open_env=open_env,
         identity={"dev": info.st_dev, "ino": info.st_ino},
         cwd_identity=precheck.identity(resolved[cwd]),
@@ -102,7 +107,7 @@ def gather(
         snapshot=kept.snapshot,
         unprotected=kept.unprotected,
         resolved=resolved,
-        hashes=_hashes(root, [resolved[p] for p in named]),
+        hashes=_hashes(root, [resolved[p] for p in named]) | {path: precheck.file_state(path) for path in rests_on},
         commits=commits,
         remote_refs=there,
         tree=syntax,
@@ -119,6 +124,15 @@ def _fenced_env(tree: Worktree, fence: FenceConfig) -> dict[str, str]:
     if fence.path:
         env["PATH"] = ":".join((*fence.path, env["PATH"]))
     return {**env, **private_dir.environment(tree), **fence.env}
+
+
+def _proxied(input: Mapping[str, Any]) -> dict[str, str]:  # noqa: A002
+    """The environment that leads a call with named hosts to its proxy; nothing when it names none, or badly (then it is refused)."""
+    try:
+        hosts = [split_host(str(host))[0] for host in input.get("hosts") or ()]
+    except BadAddress:
+        return {}
+    return wayout.environment(hosts) if hosts else {}
 
 
 def _open_env() -> dict[str, str]:
@@ -171,22 +185,45 @@ def parse_shell(script: str) -> Mapping[str, object] | None:
     return tree if isinstance(tree, dict) else None
 
 
-def _remotes(tree: Worktree, git: Git) -> dict[str, str]:
-    """Push addresses as configured, rewrites of the repository's own configuration not applied; relative folders made absolute."""
-    urls: dict[str, str] = {}
-    for name in git.text("remote").splitlines():
-        for key in ("pushurl", "url"):
-            lines = git.text("config", "--get-all", f"remote.{name}.{key}", ok=(0, 1)).splitlines()
-            if lines:
-                urls[name] = _address(lines[0] if key == "pushurl" else lines[-1], tree.repo)
-                break
-    return urls
+def _remotes(tree: Worktree, git: Git, closed: Sequence[str]) -> dict[str, list[remotes.Named]]:
+    """Push addresses by remote name as the user's repository configures them; what a file says that an agent can write is not heard."""
+    walls = remotes.Walls(closed)
+    found: dict[str, dict[bool, list[str]]] = {}
+    parts = git.run("config", "--list", "-z", "--show-origin").decode("utf-8", "surrogateescape").split("\0")
+    for origin, entry in zip(parts[::2], parts[1::2], strict=False):
+        key, _, address = entry.partition("\n")
+        name, dot, kind = key.removeprefix("remote.").rpartition(".")
+        if not key.startswith("remote.") or not dot or kind not in ("url", "pushurl") or not address or not origin.startswith("file:"):
+            continue
+        try:
+            walls.real(os.path.join(git.git_dir, origin.removeprefix("file:")), "the configuration file")
+        except hands_push.PushError:
+            continue
+        found.setdefault(name, {True: [], False: []})[kind == "pushurl"].append(address)
+    return {
+        name: [remotes.Named(address, str(tree.repo), pushurl=bool(kinds[True]), configured=True) for address in kinds[True] or reversed(kinds[False])]
+        for name, kinds in found.items()
+    }
 
 
-def _address(url: str, repo: Path) -> str:
-    if url.startswith(("./", "../")) or (":" not in url and not url.startswith(("/", "-"))):
-        return os.path.normpath(repo / url)
-    return url
+def _target(
+    tree: Worktree, asked: push.Push, addresses: Mapping[str, list[remotes.Named]], env: Mapping[str, str], closed: Sequence[str]
+) -> tuple[Target, tuple[str, ...], dict[str, str]]:
+    """(where the push leads, the files this rests on, where its refs are there). Only a remote that the user configured is asked for its refs."""
+    by_name = addresses.get(asked.remote, [])
+    equal = (n for listed in addresses.values() for n in listed if n.address == asked.remote)
+    named = by_name[0] if by_name else next(equal, remotes.Named(asked.remote, str(tree.repo)))
+    named = replace(named, address=strip_credential(named.address)[0])
+    seen = precheck.remote_url(str(tree.common), asked.remote) if by_name else None
+    fields = {"address": named.address, "base": named.base, "pushurl": named.pushurl, "configured": named.configured}
+    target = Target("", fields, str(tree.common), others=max(0, len(by_name) - 1), seen=seen)
+    try:
+        place = remotes.find(named, env, closed)
+    except hands_push.PushError as exc:
+        return replace(target, refused=str(exc)), (), {}
+    target = replace(target, url=strip_credential(place.url)[0], local=remotes.account(place) if place.folder else None)
+    there = remote_refs(place.url, [ref for _, ref, _ in asked.specs], env) if named.configured else {}
+    return target, place.files, there
 
 
 def _sources(tree: Worktree, git: Git, asked: push.Push) -> dict[str, str]:
@@ -203,7 +240,7 @@ def _sources(tree: Worktree, git: Git, asked: push.Push) -> dict[str, str]:
 
 def remote_refs(url: str, refs: Sequence[str], env: Mapping[str, str]) -> dict[str, str]:
     """Where these refs are at a configured remote now, ``absent`` ones left out. Raises RemoteUnreachable without the address's password."""
-    shown = push.strip_credential(url)[0]
+    shown = strip_credential(url)[0]
     try:
         found = hands_push.remote_refs(url, list(refs), dict(env), REMOTE_TIMEOUT_S)
     except hands_push.PushError as exc:

@@ -20,7 +20,7 @@ from harness.protocol.config import FenceConfig
 from harness.workspace import worktrees
 from harness.workspace.diff import diff, status
 from harness.workspace.errors import BranchExists, DamagedWorktree, NoCommits, NotARepository, PublishFailed, UnsavedWork, WorktreeExists
-from harness.workspace.facts import RemoteUnreachable, gather
+from harness.workspace.facts import gather
 from harness.workspace.git import open_repository
 from harness.workspace.private import Worktree, agent_head, prepare, publish
 
@@ -445,8 +445,8 @@ def test_facts_of_a_push_know_the_remote_and_the_commit(tmp_path: Path) -> None:
     action = build_action("s", "c1.0", "t", "shell", {"script": "git push -u origin"}, new)
     assert (action["kind"], action["refspecs"]) == ("push", [[tree.base, f"refs/heads/{tree.branch}", "absent"]])
     shutil.rmtree(tmp_path / "up.git")
-    with pytest.raises(RemoteUnreachable, match="does not answer"):
-        gather(tree, "exec", {"argv": ["git", "push"]}, FenceConfig())
+    gone = gather(tree, "exec", {"argv": ["git", "push"]}, FenceConfig())
+    assert "does not answer" in judge(build_action("s", "c1.0", "t", "exec", {"argv": ["git", "push"]}, gone), default_policy()).reason
 
 
 def test_facts_resolve_links_and_hash_what_is_named(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace | SimpleNamespace:
 
 def _code_of(exc: Exception) -> int | None:
     from app.cli import exits
-    from app.cli.sessions import Usage
+    from app.cli.sessions import Refused, Usage
     from app.keymap import KeymapError
     from harness.events.framing import LogError
     from harness.protocol.client import SupervisorError, Unreachable
@@ -54,6 +54,8 @@ def _code_of(exc: Exception) -> int | None:
 
     if isinstance(exc, Usage):
         return exits.USAGE
+    if isinstance(exc, Refused):
+        return exits.REFUSED
     if isinstance(exc, (Unreachable, FolderError)):
         return exits.UNREACHABLE
     if isinstance(exc, (ConfigError, KeymapError)):

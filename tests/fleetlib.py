@@ -93,6 +93,12 @@ class Fleet:
             args += ["--name", name]
         return str(self.json(*args)[0]["sid"])
 
+    def approve(self, approval_id: str, *more: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Approve as a person does: read the card, then name its hash."""
+        looked = self.run("approvals", approval_id, "--json", check=check)
+        digest = json.loads(looked.stdout)["action_hash"] if looked.returncode == 0 else ""
+        return self.run("approve", approval_id, *(("--hash", digest[:12]) if digest else ()), *more, check=check)
+
     def repository(self) -> Path:
         path = self.root / "repo"
         return path if path.exists() else make_repository(path)

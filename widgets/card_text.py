@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from rich.cells import chop_cells
+
 from harness.events.action import action_hash
 from harness.events.describe import usd
 from harness.events.untrusted import to_display, to_display_lines
 from harness.events.views import ApprovalView
-from widgets.diff_view import code_display, patch_display, roles
+from widgets.patch import code_display, patch_display, roles
 
 CLAIM = "CLAIMED BY THE AGENT (not verified)"
 WILL_RUN = "WILL RUN"
+_CONTINUED = "    ↪ "
 _RISKS = {"low": "LOW RISK", "medium": "MEDIUM RISK", "high": "HIGH RISK", "critical": "CRITICAL"}
 _KINDS = {
     "tool": "asks to leave the fence",
@@ -77,6 +80,15 @@ def shown_text(view: ApprovalView) -> str:
 def shown_hash(view: ApprovalView) -> str:
     """SHA-256 (hex) of the card's text: what a decision's record says was seen."""
     return sha256(shown_text(view).encode()).hexdigest()
+
+
+def wrap(line: CardLine, width: int) -> list[tuple[str, str]]:
+    """(mark, text) for each row of one line: nothing is cut off, continued rows carry a mark that is not part of the text."""
+    first = chop_cells(line.text, max(1, width))
+    if len(first) <= 1:
+        return [("", line.text)]
+    rest = line.text[len(first[0]) :]
+    return [("", first[0]), *((_CONTINUED, part) for part in chop_cells(rest, max(1, width - len(_CONTINUED))))]
 
 
 def consequences(action: Mapping[str, Any]) -> list[str]:

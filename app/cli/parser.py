@@ -63,9 +63,11 @@ def build() -> argparse.ArgumentParser:
     logs.add_argument("-f", "--follow", action="store_true", help="go on as events arrive")
     logs.add_argument("--after", metavar="SEQ", type=int, default=-1, help="only events after this sequence number")
 
-    verb("approvals", "list what waits for you", json=True)
+    approvals = verb("approvals", "list what waits for you, or print the whole card of one request", json=True)
+    approvals.add_argument("id", metavar="ID", nargs="?", help="approval id: print its card, with the hash that approving it takes")
     approve = verb("approve", "let a waiting action run, exactly as it was shown", json=True)
     approve.add_argument("id", metavar="ID", help="approval id")
+    approve.add_argument("--hash", metavar="HASH", help='for high and critical risk: the hash at the end of "watchfloor approvals ID" (12 digits or more)')
     approve.add_argument("--edit", metavar="JSON", help="run this edited tool input instead")
     approve.add_argument("--raise-to", metavar="X", help="for a cap: the new cap (USD for money, a number or time otherwise)")
     approve.add_argument("--finish", action="store_true", help="for a cap: let it finish up with one last reply")

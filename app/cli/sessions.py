@@ -22,6 +22,10 @@ class Usage(Exception):
     """An argument cannot be used; the message says which and why."""
 
 
+class Refused(Exception):
+    """Nothing was sent, because it would not be safe; the message says why and what to do."""
+
+
 def launch(ctx: Context, args: argparse.Namespace) -> int:
     cfg = configuration.load(ctx.folders)
     if args.goal_file == "-":

@@ -140,14 +140,15 @@ class LaunchForm(Form):
         )
         self.query_one("#goal").focus()
 
-    def on_help_bar_pressed(self, message: HelpBar.Pressed) -> None:
+    async def on_help_bar_pressed(self, message: HelpBar.Pressed) -> None:
         message.stop()
-        if message.action == "form.submit":
-            self.do_form_submit()
-        elif message.action == "form.cancel":
-            self.do_form_cancel()
+        if message.action:
+            await self.action_do(message.action)
         else:
             self.focus_next()
+
+    def complain(self, text: str) -> None:
+        self._complain("", text)
 
     def _wish(self) -> Wish:
         text = {name: self.query_one(f"#{name}", Input).value for name in ("repo", "name", "model", "cap")}

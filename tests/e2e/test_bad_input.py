@@ -67,7 +67,7 @@ def test_no_key_and_wrong_key_need_you_at_once() -> None:
         requests = [r for r in f.records(sid) if r.type == "model.request"]
         assert len(requests) == 1
         (f.folders.config / "key").write_text("sk-sim-test-0001")
-        f.run("approve", item["approval_id"])
+        f.approve(item["approval_id"])
         f.wait_state(sid, "done")
 
 

@@ -45,7 +45,7 @@ def answer_all(f: Fleet, sid: str) -> Callable[[], bool]:
                 if item["sid"] != sid:
                     continue
                 choice = ["--choose", "unknown"] if item["kind"] == "in_doubt" else []
-                f.run("approve", item["approval_id"], *choice, check=False)
+                f.approve(item["approval_id"], *choice, check=False)
         state = f.state(sid)
         return state.ended is not None
 
@@ -57,9 +57,9 @@ def run_cell(f: Fleet, part: str, arrow: str) -> None:
     sid = f.launch(marked(marker), name=f"{part}-{arrow}".replace(".", "-"))
     effect_seq = -1
     if arrow == "approval.decided":
-        f.run("approve", f.approval(sid)["approval_id"])
+        f.approve(f.approval(sid)["approval_id"])
     elif arrow in ("tool.started", "tool.ended", "model.message"):
-        f.run("approve", f.approval(sid)["approval_id"])
+        f.approve(f.approval(sid)["approval_id"])
         effect_seq = max(r.seq for r in f.records(sid) if r.type == "approval.decided")
     wait_for(f"{arrow} in {sid}", lambda: any(r.type == arrow and r.seq > effect_seq for r in f.records(sid)), 60)
     if part == "supervisor":
@@ -111,7 +111,7 @@ def test_screen_killed_changes_nothing() -> None:
             sid = f.launch(marked(marker), name=f"tui-{arrow}".replace(".", "-"))
             screen.quiet(0.3, 2)
             if arrow not in ("tool.proposed", "tool.judged", "approval.requested"):
-                f.run("approve", f.approval(sid)["approval_id"])
+                f.approve(f.approval(sid)["approval_id"])
             f.wait_event(sid, arrow)
             screen.close()
             wait_for(f"{sid} to end", answer_all(f, sid), 60)

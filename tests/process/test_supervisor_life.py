@@ -101,7 +101,7 @@ def test_killed_guardian_is_replaced_and_the_key_survives(f: Fleet) -> None:
     kill(second)
     third = replaced(f, second)
     assert not alive(first)
-    f.run("approve", f.approval(sid)["approval_id"])
+    f.approve(f.approval(sid)["approval_id"])
     f.wait_state(sid, "done")
     environ = Path(f"/proc/{third}/environ").read_bytes() + Path(f"/proc/{third}/cmdline").read_bytes()
     assert KEY.encode() not in environ
@@ -204,7 +204,7 @@ def test_keeper_killed_while_parked_comes_back(f: Fleet) -> None:
     kill(old)
     wait_for("another keeper", lambda: f.keeper_pid(sid) != old, 10)
     f.wait_state(sid, "waiting")
-    f.run("approve", f.approval(sid)["approval_id"])
+    f.approve(f.approval(sid)["approval_id"])
     f.wait_state(sid, "done")
     assert f.violations() == []
 
@@ -227,7 +227,7 @@ def test_keeper_that_keeps_dying_is_given_up_and_disturbs_nobody(f: Fleet) -> No
     f.run("resume", bad)
     f.wait_state(bad, "waiting")
     assert f.row(good)["state"] == "waiting"
-    f.run("approve", f.approval(good)["approval_id"])
+    f.approve(f.approval(good)["approval_id"])
     f.wait_state(good, "done")
 
 
@@ -253,7 +253,7 @@ def test_damaged_log_is_named_and_disturbs_nobody(f: Fleet) -> None:
     replaced(f, before)
     row = f.wait_state(bad, "unknown", "failed")
     assert "damaged" in row["detail"]
-    f.run("approve", f.approval(good)["approval_id"])
+    f.approve(f.approval(good)["approval_id"])
     f.wait_state(good, "done")
     assert segment.read_bytes() == bytes(data), "a damaged log is never touched"
     with Client(f.folders.supervisor_socket) as client, pytest.raises(SupervisorError, match="damaged"):
@@ -379,7 +379,7 @@ def test_policy_that_denies_now_voids_an_open_question(f: Fleet) -> None:
             return str(client.call("status")["policy"]["source"]) == str(f.folders.policy_file)
 
     wait_for("the policy to be read", in_force, 15)
-    f.run("approve", item["approval_id"])
+    f.approve(item["approval_id"])
     f.wait_state(sid, "done")
     assert not any(r.type == "tool.started" for r in f.records(sid))
     assert any(r.type == "approval.stale" for r in f.records(sid))
@@ -394,6 +394,6 @@ def test_cap_on_tool_calls_asks_and_goes_on_when_raised(f: Fleet) -> None:
     assert item["kind"] == "cap"
     assert item["detail"]["cap"] == "session.calls"
     assert sum(r.type == "tool.started" for r in f.records(sid)) == 1
-    f.run("approve", item["approval_id"], "--raise-to", "5")
+    f.approve(item["approval_id"], "--raise-to", "5")
     f.wait_state(sid, "done")
     assert f.violations() == []

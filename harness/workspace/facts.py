@@ -63,6 +63,7 @@ def gather(
     configuration names, so that an address the agent makes up is not contacted before a human saw it).
     Raises WorkspaceError when the worktree, the remote or shfmt is unusable.
     """
+    own = tuple(own)
     root = str(tree.root)
     home = os.path.expanduser("~")
     binds = private_dir.binds(tree)

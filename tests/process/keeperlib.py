@@ -23,7 +23,7 @@ from harness.protocol.paths import Folders, SessionFolder
 from harness.session import proc
 
 SID = "testsess00"
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 class Refused(Exception):

@@ -56,10 +56,10 @@ def gather(tree: Worktree, tool: str, input: Mapping[str, Any], fence: FenceConf
     argv = input.get("argv") if tool == "exec" else shell.only_command(syntax)
     cwd = str(input.get("cwd") or ".")
     base = absolute(cwd, root, home)
-    resolved = {cwd: os.path.realpath(base)}
+    resolved = {cwd: _real(base)}
     named = _named(tool, input, argv, syntax)
     for path in named:
-        resolved.setdefault(path, os.path.realpath(absolute(path, root if tool in _FILE_TOOLS else base, home)))
+        resolved.setdefault(path, _real(absolute(path, root if tool in _FILE_TOOLS else base, home)))
     remotes: dict[str, str] = {}
     commits: dict[str, str] = {}
     there: dict[str, str] = {}
@@ -92,6 +92,14 @@ def gather(tree: Worktree, tool: str, input: Mapping[str, Any], fence: FenceConf
         timeout_s=fence.timeout_s,
         output_bytes=fence.output_bytes,
     )
+
+
+def _real(path: str) -> str:
+    """The path with its links resolved; one that leads through a link nobody may read (``/proc/1/root``) stays as it was asked for."""
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return os.path.normpath(path)
 
 
 def _fenced_env(tree: Worktree, fence: FenceConfig) -> dict[str, str]:

@@ -149,7 +149,7 @@ def will_run(action: Mapping[str, Any], label: str = WILL_RUN) -> list[CardLine]
             out.append(CardLine(f"  SHA-256 of the new text  {to_display(str(action['content_sha']))}", "dim"))
     blob = action.get("input_blob")
     if isinstance(blob, dict):
-        out.append(CardLine(f"  input of {blob.get('bytes')} bytes, SHA-256 {to_display(str(blob.get('sha')))}", "dim"))
+        out.append(CardLine(f"  input of {to_display(str(blob.get('bytes')))} bytes, SHA-256 {to_display(str(blob.get('sha')))}", "dim"))
     if "url" in action or "remote" in action:
         out += [CardLine(f"  remote  “{to_display(str(action.get('remote', '')))}”  {to_display(str(action.get('url', '')))}", "run")]
         out += _letters(str(action.get("url", "")) + str(action.get("remote", "")))
@@ -228,7 +228,7 @@ def _fine_print(action: Mapping[str, Any]) -> list[CardLine]:
     if isinstance(env, dict):
         pairs = "  ".join(f"{to_display(str(name))}=“{to_display(str(value))}”" for name, value in sorted(env.items()))
         out.append(CardLine(f"  environment  {pairs or 'empty'}", "dim"))
-    out.append(CardLine(f"  stopped after {action.get('timeout_s', '?')} s", "dim"))
+    out.append(CardLine(f"  stopped after {to_display(str(action.get('timeout_s', '?')))} s", "dim"))
     return out
 
 

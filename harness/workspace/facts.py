@@ -72,10 +72,10 @@ def gather(
     argv = input.get("argv") if tool == "exec" else shell.only_command(syntax)
     cwd = str(input.get("cwd") or ".")
     base = absolute(cwd, root, home)
-    resolved = {cwd: os.path.realpath(base)}
+    resolved = {cwd: _real(base)}
     named = [str(input.get("path") or ".")] if tool in _FILE_TOOLS else []
     for path in named:
-        resolved.setdefault(path, os.path.realpath(absolute(path, root, home)))
+        resolved.setdefault(path, _real(absolute(path, root, home)))
     addresses: dict[str, list[remotes.Named]] = {}
     commits: dict[str, str] = {}
     there: dict[str, str] = {}
@@ -116,6 +116,14 @@ def gather(
         timeout_s=fence.timeout_s,
         output_bytes=fence.output_bytes,
     )
+
+
+def _real(path: str) -> str:
+    """The path with its links resolved; one that leads through a link nobody may read (``/proc/1/root``) stays as it was asked for."""
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return os.path.normpath(path)
 
 
 def _fenced_env(tree: Worktree, fence: FenceConfig) -> dict[str, str]:

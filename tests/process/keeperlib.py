@@ -24,7 +24,7 @@ from harness.protocol.paths import Folders, SessionFolder
 from harness.session import proc
 
 SID = "testsess00"
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 class Refused(Exception):
@@ -131,8 +131,9 @@ class Link:
 class Keepers:
     """A nursery process and the keepers it started."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, env: dict[str, str] | None = None) -> None:
         self.folders = Folders(root / "state", root / "run", root / "config")
+        self._env = env if env is not None else {"PATH": os.environ.get("PATH", "")}
         self.pids: list[int] = []
         self.links: list[Link] = []
         self._start_nursery()
@@ -142,7 +143,7 @@ class Keepers:
         with theirs:
             os.set_inheritable(theirs.fileno(), True)
             argv = [sys.executable, "-P", "-s", "-E", "-m", "harness.session.nursery", "--fd", str(theirs.fileno())]
-            self.nursery_pid = os.posix_spawn(sys.executable, argv, {"PATH": os.environ.get("PATH", "")})
+            self.nursery_pid = os.posix_spawn(sys.executable, argv, self._env)
         ours.settimeout(PATIENCE_S)
         self.nursery, self._decoder, self._ids = ours, frames.Decoder(), itertools.count(1)
 

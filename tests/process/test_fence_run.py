@@ -23,7 +23,7 @@ from harness.hands.selftest import run
 from harness.protocol.paths import SessionFolder
 
 pytestmark = pytest.mark.fence
-ENDS_WITHIN_S = 10.0
+PATIENCE_S = 60.0
 
 
 class Ground:
@@ -66,7 +66,7 @@ def ground(tmp_path: Path) -> Ground:
 def ends(fd: int) -> bytes:
     """Everything until nobody holds the other end of the pipe any more."""
     data = bytearray()
-    end = time.monotonic() + ENDS_WITHIN_S
+    end = time.monotonic() + PATIENCE_S
     while True:
         assert select.select([fd], [], [], max(0.0, end - time.monotonic()))[0], "something still holds the output pipe"
         if not (chunk := os.read(fd, 65536)):
@@ -460,19 +460,17 @@ def test_a_program_swapped_all_the_time_is_never_run(ground: Ground) -> None:
     call = "libc.renameat2(-100, sys.argv[1].encode(), -100, sys.argv[2].encode(), 2)"
     swap = f"import ctypes, sys\nlibc = ctypes.CDLL(None)\nprint('on', flush=True)\nwhile {call} == 0: pass"
     swapper = subprocess.Popen([sys.executable, "-c", swap, str(name), str(other)], stdout=subprocess.PIPE)
-    seen: set[str] = set()
     try:
         assert swapper.stdout is not None
         assert swapper.stdout.readline() == b"on\n"
-        end = time.monotonic() + 2.0
-        while time.monotonic() < end:
+        for _ in range(60):
             outcome, text = ground.call(**_fields(action))
             assert "swapped\n" not in text
-            seen.add(outcome.status)
+            assert outcome.status in ("ok", "refused")
+        assert swapper.poll() is None
     finally:
         swapper.kill()
         swapper.communicate()
-    assert seen <= {"ok", "refused"}
 
 
 # -- the keeper's footprint ----------------------------------------------------------------------------------------------
@@ -500,6 +498,4 @@ def test_children_get_only_their_descriptors() -> None:
 
 
 def test_capturing_has_a_time_limit() -> None:
-    began = time.monotonic()
-    assert children.capture(["/bin/sleep", "60"], {}, 0.2)[0] == -signal.SIGKILL
-    assert time.monotonic() - began < ENDS_WITHIN_S
+    assert children.capture(["/bin/sleep", "infinity"], {}, 0.2)[0] == -signal.SIGKILL

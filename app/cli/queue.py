@@ -56,8 +56,8 @@ def _card(ctx: Context, args: argparse.Namespace) -> int:
         for mark, text in wrap(line, ctx.width) if sys.stdout.isatty() else [("", line.text)]:
             say(mark + text)
     say()
-    for line in _choices(view):
-        say(line)
+    for choice in _choices(view):
+        say(choice)
     return exits.OK
 
 

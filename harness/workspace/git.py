@@ -1,7 +1,8 @@
 """Running git so that nothing a repository's configuration says can make it run something else.
 
 Every call gets an environment of its own, the git directory and work tree by name (no discovery in folders an agent can write),
-and overrides for every setting that names a program. GitPython finds the repository, in pure Python.
+and overrides for every setting that names a program. What lies in an agent's worktree is looked at by `look`, not by git. GitPython
+finds the repository, in pure Python.
 """
 
 from __future__ import annotations
@@ -49,18 +50,29 @@ _SETTINGS: dict[str, str] = {
     "maintenance.auto": "false",
     "protocol.ext.allow": "never",
     "safe.directory": "*",
+    "core.splitIndex": "false",
+    "index.sparse": "false",
+    "log.showSignature": "false",
     "advice.detachedHead": "false",
 }
 _NEUTRAL = re.compile(
-    r"(filter\..*\.(clean|smudge|process)|diff\..*\.(command|textconv)|merge\..*\.driver|credential\..*\.helper|gpg\..*\.program)\Z", re.IGNORECASE | re.DOTALL
+    r"(filter\..*\.(clean|smudge|process)|diff\..*\.(command|textconv)|merge\..*\.driver|credential\..*\.helper|gpg\..*\.(program|defaultkeycommand)"
+    r"|hook\..*\.command|remote\..*\.(uploadpack|receivepack|vcs)|trailer\..*\.(command|cmd))\Z",
+    re.IGNORECASE | re.DOTALL,
 )
 _NOT_REQUIRED = re.compile(r"filter\..*\.required\Z", re.IGNORECASE)
 
 
 def clean_env() -> dict[str, str]:
-    """The environment of our git calls, built from nothing: no inherited ``GIT_*``, no system or user configuration."""
+    """The environment of our git calls, built from nothing: no inherited ``GIT_*``, no system or user configuration, no remote of any kind.
+
+    A partial clone would fetch what is missing, by programs that its configuration names; ``GIT_ALLOW_PROTOCOL`` forbids every transport.
+    Relative parts of PATH are dropped: git may run in a folder that an agent writes.
+    """
+    path = ":".join(part for part in os.environ.get("PATH", "").split(":") if part.startswith("/"))
     return {
-        "PATH": os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        "PATH": path or "/usr/local/bin:/usr/bin:/bin",
+        "GIT_ALLOW_PROTOCOL": "none",
         "HOME": os.environ.get("HOME", "/"),
         "LC_ALL": "C.UTF-8",
         "GIT_CONFIG_NOSYSTEM": "1",

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.hands import reading
-from harness.workspace import shown_config
+from harness.workspace import shown_repository
 from harness.workspace.discard import discard
 from harness.workspace.errors import DamagedWorktree, GitFailed, PublishFailed
 from harness.workspace.git import Git
@@ -64,15 +64,6 @@ class Worktree:
     def dotgit(self) -> Path:
         """Our copy of the worktree's ``.git`` file."""
         return self.private.parent / "dotgit"
-
-    @property
-    def empty(self) -> Path:
-        """An empty folder that hides others inside the fence."""
-        return self.private.parent / "empty"
-
-    def shown(self, name: str) -> Path:
-        """The form of the repository's configuration file ``name`` that the fence shows."""
-        return self.private.parent / f"shown-{name}"
 
     @property
     def git(self) -> Git:
@@ -190,8 +181,10 @@ def binds(tree: Worktree) -> list[tuple[str, str, str]]:
     """(source, destination, ``ro`` | ``rw``) for the fence, in mount order. Repairs what the agent may have disturbed first."""
     prepare(tree)
     store = str(real_objects(tree.common))
-    listed: list[tuple[str, str, str]] = [(str(tree.common), str(tree.common), "ro")]
-    listed += [(str(a), str(a), "ro") for a in alternates(tree.common)]
+    borrowed = alternates(tree.common)
+    shown = shown_repository.refresh(tree.common, tree.admin, tree.private.parent, borrowed)
+    listed: list[tuple[str, str, str]] = [(str(shown), str(tree.common), "ro")]
+    listed += [(str(a), str(a), "ro") for a in borrowed]
     listed += [
         (str(tree.private), str(tree.admin), "rw"),
         (store, str(tree.shared), "ro"),
@@ -200,24 +193,6 @@ def binds(tree: Worktree) -> list[tuple[str, str, str]]:
         (str(tree.root), str(tree.root), "rw"),
         (str(tree.dotgit), str(tree.root / ".git"), "ro"),
     ]
-    return listed + _instead(tree)
-
-
-def _instead(tree: Worktree) -> list[tuple[str, str, str]]:
-    """What stands in the fence for the parts of the repository that may hold credentials."""
-    listed: list[tuple[str, str, str]] = []
-    for name in shown_config.FILES:
-        source, target = tree.common / name, tree.shown(name)
-        if not source.is_file():
-            continue
-        info = source.stat()
-        stamp = f"# from {info.st_dev}:{info.st_ino}:{info.st_size}:{info.st_mtime_ns}:{info.st_ctime_ns}\n".encode()
-        if not (target.is_file() and target.read_bytes().startswith(stamp)):
-            _write(target, os.fsdecode(stamp + shown_config.shown(tree.git, source)))
-        listed.append((str(target), str(source), "ro"))
-    if (modules := tree.common / "modules").is_dir():  # submodules of the user's own checkout: each has a configuration like the one above
-        tree.empty.mkdir(mode=0o700, exist_ok=True)
-        listed.append((str(tree.empty), str(modules), "ro"))
     return listed
 
 
@@ -303,7 +278,7 @@ def publish(tree: Worktree) -> Published:
         git.run(*args)
         _write(tree.private.parent / "published", head)
         _let_go(tree)
-        git.with_env(GIT_WORK_TREE=str(tree.root)).run("read-tree", "--reset", head)
+        git.run("read-tree", "--reset", head)
     return Published(head, old or "", True)
 
 

@@ -335,14 +335,6 @@ def test_removal_follows_no_link_out_and_survives_what_is_gone(tmp_path: Path) -
     assert len(git(repo, "worktree", "list").splitlines()) == 1
 
 
-def test_a_nested_repository_is_not_thrown_away(tmp_path: Path) -> None:
-    tree = session(tmp_path, repository(tmp_path / "repo"))
-    repository(tree.root / "nested")
-    with pytest.raises(UnsavedWork, match="nested/"):
-        worktrees.remove(tree, "s1", force_keep=True)
-    assert (tree.root / "nested" / "a.txt").exists()
-
-
 def test_a_replaced_git_file_is_put_right_or_named(tmp_path: Path) -> None:
     tree = session(tmp_path, repository(tmp_path / "repo"))
     dotgit = tree.root / ".git"

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import difflib
-import hashlib
 import os
 import shlex
 import stat
 from typing import Any
 
 from harness.events.fold import OpenApproval, SessionState
-from harness.events.views import ApprovalView
+from harness.events.views import NOT_COMPARED, ApprovalView
+from harness.hands import files
+from harness.supervisor import changes
+from harness.supervisor.changes import Side
 from harness.supervisor.track import OpenCall
 
-MAX_DIFF_SOURCE = 1 << 20
-MAX_DIFF = 256 * 1024
+MAX_DIFF_SOURCE = 2 << 20
 _TITLE = 200
+_ABSENT = "nothing there"
+_RISKS = ("low", "medium", "high", "critical")
 
 
 def title(action: dict[str, Any]) -> str:
@@ -48,36 +50,60 @@ def _old(path: str) -> bytes | None:
         return f.read(MAX_DIFF_SOURCE + 1)
 
 
-def diff(action: dict[str, Any], given: dict[str, Any]) -> str:
-    """Unified diff of what a write or edit would do to the file as it is now (blocking). ``given`` is the tool's whole input."""
+def _standing(path: str) -> Side:
+    """In words what stands at a path whose content was not read."""
+    try:
+        st = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return Side(None, _ABSENT)
+    except (OSError, ValueError) as exc:
+        return Side(None, f"not known ({type(exc).__name__})")
+    if stat.S_ISDIR(st.st_mode):
+        return Side(None, "a folder")
+    if not stat.S_ISREG(st.st_mode):
+        return Side(None, "a link, not followed" if stat.S_ISLNK(st.st_mode) else "a special file, not read")
+    return Side(None, f"{st.st_size:,} bytes, not read")
+
+
+def whole_diff(action: dict[str, Any], given: dict[str, Any]) -> str:
+    """All that a write or edit would change in the file as it is now (blocking); empty for other tools. ``given`` is the tool's whole input."""
     if action["tool"] not in ("write_file", "edit_file"):
         return ""
     path = str(action.get("path", ""))
     where = path if os.path.isabs(path) else os.path.join(str(action.get("cwd", "")), path)
     before = _old(where)
+    now = Side.of(before) if before is not None else _standing(where)
     if action["tool"] == "write_file":
-        after = str(given.get("content", ""))
-    else:
-        if before is None:
-            return "the file to edit is not there, or too large to show"
-        old, new = str(given.get("old", "")), str(given.get("new", ""))
-        after = before.decode("utf-8", "surrogateescape").replace(old, new, -1 if given.get("all") else 1)
-    body = after.encode("utf-8", "surrogateescape" if action["tool"] == "edit_file" else "surrogatepass")
-    if b"\0" in body or (before is not None and b"\0" in before):
-        return f"binary content: {len(body)} bytes, SHA-256 {hashlib.sha256(body).hexdigest()}"
-    if len(body) > MAX_DIFF_SOURCE:
-        return f"too large to show as a diff: {len(body)} bytes, SHA-256 {hashlib.sha256(body).hexdigest()}"
-    lines = difflib.unified_diff(
-        (before or b"").decode("utf-8", "replace").splitlines(),
-        after.encode("utf-8", "replace").decode("utf-8", "replace").splitlines(),
-        "/dev/null" if before is None else f"a/{path}",
-        f"b/{path}",
-        lineterm="",
-    )
-    text = "\n".join(lines)
-    if len(text) <= MAX_DIFF:
-        return text
-    return f"{text[:MAX_DIFF]}\n… {len(text) - MAX_DIFF} more characters; whole content has SHA-256 {hashlib.sha256(body).hexdigest()}"
+        text = changes.compare(now, Side.of(str(given.get("content", "")).encode("utf-8", "surrogatepass")))
+        unread = before is None and now.words != _ABSENT
+        return f"{NOT_COMPARED}what is there now is too large or no plain file; it is replaced by what follows\n{text}" if unread else text
+    return _edit(before, now, given)
+
+
+def _edit(before: bytes | None, now: Side, given: dict[str, Any]) -> str:
+    old, new = str(given.get("old", "")), str(given.get("new", ""))
+    if before is None:
+        return changes.replaced(old, new, f"the file to edit is not there, too large or no plain file ({now.words})")
+    find, put = files.endings_of(before, old.encode(), new.encode())
+    count, every = before.count(find), bool(given.get("all"))
+    size = len(before) + count * (len(put) - len(find))
+    if count == 0 or (count > 1 and not every):
+        return changes.replaced(old, new, f"the text to replace occurs {count} times in the file as it is now, so that the call would fail")
+    if size > 2 * MAX_DIFF_SOURCE:
+        return changes.replaced(old, new, f"the text to replace occurs {count:,} times; the file would grow from {len(before):,} to {size:,} bytes")
+    return changes.compare(now, Side.of(before.replace(find, put)))
+
+
+def diff(action: dict[str, Any], given: dict[str, Any]) -> str:
+    """What a card shows of `whole_diff` (blocking)."""
+    return changes.on_card(whole_diff(action, given))
+
+
+def risk(judged: str, shown: str) -> str:
+    """The risk of a request: one step higher, and high at least, when its card cannot show all that would change."""
+    if not changes.left_out(shown) or judged not in _RISKS:
+        return judged
+    return _RISKS[min(max(_RISKS.index(judged) + 1, _RISKS.index("high")), len(_RISKS) - 1)]
 
 
 def view(sid: str, s: SessionState, a: OpenApproval, call: OpenCall | None, action: dict[str, Any] | None, shown_diff: str) -> ApprovalView:

@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from harness.events import blobs
 from harness.events import types as t
 from harness.events.action import action_hash, canonical
@@ -173,6 +175,7 @@ class Road:
             )
             shown = await asyncio.to_thread(cards.diff, built.action, given)
             session.diffs[asked.approval_id] = shown
+            asked = msgspec.structs.replace(asked, risk=cards.risk(asked.risk, shown))
             await session.append(judged, asked)
         else:
             await session.append(judged)

@@ -100,7 +100,7 @@ def _screen(ctx: object, session: str | None) -> int:
 
 
 def _verbs() -> dict[str, Callable[..., int]]:
-    from app.cli import extras, health, queue, sessions
+    from app.cli import extras, health, queue, sessions, supervise
 
     return {
         "launch": sessions.launch,
@@ -121,7 +121,7 @@ def _verbs() -> dict[str, Callable[..., int]]:
         "defer": queue.defer,
         "verify": health.verify,
         "doctor": health.doctor,
-        "supervisor": health.supervisor,
+        "supervisor": supervise.supervisor,
         "completion": extras.completion,
         "keys": extras.keys,
         "demo": extras.demo,

@@ -98,6 +98,7 @@ def build() -> argparse.ArgumentParser:
         p.add_argument("--reason", metavar="TEXT", default="", help="kept in the log")
     rm = verb("rm", "remove an ended session; refuses while work is unsaved or unpushed", json=True)
     session(rm)
+    rm.add_argument("--force", action="store_true", help="remove even what cannot be examined or kept: what is in its worktree is deleted")
     rm.add_argument("--keep-as-ref", action="store_true", help="keep unsaved and unpushed work as refs/watchfloor/kept/ID in the repository, then remove")
     session(verb("attach", "open the floor on one session"))
     session(verb("verify", "check the event logs: framing, checksums, chain", json=True), optional=True)

@@ -120,6 +120,11 @@ class WatchScreen(Screen[Any]):
     def on_mount(self) -> None:
         self._sync_all()
 
+    @property
+    def stands(self) -> bool:
+        """True while its widgets are there; one that is being taken down is still attached but has lost some of them."""
+        return self.is_attached and self.is_running
+
     def on_screen_resume(self) -> None:
         if self.is_mounted:
             self._sync_all()

@@ -181,13 +181,13 @@ class LaunchForm(Form):
         try:
             reply = await self.host.feed.call("launch", **request)
         except (SupervisorError, Unreachable) as exc:
-            if self.is_attached:
+            if self.is_attached and self.is_running:
                 self._complain(_field_of(str(exc)), str(exc))
             return
         finally:
             self._sending = False
         self.host.tell(f"launched {reply.get('name', '')}" + ("" if request["checks"] else "; without checks it ends on the agent's word"))
-        if self.is_attached:
+        if self.is_attached and self.is_running:
             self.dismiss(str(reply.get("sid", "")))
 
 

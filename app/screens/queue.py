@@ -408,7 +408,7 @@ class QueueScreen(WatchScreen):
             self.host.tell(f"{exc}; the request is still open as far as this screen knows", bad=True)
         else:
             self.host.tell(f"{view.session_name}: {_DONE.get(decision, decision)}")
-        if self.is_attached:
+        if self.stands:
             self.sync(self.host.snapshot, Dirty.APPROVALS)
 
     def _key(self) -> dict[str, Any]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import stat
 from typing import Any
 
 from harness.events.fold import OpenApproval, SessionState
 from harness.events.views import NOT_COMPARED, ApprovalView
-from harness.hands import files
+from harness.hands import files, reading
 from harness.supervisor import changes
 from harness.supervisor.changes import Side
 from harness.supervisor.track import OpenCall
@@ -36,52 +34,31 @@ def title(action: dict[str, Any]) -> str:
     return text if len(text) <= _TITLE else text[: _TITLE - 1] + "…"
 
 
-def _old(path: str) -> bytes | None:
-    """The file's present content; None when it is absent, no regular file or too large to show."""
+def _now(folder: str, path: str) -> Side:
+    """The file as it is; without bytes when it is absent, behind a link, no regular file or too large to compare."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError:
-        return None
-    st = os.fstat(fd)
-    if not stat.S_ISREG(st.st_mode) or st.st_size > MAX_DIFF_SOURCE:  # before Python wraps it: a folder is no file object
-        os.close(fd)
-        return None
-    with os.fdopen(fd, "rb") as f:
-        return f.read(MAX_DIFF_SOURCE + 1)
-
-
-def _standing(path: str) -> Side:
-    """In words what stands at a path whose content was not read."""
-    try:
-        st = os.lstat(path)
+        return Side.of(reading.read_named(folder, path, MAX_DIFF_SOURCE))
     except (FileNotFoundError, NotADirectoryError):
         return Side(None, _ABSENT)
     except (OSError, ValueError) as exc:
-        return Side(None, f"not known ({type(exc).__name__})")
-    if stat.S_ISDIR(st.st_mode):
-        return Side(None, "a folder")
-    if not stat.S_ISREG(st.st_mode):
-        return Side(None, "a link, not followed" if stat.S_ISLNK(st.st_mode) else "a special file, not read")
-    return Side(None, f"{st.st_size:,} bytes, not read")
+        return Side(None, f"not read: it {getattr(exc, 'strerror', '') or type(exc).__name__}")
 
 
 def whole_diff(action: dict[str, Any], given: dict[str, Any]) -> str:
     """All that a write or edit would change in the file as it is now (blocking); empty for other tools. ``given`` is the tool's whole input."""
     if action["tool"] not in ("write_file", "edit_file"):
         return ""
-    path = str(action.get("path", ""))
-    where = path if os.path.isabs(path) else os.path.join(str(action.get("cwd", "")), path)
-    before = _old(where)
-    now = Side.of(before) if before is not None else _standing(where)
-    if action["tool"] == "write_file":
-        text = changes.compare(now, Side.of(str(given.get("content", "")).encode("utf-8", "surrogatepass")))
-        unread = before is None and now.words != _ABSENT
-        return f"{NOT_COMPARED}what is there now is too large or no plain file; it is replaced by what follows\n{text}" if unread else text
-    return _edit(before, now, given)
+    now = _now(str(action.get("cwd", "")), str(action.get("path", "")))
+    if action["tool"] == "edit_file":
+        return _edit(now, given)
+    text = changes.compare(now, Side.of(str(given.get("content", "")).encode("utf-8", "surrogatepass")))
+    if now.body is None and now.words != _ABSENT:
+        return f"{NOT_COMPARED}what is there now is too large or no plain file; it is replaced by what follows\n{text}"
+    return text
 
 
-def _edit(before: bytes | None, now: Side, given: dict[str, Any]) -> str:
-    old, new = str(given.get("old", "")), str(given.get("new", ""))
+def _edit(now: Side, given: dict[str, Any]) -> str:
+    old, new, before = str(given.get("old", "")), str(given.get("new", "")), now.body
     if before is None:
         return changes.replaced(old, new, f"the file to edit is not there, too large or no plain file ({now.words})")
     find, put = files.endings_of(before, old.encode(), new.encode())
@@ -92,6 +69,11 @@ def _edit(before: bytes | None, now: Side, given: dict[str, Any]) -> str:
     if size > 2 * MAX_DIFF_SOURCE:
         return changes.replaced(old, new, f"the text to replace occurs {count:,} times; the file would grow from {len(before):,} to {size:,} bytes")
     return changes.compare(now, Side.of(before.replace(find, put)))
+
+
+def unread(why: Exception) -> str:
+    """In place of a comparison that could not be made."""
+    return f"{NOT_COMPARED}what it would change cannot be read: {' '.join(str(why).split())}"
 
 
 def diff(action: dict[str, Any], given: dict[str, Any]) -> str:

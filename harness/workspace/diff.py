@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import stat
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from harness.workspace.git import Git
+from harness.workspace.ground import Ground
+from harness.workspace.look import folders_of, look, tip, unknown_names
 from harness.workspace.private import Worktree
 
 MAX_PATCH = 2 * 1024 * 1024
@@ -48,45 +50,54 @@ class Status:
 _STATUS = {"A": "added", "M": "modified", "D": "deleted", "R": "renamed", "C": "added", "T": "type", "U": "modified"}
 
 
-def _entries(git: Git) -> list[tuple[str, str]]:
-    out = git.names("status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=all", "--no-renames")
-    return [(line[:2], line[3:]) for line in out]
-
-
-def changed_files(git: Git) -> list[str]:
-    """Paths with uncommitted changes, untracked ones included (a nested repository ends with ``/``), ignored ones not."""
-    return sorted(path for _, path in _entries(git))
-
-
 def status(tree: Worktree) -> Status:
-    """Changed and untracked files of the session."""
-    entries = _entries(tree.git)
-    return Status(tuple(sorted(p for s, p in entries if s != "??")), tuple(sorted(p for s, p in entries if s == "??")))
+    """Changed and untracked files of the session; a nested repository stands as one untracked name that ends with ``/``."""
+    with look(tree, tip(tree)) as view:
+        seen = view.walk(stamped=True)
+        found = view.changes(seen)
+        return Status(tuple(sorted({*found.different, *found.gone, *view.staged()})), tuple(sorted({*seen.untracked, *(f"{n}/" for n in seen.nested)})))
 
 
 def untracked(tree: Worktree, git: Git | None = None) -> tuple[str, ...]:
     """Files that are neither committed nor ignored, sorted; at most `MAX_UNTRACKED`, then the folders' names stand for the rest."""
-    runner = git or tree.git
-    names = runner.names("ls-files", "--others", "--exclude-standard", "-z")
+    known = set((git or tree.git).names("ls-files", "-z"))
+    seen = unknown_names(tree, known)
+    names = {*seen.untracked, *seen.nested}
     if len(names) > MAX_UNTRACKED:
-        names = runner.names("ls-files", "--others", "--exclude-standard", "--directory", "-z")
-    return tuple(sorted(n.rstrip("/") for n in names))
+        kept = folders_of(known)
+        names = {_collapsed(name, kept) for name in names}
+    return tuple(sorted(names))
+
+
+def _collapsed(name: str, kept: Collection[str]) -> str:
+    """The topmost folder of ``name`` that holds nothing committed, or the name itself."""
+    parts = name.split("/")
+    for count in range(1, len(parts)):
+        if (folder := "/".join(parts[:count])) not in kept:
+            return folder
+    return name
 
 
 def diff(tree: Worktree, limit: int = MAX_PATCH) -> Diff:
     """Committed, uncommitted and untracked work of the session against its base."""
-    git = tree.git
-    files = _tracked(git.run("diff", *_COMMON, "--raw", "--numstat", "-z", "--end-of-options", tree.base, "--"))
-    _, raw = git.call("diff", *_COMMON, "--patch", "--end-of-options", tree.base, "--", limit=limit + 1)
-    pieces, size = [raw[:limit]], min(len(raw), limit)
-    truncated = len(raw) > limit
-    for name in untracked(tree, git):
-        change, patch = _new_file(tree, name, max(limit - size, 0))
-        files.append(change)
-        truncated = truncated or patch is None
-        if patch:
-            pieces.append(patch)
-            size += len(patch)
+    with look(tree, tip(tree)) as view:
+        seen = view.walk(stamped=True)
+        uncompared = view.changes(seen).uncompared
+        git = view.scratch.git
+        files = _tracked(git.run("diff-index", "--cached", *_COMMON, "--raw", "--numstat", "-z", "--end-of-options", tree.base, "--"))
+        _, raw = git.call("diff-index", "--cached", *_COMMON, "--patch", "--end-of-options", tree.base, "--", limit=limit + 1)
+        pieces, size = [raw[:limit]], min(len(raw), limit)
+        truncated = len(raw) > limit
+        for name in sorted(uncompared):
+            files = [*(f for f in files if f.path != name), FileChange(name, "modified", None, None)]
+            pieces.append(b"diff --git a/%s b/%s\nToo large to compare\n" % (os.fsencode(name), os.fsencode(name)))
+        for name in sorted({*seen.untracked, *seen.nested}):
+            change, patch = _new_file(view.ground, name, max(limit - size, 0))
+            files.append(change)
+            truncated = truncated or patch is None
+            if patch:
+                pieces.append(patch)
+                size += len(patch)
     return Diff(tuple(sorted(files, key=lambda f: f.path)), b"".join(pieces).decode("utf-8", "replace"), truncated)
 
 
@@ -110,24 +121,14 @@ def _tracked(out: bytes) -> list[FileChange]:
     return [FileChange(p, s, *counts.get(p, (None, None)), old_path=o) for p, (s, o) in states.items()]
 
 
-def _new_file(tree: Worktree, name: str, room: int) -> tuple[FileChange, bytes | None]:
+def _new_file(ground: Ground, name: str, room: int) -> tuple[FileChange, bytes | None]:
     """The change and the patch of an untracked file; None as patch = left out for size. Links and special files are named, not read."""
     shown = os.fsencode(name)
     head = b"diff --git a/%s b/%s\nnew file\n" % (shown, shown)
     try:
-        fd = os.open(tree.root / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return FileChange(name, "untracked", None, None), head
-    info = os.fstat(fd)
-    if not stat.S_ISREG(info.st_mode):  # before Python wraps it: a folder is no file object
-        os.close(fd)
-        return FileChange(name, "untracked", None, None), head
-    with os.fdopen(fd, "rb") as f:
-        if info.st_size > room:
-            return FileChange(name, "untracked", None, None), None
-        data = f.read(room + 1)
-    if len(data) > room:
-        return FileChange(name, "untracked", None, None), None
+        data = ground.read(name, room)
+    except OSError as exc:
+        return FileChange(name, "untracked", None, None), None if exc.errno == errno.EFBIG else head
     if b"\0" in data[:_BINARY_PROBE]:
         return FileChange(name, "untracked", None, None), head + b"Binary file, %d bytes\n" % len(data)
     lines = data.split(b"\n")

@@ -27,6 +27,10 @@ class GitMissing(WorkspaceError):
     code = "git_missing"
 
 
+class PartialClone(WorkspaceError):
+    code = "partial_clone"
+
+
 class BranchExists(WorkspaceError):
     code = "branch_exists"
 
@@ -37,6 +41,12 @@ class WorktreeExists(WorkspaceError):
 
 class DamagedWorktree(WorkspaceError):
     code = "damaged_worktree"
+
+
+class Unexamined(WorkspaceError):
+    """Something in a worktree or a private git folder could not be read; the message names it and never holds its content."""
+
+    code = "unexamined"
 
 
 class PublishFailed(WorkspaceError):
@@ -53,16 +63,39 @@ class GitFailed(WorkspaceError):
         self.command, self.status, self.stderr = command, status, stderr
 
 
+class TooMuchToRead(WorkspaceError):
+    code = "too_much"
+
+
 class UnsavedWork(WorkspaceError):
-    """Removal refused: ``files`` have uncommitted changes, ``commits`` are on no other branch or remote."""
+    """Removal refused: what would be lost, by name. ``commits`` counts those on no other branch or tag and at no remote.
+
+    ``files`` are uncommitted or untracked, ``nested`` are repositories inside the worktree (their names end with ``/``), ``ignored`` lie
+    outside ignored folders, ``reproducible`` counts files in ignored folders, which are never kept. ``why`` is a further reason.
+    """
 
     code = "unsaved"
 
-    def __init__(self, files: Sequence[str], commits: int) -> None:
-        parts = []
-        if files:
-            parts.append(f"{len(files)} uncommitted files ({', '.join(files[:5])}{', …' if len(files) > 5 else ''})")
+    def __init__(
+        self, files: Sequence[str], commits: int, nested: Sequence[str] = (), ignored: Sequence[str] = (), reproducible: int = 0, why: str = ""
+    ) -> None:
+        parts = [why] if why else []
+        parts += [_named(names, what) for names, what in ((files, "uncommitted files"), (nested, "nested repositories"), (ignored, "ignored files")) if names]
         if commits:
             parts.append(f"{commits} commits that are on no other branch and at no remote")
-        super().__init__(f"the worktree holds {' and '.join(parts)}; push or merge them, or remove with force_keep to keep them under refs/watchfloor/kept")
+        note = f" ({reproducible} files in ignored folders go in any case)" if reproducible else ""
+        super().__init__(
+            f"the worktree holds {' and '.join(parts)}{note}; push or merge them, or remove with force_keep to keep them under refs/watchfloor/kept"
+        )
         self.files, self.commits = list(files), commits
+        self.nested, self.ignored, self.reproducible = list(nested), list(ignored), reproducible
+
+
+class CannotKeep(WorkspaceError):
+    """Keeping was refused before anything was lost; the message names what stands in the way and what to do."""
+
+    code = "cannot_keep"
+
+
+def _named(names: Sequence[str], what: str) -> str:
+    return f"{len(names)} {what} ({', '.join(names[:5])}{', …' if len(names) > 5 else ''})"

@@ -1,7 +1,8 @@
 """Running git so that nothing a repository's configuration says can make it run something else.
 
 Every call gets an environment of its own, the git directory and work tree by name (no discovery in folders an agent can write),
-and overrides for every setting that names a program. GitPython finds the repository, in pure Python.
+and overrides for every setting that names a program. What lies in an agent's worktree is looked at by `look`, not by git. GitPython
+finds the repository, in pure Python.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import functools
 import os
 import re
-import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.workspace import processes
 from harness.workspace.errors import GitFailed, GitMissing, GitTooOld, NoCommits, NotARepository
 
 MINIMUM = (2, 32)
@@ -49,18 +50,29 @@ _SETTINGS: dict[str, str] = {
     "maintenance.auto": "false",
     "protocol.ext.allow": "never",
     "safe.directory": "*",
+    "core.splitIndex": "false",
+    "index.sparse": "false",
+    "log.showSignature": "false",
     "advice.detachedHead": "false",
 }
 _NEUTRAL = re.compile(
-    r"(filter\..*\.(clean|smudge|process)|diff\..*\.(command|textconv)|merge\..*\.driver|credential\..*\.helper|gpg\..*\.program)\Z", re.IGNORECASE | re.DOTALL
+    r"(filter\..*\.(clean|smudge|process)|diff\..*\.(command|textconv)|merge\..*\.driver|credential\..*\.helper|gpg\..*\.(program|defaultkeycommand)"
+    r"|hook\..*\.command|remote\..*\.(uploadpack|receivepack|vcs)|trailer\..*\.(command|cmd))\Z",
+    re.IGNORECASE | re.DOTALL,
 )
 _NOT_REQUIRED = re.compile(r"filter\..*\.required\Z", re.IGNORECASE)
 
 
 def clean_env() -> dict[str, str]:
-    """The environment of our git calls, built from nothing: no inherited ``GIT_*``, no system or user configuration."""
+    """The environment of our git calls, built from nothing: no inherited ``GIT_*``, no system or user configuration, no remote of any kind.
+
+    A partial clone would fetch what is missing, by programs that its configuration names; ``GIT_ALLOW_PROTOCOL`` forbids every transport.
+    Relative parts of PATH are dropped: git may run in a folder that an agent writes.
+    """
+    path = ":".join(part for part in os.environ.get("PATH", "").split(":") if part.startswith("/"))
     return {
-        "PATH": os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        "PATH": path or "/usr/local/bin:/usr/bin:/bin",
+        "GIT_ALLOW_PROTOCOL": "none",
         "HOME": os.environ.get("HOME", "/"),
         "LC_ALL": "C.UTF-8",
         "GIT_CONFIG_NOSYSTEM": "1",
@@ -158,38 +170,18 @@ def execute(
     timeout: float = TIMEOUT_S,
     limit: int | None = None,
 ) -> tuple[int, bytes]:
-    """Run git in a process group of its own; on timeout the whole group ends. Raises GitFailed, GitMissing."""
+    """Run git in a process group of its own; in time or never (`processes`). Raises GitFailed, GitMissing."""
     try:
-        process = subprocess.Popen(
-            ["git", *args],
-            env=dict(env),
-            cwd=cwd,
-            stdin=subprocess.PIPE if isinstance(stdin, bytes) else stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-    except FileNotFoundError as exc:
+        done = processes.run(["git", *args], env, cwd, stdin, timeout, limit)
+    except (processes.Overdue, processes.TooMuch) as exc:
+        raise GitFailed(args[0], -1, str(exc)) from exc
+    except (FileNotFoundError, NotADirectoryError) as exc:
         if not cwd.is_dir():
             raise GitFailed(args[0], -1, f"folder {cwd} is gone") from exc
         raise GitMissing("git is not installed or not on PATH") from exc
-    with process:
-        try:
-            if limit is None:
-                out, err = process.communicate(stdin if isinstance(stdin, bytes) else None, timeout=timeout)
-            else:
-                assert process.stdout is not None
-                out, err = process.stdout.read(limit), b""
-                if len(out) == limit and process.stdout.read(1):
-                    os.killpg(process.pid, signal.SIGKILL)
-                    return 0, out
-                _, err = process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired as exc:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise GitFailed(args[0], -1, f"did not end within {timeout:.0f} s") from exc
-    if process.returncode not in ok:
-        raise GitFailed(args[0], process.returncode, err.decode("utf-8", "replace"))
-    return process.returncode, out
+    if done.status not in ok:
+        raise GitFailed(args[0], done.status, done.err.decode("utf-8", "replace"))
+    return done.status, done.out
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.workspace import shown_config
+from harness.hands import reading
+from harness.workspace import shown_repository
+from harness.workspace.discard import discard
 from harness.workspace.errors import DamagedWorktree, GitFailed, PublishFailed
 from harness.workspace.git import Git
 from harness.workspace.locks import repository_lock
@@ -28,6 +30,8 @@ _LOOSE = re.compile(r"[0-9a-f]{38}(?:[0-9a-f]{24})?")
 _PACK = re.compile(r"pack-[0-9a-f]+\.(pack|idx)")
 _KEEP = "watchfloor: publishing"
 _TRIES = 8
+MAX_OBJECT = 8 << 30
+"""Bytes that one object file or pack of an agent may have to be published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +66,6 @@ class Worktree:
         return self.private.parent / "dotgit"
 
     @property
-    def empty(self) -> Path:
-        """An empty folder that hides others inside the fence."""
-        return self.private.parent / "empty"
-
-    def shown(self, name: str) -> Path:
-        """The form of the repository's configuration file ``name`` that the fence shows."""
-        return self.private.parent / f"shown-{name}"
-
-    @property
     def git(self) -> Git:
         """A runner outside the fence, on the real administrative directory."""
         return Git.of(self.admin, self.root)
@@ -86,12 +81,27 @@ class Published:
 
 
 def _write(path: Path, text: str) -> None:
+    """Put a file of ours in place of whatever is there, a folder too; what an agent left under the temporary name goes."""
     temporary = path.with_name(f".{path.name}.new")
-    temporary.unlink(missing_ok=True)
+    _clear(temporary)
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as f:
         f.write(os.fsencode(text))
-    temporary.rename(path)
+    _put(temporary, path)
+
+
+def _put(made: Path, path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        _clear(path)
+    made.rename(path)
+
+
+def _clear(path: Path) -> None:
+    """Take away what has this name, whatever it is; a folder with all that is in it."""
+    try:
+        path.unlink(missing_ok=True)
+    except IsADirectoryError:
+        discard(path)
 
 
 def real_objects(common: Path) -> Path:
@@ -106,7 +116,7 @@ def alternates(common: Path) -> list[Path]:
     while pending and len(found) < 64:
         store = pending.pop(0)
         try:
-            lines = (store / "info" / "alternates").read_bytes().split(b"\n")
+            lines = reading.read(store / "info" / "alternates").split(b"\n")
         except OSError:
             continue
         for line in lines:
@@ -148,10 +158,11 @@ def prepare(tree: Worktree) -> None:
             raise DamagedWorktree(f"the session's {what} {folder} is gone; its committed work is on branch {tree.branch} of {tree.repo}")
     tree.shared.mkdir(mode=0o700, exist_ok=True)
     stores = [tree.shared, *alternates(tree.common)]
+    for folder in (tree.objects / "info", tree.objects / "pack"):
+        if folder.is_symlink() or not folder.is_dir():
+            folder.unlink(missing_ok=True)
+            folder.mkdir(mode=0o700)
     info = tree.objects / "info"
-    if info.is_symlink() or not info.is_dir():
-        info.unlink(missing_ok=True)
-        info.mkdir(mode=0o700)
     _write(info / "alternates", "".join(f"{s}\n" for s in stores))
     dotgit = tree.root / ".git"
     wanted = f"gitdir: {tree.admin}\n"
@@ -159,10 +170,9 @@ def prepare(tree: Worktree) -> None:
         mode = dotgit.lstat().st_mode
         if stat.S_ISDIR(mode):
             raise DamagedWorktree(f"{dotgit} was replaced by a folder; look at it and remove it, then go on")
-        if stat.S_ISREG(mode) and dotgit.read_bytes() == os.fsencode(wanted):
+        if stat.S_ISREG(mode) and reading.read(dotgit) == os.fsencode(wanted):
             return
-        dotgit.unlink()
-    except FileNotFoundError:
+    except (FileNotFoundError, reading.Unreadable):
         pass
     _write(dotgit, wanted)
 
@@ -171,8 +181,10 @@ def binds(tree: Worktree) -> list[tuple[str, str, str]]:
     """(source, destination, ``ro`` | ``rw``) for the fence, in mount order. Repairs what the agent may have disturbed first."""
     prepare(tree)
     store = str(real_objects(tree.common))
-    listed: list[tuple[str, str, str]] = [(str(tree.common), str(tree.common), "ro")]
-    listed += [(str(a), str(a), "ro") for a in alternates(tree.common)]
+    borrowed = alternates(tree.common)
+    shown = shown_repository.refresh(tree.common, tree.admin, tree.private.parent, borrowed)
+    listed: list[tuple[str, str, str]] = [(str(shown), str(tree.common), "ro")]
+    listed += [(str(a), str(a), "ro") for a in borrowed]
     listed += [
         (str(tree.private), str(tree.admin), "rw"),
         (store, str(tree.shared), "ro"),
@@ -181,24 +193,6 @@ def binds(tree: Worktree) -> list[tuple[str, str, str]]:
         (str(tree.root), str(tree.root), "rw"),
         (str(tree.dotgit), str(tree.root / ".git"), "ro"),
     ]
-    return listed + _instead(tree)
-
-
-def _instead(tree: Worktree) -> list[tuple[str, str, str]]:
-    """What stands in the fence for the parts of the repository that may hold credentials."""
-    listed: list[tuple[str, str, str]] = []
-    for name in shown_config.FILES:
-        source, target = tree.common / name, tree.shown(name)
-        if not source.is_file():
-            continue
-        info = source.stat()
-        stamp = f"# from {info.st_dev}:{info.st_ino}:{info.st_size}:{info.st_mtime_ns}:{info.st_ctime_ns}\n".encode()
-        if not (target.is_file() and target.read_bytes().startswith(stamp)):
-            _write(target, os.fsdecode(stamp + shown_config.shown(tree.git, source)))
-        listed.append((str(target), str(source), "ro"))
-    if (modules := tree.common / "modules").is_dir():  # submodules of the user's own checkout: each has a configuration like the one above
-        tree.empty.mkdir(mode=0o700, exist_ok=True)
-        listed.append((str(tree.empty), str(modules), "ro"))
     return listed
 
 
@@ -216,14 +210,9 @@ def environment(tree: Worktree) -> dict[str, str]:
 def agent_head(tree: Worktree) -> str | None:
     """The commit the agent's HEAD names, or None when it names none that can be published. Does not follow links."""
     try:
-        fd = os.open(tree.private / "HEAD", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        text = reading.read_beneath(tree.private, "HEAD", 4096).decode("utf-8", "replace").strip()
     except OSError:
         return None
-    if not stat.S_ISREG(os.fstat(fd).st_mode):  # before Python wraps it: a folder is no file object
-        os.close(fd)
-        return None
-    with os.fdopen(fd, "rb") as f:
-        text = f.read(4096).decode("utf-8", "replace").strip()
     if _HEX.fullmatch(text):
         return text
     ref = text.removeprefix("ref:").strip()
@@ -233,7 +222,10 @@ def agent_head(tree: Worktree) -> str | None:
 
 
 def _collect(tree: Worktree, into: Path) -> list[Path]:
-    """Hard-link the agent's loose objects and packs into a clean store; nothing but regular files with an object's name."""
+    """Hard-link the agent's loose objects and packs into a clean store; nothing but regular files with an object's name.
+
+    Raises PublishFailed for one of a size that no work has: a file without content can claim any.
+    """
     loose: list[Path] = []
     for folder in os.scandir(tree.objects):
         if not folder.is_dir(follow_symlinks=False):
@@ -246,6 +238,8 @@ def _collect(tree: Worktree, into: Path) -> list[Path]:
             continue
         for entry in os.scandir(folder.path):
             if wanted.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                if (size := entry.stat(follow_symlinks=False).st_size) > MAX_OBJECT:
+                    raise PublishFailed(f"the agent's object file {folder.name}/{entry.name} has {size} bytes, over the limit of {MAX_OBJECT}")
                 target = into / folder.name
                 target.mkdir(exist_ok=True)
                 os.link(entry.path, target / entry.name, follow_symlinks=False)
@@ -284,23 +278,23 @@ def publish(tree: Worktree) -> Published:
         git.run(*args)
         _write(tree.private.parent / "published", head)
         _let_go(tree)
-        git.with_env(GIT_WORK_TREE=str(tree.root)).run("read-tree", "--reset", head)
+        git.run("read-tree", "--reset", head)
     return Published(head, old or "", True)
 
 
 def _published(tree: Worktree) -> str:
     """The agent's commit that was last in step with the session's branch."""
     try:
-        return (tree.private.parent / "published").read_text("ascii").strip()
+        text = reading.read(tree.private.parent / "published").decode("ascii", "replace").strip()
     except FileNotFoundError:
         return tree.base
+    return text if _HEX.fullmatch(text) else tree.base
 
 
 def _adopt(tree: Worktree, commit: str) -> None:
     """The branch was moved from outside (a human, or a command without the fence) and the agent did not move: it follows."""
     shutil.copyfile(tree.admin / "index", tree.private.parent / "index.new", follow_symlinks=False)
-    (tree.private.parent / "index.new").rename(tree.private / "index")
-    (tree.private / "HEAD").unlink(missing_ok=True)
+    _put(tree.private.parent / "index.new", tree.private / "index")
     _write(tree.private / "HEAD", f"{commit}\n")
     _write(tree.private.parent / "published", commit)
 
@@ -346,9 +340,9 @@ def _let_go(tree: Worktree) -> None:
     mark = f"{_KEEP} {tree.branch}"
     for file in (real_objects(tree.common) / "pack").glob("pack-*.keep"):
         try:
-            if file.read_text("utf-8", "replace").strip() == mark:
+            if reading.read(file).decode("utf-8", "replace").strip() == mark:
                 file.unlink()
-        except FileNotFoundError:
+        except (FileNotFoundError, reading.Unreadable):
             continue
 
 

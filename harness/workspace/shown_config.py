@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from harness.policy.push import strip_credential
+from harness.events.addresses import strip_credential
 from harness.workspace.git import Git
 
-FILES = ("config", "config.worktree")
+VERSION = 1
+"""Raised when the shown form of a configuration changes, so that forms made before are made again."""
 _SECTIONS = ("branch", "core", "diff", "extensions", "i18n", "init", "log", "merge", "pull", "push", "rebase", "remote", "status", "submodule", "tag", "user")
 _HELD_BACK = re.compile(r"(header|token|secret|password|passwd|credential|cookie|proxy|key|command|helper|askpass|program|textconv|driver)\Z", re.IGNORECASE)
 
@@ -25,7 +26,7 @@ def shown(git: Git, file: Path) -> bytes:
         name, newline, value = entry.partition("\n")
         section, _, rest = name.partition(".")
         sub, dot, variable = rest.rpartition(".")
-        if section not in _SECTIONS or not variable or _HELD_BACK.search(variable):
+        if section not in _SECTIONS or not variable or name == "extensions.refstorage" or _HELD_BACK.search(variable):
             continue
         text = f" = {_quoted(strip_credential(value)[0])}" if newline else ""
         lines += [f"[{section} {_quoted(strip_credential(sub)[0])}]" if dot else f"[{section}]", f"\t{variable}{text}"]

@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
+from harness.events import durable
+from harness.workspace import kept, shown_repository
 from harness.workspace import private as private_dir
-from harness.workspace import shown_config
-from harness.workspace.diff import changed_files
-from harness.workspace.errors import BranchExists, DamagedWorktree, GitFailed, UnsavedWork, WorktreeExists
+from harness.workspace.discard import discard
+from harness.workspace.errors import (
+    BranchExists,
+    CannotKeep,
+    DamagedWorktree,
+    GitFailed,
+    PartialClone,
+    PublishFailed,
+    UnsavedWork,
+    WorktreeExists,
+)
 from harness.workspace.git import Git, Repository, head_commit, open_repository
+from harness.workspace.ground import Ground, Item, Kind
 from harness.workspace.locks import repository_lock
+from harness.workspace.look import View, look, tip
 from harness.workspace.private import Worktree
 
-KEPT = "refs/watchfloor/kept/"
+_HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 class _Saved(msgspec.Struct, frozen=True):
@@ -39,18 +54,8 @@ def _record(private: Path) -> Path:
 
 def _save(private: Path, saved: _Saved) -> None:
     private.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = _record(private)
-    temporary = path.with_suffix(".new")
-    with open(temporary, "wb") as f:
-        f.write(msgspec.json.encode(saved))
-        f.flush()
-        os.fsync(f.fileno())
-    temporary.rename(path)
-    fd = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    durable.write_file(_record(private), msgspec.json.encode(saved))
+    durable.sync_folder(private.parent)
 
 
 def _load(private: Path) -> _Saved | None:
@@ -89,7 +94,7 @@ def create(repo: Path, worktree: Path, branch: str, private: Path) -> Worktree:
             raise BranchExists(f"branch {branch} exists already in {repository.root}; choose another name")
         if os.path.lexists(worktree):
             raise WorktreeExists(f"{worktree} exists already and is not ours; move it away")
-        saved = _Saved(str(worktree), branch, base, str(repository.root), str(repository.common), dirty=_dirty(repository))
+        saved = _Saved(str(worktree), branch, base, str(repository.root), str(repository.common), dirty=_dirty(repository, base, private))
         _save(private, saved)
         try:
             common = Git.of(repository.common)
@@ -98,8 +103,12 @@ def create(repo: Path, worktree: Path, branch: str, private: Path) -> Worktree:
             tree = _tree(saved, private)
             private_dir.make(tree, _identity(repository))
             private_dir.prepare(tree)
-        except BaseException:
+        except BaseException as exc:
             _undo(git, saved, private)
+            if isinstance(exc, GitFailed) and _fetches(git):
+                raise PartialClone(
+                    f"{repository.root} is a partial clone and lacks files of its HEAD; bring them there first (`git checkout -- .`), then launch again"
+                ) from exc
             raise
         saved = msgspec.structs.replace(saved, ready=True)
         _save(private, saved)
@@ -122,8 +131,21 @@ def _admin(worktree: Path, common: Path) -> Path:
     return admin
 
 
-def _dirty(repository: Repository) -> int:
-    return 0 if repository.bare else len(changed_files(repository.git))
+def _dirty(repository: Repository, base: str, private: Path) -> int:
+    """Files of the user's own checkout that the session will not see; counted like a session's, as an agent may have written there too."""
+    if repository.bare:
+        return 0
+    private.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    checkout = Worktree(repository.root, "", base, repository.root, repository.common, repository.git_dir, private)
+    with look(checkout, base) as view:
+        seen = view.walk(stamped=True)
+        found = view.changes(seen)
+        return len({*found.different, *found.gone, *view.staged(), *seen.untracked, *seen.nested})
+
+
+def _fetches(git: Git) -> bool:
+    """True when git would ask a remote for missing objects, which no call of ours may."""
+    return git.call("config", "--get-regexp", r"^(remote\..*\.promisor|extensions\.partialclone)$", ok=(0, 1))[0] == 0
 
 
 def _identity(repository: Repository) -> tuple[str, str]:
@@ -136,94 +158,143 @@ def _identity(repository: Repository) -> tuple[str, str]:
 
 def _undo(git: Git, saved: _Saved, private: Path) -> None:
     """Take away a half-made worktree and its branch, which holds nothing but the base commit."""
-    with contextlib.suppress(GitFailed):
-        git.run("worktree", "remove", "--force", "--force", "--end-of-options", saved.root)
-    if os.path.lexists(saved.root):
-        shutil.rmtree(saved.root)
-    git.run("worktree", "prune", "--expire", "now")
+    _forget(git, Path(saved.root))
     ref = f"refs/heads/{saved.branch}"
     if git.commit(ref) == saved.base:
         git.run("update-ref", "-d", ref, saved.base)
-    for path in (private, private.parent / "objects", private.parent / "shared-objects"):
+    for path in (private, private.parent / "objects", private.parent / "shared-objects", private.parent / shown_repository.FOLDER):
         shutil.rmtree(path, ignore_errors=True)
     (private.parent / "published").unlink(missing_ok=True)
     _record(private).unlink(missing_ok=True)
 
 
-def unsaved(tree: Worktree) -> tuple[list[str], int]:
-    """(files with uncommitted or untracked content, commits that are on no other branch, tag or remote)."""
-    files = changed_files(tree.git)
-    git = Git.of(tree.admin)
+def unpushed(tree: Worktree, pushed: Iterable[str] = ()) -> int:
+    """Commits of the session's branch that are on no other branch, tag or remote, nor below one of the ``pushed`` commits."""
+    git = Git.of(tree.common)
     ref = f"refs/heads/{tree.branch}"
     if git.commit(ref) is None:
-        return files, 0
-    count = git.text("rev-list", "--count", ref, "--not", f"--exclude={tree.branch}", "--branches", "--tags", "--remotes", f"--glob={KEPT}*")
-    return files, int(count)
+        return 0
+    known = [commit for commit in dict.fromkeys(pushed) if _HEX.fullmatch(commit) and git.commit(commit)]
+    others = (f"--exclude={tree.branch}", "--branches", "--tags", "--remotes", f"--glob={kept.REFS}*")
+    return int(git.text("rev-list", "--count", ref, "--not", *others, *known))
 
 
-def remove(tree: Worktree, sid: str, *, force_keep: bool = False) -> list[str]:
+def remove(tree: Worktree, sid: str, *, force_keep: bool = False, pushed: Iterable[str] = ()) -> list[str]:
     """Remove the worktree, its private directory and its branch. Call it after the session's last call ended.
 
-    Work that exists nowhere else stops it with UnsavedWork, unless ``force_keep``: then everything, untracked files too, is first
-    committed to ``refs/watchfloor/kept/<sid>``. Returns the refs that keep work.
+    Work that is not provably somewhere else stops it with UnsavedWork, unless ``force_keep``: then all of it is first committed to
+    ``refs/watchfloor/kept/<sid>``, nested repositories and ignored files too, but not what lies in ignored folders. ``pushed`` are
+    commits that a remote took. Returns the refs that keep work. Raises CannotKeep when something cannot be kept; then nothing is gone.
     """
-    kept: list[str] = []
-    if tree.root.is_dir():
-        private_dir.prepare(tree)
-        private_dir.publish(tree)
-        files, commits = unsaved(tree)
-        if (files or commits) and not force_keep:
-            raise UnsavedWork(files, commits)
-        if files or commits:
-            kept.append(keep(tree, sid))
+    leaving = tree.private.parent / "leaving"
+    if tree.root.is_dir() or not leaving.is_file():
+        tip_seen, refs = _saved_elsewhere(tree, sid, force_keep, pushed)
+        durable.write_file(leaving, "\n".join([tip_seen, *refs]).encode())
+    tip_seen, *refs = leaving.read_text("utf-8").split("\n")
     git = Git.of(tree.common)
     with repository_lock(tree.common, tree.root.parent):
-        with contextlib.suppress(GitFailed):
-            git.run("worktree", "remove", "--force", "--force", "--end-of-options", str(tree.root))
-        if os.path.lexists(tree.root):
-            shutil.rmtree(tree.root)
-        with contextlib.suppress(GitFailed):
-            git.run("worktree", "unlock", "--end-of-options", str(tree.root))
-        git.run("worktree", "prune", "--expire", "now")
-        ref = f"refs/heads/{tree.branch}"
-        if (tip := git.commit(ref)) is not None:
-            git.run("update-ref", "-d", ref, tip)
-    for path in (tree.private, tree.objects, tree.shared, tree.empty):
-        shutil.rmtree(path, ignore_errors=True)
-    for file in (
-        tree.dotgit,
-        *map(tree.shown, shown_config.FILES),
-        *(tree.private.parent / name for name in ("gitconfig", "published")),
-        _record(tree.private),
-    ):
-        file.unlink(missing_ok=True)
-    return kept
+        _forget(git, tree.root)
+        with contextlib.suppress(GitFailed):  # moved by somebody in this moment: then the branch is theirs
+            git.run("update-ref", "-d", f"refs/heads/{tree.branch}", tip_seen)
+    for path in sorted(tree.private.parent.iterdir(), key=lambda p: p == leaving):
+        if path.is_dir() and not path.is_symlink():
+            discard(path)
+        else:
+            path.unlink()
+    return refs
 
 
-def keep(tree: Worktree, sid: str) -> str:
-    """Commit everything in the worktree (untracked files too, ignored ones not) to a ref of its own; returns the ref.
+def _forget(git: Git, worktree: Path) -> None:
+    """Delete the folder of a worktree and git's record of it; records of other worktrees stay, even of those whose disk is away."""
+    discard(worktree)
+    with contextlib.suppress(GitFailed):
+        git.run("worktree", "remove", "--force", "--force", "--end-of-options", str(worktree))
 
-    Raises UnsavedWork when a nested repository holds work, which git cannot put into a commit of this one.
-    """
-    ref = KEPT + sid
-    nested = [name for name in changed_files(tree.git) if name.endswith("/")]
-    if nested:
-        raise UnsavedWork(nested, 0)
-    index = tree.private.parent / "keep.index"
-    git = tree.git.with_env(GIT_INDEX_FILE=str(index), **_author())
-    head = git.commit(f"refs/heads/{tree.branch}") or tree.base
+
+def _saved_elsewhere(tree: Worktree, sid: str, force_keep: bool, pushed: Iterable[str]) -> tuple[str, list[str]]:
+    """(the branch's commit, refs that keep work) once nothing would be lost by removing the worktree. Raises UnsavedWork, CannotKeep."""
+    damaged = _carried_out(tree)
+    commit = tip(tree)
+    commits = unpushed(tree, pushed)
+    with look(tree, commit) as view:
+        work = _work(tree, view)
+        if not (work.load or work.odd or work.unreadable or commits or damaged):
+            return commit, []
+        if not force_keep:
+            why = f"commits that could not be brought into the repository ({damaged})" if damaged else ""
+            raise UnsavedWork(work.files, commits, work.nested, work.ignored, work.reproducible, why)
+        if work.unreadable:
+            raise CannotKeep(f"{work.unreadable[0]} cannot be read, so it cannot be kept; give yourself the right to read it, then try again")
+        folder = view.scratch.tree.parent
+        for number, (path, item) in enumerate(work.odd.items()):
+            source = folder / f"{number}.tar"
+            kept.archive(view.ground, path, item, source)
+            work.load.archives[kept.archive_name(path, work.taken)] = source
+        if damaged:
+            _git_folder(tree, work, folder)
+        return commit, [kept.keep(tree, sid, view, work.load)]
+
+
+def _carried_out(tree: Worktree) -> str:
+    """Publish what the agent committed; returns why that is impossible, or nothing."""
+    if not tree.private.is_dir():
+        return "the session's git folder is gone"
     try:
-        git.run("read-tree", head)
-        git.run("add", "--all", "--ignore-errors", "--", ".")
-        made = git.text("write-tree")
-        commit = head
-        if made != git.text("rev-parse", "--verify", "--end-of-options", f"{head}^{{tree}}"):
-            commit = git.text("commit-tree", made, "-p", head, "-m", f"Unsaved work of session {sid}")
-        git.run("update-ref", ref, commit)
-    finally:
-        index.unlink(missing_ok=True)
-    return ref
+        private_dir.publish(tree)
+    except (PublishFailed, GitFailed, OSError) as exc:
+        return str(exc)
+    return ""
 
 
-def _author() -> dict[str, str]:
-    return {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in (("NAME", "Watchfloor"), ("EMAIL", "keep@watchfloor.invalid"))}
+@dataclass(slots=True)
+class _Work:
+    """What the worktree holds that is nowhere else: what to keep, and how to call it."""
+
+    load: kept.Load
+    files: list[str]
+    nested: list[str]
+    ignored: list[str]
+    odd: dict[str, Item]
+    unreadable: list[str]
+    reproducible: int
+    taken: set[str]
+
+
+def _work(tree: Worktree, view: View) -> _Work:
+    if not tree.root.is_dir():
+        return _Work(kept.Load(), [], [], [], {}, [], 0, set())
+    seen = view.walk(complete=True, stamped=True)
+    found = view.changes(seen)
+    staged = view.staged()
+    nested = [name for name, files in seen.nested.items() if files or _holds(view, seen.odd.get(f"{name}/.git"), f"{name}/.git")]
+    odd = {path: item for path, item in seen.odd.items() if _holds(view, item, path)}
+    files = {path: seen.tracked[path] for path in found.different} | seen.untracked | seen.ignored
+    for name in nested:
+        files |= seen.nested[name]
+    load = kept.Load(files, found.gone, parents=[view.staged_commit()] if staged else [])
+    alone = {path for path in odd if not any(path.startswith(f"{name}/") for name in nested)}
+    named = sorted({*found.different, *found.gone, *staged, *seen.untracked, *alone, *seen.unreadable})
+    taken = {*view.entries, *files}
+    return _Work(load, named, sorted(f"{n}/" for n in nested), sorted(seen.ignored), odd, seen.unreadable, seen.reproducible, taken)
+
+
+def _holds(view: View, item: Item | None, path: str) -> bool:
+    """True unless it is nothing, an empty folder, or a pipe or device."""
+    if item is None or item.kind is Kind.OTHER:
+        return False
+    if item.kind is not Kind.FOLDER:
+        return True
+    try:
+        return bool(view.ground.items(path))
+    except OSError:
+        return True
+
+
+def _git_folder(tree: Worktree, work: _Work, folder: Path) -> None:
+    """Keep the session's git folder as it is: its commits could not be carried out."""
+    with Ground(tree.private.parent) as ground:
+        for item in ground.items(""):
+            if item.name in ("private", "objects"):
+                source = folder / f"{item.name}.tar"
+                kept.archive(ground, item.name, item, source)
+                work.load.archives[kept.archive_name(item.name, work.taken)] = source

@@ -159,12 +159,13 @@ def test_a_large_file_is_never_called_absent(tmp_path: Path) -> None:
         out.truncate(cards.MAX_DIFF_SOURCE + 1)
     text = cards.diff(action("write_file", tmp_path), {"content": "small\n"})
     assert text.startswith(NOT_COMPARED)
-    assert f"{cards.MAX_DIFF_SOURCE + 1:,} bytes, not read" in text
+    assert "not read: it" in text
+    assert str(cards.MAX_DIFF_SOURCE + 1) in text.replace(",", "")
     assert "+small" in text
     (tmp_path / "d").mkdir()
     assert "a folder" in cards.diff(action("write_file", tmp_path, "d"), {"content": ""})
     os.mkfifo(tmp_path / "p")
-    assert "a special file" in cards.diff(action("write_file", tmp_path, "p"), {"content": ""})
+    assert "a named pipe" in cards.diff(action("write_file", tmp_path, "p"), {"content": ""})
 
 
 @pytest.mark.parametrize(

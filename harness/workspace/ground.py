@@ -1,0 +1,129 @@
+"""A folder that an agent can write, looked at without waiting, following or running anything.
+
+Every path is walked by the kernel beneath the opened folder, no part of it a link; what is opened is a regular file. A named pipe, a
+device or a socket has a kind and nothing else.
+"""
+
+from __future__ import annotations
+
+import enum
+import errno
+import operator
+import os
+import stat
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from harness.hands import kernel
+
+_LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_BENEATH = kernel.RESOLVE_BENEATH | kernel.RESOLVE_NO_SYMLINKS | kernel.RESOLVE_NO_MAGICLINKS
+_NAME = operator.itemgetter(0)
+
+
+class Kind(enum.Enum):
+    """What lies under a name. Git keeps files and links; OTHER are named pipes, sockets and devices, which hold no work."""
+
+    FILE = "file"
+    LINK = "link"
+    FOLDER = "folder"
+    OTHER = "other"
+
+
+class Item(NamedTuple):
+    """One name in a folder; ``stamp`` is its lstat when it was asked for."""
+
+    name: str
+    kind: Kind
+    stamp: os.stat_result | None
+
+
+class Ground:
+    """The opened folder. Use it as a context manager. Paths are relative, with ``/``; the folder itself is the empty path."""
+
+    def __init__(self, root: Path) -> None:
+        self._fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)
+
+    def items(self, folder: str, *, stamps: bool = False) -> list[Item]:
+        """What lies in a folder, by name; entries that vanish meanwhile are left out. Raises OSError."""
+        fd = _readable(self._at(folder), os.O_DIRECTORY)
+        try:
+            found: list[Item] = []
+            with os.scandir(fd) as entries:
+                for entry in entries:
+                    try:
+                        kind = _kind(entry)
+                        found.append(Item(entry.name, kind, entry.stat(follow_symlinks=False) if stamps and kind is not Kind.FOLDER else None))
+                    except FileNotFoundError:
+                        continue
+            return sorted(found, key=_NAME)
+        finally:
+            os.close(fd)
+
+    def file(self, path: str) -> int:
+        """A descriptor of a regular file, which the caller closes. Raises OSError when there is none."""
+        seen = self._at(path)
+        if not stat.S_ISREG(os.fstat(seen).st_mode):
+            os.close(seen)
+            raise OSError(errno.EINVAL, "is not a regular file", path)
+        return _readable(seen, 0)
+
+    def read(self, path: str, limit: int) -> bytes:
+        """The bytes of a regular file of at most ``limit`` bytes. Raises OSError, with EFBIG for a larger one."""
+        with open(self.file(path), "rb") as file:
+            data = b"" if os.fstat(file.fileno()).st_size > limit else file.read(limit + 1)
+            if len(data) > limit or os.fstat(file.fileno()).st_size > limit:
+                raise OSError(errno.EFBIG, f"has more than {limit} bytes", path)
+            return data
+
+    def link(self, path: str) -> bytes:
+        """Where a symbolic link says it leads. Raises OSError."""
+        seen = self._at(path)
+        try:
+            return os.readlink(b"", dir_fd=seen)
+        finally:
+            os.close(seen)
+
+    def _at(self, path: str) -> int:
+        if not path:
+            return os.open(".", _LOOK | os.O_DIRECTORY, dir_fd=self._fd)
+        try:
+            return kernel.openat2(self._fd, path, os.O_PATH | os.O_NOFOLLOW, 0, _BENEATH)
+        except OSError as exc:
+            if exc.errno != errno.ENOSYS:
+                raise OSError(exc.errno, os.strerror(exc.errno or 0), path) from exc
+        here = os.dup(self._fd)
+        parts = path.split("/")
+        for number, part in enumerate(parts):
+            if part in ("", ".", ".."):
+                os.close(here)
+                raise OSError(errno.EXDEV, "leads out of the folder", path)
+            try:
+                below = os.open(part, _LOOK | (os.O_DIRECTORY if number < len(parts) - 1 else 0), dir_fd=here)
+            finally:
+                os.close(here)
+            here = below
+        return here
+
+
+def _readable(seen: int, more: int) -> int:
+    """Open for reading the very inode that an O_PATH descriptor holds: what lies under the name by now does not matter."""
+    try:
+        return os.open(f"/proc/self/fd/{seen}", _READ | more)
+    finally:
+        os.close(seen)
+
+
+def _kind(entry: os.DirEntry[str]) -> Kind:
+    if entry.is_file(follow_symlinks=False):
+        return Kind.FILE
+    if entry.is_dir(follow_symlinks=False):
+        return Kind.FOLDER
+    return Kind.LINK if entry.is_symlink() else Kind.OTHER

@@ -1,0 +1,320 @@
+"""What lies in a session's worktree, compared with a commit. No git enters the worktree: we walk it, git sees single copies.
+
+A *nested repository* is a folder below the top that holds anything named ``.git``, whatever it is. Git keeps nothing of such a folder,
+so all of it is work that exists nowhere else as far as anybody can prove. *Ignored folders* (``node_modules/``, ``__pycache__``, a folder
+whose own ``.gitignore`` ignores itself, as caches have) hold what can be made again; an ignored file anywhere else (``.env``) is work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from harness.workspace import stamps
+from harness.workspace.errors import CannotKeep, GitFailed, TooMuchToRead
+from harness.workspace.git import Git
+from harness.workspace.ground import Ground, Item, Kind
+from harness.workspace.private import Worktree
+from harness.workspace.scratch import MAX_RULES, Scratch, scratch
+
+MAX_ITEMS = 2_000_000
+"""Names that a worktree may hold before we give up on it."""
+MAX_COPY = 64 << 20
+"""Bytes of a changed file up to which git compares it; a larger one counts as changed."""
+MAX_HASH = 4 << 30
+AUTHOR = {f"GIT_{who}_{what}": text for who in ("AUTHOR", "COMMITTER") for what, text in (("NAME", "Watchfloor"), ("EMAIL", "keep@watchfloor.invalid"))}
+_GITLINK, _LINK = "160000", "120000"
+_CACHES = ("__pycache__",)
+_RULES = (".gitignore", ".gitattributes")
+
+
+class Entry(NamedTuple):
+    """One file of a commit."""
+
+    mode: str
+    oid: str
+
+
+class Changes(NamedTuple):
+    """Files of a commit that are ``different`` (in content or kind) and that are ``gone``. ``uncompared`` of the first are over `MAX_COPY`."""
+
+    different: set[str]
+    gone: set[str]
+    uncompared: set[str]
+
+
+@dataclass(slots=True)
+class Seen:
+    """What the walk found, by relative path. ``odd`` are names that git takes into no commit (``.git`` and its disguises)."""
+
+    tracked: dict[str, Item] = field(default_factory=dict)
+    untracked: dict[str, Item] = field(default_factory=dict)
+    ignored: dict[str, Item] = field(default_factory=dict)
+    nested: dict[str, dict[str, Item]] = field(default_factory=dict)
+    odd: dict[str, Item] = field(default_factory=dict)
+    reproducible: int = 0
+    unreadable: list[str] = field(default_factory=list)
+
+
+class View:
+    """The worktree as it is during a ``with look(…)``, against one commit."""
+
+    def __init__(self, tree: Worktree, commit: str, ground: Ground, made: Scratch) -> None:
+        self.commit, self.ground, self.scratch = commit, ground, made
+        self._tree = tree
+        self.entries = _entries(Git(tree.common), commit)
+
+    def walk(self, *, complete: bool = False, stamped: bool = False) -> Seen:
+        """Find every file. Ignored folders are entered only when ``complete``. Raises TooMuchToRead."""
+        known = {path for path, entry in self.entries.items() if entry.mode != _GITLINK}
+        return _Walk(self.ground, self.scratch, known, complete, stamped).run()
+
+    def changes(self, seen: Seen) -> Changes:
+        """What became of the commit's files; our index then holds the worktree's state of them. ``seen`` must be stamped. Raises GitFailed."""
+        self.scratch.git.run("read-tree", self.commit)
+        known = stamps.read(self._tree.admin / "index", len(self.commit) // 2)
+        suspects, gone = set[str](), set[str]()
+        for path, entry in self.entries.items():
+            if entry.mode == _GITLINK:
+                continue
+            item, stamp = seen.tracked.get(path), known.get(path)
+            if item is None:
+                if not (stamp is not None and stamp.skip):
+                    gone.add(path)
+            elif not self._same(path, entry, item, stamp):
+                suspects.add(path)
+        copied = {path for path in suspects if self._copy(path, seen.tracked[path])}
+        try:
+            self.scratch.take(sorted(copied | gone))
+        except GitFailed:  # an attribute that does not fit the content: then the bytes count as they are
+            for rules in self.scratch.tree.rglob(".gitattributes"):
+                rules.unlink()
+            self.scratch.take(sorted(copied | gone))
+        found = self.scratch.git.names("diff-index", "--cached", "--name-only", "--no-renames", "-z", self.commit, "--")
+        return Changes((set(found) - gone) | (suspects - copied), gone, suspects - copied)
+
+    def staged(self) -> list[str]:
+        """Files that somebody added to the worktree's own index from outside the fence and that are not so in the commit."""
+        index = self._tree.admin / "index"
+        if not index.is_file():
+            return []
+        with contextlib.suppress(GitFailed):
+            git = self.scratch.git.with_env(GIT_INDEX_FILE=str(index))
+            return git.names("diff-index", "--cached", "--name-only", "--no-renames", "-z", "--ignore-submodules=all", self.commit, "--")
+        return []
+
+    def staged_commit(self) -> str:
+        """A commit of what `staged` speaks of, over the commit. Raises CannotKeep when a merge is unfinished there."""
+        git = self.scratch.storing.with_env(GIT_INDEX_FILE=str(self._tree.admin / "index"), **AUTHOR)
+        try:
+            return git.text("commit-tree", git.text("write-tree"), "-p", self.commit, "-m", "What was staged")
+        except GitFailed as exc:
+            raise CannotKeep(f"what is staged in {self._tree.root} cannot be kept ({exc}); finish or give up the merge there, then try again") from exc
+
+    def _same(self, path: str, entry: Entry, item: Item, stamp: stamps.Stamp | None) -> bool:
+        info = item.stamp
+        if info is None or (item.kind is Kind.LINK) != (entry.mode == _LINK):
+            return False
+        if item.kind is Kind.FILE and bool(info.st_mode & stat.S_IXUSR) != (entry.mode == "100755"):
+            return False
+        if stamp is not None and stamp.oid == entry.oid and stamp.fits(info):
+            return True
+        try:
+            return self.oid(path, item) == entry.oid
+        except OSError:
+            return False
+
+    def oid(self, path: str, item: Item) -> str:
+        """The object id that the file's bytes have as they are. Raises OSError."""
+        digest = hashlib.sha256() if len(self.commit) == 64 else hashlib.sha1(usedforsecurity=False)
+        if item.kind is Kind.LINK:
+            target = self.ground.link(path)
+            digest.update(b"blob %d\0" % len(target) + target)
+            return digest.hexdigest()
+        with open(self.ground.file(path), "rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > MAX_HASH:
+                raise OSError(errno.EFBIG, f"has more than {MAX_HASH} bytes", path)
+            digest.update(b"blob %d\0" % size)
+            left = size
+            while left > 0 and (chunk := file.read(min(1 << 20, left))):
+                digest.update(chunk)
+                left -= len(chunk)
+        return digest.hexdigest()
+
+    def _copy(self, path: str, item: Item) -> bool:
+        if item.kind is Kind.LINK:
+            return self.scratch.copy_link(self.ground, path)
+        return (self.scratch.tree / path).is_file() or self.scratch.copy(self.ground, path, MAX_COPY)
+
+
+@contextmanager
+def look(tree: Worktree, commit: str) -> Iterator[View]:
+    """Look at the worktree (at an empty folder when it is gone) against ``commit``. Raises OSError, GitFailed."""
+    with scratch(tree.common, tree.private.parent) as made, Ground(tree.root if tree.root.is_dir() else made.tree) as ground:
+        yield View(tree, commit, ground, made)
+
+
+def unknown_names(tree: Worktree, known: Collection[str]) -> Seen:
+    """The quick walk for names alone: what is not among ``known`` and not in an ignored folder. Raises OSError, TooMuchToRead, GitFailed."""
+    with scratch(tree.common, tree.private.parent) as made, Ground(tree.root) as ground:
+        return _Walk(ground, made, known, complete=False, stamped=False).run()
+
+
+def tip(tree: Worktree) -> str:
+    """The commit that the worktree stands on, as far as it is published."""
+    return Git(tree.common).commit(f"refs/heads/{tree.branch}") or tree.base
+
+
+def _entries(git: Git, commit: str) -> dict[str, Entry]:
+    found: dict[str, Entry] = {}
+    for line in git.names("ls-tree", "-r", "-z", "--full-tree", commit):
+        about, _, path = line.partition("\t")
+        mode, _, oid = about.split(" ")
+        found[path] = Entry(mode, oid)
+    return found
+
+
+_INVISIBLE = frozenset("\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u206a\u206b\u206c\u206d\u206e\u206f\ufeff")
+_FIRST = frozenset(".gG") | _INVISIBLE
+
+
+def refused_by_git(name: str) -> bool:
+    """True for names that git takes into no tree: ``.git`` in any spelling that some file system reads as it."""
+    if "\\" in name:
+        return any(refused_by_git(part) for part in name.split("\\") if part)
+    if name[0] not in _FIRST:
+        return False
+    plain = "".join(c for c in name if c not in _INVISIBLE).split(":")[0].rstrip(" .").lower()
+    return plain in (".git", "git~1")
+
+
+class _Walk:
+    """Level by level, so that git is asked about ignored names once for each level that has unknown ones."""
+
+    def __init__(self, ground: Ground, made: Scratch, known: Collection[str], complete: bool, stamped: bool) -> None:
+        self._ground, self._scratch, self._known = ground, made, known
+        self._complete, self._stamped = complete, stamped
+        self._seen = Seen()
+        self._folders = folders_of(known)
+        self._left = MAX_ITEMS
+        self._made_again: set[str] = set()
+
+    def run(self) -> Seen:
+        level = [("", "")]
+        while level:
+            level = self._level(level)
+        return self._seen
+
+    def _level(self, level: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Take in these (folder, nested repository it is in) and return the folders below them."""
+        below: list[tuple[str, str]] = []
+        files, folders = dict[str, Item](), dict[str, Item]()
+        for folder, nested in level:
+            for path, item, inside in self._items(folder, nested):
+                if inside is not None:
+                    self._nested(path, item, inside, below)
+                elif folder in self._made_again:
+                    self._reproducible(path, item, below)
+                elif item.kind is Kind.FOLDER:
+                    if path in self._folders or path in self._known:
+                        below.append((path, ""))
+                    else:
+                        folders[f"{path}/"] = item
+                elif path in self._known:
+                    self._seen.tracked[path] = item
+                else:
+                    files[path] = item
+        ignored = self._scratch.ignored([*sorted(files), *sorted(folders)])
+        own = {os.path.dirname(path) for path in ignored if item_name(path) == ".gitignore"} - self._folders - {""}
+        for path, item in files.items():
+            self._file(path, item, path in ignored, own)
+        for name in folders:
+            path = name.rstrip("/")
+            if name in ignored or item_name(path) in _CACHES or os.path.dirname(path) in own:
+                self._made_again.add(path)
+                if not self._complete:
+                    continue
+            below.append((path, ""))
+        return below
+
+    def _items(self, folder: str, nested: str) -> Iterator[tuple[str, Item, str | None]]:
+        """(path, item, nested repository or None) of what git could hold; the rest is noted as odd."""
+        try:
+            items = self._ground.items(folder, stamps=self._stamped)
+        except OSError as exc:
+            if exc.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+                self._seen.unreadable.append(f"{folder}/")
+            return
+        self._left -= len(items)
+        if self._left < 0:
+            raise TooMuchToRead(f"the worktree holds more than {MAX_ITEMS} names; remove what is not needed there, then try again")
+        if folder and not nested and any(item.name == ".git" for item in items):
+            nested = folder
+        if nested:
+            self._seen.nested.setdefault(nested, {})
+        elif folder not in self._made_again:
+            self._rules(folder, items)
+        for item in items:
+            path = f"{folder}/{item.name}" if folder else item.name
+            if not self._stamped and path in self._known and item.kind is not Kind.FOLDER:
+                continue
+            if refused_by_git(item.name) or (item.kind is Kind.LINK and item.name.lower() == ".gitmodules"):
+                if path != ".git" or item.kind is Kind.FOLDER:
+                    self._seen.odd[path] = item
+            elif item.kind is not Kind.OTHER:
+                yield path, item, nested or None
+
+    def _rules(self, folder: str, items: list[Item]) -> None:
+        for item in items:
+            if item.name in _RULES and item.kind is Kind.FILE:
+                path = f"{folder}/{item.name}" if folder else item.name
+                if not self._scratch.copy(self._ground, path, MAX_RULES):
+                    (self._scratch.tree / path).unlink(missing_ok=True)
+
+    def _nested(self, path: str, item: Item, inside: str, below: list[tuple[str, str]]) -> None:
+        if item.kind is Kind.FOLDER:
+            below.append((path, inside))
+            return
+        if path in self._known:
+            self._seen.tracked[path] = item
+        else:
+            self._seen.nested[inside][path] = item
+
+    def _reproducible(self, path: str, item: Item, below: list[tuple[str, str]]) -> None:
+        if item.kind is Kind.FOLDER:
+            self._made_again.add(path)
+            below.append((path, ""))
+        else:
+            self._seen.reproducible += 1
+
+    def _file(self, path: str, item: Item, ignored: bool, own: Collection[str]) -> None:
+        if not ignored:
+            self._seen.untracked[path] = item
+        elif os.path.dirname(path) in own:
+            self._seen.reproducible += 1
+        else:
+            self._seen.ignored[path] = item
+
+
+def item_name(path: str) -> str:
+    """The last part of a relative path."""
+    return path.rpartition("/")[2]
+
+
+def folders_of(paths: Collection[str]) -> set[str]:
+    """Every folder that is above one of the paths, the top excepted."""
+    found: set[str] = set()
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return found

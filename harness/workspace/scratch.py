@@ -1,0 +1,129 @@
+"""A git directory and a work tree of our own, for every git that has to do with what an agent wrote.
+
+Git is never let into the agent's worktree: it would enter nested repositories and open whatever lies there under a name it knows. It
+sees a folder of ours with copies of single files, a configuration of ours, no hooks, and the repository's objects.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.workspace.git import Git
+from harness.workspace.ground import Ground
+
+PREFIX = "scratch-"
+MAX_RULES = 1 << 20
+"""Bytes of a ``.gitignore`` or ``.gitattributes`` file that count; a larger one has no say."""
+_PASSED_ON = "autocrlf|eol|filemode|symlinks|ignorecase|excludesfile|attributesfile|bigfilethreshold|sharedrepository"
+_CHUNK = 1 << 20
+
+
+class Scratch:
+    """Our git directory, our work tree ``tree``, and the runner `git` on both, whose new objects stay in a store of its own."""
+
+    def __init__(self, common: Path, made: Path) -> None:
+        self.tree, self._git_dir, self._common = made / "tree", made / "git", common
+        self.store = Path(os.path.realpath(common / "objects"))
+        self.tree.mkdir(mode=0o700)
+
+    @functools.cached_property
+    def git(self) -> Git:
+        """Runs on our work tree, with those settings of the user's repository that change how files compare and name no program."""
+        git_dir, user = self._git_dir, Git(self._common)
+        for path in (git_dir / "objects" / "info", git_dir / "objects" / "pack", git_dir / "refs", git_dir / "info"):
+            path.mkdir(mode=0o700, parents=True)
+        (git_dir / "HEAD").write_text("ref: refs/heads/none\n", "ascii")
+        (git_dir / "config").write_text(_format(user), "ascii")
+        for rules in ("exclude", "attributes"):
+            if (self._common / "info" / rules).is_file():
+                shutil.copyfile(self._common / "info" / rules, git_dir / "info" / rules)
+        extra = (*_settings(user), ("core.commitGraph", "false"), ("core.multiPackIndex", "false"))
+        return Git(git_dir, self.tree, extra).with_env(GIT_ALTERNATE_OBJECT_DIRECTORIES=quoted(self.store))
+
+    @property
+    def storing(self) -> Git:
+        """The same, but what it makes goes into the repository's own object store."""
+        return self.git.with_env(GIT_OBJECT_DIRECTORY=str(self.store), GIT_ALTERNATE_OBJECT_DIRECTORIES="")
+
+    def copy(self, ground: Ground, path: str, limit: int) -> bool:
+        """Copy a regular file (with its executable bit) or a link into our work tree; False when it is gone, no file, or over ``limit`` bytes."""
+        target = self.tree / path
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with open(ground.file(path), "rb") as source, open(target, "wb") as out:
+                info = os.fstat(source.fileno())
+                left = limit if info.st_size <= limit else -1
+                while left >= 0 and (chunk := source.read(min(_CHUNK, left + 1))):
+                    left -= len(chunk)
+                    out.write(chunk)
+            target.chmod(0o700 if info.st_mode & stat.S_IXUSR else 0o600)
+        except OSError:
+            return False
+        return left >= 0
+
+    def copy_link(self, ground: Ground, path: str) -> bool:
+        """Make the same symbolic link in our work tree; False when it is gone."""
+        target = self.tree / path
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.symlink(ground.link(path), os.fsencode(target))
+        except OSError:
+            return False
+        return True
+
+    def take(self, paths: Iterable[str]) -> None:
+        """Bring the files of our work tree into our index, and the absence of those that are not there. Raises GitFailed."""
+        if asked := b"".join(os.fsencode(path) + b"\0" for path in paths):
+            self.git.run("update-index", "-z", "--add", "--replace", "--remove", "--stdin", stdin=asked)
+
+    def ignored(self, paths: Iterable[str]) -> set[str]:
+        """Those of the paths (folders end with ``/``) that the copied ``.gitignore`` files and the repository's own list exclude."""
+        asked = b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths)  # a name that begins with a colon is a name
+        if not asked:
+            return set()
+        _, out = self.git.call("check-ignore", "-z", "--stdin", "--no-index", stdin=asked, ok=(0, 1))
+        return {os.fsdecode(path.removeprefix(b"./")) for path in out.split(b"\0") if path}
+
+
+@contextmanager
+def scratch(common: Path, folder: Path) -> Iterator[Scratch]:
+    """A fresh scratch repository below ``folder`` (ours), borrowing the objects of the repository ``common``; it is gone afterwards."""
+    for left in folder.glob(f"{PREFIX}*"):
+        if not os.path.exists(f"/proc/{left.name.split('-')[1]}"):  # of a process that was killed
+            shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-", dir=folder, ignore_cleanup_errors=True) as name:
+        yield Scratch(common, Path(name))
+
+
+def _format(user: Git) -> str:
+    kind = user.text("rev-parse", "--show-object-format")
+    if kind == "sha1":
+        return "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"
+    return f"[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectFormat = {kind}\n"
+
+
+def _settings(user: Git) -> list[tuple[str, str]]:
+    """Settings of the user's repository that change how files compare and name no program."""
+    found: list[tuple[str, str]] = []
+    status, out = user.call("config", "-z", "--get-regexp", f"^core\\.({_PASSED_ON})$", ok=(0, 1))
+    for entry in out.decode("utf-8", "surrogateescape").split("\0") if status == 0 else ():
+        name, _, value = entry.partition("\n")
+        if re.fullmatch(f"core\\.({_PASSED_ON})", name):
+            found.append((name, value or "true"))
+    return found
+
+
+def quoted(path: Path) -> str:
+    """A folder as ``GIT_ALTERNATE_OBJECT_DIRECTORIES`` takes it."""
+    text = str(path)
+    if ":" not in text and not text.startswith('"'):
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -126,6 +126,16 @@ ACTIONS: tuple[Action, ...] = (
     _a("queue.unknown", "Nobody knows", "The agent is told that the outcome is unknown.", "v", "queue", "unknown", 3, palette=False, decides=True),
     _a("queue.defer", "Defer", "Put it last; it stays open.", "z", "queue", "defer", 6, palette=False, decides=True),
     _a("queue.session", "Open the session that asks", "Its log, plan, diff, cost and evidence.", "enter", "queue", "session", 10, palette=False),
+    _a(
+        "queue.changes",
+        "All that would change",
+        "The whole comparison of a write or an edit, also what its card leaves out.",
+        "c",
+        "queue",
+        "changes",
+        7,
+        palette=False,
+    ),
     _a("queue.card_up", "Scroll the card back", "One page back.", "pageup ctrl+u", "queue", palette=False),
     _a(
         "queue.card_down",

@@ -97,6 +97,13 @@ class ApprovalCard(ScrollView, can_focus=True):
         self.scroll_to(0, 0, animate=False)
         self.refresh()
 
+    def set_lines(self, lines: list[CardLine]) -> None:
+        """Show these lines from their top, for reading only: they are no request, and never count as one that was shown."""
+        self._view, self._card, self._hash = None, lines, ""
+        self._wrap()
+        self.scroll_to(0, 0, animate=False)
+        self.refresh()
+
     def on_resize(self) -> None:
         if self.size.width != self._wrapped:
             self._wrap()

@@ -17,7 +17,7 @@ from rich.cells import chop_cells
 from harness.events.action import action_hash
 from harness.events.describe import usd
 from harness.events.untrusted import to_display, to_display_lines
-from harness.events.views import ApprovalView
+from harness.events.views import NOT_COMPARED, NOT_SHOWN, ApprovalView
 from widgets.patch import code_display, patch_display, roles
 
 CLAIM = "CLAIMED BY THE AGENT (not verified)"
@@ -57,6 +57,7 @@ def card_lines(view: ApprovalView) -> list[CardLine]:
     else:
         if view.kind == "tool":
             out += [CardLine("• " + text, "warn") for text in consequences(action)]
+            out += [CardLine("• " + text, "warn") for text in left_out(view.diff)]
         else:
             out += _details(view.detail)
         out += [CardLine(""), *will_run(action, WILL_RUN if view.kind == "tool" else "WAS TO RUN")]
@@ -271,11 +272,18 @@ def _details(detail: Mapping[str, Any]) -> list[CardLine]:
     return out
 
 
+def left_out(diff: str) -> list[str]:
+    """What the changes below do not show, one sentence each; nothing for nearly every card."""
+    marks = {NOT_SHOWN: "Not all of what it changes is on this card", NOT_COMPARED: "What it changes is not shown in its place"}
+    return [f"{words}: {to_display(line[len(mark) :])}." for line in diff.split("\n") for mark, words in marks.items() if line.startswith(mark)]
+
+
 def diff_lines(diff: str) -> list[CardLine]:
     """A unified diff as card lines."""
     lines = diff.split("\n")
     names = {"add": "add", "remove": "remove", "hunk": "hunk", "context": "text"}
-    return [CardLine("  " + patch_display(line), names.get(role, "dim")) for line, role in zip(lines, roles(lines), strict=True)]
+    made = [(line, names.get(role, "dim")) for line, role in zip(lines, roles(lines), strict=True)]
+    return [CardLine("  " + patch_display(line), "warn" if line.startswith((NOT_SHOWN, NOT_COMPARED)) else role) for line, role in made]
 
 
 def _list(value: object) -> list[Any]:

@@ -65,6 +65,7 @@ def build() -> argparse.ArgumentParser:
 
     approvals = verb("approvals", "list what waits for you, or print the whole card of one request", json=True)
     approvals.add_argument("id", metavar="ID", nargs="?", help="approval id: print its card, with the hash that approving it takes")
+    approvals.add_argument("--whole", action="store_true", help="with ID: all that would change, where the card shows only its beginning and end")
     approve = verb("approve", "let a waiting action run, exactly as it was shown", json=True)
     approve.add_argument("id", metavar="ID", help="approval id")
     approve.add_argument("--hash", metavar="HASH", help='for high and critical risk: the hash at the end of "watchfloor approvals ID" (12 digits or more)')

@@ -7,6 +7,8 @@ import json
 import sys
 from typing import Any
 
+import msgspec
+
 from app.cli import context, exits
 from app.cli.context import Context
 from app.cli.output import age, emit, safe, say, table
@@ -40,21 +42,37 @@ def approvals(ctx: Context, args: argparse.Namespace) -> int:
     return exits.OK
 
 
+def _whole(client: Client, view: ApprovalView) -> ApprovalView:
+    """The request with the whole comparison in place of what a card shows of it."""
+    parts: list[str] = []
+    reply: dict[str, Any] = {"characters": 1}
+    while (offset := sum(map(len, parts))) < reply["characters"]:
+        before, reply = reply.get("sha256"), client.call("changes", approval_id=view.approval_id, offset=offset)
+        if before not in (None, reply["sha256"]):
+            raise Refused("the file changed while it was read; run this again")
+        if not reply["text"]:
+            break
+        parts.append(reply["text"])
+    return msgspec.structs.replace(view, diff="".join(parts))
+
+
 def _card(ctx: Context, args: argparse.Namespace) -> int:
     """The whole card of one request as text, and what approving it takes."""
     from widgets.card_text import card_lines, shown_hash, wrap
 
     with ctx.connect() as client:
         reply = client.call("approval", approval_id=args.id)
-    view = context.convert(reply["approval"], ApprovalView)
+        view = context.convert(reply["approval"], ApprovalView)
+        if args.whole and view.diff:
+            view = _whole(client, view)
     lines = card_lines(view)
     if args.json:
         emit({"action_hash": "", **reply["approval"], "card": [line.text for line in lines], "shown_hash": shown_hash(view)})
         return exits.OK
     for line in lines:
         # On a terminal a long line is wrapped here, with a mark, so that its rest cannot pass for a line of its own.
-        for mark, text in wrap(line, ctx.width) if sys.stdout.isatty() else [("", line.text)]:
-            say(mark + text)
+        for mark, part in wrap(line, ctx.width) if sys.stdout.isatty() else [("", line.text)]:
+            say(mark + part)
     say()
     for choice in _choices(view):
         say(choice)

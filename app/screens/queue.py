@@ -234,6 +234,15 @@ class QueueScreen(WatchScreen):
         if self._shown is not None:
             self.host.open_session(self._shown.sid)
 
+    def can_queue_changes(self) -> bool:
+        return self._shown is not None and bool(self._shown.diff)
+
+    def do_queue_changes(self) -> None:
+        from app.screens.changes import ChangesScreen
+
+        if self._shown is not None:
+            self.host.push_screen(ChangesScreen(self._shown))
+
     # -- deciding ------------------------------------------------------------------------------------------------
 
     def _refused(self) -> bool:

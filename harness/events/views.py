@@ -12,6 +12,8 @@ import msgspec
 from harness.events.fold import SessionState
 
 NEEDS_YOU, RUNNING, DONE = "needs you", "running", "done"
+NOT_SHOWN, NOT_COMPARED = "\\ NOT SHOWN HERE: ", "\\ NOT COMPARED: "
+"""Lines of `ApprovalView.diff` that begin so say what it leaves out. No line of a file can: each has ``+``, ``-`` or a blank before it."""
 
 
 class ApprovalView(msgspec.Struct, frozen=True, omit_defaults=True):

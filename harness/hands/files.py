@@ -101,12 +101,17 @@ def _write_file(value: dict[str, Any], places: Places) -> Result:
     return Result(f"{'replaced' if existed else 'created'} {value['path']} ({lines} lines, {len(data)} bytes)", (places.name(root, written, value["path"]),))
 
 
+def endings_of(data: bytes, old: bytes, new: bytes) -> tuple[bytes, bytes]:
+    """The two texts of an edit with the line ends of the file: models write LF where a file has CRLF."""
+    if data.count(old) == 0 and b"\r\n" in data and b"\r" not in old:
+        return old.replace(b"\n", b"\r\n"), new.replace(b"\n", b"\r\n")
+    return old, new
+
+
 def _edit_file(value: dict[str, Any], places: Places) -> Result:
     root, relative = places.find(value["path"])
     data = root.read(relative, MAX_READ)
-    old, new = value["old"].encode(), value["new"].encode()
-    if data.count(old) == 0 and b"\r\n" in data and b"\r" not in old:
-        old, new = old.replace(b"\n", b"\r\n"), new.replace(b"\n", b"\r\n")
+    old, new = endings_of(data, value["old"].encode(), value["new"].encode())
     count = data.count(old)
     if count == 0:
         raise ToolError(f"{value['path']} does not contain the text in `old`; nothing was changed. {_near(data, value['old'])}")

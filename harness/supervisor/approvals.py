@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,10 @@ from harness.supervisor.track import OpenCall
 from harness.workspace.errors import WorkspaceError
 
 MAX_MESSAGE = 64 * 1024
+MAX_PUSHED = 4 << 20
+"""Bytes that all open requests together may have in one frame; what does not fit is named, and decided after the others."""
+MAX_PIECE = 1 << 20
+"""Characters of a comparison that one reply carries."""
 _CARD_S = 15.0
 _SESSION_CAPS = {"session.usd": "usd_nano", "session.tokens": "tokens", "session.wall": "wall_s", "session.calls": "tool_calls"}
 _RESOLUTIONS = {"done": "confirmed_done", "failed": "failed", "unknown": "unknown_told_model"}
@@ -58,6 +63,7 @@ class Approvals:
 
     def __init__(self, fleet: Fleet, road: Road, credentials: Credentials, purse: Purse) -> None:
         self._fleet, self._road, self._credentials, self._purse = fleet, road, credentials, purse
+        self._sizes: dict[str, int] = {}
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
@@ -84,11 +90,11 @@ class Approvals:
                     whole = given if isinstance(given, dict) else {}
                     shown = await session.look("reading what it would change", _CARD_S, functools.partial(cards.diff, action, whole))
             except (LogError, WorkspaceError, OSError, ValueError) as exc:
-                shown = f"what it would run cannot be read: {exc}"
+                shown = cards.unread(exc)
         return cards.view(session.sid, session.state, asked, call, action, shown)
 
     async def all(self) -> list[ApprovalView]:
-        """Every open request, oldest first, deferred ones last."""
+        """Every open request, oldest first, deferred ones last; those that would not fit into a frame without what they would do."""
         found = []
         for session in self._fleet:
             if session.finished:
@@ -99,7 +105,33 @@ class Approvals:
                 if approval_id not in session.state.approvals:
                     continue  # decided while an earlier card was made
                 found.append(await self.view(session, approval_id))
-        return sorted(found, key=lambda a: (a.deferred is not None, a.ts, a.sid, a.seq))
+        return self._fitting(sorted(found, key=lambda a: (a.deferred is not None, a.ts, a.sid, a.seq)))
+
+    def _fitting(self, views: list[ApprovalView]) -> list[ApprovalView]:
+        known, self._sizes = self._sizes, {}
+        room = MAX_PUSHED
+        for index, view in enumerate(views):
+            size = self._sizes[view.approval_id] = known.get(view.approval_id) or len(msgspec.json.encode(view))
+            room -= size
+            if room < 0:
+                room += size
+                views[index] = _named_only(view, size)
+        return views
+
+    async def changes(self, session: Session, approval_id: str, offset: int) -> dict[str, Any]:
+        """A piece of the whole comparison behind a card, as the file is now: ``{text, offset, characters, sha256}``. Raises OpError."""
+        asked = session.state.approvals.get(approval_id)
+        call = session.track.calls.get(asked.call_id) if asked is not None else None
+        if call is None:
+            raise OpError("not_open", f"request {approval_id!r} is not open, or changes no file")
+        try:
+            action, given = await self._road.action_of(session, call), await self._road.input_of(session, call.proposed)
+            look = functools.partial(cards.whole_diff, action or {"tool": ""}, given if isinstance(given, dict) else {})
+            whole = await session.look("reading what it would change", _CARD_S, look)
+        except (LogError, WorkspaceError, OSError, ValueError) as exc:
+            raise OpError("unreadable", f"what it would change cannot be read: {exc}") from exc
+        digest = hashlib.sha256(whole.encode()).hexdigest()
+        return {"text": whole[max(offset, 0) :][:MAX_PIECE], "offset": offset, "characters": len(whole), "sha256": digest}
 
     # -- deciding ----------------------------------------------------------------------------------------------------
 
@@ -221,3 +253,12 @@ class Approvals:
         """Move a request to the end of the queue; it stays open."""
         session = self._fleet.approval(approval_id)
         await session.append(t.ApprovalDeferred(approval_id=approval_id, until=until), cls="B")
+
+
+def _named_only(view: ApprovalView, size: int) -> ApprovalView:
+    """A request that is too large to be sent along with the others: named, and not to be approved before all of it can be shown."""
+    why = f"{size:,} bytes: too large to be shown beside the other open requests; decide those first, or deny this one"
+    options = [o for o in view.options if o not in ("allow", "allow_edited")]
+    return msgspec.structs.replace(
+        view, title=view.title[:200], options=options, action=None, effects=[], claim="", diff="", reason=view.reason[:200], detail={"not shown": why}
+    )

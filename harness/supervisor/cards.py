@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
-import hashlib
 import shlex
 from typing import Any
 
 from harness.events.fold import OpenApproval, SessionState
-from harness.events.views import ApprovalView
-from harness.hands import reading
+from harness.events.views import NOT_COMPARED, ApprovalView
+from harness.hands import files, reading
+from harness.supervisor import changes
+from harness.supervisor.changes import Side
 from harness.supervisor.track import OpenCall
 
-MAX_DIFF_SOURCE = 1 << 20
-MAX_DIFF = 256 * 1024
+MAX_DIFF_SOURCE = 2 << 20
 _TITLE = 200
+_ABSENT = "nothing there"
+_RISKS = ("low", "medium", "high", "critical")
 
 
 def title(action: dict[str, Any]) -> str:
@@ -33,43 +34,58 @@ def title(action: dict[str, Any]) -> str:
     return text if len(text) <= _TITLE else text[: _TITLE - 1] + "…"
 
 
-def _old(folder: str, path: str) -> bytes | None:
-    """The file's present content; None when it is absent, behind a link, no regular file or too large to show."""
+def _now(folder: str, path: str) -> Side:
+    """The file as it is; without bytes when it is absent, behind a link, no regular file or too large to compare."""
     try:
-        return reading.read_named(folder, path, MAX_DIFF_SOURCE)
-    except (OSError, ValueError):
-        return None
+        return Side.of(reading.read_named(folder, path, MAX_DIFF_SOURCE))
+    except (FileNotFoundError, NotADirectoryError):
+        return Side(None, _ABSENT)
+    except (OSError, ValueError) as exc:
+        return Side(None, f"not read: it {getattr(exc, 'strerror', '') or type(exc).__name__}")
+
+
+def whole_diff(action: dict[str, Any], given: dict[str, Any]) -> str:
+    """All that a write or edit would change in the file as it is now (blocking); empty for other tools. ``given`` is the tool's whole input."""
+    if action["tool"] not in ("write_file", "edit_file"):
+        return ""
+    now = _now(str(action.get("cwd", "")), str(action.get("path", "")))
+    if action["tool"] == "edit_file":
+        return _edit(now, given)
+    text = changes.compare(now, Side.of(str(given.get("content", "")).encode("utf-8", "surrogatepass")))
+    if now.body is None and now.words != _ABSENT:
+        return f"{NOT_COMPARED}what is there now is too large or no plain file; it is replaced by what follows\n{text}"
+    return text
+
+
+def _edit(now: Side, given: dict[str, Any]) -> str:
+    old, new, before = str(given.get("old", "")), str(given.get("new", "")), now.body
+    if before is None:
+        return changes.replaced(old, new, f"the file to edit is not there, too large or no plain file ({now.words})")
+    find, put = files.endings_of(before, old.encode(), new.encode())
+    count, every = before.count(find), bool(given.get("all"))
+    size = len(before) + count * (len(put) - len(find))
+    if count == 0 or (count > 1 and not every):
+        return changes.replaced(old, new, f"the text to replace occurs {count} times in the file as it is now, so that the call would fail")
+    if size > 2 * MAX_DIFF_SOURCE:
+        return changes.replaced(old, new, f"the text to replace occurs {count:,} times; the file would grow from {len(before):,} to {size:,} bytes")
+    return changes.compare(now, Side.of(before.replace(find, put)))
+
+
+def unread(why: Exception) -> str:
+    """In place of a comparison that could not be made."""
+    return f"{NOT_COMPARED}what it would change cannot be read: {' '.join(str(why).split())}"
 
 
 def diff(action: dict[str, Any], given: dict[str, Any]) -> str:
-    """Unified diff of what a write or edit would do to the file as it is now (blocking). ``given`` is the tool's whole input."""
-    if action["tool"] not in ("write_file", "edit_file"):
-        return ""
-    path = str(action.get("path", ""))
-    before = _old(str(action.get("cwd", "")), path)
-    if action["tool"] == "write_file":
-        after = str(given.get("content", ""))
-    else:
-        if before is None:
-            return "the file to edit is not there, or too large to show"
-        old, new = str(given.get("old", "")), str(given.get("new", ""))
-        after = before.decode("utf-8", "surrogateescape").replace(old, new, -1 if given.get("all") else 1)
-    body = after.encode("utf-8", "surrogateescape" if action["tool"] == "edit_file" else "surrogatepass")
-    if b"\0" in body or (before is not None and b"\0" in before):
-        return f"binary content: {len(body)} bytes, SHA-256 {hashlib.sha256(body).hexdigest()}"
-    if len(body) > MAX_DIFF_SOURCE:
-        return f"too large to show as a diff: {len(body)} bytes, SHA-256 {hashlib.sha256(body).hexdigest()}"
-    lines = difflib.unified_diff(
-        (before or b"").decode("utf-8", "replace").splitlines(),
-        after.encode("utf-8", "replace").decode("utf-8", "replace").splitlines(),
-        "/dev/null" if before is None else f"a/{path}",
-        f"b/{path}",
-        lineterm="",
-    )
-    text = "\n".join(lines)
-    if len(text) <= MAX_DIFF:
-        return text
-    return f"{text[:MAX_DIFF]}\n… {len(text) - MAX_DIFF} more characters; whole content has SHA-256 {hashlib.sha256(body).hexdigest()}"
+    """What a card shows of `whole_diff` (blocking)."""
+    return changes.on_card(whole_diff(action, given))
+
+
+def risk(judged: str, shown: str) -> str:
+    """The risk of a request: one step higher, and high at least, when its card cannot show all that would change."""
+    if not changes.left_out(shown) or judged not in _RISKS:
+        return judged
+    return _RISKS[min(max(_RISKS.index(judged) + 1, _RISKS.index("high")), len(_RISKS) - 1)]
 
 
 def view(sid: str, s: SessionState, a: OpenApproval, call: OpenCall | None, action: dict[str, Any] | None, shown_diff: str) -> ApprovalView:

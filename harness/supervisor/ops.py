@@ -94,6 +94,7 @@ class Ops:
             "approval": self.approval,
             "decide": self.decide,
             "defer": self.defer,
+            "changes": self.changes,
             "undo": self.undo,
             "undo_points": self.undo_points,
             "costs": self.costs,
@@ -327,6 +328,12 @@ class Ops:
     async def approval(self, c: Connection, m: Reply) -> Reply:
         approval_id = _text(m, "approval_id")
         return {"approval": await self._p.approvals.view(self._p.fleet.approval(approval_id, "not_found"), approval_id)}
+
+    async def changes(self, c: Connection, m: Reply) -> Reply:
+        approval_id, offset = _text(m, "approval_id"), m.get("offset", 0)
+        if isinstance(offset, bool) or not isinstance(offset, int):
+            raise OpError("bad_request", "offset must be a whole number of characters")
+        return await self._p.approvals.changes(self._p.fleet.approval(approval_id, "not_found"), approval_id, offset)
 
     async def decide(self, c: Connection, m: Reply) -> Reply:
         return {"decision_id": await self._p.approvals.decide(m, c.by)}

@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from harness.events import blobs
 from harness.events import types as t
 from harness.events.action import action_hash, canonical
@@ -178,8 +180,9 @@ class Road:
             try:
                 shown = await session.do("reading what it would change", _CARD_S, lambda: cards.diff(built.action, given))
             except WorkspaceError as exc:
-                shown = f"what it would change cannot be read: {exc}"
+                shown = cards.unread(exc)
             session.diffs[asked.approval_id] = shown
+            asked = msgspec.structs.replace(asked, risk=cards.risk(asked.risk, shown))
             await session.append(judged, asked)
         else:
             await session.append(judged)

@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,8 @@ class World:
         self.sessions: dict[str, Session] = {}
         self.calls: list[dict[str, Any]] = []
         self.refuse: dict[str, dict[str, str]] = {}
+        self.whole: dict[str, str] = {}
+        self.piece = 1 << 20
         self.held: dict[str, asyncio.Event] = {}
         self.fleet = {"spent_today_nano": 1_240_000_000, "day_cap_nano": 50 * NANO, "epoch": 3, "fence": "ok"}
         self._calls_file = calls_file
@@ -271,6 +274,12 @@ class World:
 
     def _op_approval(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         return {"approval": msgspec.to_builtins(next(v for v in self.approvals() if v.approval_id == r["approval_id"]))}
+
+    def _op_changes(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        view = next(v for v in self.approvals() if v.approval_id == r["approval_id"])
+        whole = self.whole.get(view.approval_id, view.diff)
+        piece = whole[r["offset"] :][: self.piece]
+        return {"text": piece, "offset": r["offset"], "characters": len(whole), "sha256": sha256(whole.encode()).hexdigest()}
 
     def _op_desire(self, r: dict[str, Any], w: asyncio.StreamWriter) -> None:
         session = self.sessions[r["sid"]]

@@ -229,18 +229,6 @@ def test_an_interrupted_write_is_settled_by_the_file(tmp_path: Path) -> None:
 # -- cards -----------------------------------------------------------------------------------------------------------
 
 
-def test_card_diff_comes_from_the_bytes(tmp_path: Path) -> None:
-    (tmp_path / "f").write_text("one\ntwo\n")
-    action = {"tool": "edit_file", "kind": "file", "cwd": str(tmp_path), "path": "f"}
-    shown = cards.diff(action, {"old": "two", "new": "three"})
-    assert "-two" in shown
-    assert "+three" in shown
-    assert "/dev/null" in cards.diff({**action, "tool": "write_file", "path": "g"}, {"content": "x\n"})
-    assert "binary" in cards.diff({**action, "tool": "write_file"}, {"content": "a\0b"})
-    assert cards.diff({**action, "tool": "exec"}, {}) == ""
-    assert "not there" in cards.diff({**action, "path": "none"}, {"old": "a", "new": "b"})
-
-
 def test_titles_quote_what_would_run() -> None:
     assert cards.title({"kind": "exec", "argv": ["rm", "a b"]}) == "rm 'a b'"
     assert cards.title({"kind": "shell", "script": "one\ntwo\nthree"}) == "one (+2 lines)"

@@ -1,0 +1,119 @@
+"""The whole way in a real tmux: a real agent asks its real supervisor, ctrl+y lets the tool run, and no paste presses it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.events import types as t
+from tests.e2e.terminal import Tmux, have_tmux, in_tmux, wait_for
+from tests.fleetlib import Fleet, fleet, play
+
+pytestmark = [
+    pytest.mark.tmux,
+    pytest.mark.fence,
+    pytest.mark.timeout(240),
+    pytest.mark.skipif(not have_tmux(), reason="tmux is not installed"),
+]
+ARMED = "● ctrl+y approves exactly this, once"
+SIZES = [(80, 24), (120, 40)]
+
+
+def asking(f: Fleet, script: str, access: str) -> str:
+    """A session that waits with one call that leaves the fence."""
+    sid = f.launch(play([("exec", {"argv": ["/bin/sh", "-c", script], "access": access, "why": "The task needs it."})], "Done."), name="asker")
+    f.approval(sid)
+    return sid
+
+
+def read_to_the_end(tmux: Tmux) -> None:
+    """Open the queue and page through the card until it can be approved."""
+    tmux.see("NEEDS YOU")
+    tmux.keys("2")
+    tmux.see("WILL RUN")
+    for _ in range(40):
+        if "more below" not in tmux.screen:
+            break
+        tmux.keys("space")
+    tmux.see(ARMED)
+
+
+def ended(f: Fleet, sid: str) -> list[t.ToolEnded]:
+    return [r.body for r in f.records(sid) if isinstance(r.body, t.ToolEnded)]
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_the_chord_lets_the_tool_run(width: int, height: int) -> None:
+    with fleet() as f:
+        sid = asking(f, "echo ran > ran.txt", "network")
+        worktree = Path(f.row(sid)["worktree"])
+        with in_tmux(f.root, width, height) as tmux:
+            read_to_the_end(tmux)
+            assert not (worktree / "ran.txt").exists()
+            tmux.keys("C-y")
+            tmux.see("approved; it runs now, once")
+            f.wait_state(sid, "done")
+            assert (worktree / "ran.txt").read_text() == "ran\n"
+            assert [body.status for body in ended(f, sid)] == ["ok"]
+            tmux.see("Nothing needs you")
+        assert f.violations() == []
+
+
+def test_a_critical_call_runs_after_the_name_was_typed() -> None:
+    with fleet() as f:
+        mark = f.root / "mark"
+        sid = asking(f, f"echo ran > {mark}", "unfenced")
+        with in_tmux(f.root, 120, 40) as tmux:
+            read_to_the_end(tmux)
+            tmux.keys("C-y")
+            tmux.see("Approve for asker")
+            tmux.keys(*"asker")
+            assert not mark.exists()
+            tmux.keys("C-y")
+            tmux.see("approved; it runs now, once")
+            f.wait_state(sid, "done")
+            assert mark.read_text() == "ran\n"
+            assert [body.status for body in ended(f, sid)] == ["ok"]
+
+
+@pytest.mark.parametrize("brackets", ["-p", ""])
+@pytest.mark.parametrize("payload", ["x\x1b[201~\x19asker\x19", "\x1b" + "z" * 31 + "\x19"])
+def test_no_paste_lets_it_run(payload: str, brackets: str) -> None:
+    with fleet() as f:
+        mark = f.root / "mark"
+        sid = asking(f, f"echo ran > {mark}", "unfenced")
+        (request,) = f.json("approvals")
+        with in_tmux(f.root, 120, 40) as tmux:
+            read_to_the_end(tmux)
+            tmux.run("set-buffer", payload)
+            tmux.run("paste-buffer", *brackets.split())
+
+            def helped() -> bool:
+                # Again and again, and not waiting for its arrival: a key right behind a paste belongs to it.
+                tmux.run("send-keys", "Escape")
+                time.sleep(0.2)
+                tmux.run("send-keys", "F1")
+                return "esc closes" in tmux.screen
+
+            wait_for("the help screen, so that all input was dealt with", helped, lambda: tmux.screen)
+            assert [a["approval_id"] for a in f.json("approvals")] == [request["approval_id"]]
+            assert not any(isinstance(r.body, (t.ApprovalDecided, t.ToolStarted)) for r in f.records(sid))
+            assert not mark.exists()
+
+
+def test_the_person_who_presses_right_after_a_paste_is_told_and_can_press_again() -> None:
+    with fleet() as f:
+        sid = asking(f, "echo ran > ran.txt", "network")
+        with in_tmux(f.root, 120, 40) as tmux:
+            read_to_the_end(tmux)
+            tmux.run("set-buffer", "just text")
+            tmux.run("paste-buffer", "-p")
+            wait_for("the refusal in words", lambda: tmux.run("send-keys", "C-y") or "a paste has just ended" in tmux.screen, lambda: tmux.screen)
+            assert not any(isinstance(r.body, t.ApprovalDecided) for r in f.records(sid))
+            time.sleep(1.2)  # what the screen asks of a person
+            tmux.keys("C-y")
+            tmux.see("approved; it runs now, once")
+            f.wait_state(sid, "done")
+            assert [body.status for body in ended(f, sid)] == ["ok"]

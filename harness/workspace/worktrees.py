@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from harness.events import durable
+from harness.hands import reading
 from harness.workspace import kept, shown_repository
 from harness.workspace import private as private_dir
 from harness.workspace.discard import discard
@@ -60,7 +61,10 @@ def _save(private: Path, saved: _Saved) -> None:
 
 def _load(private: Path) -> _Saved | None:
     try:
-        return msgspec.json.decode(_record(private).read_bytes(), type=_Saved)
+        saved = msgspec.json.decode(reading.read(_record(private)), type=_Saved)
+        if not all(os.path.isabs(path) and "\0" not in path for path in (saved.root, saved.repo, saved.common, saved.admin or "/")):
+            raise DamagedWorktree(f"{_record(private)} names a path that cannot be one")
+        return saved
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError) as exc:

@@ -123,11 +123,11 @@ def test_launches_at_that_very_moment_leave_no_keeper(f: Fleet) -> None:
     f.repository()
     launched: list[str] = []
     refused: list[str] = []
-    go = threading.Barrier(5)
+    go = threading.Barrier(3)
 
     def launch(number: int) -> None:
         go.wait()
-        for round_ in range(200):
+        for round_ in range(60):
             try:
                 with Client(f.folders.supervisor_socket) as client:
                     reply = client.call("launch", repo=str(f.repository()), goal=SLEEP, name=f"n{number}-{round_}", base_url=f.base_url)
@@ -136,7 +136,7 @@ def test_launches_at_that_very_moment_leave_no_keeper(f: Fleet) -> None:
                 refused.append(str(exc))
                 return
 
-    threads = [threading.Thread(target=launch, args=(number,)) for number in range(4)]
+    threads = [threading.Thread(target=launch, args=(number,)) for number in range(2)]
     for thread in threads:
         thread.start()
     go.wait()

@@ -109,6 +109,15 @@ class Tmux:
             before = len(keys_seen(self.root))
             self.run("send-keys", key)
             wait_for(f"{key} arriving", lambda n=before: len(keys_seen(self.root)) > n, lambda: self.screen)
+            self.settle()
+
+    def settle(self) -> None:
+        """Wait until the screen stands still for a moment; one that never does is waited for a while."""
+        shown = ""
+        for _ in range(20):
+            if shown == (shown := self.screen):
+                return
+            time.sleep(0.05)
 
     def close(self) -> None:
         subprocess.run(["tmux", "-S", str(self._socket), "kill-server"], env=self._env, capture_output=True, check=False)
@@ -169,10 +178,19 @@ class BarePty:
         os.write(self._fd, data)
 
     def press(self, key: bytes) -> None:
-        """Type the bytes of one key and read until the program has understood it."""
+        """Type the bytes of one key, read until the program has understood it and what it draws because of it stands."""
         before = len(keys_seen(self.root))
         self.send(key)
         self.until(f"{key!r} arriving", lambda _: len(keys_seen(self.root)) > before)
+        self.settle()
+
+    def settle(self) -> None:
+        """Read until the program is silent for a moment; one that never is silent is read from for a while."""
+        for _ in range(20):
+            size = len(self.output)
+            self.read(0.1)
+            if len(self.output) == size:
+                return
 
     def close(self) -> None:
         if self.status is None:

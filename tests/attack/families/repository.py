@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from harness.hands import precheck
+from harness.hands import children, precheck
 from harness.protocol.config import FenceConfig
 from harness.workspace import worktrees
 from harness.workspace.diff import diff, status, untracked
@@ -142,6 +142,7 @@ def watched(work: Callable[[], list[str]]) -> bytes:
         end = time.monotonic() + STALLED_S
         while os.waitpid(child, os.WNOHANG) == (0, 0):
             if time.monotonic() > end:
+                children.kill_below(child)  # git runs in sessions of its own
                 os.killpg(child, signal.SIGKILL)
                 os.waitpid(child, 0)
                 raise Escape(f"the harness stood still for {STALLED_S:.0f} s")

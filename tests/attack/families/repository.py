@@ -23,7 +23,7 @@ from harness.workspace.private import Worktree, agent_head, publish
 from tests.attack.ground import Ground, git
 from tests.attack.model import Attempt, Escape, Outside
 
-STALLED_S = 40.0
+STALLED_S = 90.0
 _numbers = itertools.count(1)
 
 # Settings that name a program; EVIL is one that leaves a file beside the repository wherever it may.

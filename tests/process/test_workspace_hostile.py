@@ -206,3 +206,23 @@ def test_a_branch_name_that_git_would_not_take_is_refused(tmp_path: Path, branch
     with pytest.raises(Exception, match="check-ref-format"):
         worktrees.create(repo, tmp_path / "wt" / "s", branch, tmp_path / "s" / "git" / "private")
     assert not (tmp_path / "wt" / "s").exists()
+
+
+def test_a_path_that_nobody_may_resolve_is_asked_about_and_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``/proc/1/root`` is a link that the kernel lets few read; here it lets nobody."""
+    repo = tmp_path / "repo"
+    repo.mkdir()
+    git(repo, "init", "-q", "-b", "main")
+    git(repo, "commit", "-q", "--allow-empty", "-m", "one")
+    tree = made(repo, tmp_path)
+    readlink = os.readlink
+
+    def refused(path: str, **more: int) -> str:
+        if str(path) == "/proc/1/root":
+            raise PermissionError(13, "Permission denied", path)
+        return readlink(path, **more)
+
+    monkeypatch.setattr(os, "readlink", refused)
+    given = {"path": "/proc/1/root/etc/shadow"}
+    action = build_action("s", "c1.0", "t", "read_file", given, gather(tree, "read_file", given, FenceConfig()))
+    assert action["effects"] == ["outside:/proc/1/root/etc/shadow"] or action["refused"]

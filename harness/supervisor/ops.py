@@ -29,6 +29,7 @@ from harness.supervisor.index import DayCost, Index
 from harness.supervisor.launch import Launcher, given_credential
 from harness.supervisor.limits import ask_cap, over_cap
 from harness.supervisor.money import CapReached, Purse
+from harness.supervisor.pushed import pushed
 from harness.supervisor.road import private_of
 from harness.supervisor.server import Connection, Handler, Reply, Server
 from harness.supervisor.watch import Settings
@@ -320,7 +321,7 @@ class Ops:
             if session.state.created is not None and session.folder.git.is_dir() and any(session.folder.git.iterdir()):
                 raise
             return []  # it was never made, so there is nothing to lose
-        return worktrees.remove(tree, session.sid, force_keep=force_keep)
+        return worktrees.remove(tree, session.sid, force_keep=force_keep, pushed=pushed(session.folder, tree.root))
 
     # -- the queue ---------------------------------------------------------------------------------------------------
 

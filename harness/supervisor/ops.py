@@ -318,7 +318,7 @@ class Ops:
         try:
             tree = worktrees.open_worktree(private_of(session))
         except DamagedWorktree:
-            if session.state.created is not None and session.folder.git.is_dir() and any(session.folder.git.iterdir()):
+            if session.state.created is not None and not worktrees.removed(private_of(session)):
                 raise
             return []  # it was never made, so there is nothing to lose
         return worktrees.remove(tree, session.sid, force_keep=force_keep, pushed=pushed(session.folder, tree.root))

@@ -14,7 +14,7 @@ import pytest
 
 from harness.workspace import worktrees
 from harness.workspace.discard import discard
-from harness.workspace.errors import CannotKeep, UnsavedWork
+from harness.workspace.errors import CannotKeep, DamagedWorktree, UnsavedWork
 from harness.workspace.private import Worktree, publish
 from tests.process.gittraps import ENV, base_repository, commit_as_agent, git, session
 
@@ -140,6 +140,8 @@ def test_bytes_modes_links_and_odd_names_are_kept_as_they_lie(tree: Worktree) ->
     (tree.root / "link").symlink_to("/etc/shadow")
     (tree.root / ".GIT").mkdir()
     (tree.root / ".GIT" / "config").write_text("hidden\n")
+    (tree.root / ".git ").write_text("one\n")
+    (tree.root / ".git:").write_text("two\n")
     os.mkfifo(tree.root / "pipe")
     assert worktrees.remove(tree, "s1", force_keep=True) == [KEPT]
     out = subprocess.run(["git", "ls-tree", "-r", "-z", KEPT], cwd=tree.repo, env=ENV, check=True, capture_output=True).stdout
@@ -152,6 +154,7 @@ def test_bytes_modes_links_and_odd_names_are_kept_as_they_lie(tree: Worktree) ->
     assert not {b"b.txt", b"pipe"} & entries.keys()
     with tarfile.open(fileobj=io.BytesIO(shown(tree, ".GIT.watchfloor.tar"))) as archive:
         assert archive.getnames() == [".GIT", ".GIT/config"]
+    assert {b".git_.watchfloor.tar", b".git_.watchfloor-2.tar"} <= entries.keys()
     git(tree.repo, "fsck", "--strict")
 
 
@@ -270,6 +273,15 @@ def test_a_removal_that_is_killed_is_finished_by_the_next(tree: Worktree, call: 
     assert list(tree.private.parent.iterdir()) == []
     assert git(tree.repo, "for-each-ref", "--format=%(refname)", "refs/heads") == "refs/heads/main"
     assert len(git(tree.repo, "worktree", "list").splitlines()) == 1
+
+
+def test_a_removal_that_died_at_its_last_step_is_over(tree: Worktree) -> None:
+    assert not worktrees.removed(tree.private)
+    worktrees.remove(tree, "s1")
+    (tree.private.parent / "leaving").write_text(tree.base)
+    with pytest.raises(DamagedWorktree):
+        worktrees.open_worktree(tree.private)
+    assert worktrees.removed(tree.private)
 
 
 def test_a_very_deep_folder_is_removed(tree: Worktree) -> None:

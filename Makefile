@@ -3,7 +3,7 @@ VENV := .venv
 STAMP := $(VENV)/.installed
 BIN := $(VENV)/bin
 
-.PHONY: install demo test check bench screenshots clean
+.PHONY: install demo test check bench attack screenshots clean
 
 install: $(STAMP)
 
@@ -29,6 +29,10 @@ check: install
 
 bench: install
 	$(BIN)/python -m tests.bench $(if $(ONLY),--only $(ONLY))
+
+MINUTES ?= 10
+attack: install
+	$(BIN)/python -m tests.attack --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))
 
 screenshots: install
 	$(BIN)/python -m tests.screenshots

@@ -21,7 +21,10 @@ SCOPES: dict[Scope, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing the user can do. ``bar`` is its rank in the help bar (0 = not shown there), ``label`` its words there."""
+    """One thing the user can do. ``bar`` is its rank in the help bar (0 = not shown there), ``label`` its words there.
+
+    ``decides``: it takes effect at once, so it must have been pressed by a hand (`app.pace`).
+    """
 
     id: str
     title: str
@@ -31,10 +34,11 @@ class Action:
     label: str = ""
     bar: int = 0
     palette: bool = True
+    decides: bool = False
 
 
-def _a(ident: str, title: str, text: str, keys: str, scopes: str, label: str = "", bar: int = 0, *, palette: bool = True) -> Action:
-    return Action(ident, title, text, tuple(keys.split()), tuple(scopes.split()), label, bar, palette)
+def _a(ident: str, title: str, text: str, keys: str, scopes: str, label: str = "", bar: int = 0, *, palette: bool = True, decides: bool = False) -> Action:
+    return Action(ident, title, text, tuple(keys.split()), tuple(scopes.split()), label, bar, palette, decides)
 
 
 ACTIONS: tuple[Action, ...] = (
@@ -55,8 +59,8 @@ ACTIONS: tuple[Action, ...] = (
     _a("list.first", "First session", "Move the selection to the top.", "home g", "floor costs", palette=False),
     _a("list.last", "Last session", "Move the selection to the bottom.", "end G", "floor costs", palette=False),
     _a("session.open", "Open the session", "Its log, plan, diff, cost and evidence.", "enter", "floor costs", "open", 10),
-    _a("session.pause", "Pause the session", "The agent stops at its next turn; resume continues it.", "p", "floor session", "pause", 40),
-    _a("session.resume", "Resume the session", "Continue a paused or failed session.", "u", "floor session", "resume", 40),
+    _a("session.pause", "Pause the session", "The agent stops at its next turn; resume continues it.", "p", "floor session", "pause", 40, decides=True),
+    _a("session.resume", "Resume the session", "Continue a paused or failed session.", "u", "floor session", "resume", 40, decides=True),
     _a("session.stop", "Stop the session", "End it for good (asks first). Its worktree and log stay.", "s", "floor session", "stop", 50),
     _a(
         "session.remove",
@@ -109,17 +113,18 @@ ACTIONS: tuple[Action, ...] = (
         "approve",
         1,
         palette=False,
+        decides=True,
     ),
     _a("queue.edit", "Approve edited", "Change the input first, then let the changed action run once.", "e", "queue", "edit", 3, palette=False),
     _a("queue.deny", "Deny", "Refuse with a reason that the agent reads.", "r x", "queue", "deny", 2, palette=False),
     _a("queue.answer", "Answer", "Your text becomes the result of the call.", "w", "queue", "answer", 4, palette=False),
     _a("queue.raise", "Raise the cap", "Give the session a higher cap.", "plus", "queue", "raise", 1, palette=False),
-    _a("queue.finish", "Finish up", "One last, capped reply to leave things in order.", "f", "queue", "finish up", 2, palette=False),
+    _a("queue.finish", "Finish up", "One last, capped reply to leave things in order.", "f", "queue", "finish up", 2, palette=False, decides=True),
     _a("queue.stop", "Stop the session", "End the session that asks (asks first).", "s", "queue", "stop", 5, palette=False),
-    _a("queue.done", "It was done", "The call in doubt had its effect.", "d", "queue", "was done", 1, palette=False),
-    _a("queue.failed", "It was not done", "The call in doubt had no effect.", "o", "queue", "not done", 2, palette=False),
-    _a("queue.unknown", "Nobody knows", "The agent is told that the outcome is unknown.", "v", "queue", "unknown", 3, palette=False),
-    _a("queue.defer", "Defer", "Put it last; it stays open.", "z", "queue", "defer", 6, palette=False),
+    _a("queue.done", "It was done", "The call in doubt had its effect.", "d", "queue", "was done", 1, palette=False, decides=True),
+    _a("queue.failed", "It was not done", "The call in doubt had no effect.", "o", "queue", "not done", 2, palette=False, decides=True),
+    _a("queue.unknown", "Nobody knows", "The agent is told that the outcome is unknown.", "v", "queue", "unknown", 3, palette=False, decides=True),
+    _a("queue.defer", "Defer", "Put it last; it stays open.", "z", "queue", "defer", 6, palette=False, decides=True),
     _a("queue.session", "Open the session that asks", "Its log, plan, diff, cost and evidence.", "enter", "queue", "session", 10, palette=False),
     _a("queue.card_up", "Scroll the card back", "One page back.", "pageup ctrl+u", "queue", palette=False),
     _a(
@@ -148,7 +153,7 @@ ACTIONS: tuple[Action, ...] = (
     _a("log.record", "Open the record", "Everything that one record says.", "enter", "session", "record", 16, palette=False),
     _a("session.reload", "Read again", "Read the diff and the costs again.", "R", "session costs"),
     # forms
-    _a("form.submit", "Submit", "Send the form.", "ctrl+y", "form", "send", 1, palette=False),
+    _a("form.submit", "Submit", "Send the form.", "ctrl+y", "form", "send", 1, palette=False, decides=True),
     _a("form.cancel", "Cancel", "Close without doing anything.", "escape", "form", "cancel", 2, palette=False),
 )
 

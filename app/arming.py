@@ -1,4 +1,4 @@
-"""When a decision key counts: only on a card that was shown whole, unchanged, for long enough, by a key at human speed. Pure."""
+"""When a decision key counts: only on a card that was shown whole, unchanged, for long enough. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Arming:
         """True when the card has been whole and unchanged for half a second."""
         return self.since is not None and now - self.since >= ARM_S
 
-    def refusal(self, now: float, *, paced: bool) -> str:
+    def refusal(self, now: float) -> str:
         """Why a decision key does nothing now; empty when it counts."""
         if not self.key:
             return "nothing is selected"
@@ -39,8 +39,6 @@ class Arming:
             return "scroll to the end of the card first"
         if not self.armed(now):
             return "the card has only just appeared; look, then press again"
-        if not paced:
-            return "that key came faster than a person types; press it again"
         return ""
 
 

@@ -45,7 +45,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace | SimpleNamespace:
 
 def _code_of(exc: Exception) -> int | None:
     from app.cli import exits
-    from app.cli.sessions import Usage
+    from app.cli.sessions import Refused, Usage
     from app.keymap import KeymapError
     from harness.events.framing import LogError
     from harness.protocol.client import SupervisorError, Unreachable
@@ -54,6 +54,8 @@ def _code_of(exc: Exception) -> int | None:
 
     if isinstance(exc, Usage):
         return exits.USAGE
+    if isinstance(exc, Refused):
+        return exits.REFUSED
     if isinstance(exc, (Unreachable, FolderError)):
         return exits.UNREACHABLE
     if isinstance(exc, (ConfigError, KeymapError)):
@@ -98,7 +100,7 @@ def _screen(ctx: object, session: str | None) -> int:
 
 
 def _verbs() -> dict[str, Callable[..., int]]:
-    from app.cli import extras, health, queue, sessions
+    from app.cli import extras, health, queue, sessions, supervise
 
     return {
         "launch": sessions.launch,
@@ -119,7 +121,7 @@ def _verbs() -> dict[str, Callable[..., int]]:
         "defer": queue.defer,
         "verify": health.verify,
         "doctor": health.doctor,
-        "supervisor": health.supervisor,
+        "supervisor": supervise.supervisor,
         "completion": extras.completion,
         "keys": extras.keys,
         "demo": extras.demo,

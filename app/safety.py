@@ -1,17 +1,19 @@
-"""The last walls of the terminal: a filter on everything drawn, a filter on everything the terminal answers, and the speed of keys."""
+"""The last walls of the terminal: a filter on everything drawn, a filter on everything the terminal answers, and what a paste holds."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rich.segment import Segment
+from textual import events
 from textual.color import Color
 from textual.filter import LineFilter
 
-MACHINE_GAP_S = 0.025
+from app.pace import Pace
+from app.paste import Pasted, PasteFilter
 
 # All of these are zero cells wide for Textual, so deleting them moves nothing: controls, bidirectional and zero-width characters, tags.
 _RANGES = (
@@ -120,8 +122,11 @@ class ReplyFilter:
         return None
 
 
-def quiet_driver() -> type[Any] | None:
-    """The Linux driver with `ReplyFilter` in its input path; None where that driver is not the one in use."""
+def quiet_driver(pace: Pace) -> type[Any] | None:
+    """The Linux driver with `PasteFilter` and `ReplyFilter` in its input path; None where that driver is not the one in use.
+
+    ``pace`` is told of every key, click and paste as soon as it is read.
+    """
     from textual import constants
 
     if constants.DRIVER is not None:
@@ -133,27 +138,42 @@ def quiet_driver() -> type[Any] | None:
         return None
 
     class QuietParser(XTermParser):
-        """Textual's parser behind the reply filter."""
+        """Textual's parser behind both filters."""
 
         def __init__(self, debug: bool = False) -> None:
             super().__init__(debug)
-            self._replies = ReplyFilter()
+            self._pastes, self._replies = PasteFilter(), ReplyFilter()
 
         def feed(self, data: str) -> Iterable[Any]:
-            clean = self._replies.feed(data, time.monotonic())
-            # An empty feed means end of file to the parser, which a read of nothing but answers is not.
-            return super().feed(clean) if clean or not data else ()
+            if not data:
+                yield from super().feed(data)  # end of file
+                return
+            now = time.monotonic()
+            for piece in self._pastes.feed(data, now):
+                if isinstance(piece, Pasted):
+                    yield from self._seen([events.Paste(piece.text)])
+                else:
+                    yield from self._typed(self._replies.feed(piece, now))
 
         def tick(self) -> Iterable[Any]:
-            yield from super().tick()
-            if late := self._replies.expire(time.monotonic()):
-                yield from super().feed(late)
+            yield from self._seen(super().tick())
+            now = time.monotonic()
+            if late := self._pastes.expire(now):
+                yield from self._typed(self._replies.feed(late, now))
+            yield from self._typed(self._replies.expire(now))
+
+        def _typed(self, text: str) -> Iterator[Any]:
+            # An empty feed means end of file to the parser, which a read of nothing but answers is not.
+            if text:
+                yield from self._seen(super().feed(text))
+
+        @staticmethod
+        def _seen(found: Iterable[Any]) -> Iterator[Any]:
+            for event in found:
+                if isinstance(event, (events.Key, events.MouseDown, events.MouseUp, events.Paste)):
+                    pace.arrived(event.time)
+                yield event
 
     # The driver makes its parser by this module-level name inside a long loop; naming ours there is the smallest way in.
     vars(linux_driver)["XTermParser"] = QuietParser
     return linux_driver.LinuxDriver
-
-
-def human_paced(times: Sequence[float]) -> bool:
-    """True when the newest key came at least 25 ms after the one before it; machines answer faster, people do not."""
-    return len(times) < 2 or times[-1] - times[-2] >= MACHINE_GAP_S

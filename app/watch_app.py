@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import time
-from collections import deque
 from collections.abc import Coroutine, Sequence
 from typing import Any, ClassVar
 
@@ -20,7 +20,8 @@ from app.actions import ACTIONS, EVERYWHERE
 from app.feed import Feed
 from app.keymap import Keymap
 from app.models import Dirty, Snapshot
-from app.safety import NoControl, human_paced, quiet_driver
+from app.pace import MACHINE_GAP_S, Pace
+from app.safety import NoControl, quiet_driver
 from app.screens.base import WatchScreen
 from harness.events.untrusted import to_display
 from harness.protocol.client import SupervisorError, Unreachable
@@ -43,11 +44,11 @@ class WatchApp(App[int]):
     ]
 
     def __init__(self, folders: Folders, keymap: Keymap, *, theme: str = "dark", session: str | None = None, first: Snapshot | None = None) -> None:
-        super().__init__(driver_class=quiet_driver())
+        self.pace = Pace()
+        super().__init__(driver_class=quiet_driver(self.pace))
         self.folders, self.keys = folders, keymap
         self.feed = Feed(folders, self.wake, first)
         self.no_control = NoControl()
-        self.key_times: deque[float] = deque(maxlen=2)
         self.prefix = ""
         self.frames = 0
         self._first_session = session
@@ -151,11 +152,19 @@ class WatchApp(App[int]):
     # -- keys ----------------------------------------------------------------------------------------------------
 
     async def on_event(self, event: events.Event) -> None:
-        if isinstance(event, events.Key) and not event.is_forwarded:
-            self.key_times.append(event.time)
-            if await self._sequence(event.key):
-                return
+        if not event.is_forwarded:
+            self._note(event)
+        if isinstance(event, events.Key) and not event.is_forwarded and await self._sequence(event.key):
+            return
         await super().on_event(event)
+
+    def _note(self, event: events.Event) -> None:
+        if isinstance(event, events.Key):
+            self.pace.note(event.key, event.time)
+        elif isinstance(event, (events.MouseDown, events.MouseUp)):
+            self.pace.note(type(event).__name__, event.time)
+        elif isinstance(event, events.Paste):
+            self.pace.pasted(event.time)
 
     async def _sequence(self, key: str) -> bool:
         """Handle sequences such as ``ctrl+b z``; True when the key was part of one."""
@@ -182,10 +191,13 @@ class WatchApp(App[int]):
         if isinstance(self.screen, WatchScreen):
             self.screen.show_keys()
 
-    @property
-    def paced(self) -> bool:
-        """True when the key now handled came at human speed."""
-        return human_paced(list(self.key_times))
+    async def no_hand(self, ident: str) -> str:
+        """Why the key or click now handled must not decide (`Pace`); empty when a hand pressed it. Waits to see what comes right behind it."""
+        key = self.keys.shown(ident) or "the key"
+        if why := self.pace.refusal(key):
+            return why
+        await asyncio.sleep(MACHINE_GAP_S)
+        return self.pace.crowded(key)
 
     # -- actions -------------------------------------------------------------------------------------------------
 

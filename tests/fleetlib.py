@@ -26,6 +26,9 @@ KEY = "sk-sim-test-0001"
 SCENARIOS = Path(__file__).parent / "scenarios"
 T = TypeVar("T")
 
+HOLD: tuple[str, dict[str, Any]] = ("exec", {"argv": ["sh", "-c", "while [ -e notes.txt ]; do sleep 0.02; done"]})
+"""A call that runs until `Fleet.release`: what happens meanwhile is decided by the test and not by how long something takes."""
+
 
 def play(*turns: list[tuple[str, dict[str, Any]]] | str) -> str:
     """A goal that makes the simulator play these turns: a string is a closing text, a list is calls made at once."""
@@ -93,9 +96,19 @@ class Fleet:
             args += ["--name", name]
         return str(self.json(*args)[0]["sid"])
 
+    def approve(self, approval_id: str, *more: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Approve as a person does: read the card, then name its hash."""
+        looked = self.run("approvals", approval_id, "--json", check=check)
+        digest = json.loads(looked.stdout)["action_hash"] if looked.returncode == 0 else ""
+        return self.run("approve", approval_id, *(("--hash", digest[:12]) if digest else ()), *more, check=check)
+
     def repository(self) -> Path:
         path = self.root / "repo"
         return path if path.exists() else make_repository(path)
+
+    def release(self, sid: str) -> None:
+        """Let the session's `HOLD` end."""
+        (Path(self.row(sid)["worktree"]) / "notes.txt").unlink()
 
     # -- what is so --------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from rich.cells import chop_cells
 from rich.style import Style
 from textual.geometry import Size
 from textual.message import Message
@@ -12,20 +11,10 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from harness.events.views import ApprovalView
-from widgets.card_text import CardLine, card_lines, shown_hash
+from widgets.card_text import CardLine, card_lines, shown_hash, wrap
 from widgets.cells import Line
 
-_CONTINUED = "    ↪ "
 _ROLES = ("badge-low", "badge-medium", "badge-high", "badge-critical", "head", "label", "run", "text", "dim", "warn", "add", "remove", "hunk")
-
-
-def wrap(line: CardLine, width: int) -> list[tuple[str, str]]:
-    """(mark, text) for each row of one line: nothing is cut off, continued rows carry a mark that is not part of the text."""
-    first = chop_cells(line.text, max(1, width))
-    if len(first) <= 1:
-        return [("", line.text)]
-    rest = line.text[len(first[0]) :]
-    return [("", first[0]), *((_CONTINUED, part) for part in chop_cells(rest, max(1, width - len(_CONTINUED))))]
 
 
 class ApprovalCard(ScrollView, can_focus=True):

@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from rich.cells import chop_cells
+
 from harness.events.action import action_hash
 from harness.events.describe import usd
 from harness.events.untrusted import to_display, to_display_lines
 from harness.events.views import ApprovalView
-from widgets.diff_view import code_display, patch_display, roles
+from widgets.patch import code_display, patch_display, roles
 
 CLAIM = "CLAIMED BY THE AGENT (not verified)"
 WILL_RUN = "WILL RUN"
+_CONTINUED = "    ↪ "
 _RISKS = {"low": "LOW RISK", "medium": "MEDIUM RISK", "high": "HIGH RISK", "critical": "CRITICAL"}
 _KINDS = {
     "tool": "asks to leave the fence",
@@ -79,6 +82,15 @@ def shown_hash(view: ApprovalView) -> str:
     return sha256(shown_text(view).encode()).hexdigest()
 
 
+def wrap(line: CardLine, width: int) -> list[tuple[str, str]]:
+    """(mark, text) for each row of one line: nothing is cut off, continued rows carry a mark that is not part of the text."""
+    first = chop_cells(line.text, max(1, width))
+    if len(first) <= 1:
+        return [("", line.text)]
+    rest = line.text[len(first[0]) :]
+    return [("", first[0]), *((_CONTINUED, part) for part in chop_cells(rest, max(1, width - len(_CONTINUED))))]
+
+
 def consequences(action: Mapping[str, Any]) -> list[str]:
     """What leaves the fence, one sentence an effect."""
     writes = action.get("tool") in ("write_file", "edit_file")
@@ -89,7 +101,9 @@ def _consequence(effect: str, writes: bool) -> str:
     name, _, rest = effect.partition(":")
     shown = to_display(rest)
     if effect == "network":
-        return "It can reach the network. What it sends cannot be taken back."
+        return "It can reach any host, including services on this machine's loopback. What it sends cannot be taken back."
+    if name == "network":
+        return f"It can reach {_host_words(rest)}. What it sends cannot be taken back."
     if effect == "unfenced":
         return "It runs without a fence: with all your rights, on all your files."
     if effect == "push-force":
@@ -101,6 +115,11 @@ def _consequence(effect: str, writes: bool) -> str:
     if name == "delete-untracked":
         return f"It deletes {shown}, which exists nowhere else."
     return to_display(effect)
+
+
+def _host_words(host: str) -> str:
+    """A named host, with the ports that it means."""
+    return to_display(host) + ("" if ":" in host.rpartition("]")[2] else " at ports 80 and 443")
 
 
 def will_run(action: Mapping[str, Any], label: str = WILL_RUN) -> list[CardLine]:
@@ -130,7 +149,7 @@ def will_run(action: Mapping[str, Any], label: str = WILL_RUN) -> list[CardLine]
             out.append(CardLine(f"  SHA-256 of the new text  {to_display(str(action['content_sha']))}", "dim"))
     blob = action.get("input_blob")
     if isinstance(blob, dict):
-        out.append(CardLine(f"  input of {blob.get('bytes')} bytes, SHA-256 {to_display(str(blob.get('sha')))}", "dim"))
+        out.append(CardLine(f"  input of {to_display(str(blob.get('bytes')))} bytes, SHA-256 {to_display(str(blob.get('sha')))}", "dim"))
     if "url" in action or "remote" in action:
         out += [CardLine(f"  remote  “{to_display(str(action.get('remote', '')))}”  {to_display(str(action.get('url', '')))}", "run")]
         out += _letters(str(action.get("url", "")) + str(action.get("remote", "")))
@@ -166,11 +185,33 @@ def _reach(action: Mapping[str, Any]) -> list[CardLine]:
     if not fenced:
         out.append(CardLine("  everything you can: no fence", "warn"))
     network = bool(fence.get("network"))
-    out.append(CardLine(f"  network  {'yes' if network else 'no'}   access  {to_display(str(action.get('access', '')))}", "warn" if network else "text"))
+    hosts = [to_display(str(host)) for host in _list(fence.get("hosts"))]
+    said = "yes" if network else "no"
+    if hosts:
+        said = f"only {', '.join(hosts)}"
+    warn = "warn" if network or hosts else "text"
+    out.append(CardLine(f"  network  {said}   access  {to_display(str(action.get('access', '')))}", warn))
     if action.get("kind") == "push":
-        out.append(CardLine("  git runs outside the fence, as you, with your own git credentials; hooks are off", "warn"))
+        out += _push_reach(action)
     for what, paths in (("writes", fence.get("write")), ("outside", action.get("outside"))):
         out += [CardLine(f"  {what}  “{to_display(str(path))}”", "warn" if what == "outside" else "text") for path in _list(paths)]
+    return out
+
+
+def _push_reach(action: Mapping[str, Any]) -> list[CardLine]:
+    """What of the user's takes part in a push: git itself, address rewrites, and the hooks of a remote on this machine."""
+    out = [CardLine("  git runs outside the fence, as you, with your own git credentials; no hook of your repository runs", "warn")]
+    named = action.get("named")
+    address = str(named.get("address", "")) if isinstance(named, dict) else ""
+    local = action.get("local")
+    if isinstance(local, dict):
+        runs = [to_display(str(name)) for what in ("hooks", "programs") for name in _list(local.get(what))]
+        said = f"its hooks and programs run as you: {', '.join(runs)}" if runs else "it has no hooks"
+        out.append(CardLine(f"  the remote is a folder of this machine, “{to_display(str(local.get('folder', '')))}”; {said}", "warn"))
+    elif address and address != action.get("url"):
+        out.append(CardLine(f"  the address is written “{to_display(address)}”; your git configuration leads it to the one shown above", "warn"))
+    if action.get("note"):
+        out.append(CardLine(f"  {to_display(str(action['note']))}", "dim"))
     return out
 
 
@@ -187,7 +228,7 @@ def _fine_print(action: Mapping[str, Any]) -> list[CardLine]:
     if isinstance(env, dict):
         pairs = "  ".join(f"{to_display(str(name))}=“{to_display(str(value))}”" for name, value in sorted(env.items()))
         out.append(CardLine(f"  environment  {pairs or 'empty'}", "dim"))
-    out.append(CardLine(f"  stopped after {action.get('timeout_s', '?')} s", "dim"))
+    out.append(CardLine(f"  stopped after {to_display(str(action.get('timeout_s', '?')))} s", "dim"))
     return out
 
 

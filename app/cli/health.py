@@ -8,13 +8,14 @@ import platform
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from app.cli import exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say
 from harness.events.reader import verify as verify_log
 from harness.protocol import config as configuration
-from harness.protocol.client import Client, SupervisorError, Unreachable
+from harness.protocol.client import SupervisorError, Unreachable
 from harness.protocol.paths import FolderError, ensure_private
 
 FENCE_SECONDS = 60
@@ -82,6 +83,12 @@ def _fence() -> Finding:
     return Finding("bad", "fence", f"tools refuse to run: {why}")
 
 
+def _held(hold: dict[str, Any]) -> Finding:
+    """What limits one resource of a call on this machine; nothing at all is a warning, since tools still run."""
+    strength = "the kernel refuses more: " if hold["hard"] else ""
+    return Finding("ok" if hold["holds"] else "warning", f"limit: {hold['what']}", f"{hold['limit']}; {strength}{hold['how']}")
+
+
 def _folders(ctx: Context) -> list[Finding]:
     findings = []
     for folder in (ctx.folders.state, ctx.folders.runtime):
@@ -112,6 +119,7 @@ def _fleet(ctx: Context) -> list[Finding]:
     except (Unreachable, FolderError, SupervisorError) as exc:
         return [Finding("bad", "supervisor", str(exc))]
     found = [Finding("ok", "supervisor", f"epoch {status['fleet'].get('epoch', 0)}, {status['fleet'].get('sessions', 0)} sessions")]
+    found += [_held(hold) for hold in status["fence"].get("limits", [])]  # the supervisor's: it and its tools may live in another cgroup than we
     found += [Finding("warning", "fleet", str(p)) for p in status.get("problems", [])]
     found += [Finding("bad", f"invariant {v['id']}", f"{v.get('sid', '')} {v['text']}".strip()) for v in broken]
     return found if broken else [*found, Finding("ok", "invariants", "all hold")]
@@ -124,35 +132,5 @@ def doctor(ctx: Context, args: argparse.Namespace) -> int:
         if args.json:
             emit(asdict(f))
         else:
-            say(f"{f.level:>8}  {f.what:<14} {safe(f.detail)}")
+            say(f"{f.level:>8}  {f.what:<20} {safe(f.detail)}")
     return exits.NO if any(f.level == "bad" for f in findings) else exits.OK
-
-
-def supervisor(ctx: Context, args: argparse.Namespace) -> int:
-    if args.what == "start":
-        with ctx.connect() as client:
-            hello = client.hello
-        _tell(args, {"running": True, "epoch": hello.get("epoch"), "pid": hello.get("pid")}, f"running, epoch {hello.get('epoch')}, pid {hello.get('pid')}")
-        return exits.OK
-    try:
-        with Client(ctx.folders.supervisor_socket) as client:
-            hello = client.hello
-            if args.what == "stop":
-                client.call("shutdown", sessions=args.sessions)
-    except Unreachable:
-        _tell(args, {"running": False}, "not running")
-        return exits.OK if args.what == "stop" else exits.NO
-    running = args.what == "status"
-    _tell(
-        args,
-        {"running": running, "epoch": hello.get("epoch"), "pid": hello.get("pid")},
-        f"{'running' if running else 'stopped'}, epoch {hello.get('epoch')}, pid {hello.get('pid')}",
-    )
-    return exits.OK
-
-
-def _tell(args: argparse.Namespace, value: dict[str, object], text: str) -> None:
-    if args.json:
-        emit(value)
-    else:
-        say(text)

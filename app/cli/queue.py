@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from typing import Any
 
 from app.cli import context, exits
 from app.cli.context import Context
 from app.cli.output import age, emit, safe, say, table
-from app.cli.sessions import Usage
+from app.cli.sessions import Refused, Usage
 from harness.events.views import ApprovalView
 from harness.protocol import config as configuration
 from harness.protocol.client import Client
 
+_HASH = 12
+"""Hexadecimal digits of an action hash that name it well enough: the request's id names the action, the hash shows that its card was read."""
+_CAREFUL = ("high", "critical")
+_REFUSALS = ("deny", "stop")
+
 
 def approvals(ctx: Context, args: argparse.Namespace) -> int:
+    if args.id is not None:
+        return _card(ctx, args)
     with ctx.connect() as client:
         reply = client.call("approvals")
     if args.json:
@@ -32,6 +40,42 @@ def approvals(ctx: Context, args: argparse.Namespace) -> int:
     return exits.OK
 
 
+def _card(ctx: Context, args: argparse.Namespace) -> int:
+    """The whole card of one request as text, and what approving it takes."""
+    from widgets.card_text import card_lines, shown_hash, wrap
+
+    with ctx.connect() as client:
+        reply = client.call("approval", approval_id=args.id)
+    view = context.convert(reply["approval"], ApprovalView)
+    lines = card_lines(view)
+    if args.json:
+        emit({"action_hash": "", **reply["approval"], "card": [line.text for line in lines], "shown_hash": shown_hash(view)})
+        return exits.OK
+    for line in lines:
+        # On a terminal a long line is wrapped here, with a mark, so that its rest cannot pass for a line of its own.
+        for mark, text in wrap(line, ctx.width) if sys.stdout.isatty() else [("", line.text)]:
+            say(mark + text)
+    say()
+    for choice in _choices(view):
+        say(choice)
+    return exits.OK
+
+
+def _choices(view: ApprovalView) -> list[str]:
+    """What can be typed about a request, and last the hash of its action."""
+    hashed = f" --hash {safe(view.action_hash[:_HASH])}" if view.action_hash else ""
+    approve = f"watchfloor approve {safe(view.approval_id)}{hashed}"
+    if view.kind == "cap":
+        lines = [f"raise it:    {approve} --raise-to X", f"finish up:   {approve} --finish"]
+    elif {"allow", "retry"} & set(view.options):
+        lines = [f"approve it:  {approve}"]
+    else:
+        lines = [f"settle it:   {approve} --choose {safe('|'.join(view.options))}"]
+    if set(_REFUSALS) & set(view.options):
+        lines.append(f"refuse it:   watchfloor reject {safe(view.approval_id)} --reason TEXT")
+    return [*lines, f"hash         {safe(view.action_hash)}"] if view.action_hash else lines
+
+
 def _find(client: Client, approval_id: str) -> ApprovalView:
     return context.convert(client.call("approval", approval_id=approval_id)["approval"], ApprovalView)
 
@@ -39,10 +83,27 @@ def _find(client: Client, approval_id: str) -> ApprovalView:
 def _decide(client: Client, view: ApprovalView, decision: str, args: argparse.Namespace, **more: Any) -> int:
     reply = client.call("decide", approval_id=view.approval_id, decision=decision, action_hash=view.action_hash, **more)
     if args.json:
-        emit({"decision_id": reply["decision_id"], "decision": decision})
+        emit({"decision_id": reply["decision_id"], "decision": decision, "title": view.title, "risk": view.risk, "action_hash": view.action_hash})
     else:
-        say(f"{safe(decision)}: {safe(view.title, 300)}")
+        named = f" (action {safe(view.action_hash[:_HASH])})" if view.action_hash else ""
+        say(f"{safe(decision)}: {safe(view.title, 300)}{named}")
     return exits.OK
+
+
+def _seen(view: ApprovalView, given: str | None, decision: str) -> None:
+    """Raise Refused unless the hash that was given, which high and critical risk need, is the hash of this request's action."""
+    if decision in _REFUSALS or not view.action_hash:
+        return
+    look = f"read the card first: watchfloor approvals {view.approval_id}"
+    if given is None:
+        if view.risk in _CAREFUL:
+            raise Refused(f"this is of {view.risk} risk and is not approved unseen; {look}, then give --hash as it is printed at the end")
+        return
+    digits = given.strip().lower()
+    if len(digits) < _HASH or any(c not in "0123456789abcdef" for c in digits):
+        raise Usage(f"--hash must be at least {_HASH} hexadecimal digits, as printed by: watchfloor approvals {view.approval_id}")
+    if not view.action_hash.startswith(digits):
+        raise Refused(f"stale: that is not the hash of what would run now; nothing was approved. Look again: watchfloor approvals {view.approval_id}")
 
 
 def _cap_value(view: ApprovalView, text: str) -> int:
@@ -66,20 +127,27 @@ def approve(ctx: Context, args: argparse.Namespace) -> int:
             raise Usage("--edit must be a JSON object: the tool's whole input")
     with ctx.connect() as client:
         view = _find(client, args.id)
-        if edited is not None:
-            return _decide(client, view, "allow_edited", args, edited=edited)
-        if args.raise_to is not None:
-            return _decide(client, view, "raise", args, value=_cap_value(view, args.raise_to))
-        if args.finish:
-            return _decide(client, view, "finish", args)
-        if args.choose is not None:
-            return _decide(client, view, args.choose, args)
-        if view.kind == "cap":
-            raise Usage("a cap is not approved: choose --raise-to X, --finish, or reject it to stop the session")
-        positive = next((o for o in ("allow", "retry") if o in view.options), None)
-        if positive is None:
-            raise Usage(f"this request has no plain approval; choose one with --choose: {', '.join(view.options)}")
-        return _decide(client, view, positive, args, **_key(ctx, view))
+        decision, more = _chosen(ctx, args, view, edited)
+        _seen(view, args.hash, decision)
+        return _decide(client, view, decision, args, **more)
+
+
+def _chosen(ctx: Context, args: argparse.Namespace, view: ApprovalView, edited: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
+    """The decision that the arguments name, and what goes with it. Raises Usage."""
+    if edited is not None:
+        return "allow_edited", {"edited": edited}
+    if args.raise_to is not None:
+        return "raise", {"value": _cap_value(view, args.raise_to)}
+    if args.finish:
+        return "finish", {}
+    if args.choose is not None:
+        return str(args.choose), {}
+    if view.kind == "cap":
+        raise Usage("a cap is not approved: choose --raise-to X, --finish, or reject it to stop the session")
+    positive = next((o for o in ("allow", "retry") if o in view.options), None)
+    if positive is None:
+        raise Usage(f"this request has no plain approval; choose one with --choose: {', '.join(view.options)}")
+    return positive, _key(ctx, view)
 
 
 def _key(ctx: Context, view: ApprovalView) -> dict[str, Any]:

@@ -14,9 +14,16 @@ from app.cli.output import age, emit, escaped, safe, say, table, usd
 from harness.events.views import SessionRow
 from harness.protocol import config as configuration
 
+REMOVE_S = 640.0
+"""Longest wait for a removal: a worktree may be large."""
+
 
 class Usage(Exception):
     """An argument cannot be used; the message says which and why."""
+
+
+class Refused(Exception):
+    """Nothing was sent, because it would not be safe; the message says why and what to do."""
 
 
 def launch(ctx: Context, args: argparse.Namespace) -> int:
@@ -218,12 +225,15 @@ def _credential(ctx: Context, verb: str) -> dict[str, Any]:
 
 def remove(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
-        reply = client.call("remove", sid=args.id, force_keep=args.keep_as_ref)
-    kept = [str(k) for k in reply.get("kept", [])]
+        client.wait_up_to(REMOVE_S)
+        reply = client.call("remove", sid=args.id, force_keep=args.keep_as_ref, force=args.force)
+    kept, lost = ([str(text) for text in reply.get(name, [])] for name in ("kept", "lost"))
     if args.json:
-        emit({"kept": kept})
-    else:
-        say("removed" + (f"; kept {', '.join(safe(k) for k in kept)}" if kept else ""))
+        emit({"kept": kept, "lost": lost})
+        return exits.OK
+    say("removed" + (f"; kept {', '.join(safe(k) for k in kept)}" if kept else ""))
+    for text in lost:
+        say(f"  not saved: {safe(text)}")
     return exits.OK
 
 

@@ -178,6 +178,7 @@ class Demo:
         try:
             if self.processes():  # keepers may live on without a supervisor: only a supervisor can end them in good order
                 with ensure_supervisor(self.folders) as client:
+                    client.wait_up_to(240.0)
                     client.call("shutdown", sessions="stop")
         except (Unreachable, SupervisorError) as exc:
             raise DemoError(f"{self.root}: cannot end the fleet: {exc}") from exc

@@ -108,7 +108,7 @@ def _answer(demo: Demo, story: Story) -> None:
             targets = [target for _, target, _ in action.get("refspecs", [])]
             if targets != [f"refs/heads/{BRANCH}"]:
                 raise DemoError(f"the push to approve goes to {targets}, not to refs/heads/{BRANCH}")
-            demo.watchfloor("approve", approval)
+            demo.watchfloor("approve", approval, "--hash", str(item["action_hash"]))
             story.pushes_approved += 1
         elif item["kind"] == "cap" and name in caps:
             _cap_holds(demo, caps[name])

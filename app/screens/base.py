@@ -59,7 +59,10 @@ class WatchScreen(Screen[Any]):
         return super().check_action(action, parameters)
 
     async def action_do(self, ident: str) -> None:
-        """Run an action of the registry, this screen's own or the application's."""
+        """Run an action of the registry, this screen's own or the application's. What decides must have been pressed by a hand."""
+        if BY_ID[ident].decides and (why := await self.host.no_hand(ident)):
+            self.host.tell(why)
+            return
         getattr(self if hasattr(self, handler_name(ident)) else self.host, handler_name(ident))()
         self.show_keys()
 
@@ -116,6 +119,11 @@ class WatchScreen(Screen[Any]):
 
     def on_mount(self) -> None:
         self._sync_all()
+
+    @property
+    def stands(self) -> bool:
+        """True while its widgets are there; one that is being taken down is still attached but has lost some of them."""
+        return self.is_attached and self.is_running
 
     def on_screen_resume(self) -> None:
         if self.is_mounted:
@@ -243,9 +251,15 @@ class Form(ModalScreen[Any]):
         return cast("WatchApp", self.app)
 
     async def action_do(self, ident: str) -> None:
-        """Run an action of the registry. What arrives faster than a person types (a paste without brackets) never submits."""
-        if ident != "form.submit" or self.host.paced:
-            getattr(self, handler_name(ident))()
+        """Run an action of the registry. What decides must have been pressed by a hand."""
+        if BY_ID[ident].decides and (why := await self.host.no_hand(ident)):
+            self.complain(why)
+            return
+        getattr(self, handler_name(ident))()
+
+    def complain(self, text: str) -> None:
+        """Say why nothing was done; dialogs say it inline."""
+        self.host.tell(text)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "do":

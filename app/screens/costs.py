@@ -161,7 +161,7 @@ class CostsScreen(WatchScreen):
             self.host.tell(f"no costs: {exc}", bad=True)
             return
         self._more = {str(entry.get("sid", "")): entry for entry in reply.get("sessions", [])}
-        if self.is_attached:
+        if self.stands:
             self.sync(self.host.snapshot, Dirty.ROWS)
 
     def _any(self) -> bool:

@@ -47,9 +47,9 @@ class Dialog(Form):
         """The key that submits, as shown."""
         return self.host.keys.shown("form.submit")
 
-    def on_help_bar_pressed(self, message: HelpBar.Pressed) -> None:
+    async def on_help_bar_pressed(self, message: HelpBar.Pressed) -> None:
         message.stop()
-        self.do_form_submit() if message.action == "form.submit" else self.do_form_cancel()
+        await self.action_do(message.action)
 
     def complain(self, text: str) -> None:
         """Say inline what is wrong."""
@@ -106,10 +106,10 @@ class Ask(Dialog):
         text = field.text if isinstance(field, TextArea) else field.value if isinstance(field, Input) else ""
         return self._check(text)
 
-    def on_input_submitted(self) -> None:
+    async def on_input_submitted(self) -> None:
         # Enter is enough for a line that only says something; what lets an action run is sent by the chord alone.
         if self._by_enter:
-            self.do_form_submit()
+            await self.action_do("form.submit")
 
     @property
     def _by_enter(self) -> bool:

@@ -140,14 +140,15 @@ class LaunchForm(Form):
         )
         self.query_one("#goal").focus()
 
-    def on_help_bar_pressed(self, message: HelpBar.Pressed) -> None:
+    async def on_help_bar_pressed(self, message: HelpBar.Pressed) -> None:
         message.stop()
-        if message.action == "form.submit":
-            self.do_form_submit()
-        elif message.action == "form.cancel":
-            self.do_form_cancel()
+        if message.action:
+            await self.action_do(message.action)
         else:
             self.focus_next()
+
+    def complain(self, text: str) -> None:
+        self._complain("", text)
 
     def _wish(self) -> Wish:
         text = {name: self.query_one(f"#{name}", Input).value for name in ("repo", "name", "model", "cap")}
@@ -180,13 +181,13 @@ class LaunchForm(Form):
         try:
             reply = await self.host.feed.call("launch", **request)
         except (SupervisorError, Unreachable) as exc:
-            if self.is_attached:
+            if self.is_attached and self.is_running:
                 self._complain(_field_of(str(exc)), str(exc))
             return
         finally:
             self._sending = False
         self.host.tell(f"launched {reply.get('name', '')}" + ("" if request["checks"] else "; without checks it ends on the agent's word"))
-        if self.is_attached:
+        if self.is_attached and self.is_running:
             self.dismiss(str(reply.get("sid", "")))
 
 

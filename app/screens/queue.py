@@ -126,6 +126,8 @@ class QueueScreen(WatchScreen):
     def _watch_card(self) -> None:
         """Advance the arming of the card, and say in one line where it stands."""
         view, now = self._shown, time.monotonic()
+        if not self.host.is_running:
+            return  # the screen is being taken down and has lost its card
         if self.host.screen is not self:
             self._arming = Arming()  # covered by a dialog: it appears anew when that closes
             return
@@ -237,7 +239,7 @@ class QueueScreen(WatchScreen):
     def _refused(self) -> bool:
         """Check the arming for a key that decides; says why when it does not count."""
         now = time.monotonic()
-        why = self._arming.refusal(now, paced=self.host.paced)
+        why = self._arming.refusal(now)
         self._arming = self._arming.pressed(now)
         if why:
             self.host.tell(why)
@@ -397,7 +399,7 @@ class QueueScreen(WatchScreen):
             self.host.tell(f"{exc}; the request is still open as far as this screen knows", bad=True)
         else:
             self.host.tell(f"{view.session_name}: {_DONE.get(decision, decision)}")
-        if self.is_attached:
+        if self.stands:
             self.sync(self.host.snapshot, Dirty.APPROVALS)
 
     def _key(self) -> dict[str, Any]:

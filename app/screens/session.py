@@ -169,7 +169,7 @@ class SessionScreen(SessionCommands):
             self._stamps = found
         finally:
             self._reading = False
-        if self.is_attached:
+        if self.stands:
             self.query_one(PlanView).set_files(files)
 
     async def _read_diff(self) -> None:
@@ -178,7 +178,7 @@ class SessionScreen(SessionCommands):
         except (SupervisorError, Unreachable) as exc:
             self.host.tell(f"no diff: {exc}", bad=True)
             return
-        if self.is_attached:
+        if self.stands:
             self.query_one(DiffView).set_diff(str(reply.get("patch", "")), reply.get("files", []))
 
     async def _read_costs(self) -> None:
@@ -188,7 +188,7 @@ class SessionScreen(SessionCommands):
             self.host.tell(f"no costs: {exc}", bad=True)
             return
         own: dict[str, Any] = next((entry for entry in reply.get("sessions", []) if entry.get("sid") == self.sid), {})
-        if self.is_attached and (row := self.target) is not None:
+        if self.stands and (row := self.target) is not None:
             self.query_one("#costs", Facts).set_facts(cost_facts(row, own))
 
     # -- tabs ----------------------------------------------------------------------------------------------------

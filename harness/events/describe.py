@@ -254,7 +254,8 @@ def _judged(b: t.ToolJudged) -> Line:
 def _started(b: t.ToolStarted) -> Line:
     again = f", try {b.attempt}" if b.attempt > 1 else ""
     allowed = f", allowed by decision {b.decision_id}" if b.decision_id else ""
-    return Line("runs", f"{b.call_id} ({b.effect}){again}{allowed}", "dim")
+    left_out = f", {b.left_out} files too large to be kept for undo" if b.left_out else ""
+    return Line("runs", f"{b.call_id} ({b.effect}){again}{allowed}{left_out}", "dim")
 
 
 @_on(t.ToolEnded)
@@ -263,9 +264,24 @@ def _tool_ended(b: t.ToolEnded) -> Line:
     first = _first(b.preview)
     changed = f" · {len(b.files_changed)} file{'s' if len(b.files_changed) != 1 else ''} changed" if b.files_changed else ""
     cut = " · output cut" if b.truncated else ""
+    limit = f" · came to the limit of {b.limit}" if b.limit else ""
     ok = b.status == "ok" and not b.exit_code
     tone: Tone = "good" if ok else "warn" if b.status in ("ok", "denied", "cancelled") else "bad"
-    return Line("ended", f"{b.call_id} {b.status}{code}, {_duration(b.ms)}" + (f": {first}" if first else "") + changed + cut, tone)
+    return Line("ended", f"{b.call_id} {b.status}{code}, {_duration(b.ms)}" + (f": {first}" if first else "") + limit + changed + cut, tone)
+
+
+@_on(t.UndoStarted)
+def _undoing(b: t.UndoStarted) -> Line:
+    who = f" by {b.by.client}" if b.by.client else ""
+    return Line("undo", f"{b.undo_id}{who}: the worktree becomes what it was before {b.call_id}", "info")
+
+
+@_on(t.UndoEnded)
+def _undone(b: t.UndoEnded) -> Line:
+    if b.error:
+        return Line("undo", f"{b.undo_id} failed: {_first(b.error)}", "bad")
+    kept = f", {b.refused_count} could not be brought back: {_first('; '.join(b.refused))}" if b.refused_count else ""
+    return Line("undo", f"{b.undo_id} done: {b.written} names restored, {b.removed} removed{kept}", "warn" if kept else "good")
 
 
 @_on(t.ToolInDoubt)

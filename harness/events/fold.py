@@ -77,6 +77,7 @@ class SessionState:
     check_calls: dict[str, str] = field(default_factory=dict)
     last_text: str = ""
     recovered: int = 0
+    last_undo: str = ""
     unknown: int = 0
 
     @property
@@ -240,6 +241,17 @@ def _in_doubt(s: SessionState, r: t.Record, b: t.ToolInDoubt) -> None:
 def _resolved(s: SessionState, r: t.Record, b: t.ToolResolved) -> None:
     if b.resolution != "confirmed_not_done":
         s.check_calls.pop(b.call_id, None)
+
+
+@_on(t.UndoStarted)
+def _undoing(s: SessionState, r: t.Record, b: t.UndoStarted) -> None:
+    s.doing[b.undo_id] = Running(f"undoing {b.call_id} and what came after", r.ts)
+
+
+@_on(t.UndoEnded)
+def _undone(s: SessionState, r: t.Record, b: t.UndoEnded) -> None:
+    s.doing.pop(b.undo_id, None)
+    s.last_undo = b.undo_id
 
 
 @_on(t.ApprovalRequested)

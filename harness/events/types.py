@@ -325,10 +325,18 @@ class ToolStarted(Body, frozen=True, kw_only=True):
     decision_id: str = ""
     attempt: int = 1
     pre: dict[str, Any] = {}
+    snapshot: str = ""
+    """The state of the worktree just before, in the vault; empty when the call changes no file."""
+    left_out: int = 0
+    """Things in the worktree whose content that snapshot does not hold; the first are named."""
+    left_out_names: list[str] = []
 
 
 class ToolEnded(Body, frozen=True, kw_only=True):
-    """``status``: ok, error, timeout, cancelled, denied, refused. ``preview`` is at most 8 KiB; ``output`` the whole."""
+    """``status``: ok, error, timeout, cancelled, denied, refused. ``preview`` is at most 8 KiB; ``output`` the whole.
+
+    ``limit`` names the setting under ``[limits]`` that the call came to; its numbers are in the preview.
+    """
 
     TYPE = "tool.ended"
     call_id: str
@@ -339,6 +347,7 @@ class ToolEnded(Body, frozen=True, kw_only=True):
     truncated: bool = False
     ms: int = 0
     files_changed: list[str] = []
+    limit: str = ""
 
 
 class ToolInDoubt(Body, frozen=True, kw_only=True):
@@ -357,6 +366,33 @@ class ToolResolved(Body, frozen=True, kw_only=True):
     resolution: str
     evidence: str = ""
     by: By = By()
+
+
+# -- undo ------------------------------------------------------------------------------------------------------------
+
+
+class UndoStarted(Body, frozen=True, kw_only=True):
+    """The worktree is about to become what it was in ``snapshot``, just before ``call_id`` (a call or an earlier undo); ``before`` is kept."""
+
+    TYPE = "undo.started"
+    undo_id: str
+    call_id: str
+    snapshot: str
+    before: str
+    by: By = By()
+
+
+class UndoEnded(Body, frozen=True, kw_only=True):
+    """``written`` and ``removed`` count names; ``refused`` says what could not be brought back; ``error`` = nothing or not all was done."""
+
+    TYPE = "undo.ended"
+    undo_id: str
+    call_id: str
+    written: int = 0
+    removed: int = 0
+    refused: list[str] = []
+    refused_count: int = 0
+    error: str = ""
 
 
 # -- money, plan, trouble --------------------------------------------------------------------------------------------

@@ -46,15 +46,15 @@ def _inheritable() -> list[int]:
     return found
 
 
-def capture(argv: list[str], env: dict[str, str], timeout_s: float, *, limit: int = 1 << 20) -> tuple[int, bytes]:
-    """Run a short command; (exit code as ``waitstatus_to_exitcode``, its output and errors together, at most ``limit`` bytes).
+def capture(argv: list[str], env: dict[str, str], timeout_s: float, *, limit: int = 1 << 20, errors: bool = True) -> tuple[int, bytes]:
+    """Run a short command; (exit code as ``waitstatus_to_exitcode``, its output, with ``errors`` its errors too, at most ``limit`` bytes).
 
     A child that is not done after ``timeout_s`` is killed and counts as exit code -9. Raises OSError when it cannot start.
     """
     read_end, write_end = os.pipe2(os.O_CLOEXEC)
     null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
     try:
-        pid = spawn(argv, env, {0: null, 1: write_end, 2: write_end})
+        pid = spawn(argv, env, {0: null, 1: write_end, 2: write_end if errors else null})
     except OSError:
         os.close(read_end)
         raise

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.hands import children
+from harness.hands.limits import DEFAULT
 
 SYSTEM_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin")
 HOME = "/tmp/home"
 INSIDE = "/opt/watchfloor"
 OUTSIDE = "/mnt/outside"
-TMP_BYTES = 2 << 30
 
 _OWN = ("proc", "dev", "sys")
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -207,15 +207,28 @@ def _protected(worktree: str) -> list[str]:
     return ["--ro-bind", git, git] if os.path.lexists(git) and not os.path.islink(git) else []
 
 
-def arguments(bwrap: str, fence: dict[str, Any], *, network: bool, cwd: str, outside: list[tuple[str, str, bool]]) -> list[str]:
-    """The bubblewrap command line up to and with ``--``. ``outside`` are (source, destination, writable) mounts for this call alone."""
+def arguments(
+    bwrap: str,
+    fence: dict[str, Any],
+    *,
+    network: bool,
+    cwd: str,
+    outside: list[tuple[str, str, bool]],
+    tmp: int = DEFAULT.tmp,
+    shm: int = DEFAULT.shm,
+) -> list[str]:
+    """The bubblewrap command line up to and with ``--``. ``outside`` are (source, destination, writable) mounts for this call alone.
+
+    ``tmp`` and ``shm`` are the bytes that its own /tmp and /dev/shm can hold.
+    """
     check_profile(fence)
     args = [bwrap, *_namespaces(network=network), "--hostname", "fence", *_system(network)]
-    args += ["--perms", "1777", "--size", str(TMP_BYTES), "--tmpfs", "/tmp", "--perms", "0755", "--dir", HOME]
+    args += ["--perms", "1777", "--size", str(tmp), "--tmpfs", "/tmp", "--perms", "0755", "--dir", HOME]
     args += ["--ro-bind", os.path.dirname(os.path.abspath(__file__)), f"{INSIDE}/harness/hands"]
     if not network:
         args += ["--ro-bind", os.path.join(os.path.dirname(os.path.abspath(__file__)), "hosts"), "/etc/hosts"]
-    args += ["--dev", "/dev", "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
+    args += ["--dev", "/dev", "--perms", "1777", "--size", str(shm), "--tmpfs", "/dev/shm"]
+    args += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
     for path in fence["read"]:
         args += ["--ro-bind-try", path, path]
     for path in fence["write"]:
@@ -227,4 +240,4 @@ def arguments(bwrap: str, fence: dict[str, Any], *, network: bool, cwd: str, out
         args += _protected(fence["worktree"])
     for source, target, writable in outside:
         args += ["--bind" if writable else "--ro-bind", source, target]
-    return [*args, "--remount-ro", "/", "--chdir", cwd, "--"]
+    return [*args, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", cwd, "--"]

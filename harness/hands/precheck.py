@@ -7,30 +7,47 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
+from collections.abc import Mapping
 from typing import Any
 
+from harness.events.addresses import strip_credential
+from harness.hands import reading
+
 ABSENT = "absent"
+_BASH = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
+NO_COMMIT = "not a commit"
+"""What stands for a HEAD or a ref that holds anything else: its text may be that of any file, so it is never repeated."""
 _LARGE = 256 << 20
+_CONFIG = 4 << 20
 _DEPTH = 8
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_USERINFO = re.compile(r"://[^/@\s]*@")
 
 
 def observe(action: dict[str, Any]) -> dict[str, Any]:
     """The present value of every precondition that ``action["pre"]`` names.
 
     ``files`` {path relative to the worktree, or absolute: SHA-256 of its bytes | "absent"}, ``head`` (commit of the session's HEAD),
-    ``worktree`` {"dev", "ino"}, ``url`` (push: what the repository's configuration gives for ``remote``), ``refs`` {local ref: commit | "absent"}.
-    Something that cannot be read becomes a text that equals no expected value.
+    ``worktree`` and ``cwd`` {"dev", "ino"}, ``program`` (see `program`), ``url`` (push: what the repository's configuration gives
+    for ``remote``), ``refs`` {local ref: commit | "absent"}. Something that cannot be read becomes a text that equals no expected value.
     """
     expected: dict[str, Any] = action.get("pre") or {}
     worktree = worktree_of(action)
     seen: dict[str, Any] = {}
     if "files" in expected:
-        seen["files"] = {path: file_state(os.path.join(worktree, path)) for path in expected["files"]}
+        seen["files"] = file_states({path: os.path.join(worktree, path) for path in expected["files"]})
     if "head" in expected:
         seen["head"] = head(worktree, (action.get("fence") or {}).get("binds", []))
     if "worktree" in expected:
-        seen["worktree"] = _identity(worktree)
+        seen["worktree"] = identity(worktree)
+    if "cwd" in expected:
+        seen["cwd"] = identity(str(action.get("cwd") or worktree))
+    if "program" in expected:
+        name = str(action["argv"][0]) if action.get("kind") == "exec" else bash()
+        path = str((action.get("env") or {}).get("PATH", ""))
+        seen["program"] = program(name, str(action.get("cwd") or worktree), path)
     if "url" in expected:
         seen["url"] = remote_url(common_dir(worktree), str(action.get("remote", "")))
     if "refs" in expected:
@@ -44,7 +61,7 @@ def difference(expected: dict[str, Any], observed: dict[str, Any]) -> list[str]:
     found: list[str] = []
     for key in sorted(expected.keys() | observed.keys()):
         old, new = expected.get(key), observed.get(key)
-        if isinstance(old, dict) and isinstance(new, dict) and key != "worktree":
+        if isinstance(old, dict) and isinstance(new, dict) and key not in ("worktree", "cwd", "program"):
             found += [_sentence(key, name, old.get(name), new.get(name)) for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
         elif old != new:
             found.append(_sentence(key, "", old, new))
@@ -56,6 +73,10 @@ def _sentence(key: str, name: str, old: object, new: object) -> str:
         if old == ABSENT:
             return f"{name} did not exist and now does"
         return f"{name} is gone" if new == ABSENT else f"{name} has other content than what was approved"
+    if key == "cwd":
+        return "the folder it runs in is another one than what was shown"
+    if key == "program":
+        return f"the program is another one than what was shown ({_short((new or {}).get('path') if isinstance(new, dict) else new)})"
     what = {"head": "the session's commit", "worktree": "the worktree folder", "url": "the remote's address", "refs": f"ref {name}"}.get(
         key, f"{key} {name}".strip()
     )
@@ -63,7 +84,8 @@ def _sentence(key: str, name: str, old: object, new: object) -> str:
 
 
 def _short(value: object) -> str:
-    return "nothing" if value is None else str(value)[:200]
+    """At most 200 characters, without the user name and password of an address."""
+    return "nothing" if value is None else _USERINFO.sub("://", str(value)[:200])
 
 
 def worktree_of(action: dict[str, Any]) -> str:
@@ -72,39 +94,84 @@ def worktree_of(action: dict[str, Any]) -> str:
     return str(profile.get("worktree") or (profile.get("write") or [action.get("cwd") or "/"])[0])
 
 
+def file_states(paths: Mapping[str, str]) -> dict[str, str]:
+    """`file_state` of several files by name. Together they are read up to 256 MiB, in the order of their names."""
+    room, found = _LARGE, dict[str, str]()
+    for name in sorted(paths):
+        found[name], used = _state(paths[name], room)
+        room -= used
+    return found
+
+
 def file_state(path: str) -> str:
-    """SHA-256 of the bytes behind ``path`` (links followed once, then the opened file is read), "absent", or why it is neither."""
+    """SHA-256 of the bytes behind ``path`` (links followed once, then the opened file is read), "absent", or why it is neither.
+
+    For a file over 256 MiB its identity, size and times stand for the bytes: the keeper must not stand still for a minute.
+    """
+    return _state(path, _LARGE)[0]
+
+
+def _state(path: str, room: int) -> tuple[str, int]:
+    """(state, bytes read) of one file of which at most ``room`` bytes may be read."""
     try:
-        fd = os.open(os.path.realpath(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        fd = reading.regular(os.path.realpath(path))
     except (FileNotFoundError, NotADirectoryError):
-        return ABSENT
+        return ABSENT, 0
+    except reading.Unreadable:
+        return "not a regular file", 0
+    except (OSError, ValueError) as exc:
+        return f"unreadable: {exc.strerror if isinstance(exc, OSError) else exc}", 0
+    try:
+        info = os.fstat(fd)
+        if info.st_size > room:
+            return f"large: {info.st_dev}:{info.st_ino} {info.st_size} bytes, changed {info.st_ctime_ns}", 0
+        digest, left = hashlib.sha256(), info.st_size
+        while left >= 0 and (chunk := os.read(fd, min(1 << 20, left + 1))):
+            digest.update(chunk)
+            left -= len(chunk)
+        return ("unreadable: it grows while it is read", info.st_size) if left < 0 else (digest.hexdigest(), info.st_size)
     except OSError as exc:
-        return f"unreadable: {exc.strerror}"
-    info = os.fstat(fd)
-    if not stat.S_ISREG(info.st_mode):  # before Python wraps it: a folder is no file object
+        return f"unreadable: {exc.strerror}", 0
+    finally:
         os.close(fd)
-        return "not a regular file"
-    with open(fd, "rb") as file:
-        if info.st_size > _LARGE:  # the keeper must not stand still for a minute; identity and times stand for the bytes
-            return f"large: {info.st_dev}:{info.st_ino} {info.st_size} bytes, changed {info.st_ctime_ns}"
-        try:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as exc:
-            return f"unreadable: {exc.strerror}"
 
 
-def _identity(path: str) -> dict[str, int]:
+def identity(path: str) -> dict[str, int]:
+    """``dev`` and ``ino`` of a folder or file; empty when nothing is there, or a link (which may have the number of what it replaced)."""
     try:
         info = os.lstat(path)
     except OSError:
         return {}
-    return {"dev": info.st_dev, "ino": info.st_ino}
+    return {} if stat.S_ISLNK(info.st_mode) else {"dev": info.st_dev, "ino": info.st_ino}
+
+
+def program(name: str, cwd: str, path: str) -> dict[str, object]:
+    """What executing ``name`` in ``cwd`` would run: ``path`` with every link resolved, ``dev``, ``ino``, ``sha``; empty when there is nothing."""
+    found = os.path.join(cwd, name) if "/" in name else which(name, path)
+    if not name or not os.path.exists(found):
+        return {}
+    real = os.path.realpath(found)
+    return {"path": real, **identity(real), "sha": file_state(real)}
+
+
+def bash() -> str:
+    """Where bash is; empty when it is not installed."""
+    return next((path for path in _BASH if os.access(path, os.X_OK)), "")
+
+
+def which(name: str, path: str) -> str:
+    """The first executable file of that name in the folders of ``path``; empty when there is none."""
+    for folder in path.split(":"):
+        candidate = os.path.join(folder, name)
+        if folder.startswith("/") and os.access(candidate, os.X_OK) and os.path.isfile(candidate):
+            return candidate
+    return ""
 
 
 def git_dir(worktree: str) -> str:
     """The git directory that a worktree's ``.git`` names (a folder, or a file with ``gitdir:``), or itself when bare; empty when none."""
     dot = os.path.join(worktree, ".git")
-    if os.path.isdir(dot):
+    if os.path.isdir(dot) and not os.path.islink(dot):
         return dot
     text = _text(dot)
     if text.startswith("gitdir: "):
@@ -120,35 +187,54 @@ def common_dir(worktree: str) -> str:
 
 
 def head(worktree: str, binds: list[list[str]]) -> str:
-    """Commit of the session's HEAD, read where the fenced agent writes it (the private folder bound over the git directory)."""
+    """Commit of the session's HEAD, read where the fenced agent writes it (the private folder bound over the git directory).
+
+    "absent" when nothing is there or its branch has no commit, "not a commit" for anything but a commit or a ref.
+    """
     folder = git_dir(worktree)
     private = next((bind[0] for bind in binds if bind[1] == folder), folder)
     return _resolve(private, common_dir(worktree), "HEAD", _DEPTH)
 
 
 def ref(common: str, name: str) -> str:
-    """Commit of a full ref name in a repository, or "absent"."""
+    """Commit of a full ref name in a repository, "absent", or "not a commit"."""
     return _resolve(common, common, name, _DEPTH)
 
 
 def _resolve(folder: str, common: str, name: str, depth: int) -> str:
     if not folder or depth == 0 or ".." in name.split("/") or name.startswith("/"):
         return ABSENT
-    text = _text(os.path.join(folder, name)) or _text(os.path.join(common, name))
-    if text.startswith("ref: "):
-        return _resolve(folder, common, text.removeprefix("ref: ").strip(), depth - 1)
-    if text:
-        return text
-    for line in _text(os.path.join(common, "packed-refs")).splitlines():
+    text = _pointer(folder, name)
+    if text in (ABSENT, ""):
+        text = _pointer(common, name)
+    target = text.removeprefix("ref:").strip()
+    if text.startswith("ref:"):
+        return _resolve(folder, common, target, depth - 1) if target.startswith("refs/") else NO_COMMIT
+    if text not in (ABSENT, ""):
+        return text if _COMMIT.fullmatch(text) else NO_COMMIT
+    for line in _text(os.path.join(common, "packed-refs"), _CONFIG * 16).splitlines():
         commit, _, packed = line.partition(" ")
         if packed == name:
-            return commit
+            return commit if _COMMIT.fullmatch(commit) else NO_COMMIT
     return ABSENT
 
 
+def _pointer(folder: str, name: str) -> str:
+    """The text of a HEAD or ref file, "absent", or "not a commit" when what is there is no small file of the folder's own."""
+    try:
+        return reading.read_beneath(folder, name, reading.SMALL).decode("utf-8", "replace").strip()
+    except (FileNotFoundError, NotADirectoryError):
+        return ABSENT
+    except (OSError, ValueError):
+        return NO_COMMIT
+
+
 def remote_url(common: str, remote: str) -> str:
-    """The last ``url`` that the repository's own configuration gives for ``remote``, or "absent". Includes are not followed."""
-    inside, found = False, ABSENT
+    """The last ``pushurl``, else ``url``, that the repository's own configuration gives for ``remote``, or "absent"; never a credential.
+
+    Includes are not followed.
+    """
+    inside, found = False, {"url": ABSENT, "pushurl": ABSENT}
     wanted = f'[remote "{remote}"]'
     for raw in _text(os.path.join(common, "config")).splitlines():
         line = raw.strip()
@@ -156,15 +242,16 @@ def remote_url(common: str, remote: str) -> str:
             inside = line.startswith(wanted)
             line = line.removeprefix(wanted).strip() if inside else line
         key, equals, value = line.partition("=")
-        if inside and equals and key.strip().lower() == "url":
+        if inside and equals and key.strip().lower() in found:
             value = value.strip()
-            found = value[1:-1] if len(value) > 1 and value[0] == value[-1] == '"' else value
-    return found
+            value = value[1:-1] if len(value) > 1 and value[0] == value[-1] == '"' else value
+            found[key.strip().lower()] = strip_credential(value)[0]
+    return found["url"] if found["pushurl"] == ABSENT else found["pushurl"]
 
 
-def _text(path: str) -> str:
+def _text(path: str, limit: int = _CONFIG) -> str:
+    """The text of a file that the repository's owner keeps; empty when there is none that can be read."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(4 << 20).strip()
-    except OSError:
+        return reading.read(path, limit).decode("utf-8", "replace").strip()
+    except (OSError, ValueError):
         return ""

@@ -5,10 +5,12 @@ Run by `harness.hands.selftest` as the tool of a fenced call. Each act gives (it
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -167,13 +169,29 @@ def attempt(act: Act, given: dict[str, Any]) -> tuple[bool, str]:
         return False, getattr(exc, "strerror", None) or str(exc)
 
 
+def bounds() -> dict[str, int]:
+    """The limits that this process finds itself under, by name; what cannot be read is left out."""
+    found = {"nice": os.nice(0)}
+    for name, what in (("nproc", resource.RLIMIT_NPROC), ("data", resource.RLIMIT_DATA), ("fsize", resource.RLIMIT_FSIZE)):
+        found[name] = resource.getrlimit(what)[0]
+    for name, path in (("oom", "/proc/self/oom_score_adj"), ("pid_max", "/proc/sys/kernel/pid_max"), ("shmall", "/proc/sys/kernel/shmall")):
+        with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
+            found[name] = int(file.read())
+    for name, path in (("tmp", "/tmp"), ("shm", "/dev/shm")):
+        with contextlib.suppress(OSError):
+            info = os.statvfs(path)
+            found[name] = info.f_blocks * info.f_frsize
+    return found
+
+
 def main() -> None:
     """Try everything with the facts given as JSON in the first argument."""
     given = json.loads(sys.argv[1])
     results = {name: attempt(act, given) for name, act in {**FORBIDDEN, **ALLOWED}.items()}
     with open("/proc/self/status", encoding="ascii", errors="replace") as file:
         status = dict(line.split(":\t", 1) for line in file.read().splitlines() if ":\t" in line)
-    print(json.dumps({"results": results, "seccomp": status.get("Seccomp") == "2", "no_new_privs": status.get("NoNewPrivs") == "1"}))
+    walls = {"seccomp": status.get("Seccomp") == "2", "no_new_privs": status.get("NoNewPrivs") == "1"}
+    print(json.dumps({"results": results, **walls, "bounds": bounds()}))
 
 
 if __name__ == "__main__":

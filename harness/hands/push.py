@@ -1,16 +1,23 @@
 """The one sanctioned way to push, and the question afterwards whether it arrived. Standard library only.
 
 The push runs from an empty scratch repository that borrows the objects of the real one: no configuration, hook, credential helper or
-address rewrite of the repository can take part, only the user's own global git configuration (his credentials live there).
+address rewrite of the repository can take part, only the user's own global git configuration (his credentials live there). Its
+rewrites were applied before the address was shown (`harness.hands.remotes`), and cannot apply a second time.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
+from collections.abc import Iterable
 from typing import Any
 
-from harness.hands import children
+from harness.events.addresses import strip_credential
+from harness.hands import children, remotes
+from harness.hands.remotes import Named, Place, PushError, which
+
+__all__ = ["PushError", "check", "command", "moved", "place_of", "probe", "remote_refs", "scratch", "which"]
 
 ABSENT = "absent"
 LIST_TIMEOUT_S = 60.0
@@ -28,10 +35,6 @@ _SAFE = {
 }
 
 
-class PushError(Exception):
-    """The push cannot be made as it stands; nothing was sent."""
-
-
 def git(*arguments: str) -> list[str]:
     """A git command line that no hook and no watcher takes part in."""
     settings = [part for key, value in _SAFE.items() for part in ("-c", f"{key}={value}")]
@@ -45,9 +48,10 @@ def environment(env: dict[str, str]) -> dict[str, str]:
 
 def check(url: str, refspecs: list[list[str]]) -> None:
     """Raise PushError unless every part is exactly an address, a full object id and a full ref name."""
-    helper, colons, _ = url.partition("::")  # `ext::command` and its like run programs
-    if not url or url.startswith("-") or any(ord(char) < 32 for char in url) or (colons and helper.isalnum()):
-        raise PushError(f"the address {url[:200]!r} is not one that git may push to")
+    if not url.startswith("/") or any(ord(char) < 32 for char in url):
+        if remotes.local_path(url) is not None and url and not url.startswith("-"):
+            raise PushError(f"the local remote {url[:200]!r} must be given as a folder from the root")
+        remotes.protocols(url)
     if not refspecs:
         raise PushError("there is nothing to push")
     for sha, ref, old in refspecs:
@@ -60,12 +64,40 @@ def check(url: str, refspecs: list[list[str]]) -> None:
             raise PushError(f"{old[:80]!r} is neither a full commit id nor 'absent'")
 
 
-def command(url: str, refspecs: list[list[str]], *, force: bool) -> list[str]:
-    """The exact push. ``force`` replaces a ref only while it still stands at the old commit that was approved."""
-    check(url, refspecs)
+def command(name: str, refspecs: list[list[str]], *, force: bool, hooks: bool = True) -> list[str]:
+    """The exact push to what `aimed` called ``name``. ``force`` replaces a ref only while it still stands at the old commit that was approved.
+
+    Without ``hooks`` a local remote is told to run none, so that one that appears at the last moment does not run either.
+    """
     leases = [f"--force-with-lease={ref}:{'' if old == ABSENT else old}" for _, ref, old in refspecs] if force else []
+    none = [] if hooks else ["--receive-pack=git -c core.hooksPath=/dev/null receive-pack"]
     pairs = [f"{sha}:{ref}" for sha, ref, _ in refspecs]
-    return git("push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no", *leases, "--", url, *pairs)
+    return git("push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no", *none, *leases, "--", name, *pairs)
+
+
+def aimed(url: str, env: dict[str, str]) -> tuple[str, dict[str, str]]:
+    """(a name for ``url``, the environment in which git knows it). git rewrites an address once: this name uses that up, so no other rule applies."""
+    name = f"watchfloor-{secrets.token_hex(16)}"
+    settings = {f"url.{url}.{kind}": name for kind in ("insteadOf", "pushInsteadOf")}
+    found = {**env, "GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings.items()):
+        found[f"GIT_CONFIG_KEY_{number}"], found[f"GIT_CONFIG_VALUE_{number}"] = key, value
+    if not url.startswith("/"):
+        found["GIT_ALLOW_PROTOCOL"] = remotes.protocols(url)
+    return name, found
+
+
+def place_of(action: dict[str, Any], env: dict[str, str], closed: Iterable[str]) -> Place:
+    """Where the push of ``action`` leads now. Raises PushError when that is not what the action says, or nobody may push there."""
+    named = action.get("named")
+    if not isinstance(named, dict):
+        raise PushError("the action does not say where its address comes from; let it be judged again")
+    place = remotes.find(Named(str(named["address"]), str(named["base"]), bool(named["pushurl"]), bool(named["configured"])), env, closed)
+    if strip_credential(place.url)[0] != action["url"]:
+        raise PushError(f"{named['address']} now leads to {strip_credential(place.url)[0]}, and was shown as {action['url']}")
+    if (remotes.account(place) if place.folder else None) != action.get("local"):
+        raise PushError(f"what {place.folder} would run is not what was shown: now {', '.join((*place.hooks, *place.programs)) or 'nothing'}")
+    return place
 
 
 def scratch(folder: str, common: str, sha: str) -> None:
@@ -91,9 +123,10 @@ def scratch(folder: str, common: str, sha: str) -> None:
 def remote_refs(url: str, names: list[str], env: dict[str, str], timeout_s: float = LIST_TIMEOUT_S) -> dict[str, str]:
     """What the remote holds now: {ref: commit | "absent"}. Raises PushError with git's own words when it cannot be asked."""
     program = which("git", env)
-    safe = {**environment(env), "GIT_DIR": "/nonexistent", "GIT_CEILING_DIRECTORIES": "/"}
+    name, known = aimed(url, environment(env))
+    safe = {**known, "GIT_DIR": "/nonexistent", "GIT_CEILING_DIRECTORIES": "/"}
     try:
-        code, output = children.capture([program, *git("ls-remote", "--refs", "--", url, *names)[1:]], safe, timeout_s)
+        code, output = children.capture([program, *git("ls-remote", "--refs", "--", name, *names)[1:]], safe, timeout_s)
     except OSError as exc:
         raise PushError(f"git cannot be started: {exc.strerror}") from exc
     text = output.decode("utf-8", "replace")
@@ -107,15 +140,6 @@ def remote_refs(url: str, names: list[str], env: dict[str, str], timeout_s: floa
     return found
 
 
-def which(name: str, env: dict[str, str]) -> str:
-    """Absolute path of a program by the PATH of ``env``; raises PushError when it is not there."""
-    for folder in env.get("PATH", "/usr/local/bin:/usr/bin:/bin").split(":"):
-        path = os.path.join(folder, name)
-        if folder.startswith("/") and os.access(path, os.X_OK) and os.path.isfile(path):
-            return path
-    raise PushError(f"the program {name} is not in PATH ({env.get('PATH', '')})")
-
-
 def moved(refspecs: list[list[str]], refs: dict[str, str]) -> list[str]:
     """Where the remote no longer stands as it was shown, one sentence each."""
     return [f"{ref} on the remote was {old} and is now {refs[ref]}" for _, ref, old in refspecs if refs[ref] != old]
@@ -126,9 +150,11 @@ def probe(action: dict[str, Any]) -> str:
 
     Takes up to a minute; call it from a thread.
     """
+    env = action.get("env", {})
     try:
         check(action["url"], action["refspecs"])
-        refs = remote_refs(action["url"], [ref for _, ref, _ in action["refspecs"]], action.get("env", {}))
+        place = place_of(action, env, remotes.closed(action.get("fence") or {}, ()))
+        refs = remote_refs(place.url, [ref for _, ref, _ in action["refspecs"]], env)
     except PushError:
         return UNKNOWN
     if all(refs[ref] == sha for sha, ref, _ in action["refspecs"]):

@@ -1,7 +1,7 @@
 """What runs as the tool's process: puts the last walls around itself, then does the work or becomes the command. Standard library only.
 
 Started as ``python -I -S …/harness/hands/runner.py`` with the plan on descriptor 3 and the result pipe on 4 (see `harness.hands.spawn`).
-Inside the fence it confines itself (Landlock, system-call filter, limits) and executes; outside of it, it stays as parent of the
+Inside the fence it confines itself (limits, Landlock, system-call filter) and executes; outside of it, it stays as parent of the
 command, so that everything the command started ends with the call.
 """
 
@@ -18,11 +18,10 @@ from typing import Any, NoReturn
 if __name__ == "__main__":  # isolated mode knows only the standard library; our own code comes last, so it can shadow nothing
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from harness.hands import kernel
+from harness.hands import bounds, kernel
 
 ACTION_FD, RESULT_FD = 3, 4
 NOT_FOUND, NOT_RUNNABLE, REFUSED = 127, 126, 125
-_BASH = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
 
 
 class Refusal(Exception):
@@ -55,7 +54,9 @@ def main() -> NoReturn:
     os.umask(0o022)
     try:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        bound(plan)
         if plan["fenced"]:
+            way_out(plan)
             confine(plan)
             fenced(plan)
         else:
@@ -69,6 +70,15 @@ def main() -> NoReturn:
     os._exit(REFUSED)
 
 
+def bound(plan: dict[str, Any]) -> None:
+    """The limits of the call; without them nothing runs."""
+    try:
+        bounds.join_group(plan["limits"]["group"])
+        bounds.apply(plan["limits"], fenced=plan["fenced"])
+    except OSError as exc:
+        raise Refusal(f"the limits of this call could not be set: {exc}") from exc
+
+
 def announce() -> None:
     """Say that the effect begins now, unless nobody is left to hear it: without a keeper nothing starts."""
     poller = select.poll()
@@ -78,15 +88,22 @@ def announce() -> None:
     say(running=True)
 
 
+def way_out(plan: dict[str, Any]) -> None:
+    """For a call that names its hosts: let the proxy outside answer on this network's loopback. Raises Refusal, OSError."""
+    if not plan.get("hosts"):
+        return
+    from harness.hands import wayout
+
+    if os.readlink("/proc/self/ns/net") == plan["host_net"]:
+        raise Refusal("the fence shares the network of the machine although it must not")
+    if not wayout.hand_over():
+        raise Refusal("the proxy for the named hosts did not start, so nothing ran")
+
+
 def confine(plan: dict[str, Any]) -> None:
     """All walls that a process can put around itself; anything that fails stops the call."""
     from harness.hands import landlock, seccomp
 
-    limits = plan["limits"]
-    for what, value in ((resource.RLIMIT_FSIZE, limits["file_bytes"]), (resource.RLIMIT_NPROC, limits["processes"])):
-        hard = resource.getrlimit(what)[1]
-        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(what, (value, value))
     try:
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
         own_network = os.readlink("/proc/self/ns/net") != plan["host_net"]
@@ -102,7 +119,7 @@ def fenced(plan: dict[str, Any]) -> NoReturn:
     """Inside: do the file tool here, or become the command."""
     if plan["kind"] == "file":
         file_tool(plan)
-    enter(plan["cwd"])
+    enter(plan["cwd"], plan["cwd_identity"])
     path, argv = program(plan)
     announce()
     become(path, argv, plan["env"])
@@ -127,28 +144,36 @@ def file_tool(plan: dict[str, Any]) -> NoReturn:
     end("ok", 0, "", list(result.files_changed))
 
 
-def enter(cwd: str) -> None:
-    """Change to the call's folder; raises Refusal naming it."""
+def enter(cwd: str, shown: dict[str, int]) -> None:
+    """Change to the call's folder, opened once and held against what was ``shown`` (empty = nobody was shown one); raises Refusal naming it."""
     try:
-        os.chdir(cwd)
+        folder = os.open(cwd, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as exc:
         raise Refusal(f"the folder {cwd} cannot be entered: {exc.strerror}") from exc
+    info = os.fstat(folder)
+    if shown and shown != {"dev": info.st_dev, "ino": info.st_ino}:
+        raise Refusal(f"nothing was run: {cwd} is another folder than what was approved")
+    try:
+        os.fchdir(folder)
+    except OSError as exc:
+        raise Refusal(f"the folder {cwd} cannot be entered: {exc.strerror}") from exc
+    os.close(folder)
 
 
 def program(plan: dict[str, Any]) -> tuple[str, list[str]]:
     """(path to execute, argv) of an exec, shell or check; raises Refusal when the program is not there."""
+    from harness.hands import precheck
+
     if plan["kind"] in ("shell", "check"):
-        bash = next((path for path in _BASH if os.access(path, os.X_OK)), None)
-        if bash is None:
+        bash = precheck.bash()
+        if not bash:
             raise Refusal("bash is not installed; use exec")
         return bash, ["bash", "--norc", "--noprofile", "-c", plan["script"]]
     argv: list[str] = plan["argv"]
     if "/" in argv[0]:
         return argv[0], argv
-    for folder in plan["env"].get("PATH", "/usr/bin:/bin").split(":"):
-        path = os.path.join(folder, argv[0])
-        if folder and os.access(path, os.X_OK) and os.path.isfile(path):
-            return path, argv
+    if path := precheck.which(argv[0], plan["env"].get("PATH", "/usr/bin:/bin")):
+        return path, argv
     announce()
     out(f"{argv[0]}: there is no such program in PATH ({plan['env'].get('PATH', '')})\n")
     end("error", NOT_FOUND, f"{argv[0]} is not installed")
@@ -182,7 +207,7 @@ def outside(plan: dict[str, Any]) -> NoReturn:
             raise Refusal(str(exc)) from exc
     else:
         env = plan["env"]
-        enter(plan["cwd"])
+        enter(plan["cwd"], plan["cwd_identity"])
         name, argv = program(plan)
         path = verified(name, plan)
 
@@ -215,36 +240,43 @@ def clean(plan: dict[str, Any]) -> None:
 
 
 def prepare_push(plan: dict[str, Any], env: dict[str, str]) -> list[str]:
-    """Recheck the remote and make the scratch repository; returns the push command. Raises PushError or Refusal."""
-    from harness.hands import precheck, push
+    """Recheck where the push leads and make the scratch repository; returns the push command. Raises PushError or Refusal."""
+    from harness.hands import push
 
     wanted = plan["push"]
-    argv = push.command(wanted["url"], wanted["refspecs"], force=bool(wanted["force"]))
-    now = push.remote_refs(wanted["url"], [ref for _, ref, _ in wanted["refspecs"]], env)
+    push.check(wanted["url"], wanted["refspecs"])
+    place = push.place_of(wanted, env, plan["closed"])
+    now = push.remote_refs(place.url, [ref for _, ref, _ in wanted["refspecs"]], env)
     if changes := push.moved(wanted["refspecs"], now):
         raise Refusal(f"nothing was pushed, because the remote changed since this was shown: {'; '.join(changes)}")
-    common = precheck.common_dir(plan["cwd"]) or precheck.common_dir(plan["root"])
-    push.scratch(plan["scratch"], common, wanted["refspecs"][0][0])
+    push.scratch(plan["scratch"], str(wanted["repository"] or ""), wanted["refspecs"][0][0])
     os.chdir(plan["scratch"])
-    env["GIT_DIR"] = plan["scratch"]
-    return argv
+    name, known = push.aimed(place.url, env)
+    env |= {**known, "GIT_DIR": plan["scratch"]}
+    return push.command(name, wanted["refspecs"], force=bool(wanted["force"]), hooks=bool(place.hooks or place.programs or not place.folder))
 
 
 def verified(path: str, plan: dict[str, Any]) -> str | int:
-    """A program inside the worktree is executed from a sealed copy of the bytes that were approved; others by their path."""
+    """The program to execute: exactly the file that was approved. One in the worktree runs from a sealed copy of the approved bytes,
+    another by its real path, which no agent can write."""
+    approved: dict[str, Any] = plan["program"]
     real, root = os.path.realpath(path), os.path.realpath(plan["root"])
+    file = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    info = os.fstat(file)
+    seen = {"path": real, "dev": info.st_dev, "ino": info.st_ino}
+    if not approved or seen != {name: approved.get(name) for name in seen}:
+        os.close(file)
+        raise Refusal(f"nothing was run: {path} is not the program that was approved")
     if not real.startswith(root + "/"):
+        os.close(file)
         return path
     import fcntl
     import hashlib
 
-    names = {name: sha for name, sha in plan["verify"].items() if os.path.realpath(os.path.join(root, name)) == real}
-    if not names:
-        raise Refusal(f"{path} lies in the worktree and its content was not part of what was approved")
-    with open(os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        data = file.read()
-    if hashlib.sha256(data).hexdigest() not in names.values():
-        raise Refusal(f"{path} is not the file that was approved: its content changed")
+    with open(file, "rb") as source:
+        data = source.read()
+    if hashlib.sha256(data).hexdigest() != approved.get("sha"):
+        raise Refusal(f"nothing was run: {path} is not the file that was approved, its content changed")
     copy = os.memfd_create("program", os.MFD_ALLOW_SEALING)  # stays open across exec: a script's interpreter reads it through /dev/fd
     with open(copy, "wb", closefd=False) as target:
         target.write(data)

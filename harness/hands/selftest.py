@@ -12,6 +12,7 @@ import os
 import secrets
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.events.untrusted import to_display
-from harness.hands import fence, landlock, probe, spawn
+from harness.hands import cgroups, fence, holds, landlock, limits, probe, spawn
 from harness.protocol.paths import SessionFolder
 
 TIMEOUT_S = 30.0
@@ -118,7 +119,8 @@ def _listeners(ground: _Ground) -> Iterator[dict[str, Any]]:
     """Real servers and a real process on the host for the probe to reach for."""
     abstract = f"watchfloor-selftest-{secrets.token_hex(6)}"
     inside = ground.worktree / "host.sock"
-    target = subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # It reads from a pipe that only we hold, so it ends with us, however we end.
+    target = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     with contextlib.ExitStack() as stack:
         stack.callback(target.wait)
         stack.callback(target.kill)
@@ -148,10 +150,11 @@ def _listeners(ground: _Ground) -> Iterator[dict[str, Any]]:
         }
 
 
-def check() -> dict[str, Any]:
+def check(allowed: limits.Limits = limits.DEFAULT) -> dict[str, Any]:
     """Try everything once (about a quarter of a second).
 
-    Gives ``{ok, reason, bwrap, origin, version, landlock_abi, seccomp, tests: [{name, ok, detail}]}``; never raises for a fence that
+    Gives ``{ok, reason, bwrap, origin, version, landlock_abi, seccomp, tests: [{name, ok, detail}], limits: [{what, limit, how, holds, hard}]}``,
+    the last for calls with the limits ``allowed``; never raises for a fence that
     does not work, but says so in ``reason``.
     """
     report: dict[str, Any] = {
@@ -163,6 +166,7 @@ def check() -> dict[str, Any]:
         "landlock_abi": landlock.abi(),
         "seccomp": False,
         "tests": [],
+        "limits": [],
     }
     try:
         bwrap = fence.find()
@@ -171,7 +175,7 @@ def check() -> dict[str, Any]:
     report |= {"bwrap": bwrap.path, "origin": bwrap.origin, "version": bwrap.version}
     base = Path(tempfile.mkdtemp(prefix="watchfloor-selftest-")).resolve()
     try:
-        return report | _tried(_Ground(base))
+        return report | _tried(_Ground(base), allowed)
     except subprocess.CalledProcessError as exc:
         return {**report, "reason": f"git does not work: {str(exc.stderr).strip()[:300]}"}
     except (OSError, subprocess.TimeoutExpired, spawn.SpawnError) as exc:
@@ -180,11 +184,20 @@ def check() -> dict[str, Any]:
         shutil.rmtree(base, ignore_errors=True)
 
 
-def _tried(ground: _Ground) -> dict[str, Any]:
+def _no_group() -> str:
+    """Why calls get no cgroup of their own here, or nothing when they do."""
+    try:
+        cgroups.look()
+    except cgroups.NotDelegated as exc:
+        return str(exc)
+    return ""
+
+
+def _tried(ground: _Ground, allowed: limits.Limits) -> dict[str, Any]:
     config = (ground.common / "config").read_bytes()
     branch = (ground.common / "refs" / "heads" / "main").read_bytes()
     with _listeners(ground) as given:
-        outcome, output, survivors = run(spawn.command(ground.action(given), ground.folder, ground.folder.spool / "1"))
+        outcome, output, survivors = run(spawn.command(ground.action(given), ground.folder, ground.folder.spool / "1", allowed))
         alive = _alive(given["pid"])
     try:
         said = json.loads(output.splitlines()[-1])
@@ -216,9 +229,10 @@ def _tried(ground: _Ground) -> dict[str, Any]:
     for name in probe.ALLOWED:
         went, detail = results.get(name, (False, "was not tried"))
         tests.append({"name": name, "ok": went and (name != "write in the worktree" or (ground.worktree / "from-inside").exists()), "detail": detail})
+    held = holds.as_dicts(holds.report(allowed, said["bounds"], _no_group(), root=os.getuid() == 0))
     failed = [test["name"] for test in tests if not test["ok"]]
     reason = f"the fence does not hold: {'; '.join(failed)}" if failed else "" if said["seccomp"] else "the system-call filter is not in force"
-    return {"ok": not reason, "reason": reason, "seccomp": bool(said["seccomp"]), "tests": tests}
+    return {"ok": not reason, "reason": reason, "seccomp": bool(said["seccomp"]), "tests": tests, "limits": held}
 
 
 def _alive(pid: int) -> bool:
@@ -232,13 +246,22 @@ def main(argv: list[str] | None = None) -> int:
     """Command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m harness.hands.selftest", description="Try forbidden acts inside the fence.")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    as_json = parser.parse_args(argv).json
-    report = check()
+    parser.add_argument("--limits", default="null", help="the limits of a call as JSON, by the names of [limits] in config.toml")
+    given = parser.parse_args(argv)
+    as_json = given.json
+    try:
+        allowed = limits.from_wire(json.loads(given.limits))
+    except ValueError as exc:
+        parser.error(f"--limits: {exc}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that its folder and its processes are taken away
+    report = check(allowed)
     if as_json:
         print(json.dumps(report, ensure_ascii=False))
         return 0 if report["ok"] else 1
     for test in report["tests"]:
         print(f"{'ok  ' if test['ok'] else 'FAIL'}  {test['name']}: {to_display(test['detail'])}")
+    for hold in report["limits"]:
+        print(f"{'ok  ' if hold['holds'] else 'NONE'}  limit of {hold['what']}: {hold['limit']}; {to_display(hold['how'])}")
     verdict = "works" if report["ok"] else "DOES NOT WORK"
     print(f"fence {verdict}: {report['bwrap'] or 'no bwrap'} {report['version']}, Landlock ABI {report['landlock_abi']}. {to_display(report['reason'])}")
     return 0 if report["ok"] else 1

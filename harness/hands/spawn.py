@@ -10,7 +10,9 @@ How the keeper runs a call::
     _, status = os.waitpid(pid, 0)
     result = outcome(spawn, status, result_bytes)             # -> status ok | error | refused, exit code, files changed
 
-In the child: 0 is /dev/null, 1 and 2 are the output pipe, 3 a sealed memfd with the plan, 4 the result pipe; nothing else is open.
+In the child: 0 is /dev/null, 1 and 2 are the output pipe, 3 a sealed memfd with the plan, 4 the result pipe; in the fence 5 is the host's
+``/proc/sys/kernel``, where cgroups are ours 6 is the call's ``cgroup.procs``, for a call that names hosts 7 is a socket to its proxy, all
+closed by the runner before anything else runs. Nothing else is open.
 The child leads a session of its own. On a time limit or a cancel: ``stop(spawn, pid)``, and ``stop(spawn, pid, force=True)`` when it is
 still there two seconds later; then read both pipes to their end and wait as above. Both read ends must be close-on-exec: when the
 keeper dies, their vanishing (and the parent-death signal) is what keeps a half-started child from running.
@@ -29,17 +31,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.hands import children, fence
+from harness.events.addresses import BadAddress, normal_host
+from harness.hands import bounds, cgroups, children, fence, remotes
 from harness.hands.fence import FenceUnavailable
+from harness.hands.limits import DEFAULT, Limits
 from harness.protocol.paths import SessionFolder
 
 __all__ = ["FenceUnavailable", "Outcome", "Spawn", "SpawnError", "command", "outcome", "start", "stop"]
 
-ACTION_FD, RESULT_FD = 3, 4
+ACTION_FD, RESULT_FD, WAY_OUT_FD = 3, 4, 7
+PROXY_CHANNEL_FD, PROXY_CALL_FD = 3, 4
 DEFAULT_TIMEOUT_S = 120
 DEFAULT_OUTPUT_BYTES = 8 << 20
-FILE_BYTES = 4 << 30
-PROCESSES = 4096
+_groups: list[Path | None] = []  # our delegated cgroup, once it was looked for
+PUSH_FIELDS = ("url", "refspecs", "force", "named", "local", "repository")
 _WRITING = ("write_file", "edit_file")
 _FOREIGN = ("proc", "dev", "sys")
 
@@ -50,7 +55,10 @@ class SpawnError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Spawn:
-    """One call, ready to start. ``env`` is that of the outer process; the tool's own travels in the plan behind ``action_fd``."""
+    """One call, ready to start. ``env`` is that of the outer process; the tool's own travels in the plan behind ``action_fd``.
+
+    ``grows`` are the folders that count against the session's disk limits; ``group`` is its cgroup, made at the start.
+    """
 
     call: str
     kind: str
@@ -61,6 +69,11 @@ class Spawn:
     action_fd: int
     timeout_s: int
     output_bytes: int
+    limits: Limits
+    grows: list[str]
+    group: cgroups.Group | None
+    hosts: tuple[str, ...] = ()
+    """The only hosts that the call can reach, through a proxy that lives as long as the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +86,12 @@ class Outcome:
     note: str
 
 
-def command(action: dict[str, Any], folder: SessionFolder, spool_base: Path) -> Spawn:
+def command(action: dict[str, Any], folder: SessionFolder, spool_base: Path, limits: Limits = DEFAULT) -> Spawn:
     """Build the process of one action. Raises FenceUnavailable or SpawnError; the caller owns ``action_fd`` until `start`."""
     access = action.get("access", "fence")
     fenced = access not in ("unfenced", "push")
     worktree = _worktree(action)
+    group = _group(action, folder)
     plan: dict[str, Any] = {
         "kind": action["kind"],
         "tool": action["tool"],
@@ -85,12 +99,15 @@ def command(action: dict[str, Any], folder: SessionFolder, spool_base: Path) -> 
         "argv": action.get("argv"),
         "script": action.get("script"),
         "cwd": action.get("cwd") or worktree,
+        "cwd_identity": (action.get("pre") or {}).get("cwd", {}),
+        "program": (action.get("pre") or {}).get("program", {}),
         "root": worktree,
         "env": action.get("env", {}),
-        "limits": {"file_bytes": FILE_BYTES, "processes": PROCESSES},
+        "limits": {**limits.to_wire(), "each": None if group is not None else limits.each(), "sysctl": fenced, "group": group is not None},
         "fenced": fenced,
     }
-    argv = _fenced(action, access, plan, folder) if fenced else _open(action, plan, spool_base)
+    plan["limits"]["host"] = bounds.namespaces()
+    argv = _fenced(action, access, plan, folder, limits) if fenced else _open(action, plan, folder, spool_base)
     return Spawn(
         call=str(action.get("call", "")),
         kind=action["kind"],
@@ -101,21 +118,62 @@ def command(action: dict[str, Any], folder: SessionFolder, spool_base: Path) -> 
         action_fd=_sealed(json.dumps(plan, ensure_ascii=False).encode("utf-8", "surrogatepass")),
         timeout_s=int(action.get("timeout_s") or DEFAULT_TIMEOUT_S),
         output_bytes=int(action.get("output_bytes") or DEFAULT_OUTPUT_BYTES),
+        limits=limits,
+        grows=[worktree, *(source for source, _, mode in (action.get("fence") or {}).get("binds", []) if mode == "rw")],
+        group=group,
+        hosts=tuple(plan.get("hosts", ())),
     )
 
 
 def start(spawn: Spawn, output_fd: int, result_fd: int) -> int:
     """Start it; returns the pid of the child to wait for. Raises OSError when even the outer program cannot be started."""
-    null = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
+    opened = [null := os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC), spawn.action_fd]
+    fds = {0: null, 1: output_fd, 2: output_fd, ACTION_FD: spawn.action_fd, RESULT_FD: result_fd}
     try:
-        return children.spawn(spawn.argv, spawn.env, {0: null, 1: output_fd, 2: output_fd, ACTION_FD: spawn.action_fd, RESULT_FD: result_fd})
+        if spawn.fenced:
+            opened.append(os.open("/proc/sys/kernel", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
+            fds[bounds.SYSCTL_FD] = opened[-1]
+        if spawn.group is not None:
+            opened.append(spawn.group.create(spawn.limits))
+            fds[bounds.GROUP_FD] = opened[-1]
+        return _with_way_out(spawn, fds) if spawn.hosts else children.spawn(spawn.argv, spawn.env, fds)
+    finally:
+        for fd in opened:
+            os.close(fd)
+
+
+def _with_way_out(spawn: Spawn, fds: dict[int, int]) -> int:
+    """Start the call and, beside it, the proxy that dials its hosts; without the proxy nothing runs. Raises OSError."""
+    import socket  # only here: few calls name hosts
+
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        pid = children.spawn(spawn.argv, spawn.env, {**fds, WAY_OUT_FD: theirs.fileno()})
+        try:
+            _start_proxy(ours.fileno(), pid, spawn.hosts)
+        except OSError:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            raise
+    return pid
+
+
+def _start_proxy(channel: int, call: int, hosts: tuple[str, ...]) -> None:
+    pidfd = os.pidfd_open(call)
+    null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "proxy.py")
+    fds = {0: null, 1: null, 2: null, PROXY_CHANNEL_FD: channel, PROXY_CALL_FD: pidfd}
+    try:
+        children.spawn([fence.base_python(), "-I", "-S", program, *hosts], {}, fds)
     finally:
         os.close(null)
-        os.close(spawn.action_fd)
+        os.close(pidfd)
 
 
 def stop(spawn: Spawn, pid: int, *, force: bool = False) -> None:
     """Kill the call's whole process tree. Outside the fence the first try lets our monitor do it, which reaches daemons too."""
+    if spawn.group is not None and (spawn.fenced or force):
+        spawn.group.kill()
     try:
         if spawn.fenced:  # the process namespace dies with its first process
             os.kill(pid, signal.SIGKILL)
@@ -151,6 +209,16 @@ def outcome(spawn: Spawn, wait_status: int, result: bytes) -> Outcome:
     return Outcome("ok" if exit_code == 0 else "error", exit_code, [], "")
 
 
+def _group(action: dict[str, Any], folder: SessionFolder) -> cgroups.Group | None:
+    if not _groups:
+        try:
+            _groups.append(cgroups.find())
+        except cgroups.NotDelegated:
+            _groups.append(None)
+    base = _groups[0]
+    return None if base is None else cgroups.of_call(base, folder.root.name, str(action.get("call", "")))
+
+
 def _worktree(action: dict[str, Any]) -> str:
     profile = action.get("fence") or {}
     path = profile.get("worktree") or (profile.get("write") or [action.get("cwd")])[0]
@@ -182,13 +250,16 @@ def _sealed(data: bytes) -> int:
     return fd
 
 
-def _fenced(action: dict[str, Any], access: str, plan: dict[str, Any], folder: SessionFolder) -> list[str]:
+def _fenced(action: dict[str, Any], access: str, plan: dict[str, Any], folder: SessionFolder, limits: Limits) -> list[str]:
     bwrap = fence.find()
     profile = {"read": [], "write": [plan["root"]], "binds": [], **action["fence"], "worktree": plan["root"]}
     cwd = os.path.normpath(plan["cwd"])
     if cwd != plan["root"] and not cwd.startswith(plan["root"] + "/"):
         raise SpawnError(f"cwd {cwd} is not inside the worktree {plan['root']}")
-    network = access == "network"
+    hosts = [str(host) for host in profile.get("hosts", ())]
+    network = access == "network" and not hosts
+    if hosts and (access != "network" or not _plain(hosts)):
+        raise SpawnError("the action names hosts that are not spelled as they are dialled, or without access to a network")
     if bool(profile.get("network")) != network or profile.get("fenced") is not True:
         raise SpawnError("the action contradicts itself: its fence is not that of the access it was judged with")
     mounts, places = _outside(action, folder) if access == "outside" else ([], {})
@@ -198,18 +269,26 @@ def _fenced(action: dict[str, Any], access: str, plan: dict[str, Any], folder: S
         "cwd": cwd,
         "outside": places,
         "network": network,
+        "hosts": hosts,
         "host_net": os.readlink("/proc/self/ns/net"),
         "writable": [*profile["write"], *(bind[1] for bind in profile["binds"] if bind[2] == "rw"), *(mount[1] for mount in mounts if mount[2])],
     }
     try:
         # bwrap itself starts in the root of the worktree: a subfolder may be missing, which is for the runner to say clearly
-        argv = fence.arguments(bwrap.path, profile, network=network, cwd=plan["root"], outside=mounts)
+        argv = fence.arguments(bwrap.path, profile, network=network, cwd=plan["root"], outside=mounts, tmp=limits.tmp, shm=limits.shm)
     except ValueError as exc:
         raise SpawnError(str(exc)) from exc
     for path in profile["read"]:
         if (owner := _ours(path, folder)) is not None:
             raise SpawnError(f"the fence would show {path}, which holds Watchfloor's own {owner}")
     return [*argv, fence.base_python(), "-I", "-S", f"{fence.INSIDE}/harness/hands/runner.py"]
+
+
+def _plain(hosts: list[str]) -> bool:
+    try:
+        return all(normal_host(host) == host for host in hosts)
+    except BadAddress:
+        return False
 
 
 def _outside(action: dict[str, Any], folder: SessionFolder) -> tuple[list[tuple[str, str, bool]], dict[str, list[str]]]:
@@ -246,13 +325,13 @@ def _ours(path: str, folder: SessionFolder) -> str | None:
     return None
 
 
-def _open(action: dict[str, Any], plan: dict[str, Any], spool_base: Path) -> list[str]:
+def _open(action: dict[str, Any], plan: dict[str, Any], folder: SessionFolder, spool_base: Path) -> list[str]:
     """Outside the fence: the runner stays as the parent of the command, so that everything below it can be found and killed."""
     if action["kind"] == "file":
         raise SpawnError("a file tool never runs outside the fence; use access outside")
     plan |= {
-        "verify": (action.get("pre") or {}).get("files", {}),
         "scratch": f"{spool_base}.scratch",
-        "push": {name: action.get(name) for name in ("url", "refspecs", "force")} if action["kind"] == "push" else None,
+        "push": {name: action.get(name) for name in PUSH_FIELDS} if action["kind"] == "push" else None,
+        "closed": remotes.closed(action.get("fence") or {}, (str(folder.root.parent.parent), str(folder.keeper_socket.parent.parent))),
     }
     return [fence.base_python(), "-I", "-S", os.path.join(os.path.dirname(os.path.abspath(__file__)), "runner.py")]

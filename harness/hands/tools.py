@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from harness.events.addresses import MAX_HOSTS, BadAddress, normal_host
+
 READ, REVERSIBLE, CONTAINED, IRREVERSIBLE = "read", "reversible", "contained", "irreversible"
 ACCESS = ("fence", "network", "unfenced")
 DEFAULT_TIMEOUT_S = 120
@@ -18,7 +20,17 @@ _ACCESS = {
     "type": "string",
     "enum": list(ACCESS),
     "description": "fence (default): worktree writable, the rest of the system read-only or hidden, no network, /tmp fresh for each call. "
-    "network: as fence, with the network; a human is asked. unfenced: no fence at all; a human is asked, use it only when nothing else works.",
+    "network: as fence, with the network: the hosts named in `hosts`, else any host, including services on this machine's loopback; "
+    "a human is asked. unfenced: no fence at all; a human is asked, use it only when nothing else works.",
+}
+_HOSTS = {
+    "type": "array",
+    "items": {"type": "string"},
+    "minItems": 1,
+    "maxItems": MAX_HOSTS,
+    "description": 'With access network: the only hosts the call can reach, e.g. ["pypi.org", "files.pythonhosted.org:443"], through the HTTP proxy that '
+    "the environment names (curl, git, pip and npm use it by themselves). A host without a port means 80 and 443. Name them: a person allows that sooner, "
+    "and a rule may allow it at once.",
 }
 _TIMEOUT = {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_S, "description": f"Seconds after which the call is killed (default {DEFAULT_TIMEOUT_S})."}
 _CWD = {"type": "string", "description": "Folder to run in: inside the worktree, relative to its root (default: the root)."}
@@ -118,6 +130,7 @@ TABLE: dict[str, Tool] = {
                     "description": 'Program and arguments, e.g. ["python3", "-m", "pytest", "-q"].',
                 },
                 "access": _ACCESS,
+                "hosts": _HOSTS,
                 "timeout_s": _TIMEOUT,
                 "cwd": _CWD,
             },
@@ -128,7 +141,7 @@ TABLE: dict[str, Tool] = {
             "shell",
             CONTAINED,
             "Run a bash script (`bash --norc --noprofile -c`). Prefer `exec` for one program. Nothing stays between calls but the files of the worktree.",
-            {"script": {"type": "string", "description": "The script."}, "access": _ACCESS, "timeout_s": _TIMEOUT, "cwd": _CWD},
+            {"script": {"type": "string", "description": "The script."}, "access": _ACCESS, "hosts": _HOSTS, "timeout_s": _TIMEOUT, "cwd": _CWD},
             ("script",),
         ),
     )
@@ -151,6 +164,13 @@ def effect_class(tool: str, access: str = "fence") -> str:
         return IRREVERSIBLE
     effect = CONTAINED if tool == "check" else TABLE[tool].effect
     return IRREVERSIBLE if access == "outside" and effect != READ else effect
+
+
+def may_change_files(tool: str, access: str = "fence") -> bool:
+    """True for a call that may leave the worktree or its git folder other than it found them."""
+    if tool == "push" or access == "push":
+        return False
+    return tool not in TABLE or TABLE[tool].effect != READ
 
 
 def validate(tool: str, value: object) -> str | None:
@@ -225,6 +245,8 @@ def _meaning(tool: str, value: dict[str, Any]) -> str | None:
     for name in ("path", "cwd"):
         if name in value and not value[name]:
             return f"{tool}: {name} is empty"
+    if problem := _hosts(value):
+        return f"{tool}: hosts: {problem}"
     if tool == "exec":
         if not value["argv"][0]:
             return "exec: the program name is empty"
@@ -236,4 +258,19 @@ def _meaning(tool: str, value: dict[str, Any]) -> str | None:
             return "edit_file: old is empty; use write_file to create a file"
         if value["old"] == value["new"]:
             return "edit_file: old and new are the same, so there is nothing to change"
+    return None
+
+
+def _hosts(value: dict[str, Any]) -> str | None:
+    """What is wrong with the named hosts of a call."""
+    hosts: list[str] = value.get("hosts", [])
+    if hosts and value.get("access") != "network":
+        return 'name them only together with access "network"'
+    if len(hosts) > MAX_HOSTS:
+        return f"at most {MAX_HOSTS} can be named"
+    try:
+        for host in hosts:
+            normal_host(host)
+    except BadAddress as exc:
+        return str(exc)
     return None

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.events.action import canonical
 from harness.policy import push, shell
-from harness.policy.effects import Outcome, effects_of, outcome
+from harness.policy.effects import NO_UNDO, Outcome, effects_of, outcome
 from harness.policy.facts import Facts
 
 FILE_TOOLS = frozenset({"read_file", "write_file", "edit_file", "list_files", "search"})
@@ -64,8 +64,10 @@ def build_action(
         action["outside"] = list(found.outside)
     if found.refused:
         action["refused"] = found.refused
-    if found.effects:
-        action["pre"] = {"files": dict(sorted(facts.hashes.items())), "head": facts.head, "worktree": dict(facts.identity)}
+    if found.effects or facts.snapshot:
+        action["pre"] = _world(found, facts)
+    if facts.unprotected and NO_UNDO in found.effects:
+        action["unprotected"] = facts.unprotected
     try:
         canonical(action).decode("utf-8")
     except UnicodeDecodeError:
@@ -73,6 +75,24 @@ def build_action(
         action = _readable(action)
         action["refused"] = "a file name involved is not valid UTF-8, which cannot be recorded faithfully; rename it first"
     return action
+
+
+def _world(found: Outcome, facts: Facts) -> dict[str, Any]:
+    """What must still be so when it starts: the world that the decision was given in."""
+    pre: dict[str, Any] = {
+        "files": dict(sorted(facts.hashes.items())),
+        "head": facts.head,
+        "worktree": dict(facts.identity),
+    }
+    if found.kind in ("exec", "shell", "check"):
+        pre["cwd"] = dict(facts.cwd_identity)
+        if facts.program:
+            pre["program"] = dict(facts.program)
+        if facts.snapshot:
+            pre["snapshot"] = facts.snapshot
+    if found.kind == "push" and facts.target is not None and facts.target.seen is not None:
+        pre["url"] = facts.target.seen
+    return pre
 
 
 def _readable(value: Any) -> Any:
@@ -89,13 +109,15 @@ def _timeout(asked: object, limit: int) -> int:
 
 
 def _fence(found: Outcome, facts: Facts) -> dict[str, Any]:
+    named = {"hosts": list(found.hosts)} if found.hosts else {}
     return {
         "worktree": facts.worktree,
         "read": list(facts.fence.read),
         "write": list(facts.fence.write),
         "binds": [list(b) for b in facts.fence.binds],
-        "network": found.access in ("network", "push", "unfenced"),
+        "network": found.access in ("network", "push", "unfenced") and not found.hosts,
         "fenced": found.access != "unfenced",
+        **named,
     }
 
 

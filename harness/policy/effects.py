@@ -1,7 +1,7 @@
 """Which effects of a call leave the fence. Pure. An empty list means: the kernel contains it, nobody needs to be asked.
 
-The fence, not this analysis, is the barrier. The one thing inside the fence worth a question is the loss of files that exist
-nowhere else (untracked, not ignored); see `harness.policy.deletes` for what counts as that.
+The fence, not this analysis, is the barrier. What a call destroys inside the fence can be brought back from the state kept before it;
+only where that state cannot be kept is the loss an effect of its own (`NO_UNDO`).
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.policy import deletes, push, shell
+from harness.events.addresses import BadAddress, normal_host
+from harness.policy import push, shell
 from harness.policy.facts import Facts
 
-MAX_LISTED = 20
-"""Untracked files named one by one in an action; more become one counted effect."""
+NO_UNDO = "no-undo"
+"""What the call changes cannot be brought back, because the state before it cannot be kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class Outcome:
     outside: tuple[str, ...] = ()
     refused: str = ""
     push: Mapping[str, Any] = field(default_factory=dict)
+    hosts: tuple[str, ...] = ()
+    """The only hosts that it may reach, each in its one spelling; empty with access ``network`` = any host."""
 
 
 def inside(path: str, root: str) -> bool:
@@ -52,7 +55,7 @@ def outcome(tool: str, asked: Mapping[str, Any], facts: Facts) -> Outcome:
 
 
 def effects_of(tool: str, input: Mapping[str, Any], facts: Facts) -> list[str]:  # noqa: A002 -- the contract's word
-    """Effects that leave the fence: ``outside:<path>``, ``network``, ``unfenced``, ``push:<remote> <ref>``, ``push-force``, ``delete-untracked:<file>``."""
+    """Effects that leave the fence, as the comments of ``default_policy.toml`` list them (``outside:<path>``, ``network`` …)."""
     return list(outcome(tool, input, facts).effects)
 
 
@@ -70,7 +73,7 @@ def _file(tool: str, asked: str, facts: Facts) -> Outcome:
     relative = os.path.relpath(real, facts.worktree)
     if writes and ".git" in relative.casefold().split("/"):
         return Outcome("file", "fence", facts.worktree, (), relative, refused="files below .git belong to git; use git commands instead")
-    return Outcome("file", "fence", facts.worktree, (), relative)
+    return Outcome("file", "fence", facts.worktree, (NO_UNDO,) if writes and facts.unprotected else (), relative)
 
 
 def _program(tool: str, asked: Mapping[str, Any], facts: Facts) -> Outcome:
@@ -86,13 +89,13 @@ def _program(tool: str, asked: Mapping[str, Any], facts: Facts) -> Outcome:
     if argv is not None and kind != "check" and access != "unfenced" and push.is_push(argv):
         fields, effects, refused = push.push_fields(argv, facts)
         return Outcome("push", "push", cwd, tuple(dict.fromkeys(effects)), refused=refused, push=fields)
-    effects = [] if access == "fence" else [access]
-    if kind == "exec":
-        lost = deletes.by_argv(asked["argv"], facts.untracked, os.path.relpath(cwd, facts.worktree))
-    else:
-        script = str(asked["command"] if kind == "check" else asked["script"])
-        lost = deletes.by_script(script, facts.tree, facts.untracked, os.path.relpath(cwd, facts.worktree))
-    effects += [f"delete-untracked:{name}".encode("utf-8", "backslashreplace").decode("utf-8") for name in lost[:MAX_LISTED]]
-    if len(lost) > MAX_LISTED:
-        effects.append(f"delete-untracked:({len(lost) - MAX_LISTED} more files)")
-    return Outcome(kind, access, cwd, tuple(dict.fromkeys(effects)))
+    try:
+        hosts = tuple(dict.fromkeys(normal_host(str(host)) for host in asked.get("hosts") or ()))
+    except BadAddress as exc:
+        return Outcome(kind, "fence", facts.worktree, (), refused=str(exc))
+    if hosts and access != "network":
+        return Outcome(kind, "fence", facts.worktree, (), refused="hosts can only be named together with access network")
+    effects = [f"network:{host}" for host in hosts] or ([] if access == "fence" else [access])
+    if facts.unprotected:
+        effects.append(NO_UNDO)
+    return Outcome(kind, access, cwd, tuple(effects), hosts=hosts)

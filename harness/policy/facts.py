@@ -19,11 +19,31 @@ class FenceFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """Where a push really leads, after the user's own rewrites of addresses. No credential is in it."""
+
+    url: str
+    """The final address; for a local remote its git folder."""
+    named: Mapping[str, object]
+    """The address as it is written: ``address``, ``base`` (where relative folders start), ``pushurl``, ``configured`` (by the user)."""
+    repository: str
+    """The git folder whose objects are pushed."""
+    local: Mapping[str, object] | None = None
+    """What a local remote would run as the user: ``folder``, ``hooks``, ``programs``."""
+    refused: str = ""
+    """Why nobody may push there."""
+    others: int = 0
+    """Further addresses of the same remote, which are not pushed to."""
+    seen: str | None = None
+    """The remote's address as `harness.hands.precheck` reads it from the repository's configuration; None when it has no name there."""
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """A snapshot of the worktree and the session's surroundings at the moment an action is judged.
 
-    All paths are absolute with symbolic links resolved, except the keys of ``resolved`` (the paths as the input writes them),
-    ``untracked`` and ``hashes`` (relative to the worktree).
+    All paths are absolute with symbolic links resolved, except the keys of ``resolved`` (the paths as the input writes them)
+    and ``hashes`` (relative to the worktree).
     """
 
     worktree: str
@@ -34,8 +54,8 @@ class Facts:
     home: str
     remotes: Mapping[str, str] = field(default_factory=dict)
     """Push URL by remote name, as the repository's configuration has it (may hold a credential: it never enters an action)."""
-    untracked: tuple[str, ...] = ()
-    """Files that git neither tracks nor ignores; what only exists here."""
+    target: Target | None = None
+    """Where the push in question leads; None for everything else, and for a push that is not understood."""
     fence: FenceFacts = FenceFacts()
     env: Mapping[str, str] = field(default_factory=dict)
     """The whole environment of a fenced child."""
@@ -43,6 +63,14 @@ class Facts:
     """The whole environment of a child outside the fence: the user's own home, no secret in a value."""
     identity: Mapping[str, int] = field(default_factory=dict)
     """``dev`` and ``ino`` of the worktree's folder."""
+    cwd_identity: Mapping[str, int] = field(default_factory=dict)
+    """``dev`` and ``ino`` of the folder that the call runs in."""
+    program: Mapping[str, object] = field(default_factory=dict)
+    """The program of a call outside the fence: ``path`` (links resolved), ``dev``, ``ino``, ``sha``; empty when there is none."""
+    snapshot: str = ""
+    """The kept state of the worktree that a person is shown; empty when nobody is asked."""
+    unprotected: str = ""
+    """Why the state before the call cannot be kept; empty when it can."""
     resolved: Mapping[str, str] = field(default_factory=dict)
     """Each path named by the input → where it really leads."""
     hashes: Mapping[str, str] = field(default_factory=dict)

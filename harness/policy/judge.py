@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.policy import hosts
 from harness.policy.rules import RISKS, Policy, Rule
 
+HOST_EFFECT = "network:"
 INSIDE = "inside-the-fence"
 _WRITING = ("write_file", "edit_file")
 
@@ -35,7 +37,7 @@ def text_of(action: Mapping[str, Any]) -> str:
 
 def irreversible(action: Mapping[str, Any], effect: str) -> bool:
     """Effects that a grant born from a decision never covers: only the policy file can allow them."""
-    return effect == "unfenced" or effect.startswith(("push", "delete-untracked:")) or (effect.startswith("outside:") and action["tool"] in _WRITING)
+    return effect == "unfenced" or effect.startswith(("push", "no-undo")) or (effect.startswith("outside:") and action["tool"] in _WRITING)
 
 
 def judge(action: Mapping[str, Any], policy: Policy, grants: Sequence[Rule] = ()) -> Verdict:
@@ -79,7 +81,22 @@ def risk_of(action: Mapping[str, Any], effect: str) -> str:
 
 
 def _covers(rule: Rule, effect: str) -> bool:
-    return rule.effect is not None and fnmatch.fnmatchcase(effect, rule.effect)
+    """True when an allow rule's pattern reaches this effect. Patterns over hosts are read host by host, not letter by letter."""
+    if rule.effect is None:
+        return False
+    if effect.startswith(HOST_EFFECT) and rule.effect.startswith(HOST_EFFECT):
+        return hosts.covers(rule.effect.removeprefix(HOST_EFFECT), effect.removeprefix(HOST_EFFECT))
+    return fnmatch.fnmatchcase(effect, rule.effect)
+
+
+def _speaks_of(rule: Rule, effect: str) -> bool:
+    """True when the rule is about this effect. To ask or deny, any host is part of ``network`` and the other way round."""
+    if rule.effect is None or rule.verdict == "allow":
+        return rule.effect is None or _covers(rule, effect)
+    if rule.effect.startswith(HOST_EFFECT):
+        pattern = rule.effect.removeprefix(HOST_EFFECT)
+        return effect == "network" or (effect.startswith(HOST_EFFECT) and hosts.touches(pattern, effect.removeprefix(HOST_EFFECT)))
+    return fnmatch.fnmatchcase(effect, rule.effect) or (rule.effect == "network" and effect.startswith(HOST_EFFECT))
 
 
 def _matches(rule: Rule, action: Mapping[str, Any], effects: Sequence[str]) -> bool:
@@ -94,7 +111,7 @@ def _matches(rule: Rule, action: Mapping[str, Any], effects: Sequence[str]) -> b
             return False
     if rule.path is not None and ("path" not in action or not fnmatch.fnmatchcase(action["path"], rule.path)):
         return False
-    return rule.effect is None or any(fnmatch.fnmatchcase(e, rule.effect) for e in effects)
+    return rule.effect is None or any(_speaks_of(rule, e) for e in effects)
 
 
 def _args(pattern: Sequence[str], argv: Sequence[str]) -> bool:
@@ -111,8 +128,10 @@ def _why(effects: Sequence[str]) -> str:
     for effect in effects:
         name, _, what = effect.partition(":")
         match name:
+            case "network" if not what:
+                words.append("uses the network: any host, including services on this machine's loopback")
             case "network":
-                words.append("uses the network")
+                words.append(f"reaches {what} over the network")
             case "unfenced":
                 words.append("runs without the fence")
             case "outside":
@@ -121,8 +140,8 @@ def _why(effects: Sequence[str]) -> str:
                 words.append(f"pushes to {what}")
             case "push-force":
                 words.append("may overwrite or delete what is there")
-            case "delete-untracked":
-                words.append(f"may destroy {what}, which git does not have")
+            case "no-undo":
+                words.append("cannot be undone: the state before it cannot be kept")
             case _:
                 words.append(effect)
     return "; ".join(words) or "a rule asks for your decision"

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit, urlunsplit
 
+from harness.events.addresses import strip_credential
 from harness.policy.facts import Facts
 
 _HARMLESS = {
@@ -46,21 +46,6 @@ class Push:
 def is_push(argv: Sequence[str]) -> bool:
     """True for the argv form ``git push …``."""
     return len(argv) >= 2 and argv[0] in ("git", "/usr/bin/git") and argv[1] == "push"
-
-
-def strip_credential(url: str) -> tuple[str, bool]:
-    """(``url`` without user name and password of a web address, whether something was removed). Other forms stay as they are."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return url, False
-    if "@" not in parts.netloc or parts.scheme in ("", "file"):
-        return url, False
-    userinfo, _, host = parts.netloc.rpartition("@")
-    if parts.scheme in ("ssh", "git+ssh", "ssh+git"):
-        user, colon, _ = userinfo.partition(":")
-        return urlunsplit(parts._replace(netloc=f"{user}@{host}")), bool(colon)
-    return urlunsplit(parts._replace(netloc=host)), True
 
 
 def parse_push(argv: Sequence[str], branch: str) -> Push:
@@ -113,11 +98,16 @@ def push_fields(argv: Sequence[str], facts: Facts) -> tuple[dict[str, object], l
     """(action fields ``remote``, ``url``, ``refspecs`` …, effects, reason of refusal or "")."""
     push = parse_push(argv, facts.branch)
     known = push.remote in facts.remotes
-    url, stripped = strip_credential(facts.remotes[push.remote] if known else push.remote)
-    name = push.remote if known else url
+    written, stripped = strip_credential(facts.remotes[push.remote] if known else push.remote)
+    name = push.remote if known else written
     refused = push.refused
-    if not refused and not known and not re.match(r"[a-z+]+://|/|\.\.?/|[^/:]+@[^/:]+:", push.remote):
+    if not refused and not known and not re.match(r"[a-z+]+://|/|\.\.?(/|$)|[^/:]+@[^/:]+:", push.remote):
         refused = f"there is no remote {push.remote!r}" + (f"; known: {', '.join(sorted(facts.remotes))}" if facts.remotes else " in this repository")
+    target = facts.target
+    if not refused and target is None:
+        refused = f"nobody knows where {name!r} leads"
+    if target is not None:
+        refused = refused or target.refused
     refspecs: list[list[str]] = []
     for source, ref, _ in push.specs:
         sha = facts.commits.get(source, "") if source else ""
@@ -126,9 +116,17 @@ def push_fields(argv: Sequence[str], facts: Facts) -> tuple[dict[str, object], l
         if source and not sha and not refused:
             refused = f"{source!r} does not name a commit of this session"
         refspecs.append([sha, ref, facts.remote_refs.get(ref, "absent")])
+    url = target.url if target is not None and target.url else written
     fields: dict[str, object] = {"remote": name, "url": url, "refspecs": refspecs, "force": push.force}
-    if stripped:
-        fields["note"] = "a user name or password was removed from the address; it is not recorded"
+    if target is not None:
+        fields |= {"named": dict(target.named), "repository": target.repository}
+        if target.local is not None:
+            fields["local"] = dict(target.local)
+    notes = ["a user name or password was removed from the address; it is not recorded"] if stripped else []
+    if target is not None and target.others:
+        notes.append(f"{name} has {target.others + 1} addresses to push to; only this one is used")
+    if notes:
+        fields["note"] = "; ".join(notes)
     effects = [f"push:{name} {ref}" for _, ref, _ in refspecs]
     if push.force:
         effects.append("push-force")

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
+from harness.policy import hosts
+
 VERDICTS = ("allow", "ask", "deny")
 RISKS = ("low", "medium", "high", "critical")
 TOOLS = ("read_file", "write_file", "edit_file", "list_files", "search", "exec", "shell", "check")
@@ -115,6 +117,8 @@ def _rule(table: Mapping[str, Any], index: int, source: str, lines: list[str], l
         raise PolicyError(source, line, "rule", "matches everything: give it at least one of tool, args, match, effect, path")
     if verdict == "allow" and "match" in table and tool != "exec" and re.search(r"[*?\[]", table["match"]):
         raise fail("match", 'an allow rule with a pattern over text only works with tool = "exec"; a shell script must be given exactly, or use args')
+    if verdict == "allow" and table.get("effect", "").startswith("network:") and hosts.unclear(table["effect"].removeprefix("network:")):
+        raise fail("effect", 'name hosts as "network:pypi.org", "network:pypi.org:8443", "network:*.pypi.org" or "network:*"')
     return Rule(
         name=table.get("name") or f"rule {index + 1} (line {line})",
         verdict=verdict,

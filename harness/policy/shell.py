@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 MAX_SCRIPT = 64 * 1024
-MAX_COMMANDS = 200
-MAX_DEPTH = 200
 _GLOB = re.compile(r"[*?\[]|[@!+]\(")
 _BRACES = re.compile(r"\{[^{}]*(,|\.\.)[^{}]*\}|[{}].*[,]|,.*[{}]")
 
@@ -19,18 +17,6 @@ class Word:
 
     text: str | None
     glob: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One simple command with the redirections of its statement (operator, target)."""
-
-    words: tuple[Word, ...]
-    redirects: tuple[tuple[str, Word], ...] = ()
-
-
-class TooComplex(Exception):
-    """The script is over the limits; treat it as unreadable."""
 
 
 def _list(node: object, key: str) -> list[object]:
@@ -62,56 +48,6 @@ def word(node: object) -> Word:
         else:
             return Word(None)
     return Word(text, glob)
-
-
-def _redirects(statement: Mapping[str, object]) -> tuple[tuple[str, Word], ...]:
-    return tuple((str(r.get("Op", "")), word(r.get("Word"))) for r in _list(statement, "Redirs") if isinstance(r, Mapping))
-
-
-def _walk(node: object, depth: int = 0) -> Iterator[Command]:
-    if depth > MAX_DEPTH:
-        raise TooComplex
-    if isinstance(node, list):
-        for item in node:
-            yield from _walk(item, depth + 1)
-    elif isinstance(node, Mapping):
-        redirects = _redirects(node)
-        command = node.get("Cmd")
-        if isinstance(command, Mapping) and command.get("Type") == "CallExpr":
-            yield Command(tuple(word(w) for w in _list(command, "Args")), redirects)
-        elif isinstance(command, Mapping) and command.get("Type") == "DeclClause":
-            yield Command((Word("declare"), *(Word(None) for _ in _list(command, "Args"))), redirects)
-        elif redirects:
-            yield Command((), redirects)
-        for key, value in node.items():
-            if isinstance(value, (list, Mapping)) and key not in ("Pos", "End"):
-                yield from _walk(value, depth + 1)
-
-
-def commands(tree: Mapping[str, object]) -> list[Command]:
-    """Every simple command anywhere in the script, substitutions and here-documents included. Raises TooComplex over the limits."""
-    found: list[Command] = []
-    for command in _walk(tree):
-        found.append(command)
-        if len(found) > MAX_COMMANDS:
-            raise TooComplex
-    return found
-
-
-def literals(tree: object, depth: int = 0) -> Iterator[str]:
-    """Every literal piece of text anywhere in the script. Raises TooComplex over the depth limit."""
-    if depth > MAX_DEPTH:
-        raise TooComplex
-    if isinstance(tree, list):
-        for item in tree:
-            yield from literals(item, depth + 1)
-    elif isinstance(tree, Mapping):
-        value = tree.get("Value")
-        if isinstance(value, str):
-            yield value
-        for child in tree.values():
-            if isinstance(child, (list, Mapping)):
-                yield from literals(child, depth + 1)
 
 
 def only_command(tree: Mapping[str, object] | None) -> list[str] | None:

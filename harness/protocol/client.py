@@ -62,6 +62,10 @@ class Client:
     def close(self) -> None:
         self._sock.close()
 
+    def wait_up_to(self, seconds: float) -> None:
+        """How long each of the next replies may take."""
+        self._sock.settimeout(seconds)
+
     def _next(self) -> dict[str, Any]:
         while not self._ready:
             try:

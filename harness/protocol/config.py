@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -62,6 +62,33 @@ class FenceConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitsConfig:
+    """What a call may take of this machine, with all its processes. Sizes in bytes, None = no limit.
+
+    0 for ``memory`` means three quarters of the machine's, for ``process_memory`` as much as ``memory``. ``disk`` and ``disk_files``
+    limit how far a session's files grow; ``memory_free``, ``disk_free`` are what the machine keeps; ``cpu_percent`` 100 is one core.
+    """
+
+    memory: int | None = 0
+    process_memory: int | None = 0
+    memory_free: int | None = 512 << 20
+    processes: int = 4096
+    tmp: int = 2 << 30
+    shm: int = 1 << 30
+    disk: int | None = 10 << 30
+    disk_files: int | None = 1_000_000
+    disk_free: int | None = 1 << 30
+    file: int | None = 4 << 30
+    nice: int = 5
+    cpu_weight: int = 50
+    cpu_percent: int | None = None
+
+    def to_wire(self) -> dict[str, int | None]:
+        """Plain values by name, as the keeper takes them."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
 class UiConfig:
     theme: str = "dark"
     preset: str = "default"
@@ -76,6 +103,7 @@ class Config:
     model: ModelConfig = field(default_factory=ModelConfig)
     caps: CapsConfig = field(default_factory=CapsConfig)
     fence: FenceConfig = field(default_factory=FenceConfig)
+    limits: LimitsConfig = field(default_factory=LimitsConfig)
     ui: UiConfig = field(default_factory=UiConfig)
 
 
@@ -87,8 +115,12 @@ class Credential:
     key: str = field(repr=False)
 
 
-_SECTIONS: dict[str, type] = {"model": ModelConfig, "caps": CapsConfig, "fence": FenceConfig, "ui": UiConfig}
+_SECTIONS: dict[str, type] = {"model": ModelConfig, "caps": CapsConfig, "fence": FenceConfig, "limits": LimitsConfig, "ui": UiConfig}
 _DURATION = re.compile(r"(\d+)\s*([smhd])")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(KiB|MiB|GiB|TiB|%)")
+_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+_RANGES = {"processes": (16, 4_000_000), "nice": (0, 19), "cpu_weight": (1, 10_000), "cpu_percent": (1, 1_000_000), "disk_files": (1, 1 << 62)}
+_LEAST_BYTES = {"memory": 64 << 20, "process_memory": 64 << 20, "memory_free": 0, "disk_free": 0}
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -106,6 +138,41 @@ def seconds(text: str) -> int:
     if not parts or _DURATION.sub("", text).strip():
         raise ValueError(f"{text!r} is not a duration such as 90m, 8h or 2d")
     return sum(int(n) * _SECONDS[u] for n, u in parts)
+
+
+def size(text: str) -> int:
+    """``"512MiB"``, ``"1.5 GiB"`` → bytes; ``"75%"`` → of this machine's memory. Raises ValueError."""
+    m = _SIZE.fullmatch(text.strip())
+    if not m:
+        raise ValueError(f"{text!r} is not a size such as 512MiB or 10GiB")
+    if m[2] == "%":
+        if float(m[1]) > 100:
+            raise ValueError(f"{text!r} is more memory than there is")
+        return int(float(m[1]) / 100 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return int(float(m[1]) * _UNITS[m[2]])
+
+
+def _limit(key: str, raw: Any) -> int | None:
+    """A limit: a number for what is counted, a size for what is weighed, false for none where there may be none."""
+    optional = "None" in str({f.name: f.type for f in fields(LimitsConfig)}[key])
+    if raw is False:
+        if not optional:
+            raise ValueError("cannot be switched off; give a higher limit")
+        return None
+    if key in _RANGES:
+        low, high = _RANGES[key]
+        if (value := _int(raw)) < low or value > high:
+            raise ValueError(f"must be between {low} and {high}")
+        return value
+    if isinstance(raw, str):
+        if "%" in raw and "memory" not in key:
+            raise ValueError("must be a size such as 512MiB; only memory limits can be a part of the machine's memory")
+        value = size(raw)
+    else:
+        value = _int(raw)
+    if value < (least := _LEAST_BYTES.get(key, 1 << 20)):
+        raise ValueError(f"must be at least {least >> 20} MiB (write a size such as 512MiB)" + (", or false for no limit" if optional else ""))
+    return value
 
 
 def _line_of(source: str, section: str, key: str) -> int:
@@ -132,6 +199,8 @@ def _value(section: str, key: str, raw: Any) -> Any:
         if key == "session_wall":
             return seconds(raw) if isinstance(raw, str) else _int(raw)
         return _int(raw)
+    if section == "limits":
+        return _limit(key, raw)
     default = {f.name: f for f in fields(_SECTIONS[section])}[key]
     kind = str(default.type)
     if kind.startswith("tuple"):

@@ -93,6 +93,11 @@ class SessionFolder:
         return self.root / "spool"
 
     @property
+    def vault(self) -> Path:
+        """States of the worktree, for undo."""
+        return self.root / "vault"
+
+    @property
     def git(self) -> Path:
         """Private git directory and objects of the session's worktree."""
         return self.root / "git"

@@ -6,7 +6,15 @@ import os
 import signal
 import sys
 
-POINTS = ("keeper.before_started", "keeper.after_started", "keeper.tool_running", "keeper.after_spool", "keeper.after_ended")
+CALL_POINTS = (
+    "keeper.before_started",
+    "keeper.after_started",
+    "keeper.tool_running",
+    "keeper.after_spool",
+    "keeper.after_ended",
+)
+"""Arrows of one call."""
+POINTS = (*CALL_POINTS, "keeper.undo_started")
 ACTIONS = ("kill", "block")
 
 

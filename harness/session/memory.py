@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.events.road import Call, Road
 
-CONCERNS = ("tool.", "approval.", "lease.")
+CONCERNS = ("tool.", "approval.", "lease.", "undo.")
 _PLACE_OF_TYPE = 96
 
 
@@ -24,10 +24,12 @@ class Memory:
     gen: int = 0
     epoch: int = 0
     lease: dict[str, Any] | None = None
+    undo: dict[str, Any] | None = None
+    """An undo that was begun and has not ended."""
 
     def copy(self) -> Memory:
         calls = {key: _copy(call) for key, call in self.road.calls.items()}
-        return Memory(Road(calls, dict(self.road.approvals), self.road.last), dict(self.judged), self.gen, self.epoch, self.lease)
+        return Memory(Road(calls, dict(self.road.approvals), self.road.last), dict(self.judged), self.gen, self.epoch, self.lease, self.undo)
 
     def take(self, kind: str, data: dict[str, Any]) -> None:
         """Advance by one record. Raises KeyError, TypeError or RoadError when its data is not what its type needs."""
@@ -37,6 +39,9 @@ class Memory:
         if kind == "lease.ended":
             if self.lease is not None and self.lease["gen"] == data["gen"]:
                 self.lease = None
+            return
+        if kind.startswith("undo."):
+            self.undo = dict(data) if kind == "undo.started" else None
             return
         self.road.apply(kind, data)
         if kind == "tool.judged":

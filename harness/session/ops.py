@@ -15,6 +15,7 @@ from typing import Any
 
 from harness.events import blobs
 from harness.events.log import LogError, NoSpace, Poisoned
+from harness.hands import limits
 from harness.protocol import frames
 from harness.protocol.paths import SessionFolder
 from harness.session import spool
@@ -42,7 +43,18 @@ BRAIN_TYPES = frozenset(
     }
 )
 """What a brain may append; of ``user.message`` only what does not claim to come from the human."""
-KEEPER_TYPES = frozenset({"keeper.started", "log.recovered", "lease.granted", "lease.ended", "tool.started", "tool.in_doubt"})
+KEEPER_TYPES = frozenset(
+    {
+        "keeper.started",
+        "log.recovered",
+        "lease.granted",
+        "lease.ended",
+        "tool.started",
+        "tool.in_doubt",
+        "undo.started",
+        "undo.ended",
+    }
+)
 """What nobody may append: these records are the keeper's own, written by what it does."""
 BATCH_RECORDS = 64
 MAX_TYPE = 64
@@ -71,8 +83,12 @@ class Ops:
             "lease_end": (("supervisor",), self._lease_end),
             "execute": (("supervisor",), self._execute),
             "cancel": (("supervisor",), self._cancel),
+            "snapshot": (("supervisor",), self._snapshot),
+            "snapshots": (("supervisor",), self._snapshots),
+            "undo": (("supervisor",), self._undo),
             "shutdown": (("supervisor",), self._end),
         }
+        self._gate.resume()
         loop.on_frame, loop.on_closed, loop.after_turn, loop.more = self._frame, self._gone, self._turn, self._feeds.hungry
 
     # -- frames in, replies out --------------------------------------------------------------------------------------
@@ -326,7 +342,39 @@ class Ops:
             raise OpError("shutting_down", "this keeper is about to end")
         if conn is not self._supervisor:
             raise OpError("stale_epoch", "only the supervisor of the present epoch may execute")
-        call_id, number = _text(message, "call_id"), message.get("id")
+        try:
+            self._gate.limits = limits.from_wire(message.get("limits"))
+        except ValueError as exc:
+            raise OpError("bad_request", str(exc)) from exc
+        self._gate.execute(_text(message, "call_id"), self._answer(conn, message))
+        return None
+
+    def _snapshot(self, conn: Conn, message: dict[str, Any]) -> None:
+        """Keep the worktree as it is now and say which snapshot that is, with what differs from ``since``."""
+        request: dict[str, Any] = {"op": "take", "label": str(message.get("label") or "state"), "full": message.get("full") is True}
+        if message.get("since") is not None:
+            request |= {"since": _text(message, "since"), "only": "w/"}
+        self._gate.snapshot(request, self._answer_of_vault(conn, message))
+
+    def _snapshots(self, conn: Conn, message: dict[str, Any]) -> None:
+        self._gate.snapshot({"op": "list"}, self._answer_of_vault(conn, message))
+
+    @staticmethod
+    def _answer_of_vault(conn: Conn, message: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
+        def answer(reply: dict[str, Any]) -> None:
+            conn.send({**reply, "id": message.get("id")})
+
+        return answer
+
+    def _undo(self, conn: Conn, message: dict[str, Any]) -> None:
+        if self._shutdown is not None:
+            raise OpError("shutting_down", "this keeper is about to end")
+        undo: dict[str, Any] = {name: _text(message, name) for name in ("undo_id", "call_id", "snapshot")}
+        undo["by"] = message.get("by")
+        self._gate.undo(undo, self._answer(conn, message))
+
+    def _answer(self, conn: Conn, message: dict[str, Any]) -> Callable[[dict[str, Any] | OpError], None]:
+        number = message.get("id")
 
         def answer(reply: dict[str, Any] | OpError) -> None:
             if isinstance(reply, OpError):
@@ -334,8 +382,7 @@ class Ops:
             else:
                 conn.send({"id": number, "ok": True, **reply})
 
-        self._gate.execute(call_id, answer)
-        return None
+        return answer
 
     def _cancel(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
         self._gate.cancel(_text(message, "call_id"))
@@ -370,6 +417,7 @@ class Ops:
         self.flush()
         for conn, number in self._shutdown or []:
             conn.send({"id": number, "ok": True})
+        self._gate.vault.stop()
         self._loop.stopping = True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -82,20 +83,36 @@ def descendants(root: int) -> list[int]:
     return found
 
 
-def reap() -> bool:
-    """Collect the dead among our children; True when no child is left (and so, for a subreaper, no descendant)."""
-    while True:
-        try:
-            pid, _ = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return True
-        if pid == 0:
-            return False
+def reap(spare: int = 0) -> tuple[bool, int]:
+    """Collect the dead among our children: (none but ``spare`` is left and so, for a subreaper, no other descendant; bytes the largest held).
+
+    The largest includes those that the dead had themselves waited for.
+    """
+    largest = 0
+    for pid in _children():
+        if pid != spare:
+            with contextlib.suppress(ChildProcessError):
+                _, _, used = os.wait4(pid, os.WNOHANG)
+                largest = max(largest, used.ru_maxrss << 10)
+    return all(pid == spare for pid in _children()), largest
 
 
-def kill_below_us() -> None:
-    """Send SIGKILL to every descendant that exists now; callers repeat until `reap` says that none is left."""
+def _children() -> list[int]:
+    """Our children, the dead that nobody collected among them."""
+    me = os.getpid()
+    try:
+        with open(f"/proc/self/task/{me}/children", "rb") as file:
+            return [int(pid) for pid in file.read().split()]
+    except FileNotFoundError:  # a kernel without this list
+        parents = {int(name): _stat(int(name)) for name in os.listdir("/proc") if name.isdigit()}
+        return [pid for pid, fields in parents.items() if fields is not None and int(fields[1]) == me]
+
+
+def kill_below_us(spare: int = 0) -> None:
+    """Send SIGKILL to every descendant but ``spare`` that exists now; callers repeat until `reap` says that none is left."""
     for pid in descendants(os.getpid()):
+        if pid == spare:
+            continue
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -13,8 +15,9 @@ from typing import Any
 from harness.events import blobs
 from harness.events.log import NoSpace
 from harness.hands import spawn as hands
+from harness.hands.limits import Over
 from harness.protocol.paths import SessionFolder
-from harness.session import proc, spool
+from harness.session import proc, spool, watch
 from harness.session.fault import Faults
 from harness.session.loop import Loop, Timer
 
@@ -27,6 +30,7 @@ _DRAIN_S = 2.0
 _STRAYS_S = 5.0
 _RETRY_S = 1.0
 _SETTLED_S = 0.2
+_NEARLY = 0.9
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -43,14 +47,26 @@ class Running:
         spec: hands.Spawn,
         output: int,
         on_end: Callable[[dict[str, Any]], None],
+        disk: watch.Memory,
+        spare: Callable[[], int],
     ) -> None:
-        """Start it, spooling to the descriptor ``output``, which becomes ours. Raises OSError when it cannot be started; then nothing is left behind."""
+        """Start it, spooling to the descriptor ``output``, which becomes ours. ``spare()`` is the child of ours that is no tool.
+
+        Raises OSError when it cannot be started; then nothing is left behind.
+        """
         self.call_id, self.attempt = call_id, attempt
         self._loop, self._folder, self._faults, self._spec, self._on_end = loop, folder, faults, spec, on_end
+        self._spare = spare
         self._base = spool.base(folder, call_id, attempt)
         self._began = time.monotonic()
         self._ms = 0
         self._why = ""
+        self._over: Over | None = None
+        self._full: Over | None = None
+        self._largest = 0
+        self._said = bytearray()
+        self._disk = disk
+        self._watcher = 0
         self._status: int | None = None
         self._data: dict[str, Any] | None = None
         self._kept = self._dropped = 0
@@ -69,8 +85,45 @@ class Running:
         loop.watch(self._results, lambda: self._read(self._results, self._take_result))
         loop.watch(self._pidfd, self._exited)
         self._after(spec.timeout_s, lambda: self.stop("timeout"))
+        self._after(0.0 if disk.known is None else watch.BEGIN_AFTER_S, self._watch)
         if faults.wants("keeper.tool_running"):
             self._after(_SETTLED_S, lambda: faults.hit("keeper.tool_running"))
+
+    def _watch(self) -> None:
+        """Look from now on what the call takes; until then what the kernel limits must do."""
+        if self._status is not None:
+            return
+        try:
+            self._watcher, said = watch.begin(self._spec, self._pid, self._disk.known)
+        except OSError as exc:
+            print(f"keeper: call {self.call_id} is not watched for its limits: {exc}", file=sys.stderr, flush=True)
+            return
+        self._said = bytearray()
+        self._open.add(said)
+        self._loop.watch(said, lambda: self._read(said, self._hear))
+
+    def _hear(self, data: bytes) -> None:
+        self._said += data
+        *lines, rest = self._said.split(b"\n")
+        self._said = bytearray(rest)
+        for line in lines:
+            for what, value in json.loads(line).items():
+                if what == "known":
+                    self._disk.take(value)
+                elif what == "full":
+                    self._full = Over(**value)
+                elif not self._why and self._status is None:
+                    self._over = Over(**value)
+                    self.stop("error")
+
+    def _unwatch(self) -> None:
+        """End the watcher; what it said before is still read."""
+        if self._watcher:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._watcher, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self._watcher, 0)
+            self._watcher = 0
 
     def _start(self) -> int:
         self._output, out_w = os.pipe2(os.O_CLOEXEC)
@@ -95,7 +148,7 @@ class Running:
     # -- while it runs -----------------------------------------------------------------------------------------------
 
     def stop(self, why: str) -> None:
-        """End it before its time (``cancelled`` or ``timeout``): its whole tree, now."""
+        """End it before its time (``cancelled``, ``timeout``, or ``error`` for a limit): its whole tree, now."""
         if self._why or self._status is not None:
             return
         self._why = why
@@ -143,7 +196,9 @@ class Running:
     def _exited(self) -> None:
         self._loop.unwatch(self._pidfd)
         os.close(self._pidfd)
-        _, self._status = os.waitpid(self._pid, 0)
+        _, self._status, used = os.wait4(self._pid, 0)
+        self._largest = used.ru_maxrss << 10
+        self._unwatch()
         self._ms = round((time.monotonic() - self._began) * 1000)
         for timer in self._timers:
             timer.cancel()
@@ -160,9 +215,11 @@ class Running:
         """Go on once the process, everything below it and both pipes are at their end."""
         if self._status is None or self._done:
             return
-        if not proc.reap():
+        alone, largest = proc.reap(self._spare())
+        self._largest = max(self._largest, largest)
+        if not alone:
             if time.monotonic() < self._deadline:
-                proc.kill_below_us()
+                proc.kill_below_us(self._spare())
                 self._after(0.01, self._settle)
                 return
             print(f"keeper: call {self.call_id} left processes behind that cannot be killed", file=sys.stderr, flush=True)
@@ -191,6 +248,8 @@ class Running:
             self._loop.call_later(_RETRY_S, self._finish)
             return
         os.close(self._file)
+        if self._spec.group is not None:
+            self._spec.group.remove()
 
     def _describe(self) -> dict[str, Any]:
         assert self._status is not None
@@ -198,7 +257,13 @@ class Running:
         status = outcome.status
         if self._why and not (self._spec.kind in ("file", "push") and status == "ok"):
             status = self._why
-        data: dict[str, Any] = {"call_id": self.call_id, "status": status, "preview": self._preview(outcome.note), "ms": self._ms}
+        over = self._over if status != "ok" else None
+        if over is None and status == "error":
+            over = self._guess(outcome.exit_code)
+        preview = self._preview(outcome.note, over)
+        data: dict[str, Any] = {"call_id": self.call_id, "status": status, "preview": preview, "ms": self._ms}
+        if over is not None:
+            data["limit"] = over.limit
         if outcome.exit_code is not None:
             data["exit_code"] = outcome.exit_code
         if outcome.files_changed:
@@ -210,7 +275,21 @@ class Running:
             data["output"] = {"sha": sha, "bytes": size, "media": "text/plain"}
         return data
 
-    def _preview(self, note: str) -> str:
+    def _guess(self, exit_code: int | None) -> Over | None:
+        """The limit by which the kernel most likely made this call fail, when it was not ended by us."""
+        limits, group = self._spec.limits, self._spec.group
+        together, each = limits.together(), limits.each()
+        if group is not None and together is not None and group.out_of_memory():
+            return Over("memory", group.number("memory.peak") or together, together)
+        if group is not None and group.out_of_processes():
+            return Over("processes", limits.processes, limits.processes)
+        if exit_code == 128 + signal.SIGXFSZ and limits.file is not None:
+            return Over("file", limits.file, limits.file)
+        if group is None and self._spec.fenced and each is not None and self._largest >= each * _NEARLY:
+            return Over("process_memory", self._largest, each)
+        return self._full
+
+    def _preview(self, note: str, over: Over | None) -> str:
         if self._kept <= PREVIEW_BYTES:
             text = os.pread(self._file, PREVIEW_BYTES, 0).decode("utf-8", "replace")
         else:
@@ -221,6 +300,8 @@ class Running:
             text += f"\n[the output was cut: {self._dropped} more bytes were not kept]"
         if self._why == "timeout":
             text += f"\n[stopped after its time limit of {self._spec.timeout_s} s]"
+        if over is not None:
+            text += f"\n[{'ended by a limit' if self._over is not None else 'a limit was reached'}: {over.text()}]"
         if note and note not in text:
             text += f"\n[{note}]" if text else note
         return text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,11 @@ from harness.supervisor.fleet import Fleet, Session
 from harness.supervisor.launch import given_credential
 from harness.supervisor.money import Purse
 from harness.supervisor.road import Road, outcome_of
+from harness.supervisor.track import OpenCall
 from harness.workspace.errors import WorkspaceError
 
 MAX_MESSAGE = 64 * 1024
+_CARD_S = 15.0
 _SESSION_CAPS = {"session.usd": "usd_nano", "session.tokens": "tokens", "session.wall": "wall_s", "session.calls": "tool_calls"}
 _RESOLUTIONS = {"done": "confirmed_done", "failed": "failed", "unknown": "unknown_told_model"}
 
@@ -79,8 +81,9 @@ class Approvals:
                 shown = session.diffs.pop(asked.approval_id, "")
                 if action is not None and not shown and asked.kind == "tool":
                     given = await self._road.input_of(session, call.proposed)
-                    shown = await asyncio.to_thread(cards.diff, action, given if isinstance(given, dict) else {})
-            except (LogError, OSError, ValueError) as exc:
+                    whole = given if isinstance(given, dict) else {}
+                    shown = await session.look("reading what it would change", _CARD_S, functools.partial(cards.diff, action, whole))
+            except (LogError, WorkspaceError, OSError, ValueError) as exc:
                 shown = f"what it would run cannot be read: {exc}"
         return cards.view(session.sid, session.state, asked, call, action, shown)
 
@@ -183,6 +186,7 @@ class Approvals:
             raise OpError("bad_edit", "an edited approval needs the whole edited input", "give the tool's input as a JSON object")
         if problem := tools.validate(known.proposed.tool, d.edited):
             raise OpError("bad_edit", problem)
+        await self._still_as_shown(session, asked, known)
         try:
             built = await self._road.build(session, msgspec.structs.replace(known.proposed, input_blob=None, input=d.edited), d.edited)
         except WorkspaceError as exc:
@@ -190,6 +194,15 @@ class Approvals:
         if built.verdict.verdict == "deny":
             raise OpError("bad_edit", f"policy denies the edited action ({built.verdict.rule}): {built.verdict.reason}")
         return [await self._road.judged_by_human(session, asked.call_id, built)]
+
+    async def _still_as_shown(self, session: Session, asked: OpenApproval, known: OpenCall) -> None:
+        """Raise OpError ``stale``, and ask anew with the difference, when the world is not the one in which the person edited."""
+        action = await self._road.action_of(session, known)
+        if action is None:
+            raise OpError("stale", "the action that was shown cannot be read any more", "look at the request again")
+        if changed := await self._road.changed_since_shown(session, asked.call_id, action):
+            await session.append(t.ApprovalStale(approval_id=asked.approval_id, call_id=asked.call_id, difference=changed))
+            raise OpError("stale", f"what it would run on has changed: {'; '.join(changed)[:500]}", "look at the request again")
 
     async def _cap(self, case: _Case) -> list[t.Body]:
         d, asked, session = case.decision, case.asked, case.session

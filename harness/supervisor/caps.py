@@ -29,6 +29,7 @@ from harness.protocol.config import CapsConfig
 from harness.supervisor import money
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet import Money, Session
+from harness.supervisor.threads import Threads
 
 LEDGER_ID = "ledger"
 _REMEMBERED = 4096
@@ -80,8 +81,8 @@ class _Clock:
 class Bookkeeper:
     """The one owner of the ledger. Use `open`; all methods belong to one event loop."""
 
-    def __init__(self, log: LogWriter, ledger: Ledger, limits: Callable[[], CapsConfig], sources: dict[str, str]) -> None:
-        self._log, self._ledger, self._limits, self._sources = log, ledger, limits, sources
+    def __init__(self, log: LogWriter, ledger: Ledger, limits: Callable[[], CapsConfig], sources: dict[str, str], thread: Threads) -> None:
+        self._log, self._ledger, self._limits, self._sources, self._thread = log, ledger, limits, sources, thread
         self._settled: OrderedDict[str, Settled] = OrderedDict()
         self._settling: dict[str, asyncio.Task[Settled]] = {}
         self._waiting: list[tuple[LedgerRecord, asyncio.Future[None]]] = []
@@ -96,17 +97,18 @@ class Bookkeeper:
         Raises LedgerUnavailable when the log is damaged, newer than us or open elsewhere.
         """
         try:
-            log, ledger, sources = await asyncio.to_thread(_load, folder)
+            thread = Threads("the ledger", 1)
+            log, ledger, sources = await thread.call(_load, folder)
         except (LogError, OSError, msgspec.DecodeError, NotReserved) as exc:
             raise LedgerUnavailable("ledger", f"the ledger in {folder} cannot be used: {exc}; no request is sent until it is repaired or moved away") from exc
-        return cls(log, ledger, limits, sources)
+        return cls(log, ledger, limits, sources, thread)
 
     async def close(self) -> None:
         """Write what waits and let go of the log."""
         self._closed = True
         while self._flusher is not None:
             await asyncio.shield(self._flusher)
-        await asyncio.to_thread(self._log.close)
+        await self._thread.call(self._log.close)
 
     @property
     def clock_jumped(self) -> bool:
@@ -267,7 +269,7 @@ class Bookkeeper:
             while self._waiting:
                 batch, self._waiting = self._waiting, []
                 try:
-                    await asyncio.to_thread(self._write, [record for record, _ in batch])
+                    await self._thread.call(self._write, [record for record, _ in batch])
                 except (LogError, OSError, ValueError) as exc:
                     code = "no_space" if type(exc).__name__ == "NoSpace" else "ledger"
                     for record, done in batch:

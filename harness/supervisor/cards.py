@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import os
 import shlex
-import stat
 from typing import Any
 
 from harness.events.fold import OpenApproval, SessionState
 from harness.events.views import ApprovalView
+from harness.hands import reading
 from harness.supervisor.track import OpenCall
 
 MAX_DIFF_SOURCE = 1 << 20
@@ -34,18 +33,12 @@ def title(action: dict[str, Any]) -> str:
     return text if len(text) <= _TITLE else text[: _TITLE - 1] + "…"
 
 
-def _old(path: str) -> bytes | None:
-    """The file's present content; None when it is absent, no regular file or too large to show."""
+def _old(folder: str, path: str) -> bytes | None:
+    """The file's present content; None when it is absent, behind a link, no regular file or too large to show."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError:
+        return reading.read_named(folder, path, MAX_DIFF_SOURCE)
+    except (OSError, ValueError):
         return None
-    st = os.fstat(fd)
-    if not stat.S_ISREG(st.st_mode) or st.st_size > MAX_DIFF_SOURCE:  # before Python wraps it: a folder is no file object
-        os.close(fd)
-        return None
-    with os.fdopen(fd, "rb") as f:
-        return f.read(MAX_DIFF_SOURCE + 1)
 
 
 def diff(action: dict[str, Any], given: dict[str, Any]) -> str:
@@ -53,8 +46,7 @@ def diff(action: dict[str, Any], given: dict[str, Any]) -> str:
     if action["tool"] not in ("write_file", "edit_file"):
         return ""
     path = str(action.get("path", ""))
-    where = path if os.path.isabs(path) else os.path.join(str(action.get("cwd", "")), path)
-    before = _old(where)
+    before = _old(str(action.get("cwd", "")), path)
     if action["tool"] == "write_file":
         after = str(given.get("content", ""))
     else:

@@ -29,6 +29,11 @@ def unfinished(session: Session) -> bool:
     return keeper or s.lease is not None or bool(s.approvals)
 
 
+def stopping(session: Session) -> bool:
+    """True when its end can be carried out whatever holds it: stopping needs its keeper, and nothing of its worktree."""
+    return session.link is not None and (session.state.terminal or session.state.desired == "stopped")
+
+
 class Conductor:
     """Runs the workers. ``abandon`` settles what an ended session still holds in the ledger; ``displaced``: a newer supervisor rules."""
 
@@ -77,10 +82,10 @@ class Conductor:
 
     async def _step(self, session: Session) -> bool:
         """Everything that is due; True when this session needs no worker any more."""
-        if session.held:
-            return False
         if session.loaded and session.state.terminal and session.link is None and not unfinished(session):
             return True
+        if session.held and not stopping(session):
+            return False
         await self._keepers.take_up(session)
         s = session.state
         if session.buried:
@@ -88,10 +93,10 @@ class Conductor:
         if s.terminal:
             await self._finish(session)
             return True
-        if s.intent is None:
-            return False
         if s.desired == "stopped":
             await self._stop(session)
+            return False
+        if s.intent is None or session.quiet:
             return False
         if s.quarantined is not None:
             return False
@@ -197,7 +202,7 @@ class Conductor:
         asyncio.get_running_loop().call_later(max(0.0, seconds), session.poke.set)
 
     def release(self, session: Session) -> None:
-        """The user wants it to run again: forget what was counted against it."""
+        """The user wants something of it again: forget what was counted against it."""
         session.held, session.trouble = False, ""
         for falls in (session.keeper_falls, session.brain_falls, session.brain_fenced, session.step_falls):
             falls.times.clear()

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 from typing import Any
+
+from harness.hands import files, reading
 
 
 def file_outcome(action: dict[str, Any], given: object) -> tuple[str, str]:
     """(resolution, evidence) of an interrupted write or edit, from the file as it is now (blocking). Both replace files atomically."""
     asked = given if isinstance(given, dict) else {}
-    path = Path(str(action["cwd"])) / str(action["path"])
+    path = str(action["path"])
+    content: bytes | None
     try:
-        content = path.read_bytes()
-    except FileNotFoundError:
+        content = reading.read_named(str(action["cwd"]), path, files.MAX_READ)
+    except (FileNotFoundError, NotADirectoryError):
         content = None
     except OSError as exc:
-        return "unknown_told_model", f"{path.name} cannot be read: {exc.strerror}"
+        return "unknown_told_model", f"{path} cannot be read: {exc.strerror}"
     if action["tool"] == "write_file":
         done = content is not None and hashlib.sha256(content).hexdigest() == action.get("content_sha")
         return ("confirmed_done", "the file has exactly the new content") if done else ("confirmed_not_done", "the file does not have the new content")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sys
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from harness.supervisor.nursery import scrubbed
 
 TIMEOUT = 120.0
+_LEAVE = 3.0
 
 
 class FenceReport:
@@ -20,17 +22,17 @@ class FenceReport:
         self._result: dict[str, Any] = {}
         self._done = asyncio.Event()
 
-    async def run(self) -> None:
-        """Run the self-test. Never raises: a test that cannot run is a fence that does not work."""
+    async def run(self, limits: dict[str, int | None]) -> None:
+        """Run the self-test under the limits of calls. Never raises: a test that cannot run is a fence that does not work."""
         try:
-            self._result = await self._try()
+            self._result = await self._try(limits)
         except (OSError, ValueError, TimeoutError) as exc:
             self._result = {"ok": False, "reason": f"the self-test could not run: {exc or type(exc).__name__}", "tests": []}
         self.summary = "ok" if self._result.get("ok") else self._why()
         self._done.set()
 
     @staticmethod
-    async def _try() -> dict[str, Any]:
+    async def _try(limits: dict[str, int | None]) -> dict[str, Any]:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",
@@ -38,6 +40,8 @@ class FenceReport:
             "-m",
             "harness.hands.selftest",
             "--json",
+            "--limits",
+            json.dumps(limits),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
@@ -47,7 +51,7 @@ class FenceReport:
         try:
             out, _ = await asyncio.wait_for(process.communicate(), TIMEOUT)
         except BaseException:
-            process.kill()
+            await _ended(process)
             raise
         result = json.loads(out)
         if not isinstance(result, dict):
@@ -69,3 +73,13 @@ class FenceReport:
         except TimeoutError:
             return {"ok": False, "reason": "the self-test is still running", "tests": []}
         return self._result
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """End the self-test: it is given a moment to take away what it made."""
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+        try:
+            await asyncio.wait_for(process.wait(), _LEAVE)
+        except TimeoutError:
+            process.kill()

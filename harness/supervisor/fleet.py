@@ -10,6 +10,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -22,9 +23,12 @@ from harness.supervisor import memory
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.links import KeeperLink
 from harness.supervisor.process import Identity, Watch
+from harness.supervisor.threads import StandsStill, Threads, at_home
 from harness.supervisor.track import Track
+from harness.workspace.errors import Unexamined
 
 _SEEN_WAIT = 15.0
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -77,6 +81,8 @@ class Session:
         self.trouble = ""
         self.held = False
         self.removing = False
+        self.quiet = False
+        """Its end is about to be recorded: nothing new begins."""
         self.executing: set[str] = set()
         self.cards: dict[str, ApprovalView] = {}
         self.diffs: dict[str, str] = {}
@@ -93,6 +99,9 @@ class Session:
         self._conditions: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
         self._order = itertools.count()
         self._changed = changed
+        self._storing: set[asyncio.Task[None]] = set()
+        self._hands = Threads(f"session {sid}", 1)
+        self._eyes = Threads(f"session {sid}", 1)
 
     @property
     def live(self) -> Liveness:
@@ -105,6 +114,7 @@ class Session:
 
     def feed(self, lines: list[str]) -> None:
         """Fold raw log lines from the keeper. A line that does not decode drops the link: the log must be looked at."""
+        wanted = self.state.desired
         try:
             for line in lines:
                 raw = line.encode()
@@ -113,6 +123,8 @@ class Session:
             self.trouble = f"its keeper sent a record that does not decode: {exc}"
             if self.link is not None:
                 self.link.wire.abort()
+        if wanted != "stopped" == self.state.desired:
+            self._hands.interrupt()
         self.keep(snapshots.EVERY)
         while self._waiters and self._waiters[0][0] <= self.state.seq:
             future = heapq.heappop(self._waiters)[2]
@@ -137,13 +149,48 @@ class Session:
         self.state, self.track, self._last, self._kept = memory.recall(self.folder)
         self.loaded = True
 
-    def keep(self, least: int = memory.WORTH_KEEPING) -> asyncio.Future[None] | None:
-        """Store a snapshot off the loop when ``least`` records are new since the last one; None when there is nothing to do."""
+    def keep(self, least: int = memory.WORTH_KEEPING) -> None:
+        """Begin to store a snapshot off the loop when ``least`` records are new since the last one; `kept` waits for it."""
         if self.removing or self.state.seq - self._kept < least or not self._last:
-            return None
+            return
         self._kept = self.state.seq
         data = memory.encode(self.state, self.track, self._last)
-        return asyncio.get_running_loop().run_in_executor(None, self._store, self._kept, data)
+        task = asyncio.get_running_loop().create_task(at_home(self._store, self._kept, data))
+        self._storing.add(task)
+        task.add_done_callback(self._storing.discard)
+
+    async def kept(self) -> None:
+        """Wait until every snapshot that was begun is on disk."""
+        await asyncio.gather(*self._storing)
+
+    # -- its worktree and git folder ---------------------------------------------------------------------------------
+
+    async def do(self, what: str, limit_s: float, work: Callable[[], T], *, lasting: bool = False) -> T:
+        """Blocking work of the session's own worker on its worktree and git folder, one after the other, each within ``limit_s`` seconds.
+
+        ``what`` says in words what is done. Raises WorkspaceError: what the work raises of it, Unexamined for what the system refuses,
+        StandsStill when it does not come back; then the session is held until its user looks at it. A wish to stop the session ends
+        it early unless it is ``lasting``.
+        """
+        return await self._blocking(self._hands, what, limit_s, work, lasting)
+
+    async def look(self, what: str, limit_s: float, work: Callable[[], T]) -> T:
+        """The same for somebody who only looks (a diff, a card), in a thread of its own: looking never delays the session's calls."""
+        return await self._blocking(self._eyes, what, limit_s, work)
+
+    async def _blocking(self, threads: Threads, what: str, limit_s: float, work: Callable[[], T], lasting: bool = False) -> T:
+        try:
+            return await threads.run(what, limit_s, work, lasting=lasting)
+        except StandsStill as exc:
+            if still := threads.still():
+                self.held = True
+                self.trouble = f"{exc} ({len(still)} of its workers stand{'s' if len(still) == 1 else ''} still); mend its worktree, then resume it, or stop it"
+                self.touch()
+            raise
+        except OSError as exc:
+            raise Unexamined(f"session {self.sid}: {what}: {exc}") from exc
+        except (ValueError, RecursionError) as exc:  # its text may quote what was read
+            raise Unexamined(f"session {self.sid}: {what}: what is there cannot be understood ({type(exc).__name__})") from exc
 
     def _store(self, seq: int, data: bytes) -> None:
         try:
@@ -193,7 +240,7 @@ class Session:
             raise OpError(
                 "lost",
                 f"the keeper of {self.name} does not answer" + (f": {self.trouble}" if self.trouble else ""),
-                "it is taken up again by itself; try again",
+                "look at it with: watchfloor verify; resume it to try again" if self.held else "it is taken up again by itself; try again",
             )
         return self.link
 

@@ -36,6 +36,11 @@ def decision_id() -> str:
     return "d" + _encode(secrets.randbits(45), 9)
 
 
+def undo_id() -> str:
+    """``u`` and seven characters."""
+    return "u" + _encode(secrets.randbits(35), 7)
+
+
 def slug(text: str, limit: int = 24) -> str:
     """A short name made of a goal's first words: lower-case ASCII letters, digits and dashes."""
     words = re.findall(r"[a-z0-9]+", text.lower())

@@ -27,6 +27,7 @@ from harness.events.action import action_hash
 from harness.events.fold import SessionState, advance
 from harness.events.framing import LogError
 from harness.events.views import SessionRow
+from harness.hands import reading
 from harness.protocol.paths import Folders, SessionFolder
 from harness.session.proc import Identity, alive
 
@@ -330,7 +331,7 @@ def _unregistered(folders: Folders, known: Mapping[str, _Books]) -> Iterator[Vio
     for sid in known:
         saved = folders.session(sid).git / "workspace.json"
         with contextlib.suppress(OSError, ValueError):
-            value = json.loads(saved.read_bytes())
+            value = json.loads(reading.read(saved))
             root, admin = Path(value["root"]), Path(value["admin"])
             if value.get("ready") and root.is_dir() and not admin.is_dir():
                 yield Violation("I13", sid, f"worktree {root} is no longer known to its repository ({admin} is gone)")

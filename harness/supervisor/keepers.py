@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,13 @@ from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import Session
 from harness.supervisor.links import KeeperHello, KeeperLink
 from harness.supervisor.nursery import Nursery
-from harness.supervisor.process import Identity, alive
+from harness.supervisor.process import Identity, alive, end
+from harness.supervisor.threads import at_home
 from harness.supervisor.track import Track
 
 CONNECT_BUDGET = 2.0
+_LEAVE_S, _KILLED_S = 10.0, 5.0
+"""Seconds a keeper has to leave when asked, and to be gone when killed."""
 _CATCH_UP = 60.0
 
 
@@ -40,7 +44,7 @@ class Keepers:
         if session.link is not None:
             return
         if not session.loaded and session.folder.log.is_dir():
-            await asyncio.to_thread(session.load)
+            await at_home(session.load)
         session.loaded = True
         try:
             await self._connect(session)
@@ -84,7 +88,7 @@ class Keepers:
     async def _follow(self, session: Session, link: KeeperLink, hello: KeeperHello) -> None:
         if hello.head < session.state.seq:  # what we folded is no longer what the log holds
             session.state, session.track = SessionState(), Track()
-            await asyncio.to_thread(session.load)
+            await at_home(session.load)
         session.link = link
         session.trouble = f"its log can no longer be written: {hello.poisoned}" if hello.poisoned else ""
         await link.call("subscribe", after=session.state.seq)
@@ -98,11 +102,15 @@ class Keepers:
             session.lost()
 
     async def shut(self, session: Session, kill: bool) -> None:
-        """Ask the keeper to close its log and leave. Silent when it is gone already."""
+        """Ask the keeper to close its log and leave; one that does not is killed. Returns when it is gone; silent when it was already."""
         link = session.link
         if link is None:
             return
+        patience = _LEAVE_S
         try:
-            await link.call("shutdown", wait=10.0, kill=kill)
+            await link.call("shutdown", wait=_LEAVE_S, kill=kill)
         except (LinkLost, OpError):
             link.wire.abort()
+            patience = 0.0
+        if (k := link.hello) is not None and not await end(Identity(k.pid, k.start, k.boot), (None, patience), (signal.SIGKILL, _KILLED_S)):
+            print(f"supervisor: keeper {k.pid} of session {session.sid} did not leave and cannot be killed", file=sys.stderr, flush=True)

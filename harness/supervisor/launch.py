@@ -7,6 +7,7 @@ import contextlib
 import os
 import shutil
 import socket
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,11 @@ from harness.protocol.config import base_url as configured_url
 from harness.protocol.paths import FolderError, Folders, ensure_private
 from harness.supervisor import ids
 from harness.supervisor.credentials import Credentials
-from harness.supervisor.errors import OpError
+from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import Fleet, Session
 from harness.supervisor.keepers import Keepers
 from harness.supervisor.road import private_of
+from harness.supervisor.threads import StandsStill, Threads, at_home
 from harness.supervisor.watch import Settings
 from harness.workspace import worktrees
 from harness.workspace.errors import NoCommits, NotARepository, WorkspaceError
@@ -32,6 +34,8 @@ from harness.workspace.git import head_commit, open_repository
 MAX_GOAL = 256 * 1024
 MAX_NAME = 60
 MAX_CHECKS = 50
+_CHECK_S, _CREATE_S = 30.0, 600.0
+"""Seconds that looking at a repository and making a worktree of it may take."""
 _FIELDS = ("repo", "goal", "checks", "name", "model", "caps", "credential", "base_url")
 
 
@@ -127,18 +131,47 @@ class Launcher:
     def __init__(self, folders: Folders, fleet: Fleet, keepers: Keepers, settings: Settings, credentials: Credentials) -> None:
         self._folders, self._fleet, self._keepers = folders, fleet, keepers
         self._settings, self._credentials = settings, credentials
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.closed = False
+        self._under_way = 0
+        self._none_under_way = asyncio.Event()
+        self._none_under_way.set()
 
     async def launch(self, arguments: dict[str, Any]) -> Session:
         """A session whose intent is durable; its worker makes the rest. Raises OpError."""
-        checked = await asyncio.to_thread(check, parse(arguments))
-        request = checked.request
+        if self.closed:
+            raise OpError("stopping", "everything is being stopped", "launch again when that is done")
+        async with self._counted():
+            return await self._launch(parse(arguments))
+
+    @contextlib.asynccontextmanager
+    async def _counted(self) -> AsyncIterator[None]:
+        self._under_way += 1
+        self._none_under_way.clear()
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+            if not self._under_way:
+                self._none_under_way.set()
+
+    async def close(self) -> None:
+        """Refuse every launch from now on (`closed` says so, and may be taken back), and wait until none is under way."""
+        self.closed = True
+        await self._none_under_way.wait()
+
+    async def _launch(self, request: Request) -> Session:
+        try:
+            checked = await Threads(f"the repository {request.repo}", 1).run("looking at it", _CHECK_S, lambda: check(request))
+        except StandsStill as exc:
+            raise OpError("no_repo", str(exc), "see whether the folder's file system answers") from exc
         sid = ids.session_id()
         while sid in self._fleet.sessions or self._folders.session(sid).root.exists():
             sid = ids.session_id()
         name = self._name(request)
         session = self._fleet.add(sid)
         try:
-            await asyncio.to_thread(ensure_private, session.folder.root)
+            await at_home(ensure_private, session.folder.root)
             await self._keepers.take_up(session)
             await session.append(self._intent(sid, name, checked))
         except (FolderError, OSError) as exc:
@@ -188,7 +221,7 @@ class Launcher:
         await self._keepers.shut(session, kill=True)
         self._fleet.drop(session)
         with contextlib.suppress(OSError):
-            await asyncio.to_thread(shutil.rmtree, session.folder.root)
+            await at_home(shutil.rmtree, session.folder.root)
 
     async def create(self, session: Session) -> None:
         """Make the worktree of a session that has only its intent; safe to repeat after a crash. A failure ends the session, clearly."""
@@ -196,8 +229,9 @@ class Launcher:
         if intent is None or session.state.created is not None:
             return
         try:
-            await asyncio.to_thread(session.folder.git.mkdir, 0o700, True, True)
-            tree = await asyncio.to_thread(worktrees.create, Path(intent.repo), Path(intent.worktree), intent.branch, private_of(session))
+            await at_home(session.folder.git.mkdir, 0o700, True, True)
+            where = (Path(intent.repo), Path(intent.worktree), intent.branch, private_of(session))
+            tree = await session.do("making its worktree", _CREATE_S, lambda: worktrees.create(*where), lasting=True)
         except (WorkspaceError, OSError) as exc:
             await session.append(t.SessionEnded(outcome="failed", reason=f"the worktree could not be made: {exc}"))
             return
@@ -208,3 +242,15 @@ class Launcher:
         if not session.track.has_goal:
             bodies.append(t.UserMessage(text=intent.goal, origin="goal"))
         await session.append(*bodies, t.SessionCreated(base=tree.base, worktree=str(tree.root), branch=tree.branch, dirty=tree.dirty))
+        self._keep_the_start(session)
+
+    def _keep_the_start(self, session: Session) -> None:
+        """The first state takes longest, so it is kept while the model thinks; the first call would do it otherwise."""
+
+        async def keep() -> None:
+            with contextlib.suppress(OpError, LinkLost):
+                await session.keeper().call("snapshot", wait=None, label="start")
+
+        task = asyncio.get_running_loop().create_task(keep())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

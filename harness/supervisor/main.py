@@ -35,11 +35,15 @@ from harness.supervisor.ops import Ops, Parts
 from harness.supervisor.process import Identity, Watch, hide_from_ptrace, identify
 from harness.supervisor.road import Road
 from harness.supervisor.server import Server
+from harness.supervisor.threads import at_home
+from harness.supervisor.undo import Undo
 from harness.supervisor.watch import Settings, follow
+from harness.workspace import processes
 
 LOCK_WAIT = 3.0
 ADOPTION_BUDGET = 8.0
 _SELF_CHECK = 5.0
+_LAST_WRITES = 10.0
 
 
 class Refused(Exception):
@@ -149,6 +153,7 @@ class Supervisor:
                 approvals=self.approvals,
                 index=self.index,
                 fence=self.fence,
+                undo=Undo(self.keepers),
                 stop=self._asked_to_stop,
             )
         )
@@ -193,8 +198,8 @@ class Supervisor:
     async def _adopt(self) -> None:
         """Know every session: ended ones from the index where it is current, the others from their logs and keepers, all at once."""
         known = await self.index.open()
-        names = await asyncio.to_thread(session_folders, self.folders.sessions)
-        marks = await asyncio.to_thread(lambda: {n: mark_of(self.folders.session(n).log) for n in names if n in known})
+        names = await at_home(session_folders, self.folders.sessions)
+        marks = await at_home(lambda: {n: mark_of(self.folders.session(n).log) for n in names if n in known})
         fresh: list[Session] = []
         for name in names:
             if not is_session_id(name):
@@ -213,7 +218,7 @@ class Supervisor:
     async def _first_look(self, session: Session) -> None:
         """Read one log; sessions that have not ended get their worker. Damage stays with its session."""
         try:
-            await asyncio.to_thread(session.load)
+            await at_home(session.load)
         except (LogError, msgspec.DecodeError, OSError) as exc:
             session.held, session.trouble = True, str(exc)
             session.loaded = session.state.seq >= 0
@@ -251,13 +256,22 @@ class Supervisor:
                 session = self.fleet.sessions.get(sid)
                 if session is None or session.link is not None or not session.state.terminal:
                     continue
-                mark = await asyncio.to_thread(mark_of, session.folder.log)
+                mark = await at_home(mark_of, session.folder.log)
                 costs = tuple(DayCost(day, *values) for day, values in session.track.costs.items())
                 self.index.put(Entry(sid, mark, True, self.fleet.row(session), costs))
 
     async def _test_fence(self) -> None:
-        await self.fence.run()
-        self.server.nudge()
+        """At the start, and again whenever the limits of calls change: what holds of them is part of its result."""
+        changed = asyncio.Event()
+        self.settings.subscribe(changed.set)
+        tested: dict[str, int | None] | None = None
+        while True:
+            changed.clear()
+            if (limits := self.settings.config.limits.to_wire()) != tested:
+                tested = limits
+                await self.fence.run(limits)
+                self.server.nudge()
+            await changed.wait()
 
     async def run(self, guardian: Identity | None, lock: int) -> int:
         """Serve until asked to stop; the exit code."""
@@ -315,7 +329,7 @@ class Supervisor:
         while True:
             await asyncio.sleep(_SELF_CHECK)
             try:
-                there = await asyncio.to_thread(os.stat, self.folders.supervisor_lock)
+                there = await at_home(os.stat, self.folders.supervisor_lock)
             except FileNotFoundError:
                 there = None
             if there is None or (there.st_dev, there.st_ino) != (mine.st_dev, mine.st_ino):
@@ -333,10 +347,16 @@ class Supervisor:
         for session in self.fleet:
             if session.link is not None:
                 session.link.wire.abort()
-        await asyncio.gather(*(kept for s in self.fleet if s.loaded and (kept := s.keep()) is not None))
+        for session in self.fleet:
+            if session.loaded:
+                session.keep()
+        with contextlib.suppress(TimeoutError):  # without a snapshot only the next start is slower
+            async with asyncio.timeout(_LAST_WRITES):
+                await asyncio.gather(*(s.kept() for s in self.fleet))
         await self.index.flush()
         await self.index.close()
         await asyncio.gather(self.keepers.nursery.close(), self.brains.nursery.close())
+        processes.end_all()
 
 
 def prepare(folders: Folders) -> int:

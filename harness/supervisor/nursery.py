@@ -14,6 +14,7 @@ from typing import Any
 from harness.supervisor.errors import LinkLost
 from harness.supervisor.links import Peer
 from harness.supervisor.process import Identity
+from harness.supervisor.threads import at_home
 
 _PASS = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "WATCHFLOOR_STATE", "WATCHFLOOR_RUNTIME", "WATCHFLOOR_CONFIG")
 _NETWORK = ("SSL_CERT_FILE", "SSL_CERT_DIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy")
@@ -48,21 +49,23 @@ class Nursery:
             self._reap()
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
             with theirs:
-                flags = ["-P", "-s", "-E"] if self._isolated else ["-P", "-s"]
-                self._process = await asyncio.to_thread(
-                    subprocess.Popen,
-                    [sys.executable, *flags, "-m", self._module, "--fd", str(theirs.fileno())],
-                    env=scrubbed(self._network),
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    pass_fds=[theirs.fileno()],
-                    start_new_session=True,
-                    cwd="/",
-                )
+                self._process = await at_home(self._start, theirs.fileno())
             peer = Peer(self._module, self._on_push, self._lost)
             await peer.attach(ours)
             self._peer = peer
             return peer
+
+    def _start(self, fd: int) -> subprocess.Popen[bytes]:
+        flags = ["-P", "-s", "-E"] if self._isolated else ["-P", "-s"]
+        return subprocess.Popen(
+            [sys.executable, *flags, "-m", self._module, "--fd", str(fd)],
+            env=scrubbed(self._network),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[fd],
+            start_new_session=True,
+            cwd="/",
+        )
 
     def _lost(self) -> None:
         self._peer = None
@@ -94,7 +97,7 @@ class Nursery:
         process, self._process = self._process, None
         if process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                await asyncio.to_thread(process.wait, 3)
+                await at_home(process.wait, 3)
             if process.poll() is None:
                 process.kill()
-                await asyncio.to_thread(process.wait)
+                await at_home(process.wait)

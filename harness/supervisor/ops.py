@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -25,20 +24,24 @@ from harness.supervisor.credentials import Credentials
 from harness.supervisor.errors import OpError
 from harness.supervisor.fence_report import FenceReport
 from harness.supervisor.fleet import Fleet, Session
+from harness.supervisor.halt import Halt
 from harness.supervisor.index import DayCost, Index
 from harness.supervisor.launch import Launcher, given_credential
 from harness.supervisor.limits import ask_cap, over_cap
 from harness.supervisor.money import CapReached, Purse
-from harness.supervisor.pushed import pushed
+from harness.supervisor.removal import Removal
 from harness.supervisor.road import private_of
 from harness.supervisor.server import Connection, Handler, Reply, Server
+from harness.supervisor.threads import at_home
+from harness.supervisor.undo import Undo
 from harness.supervisor.watch import Settings
 from harness.workspace import worktrees
 from harness.workspace.diff import diff as workspace_diff
-from harness.workspace.errors import DamagedWorktree, UnsavedWork, WorkspaceError
+from harness.workspace.errors import WorkspaceError
 
 MAX_MESSAGE = 256 * 1024
-_STOP_WAIT = 45.0
+_DIFF_S = 25.0
+"""Seconds that a diff may take; a client waits half a minute for it."""
 
 
 @dataclass(slots=True)
@@ -57,6 +60,7 @@ class Parts:
     approvals: Approvals
     index: Index
     fence: FenceReport
+    undo: Undo
     stop: Callable[[], Awaitable[None]]
 
 
@@ -90,6 +94,8 @@ class Ops:
             "approval": self.approval,
             "decide": self.decide,
             "defer": self.defer,
+            "undo": self.undo,
+            "undo_points": self.undo_points,
             "costs": self.costs,
             "diff": self.diff,
             "verify": self.verify,
@@ -161,7 +167,7 @@ class Ops:
         session = self._p.fleet.find(_text(m, "sid"))
         if not session.loaded:
             try:
-                await asyncio.to_thread(session.load)
+                await at_home(session.load)
             except (LogError, msgspec.DecodeError) as exc:
                 raise OpError("damaged", str(exc)) from exc
         return session
@@ -180,7 +186,7 @@ class Ops:
     async def diff(self, c: Connection, m: Reply) -> Reply:
         session = await self._find(m)
         try:
-            found = await asyncio.to_thread(lambda: workspace_diff(worktrees.open_worktree(private_of(session))))
+            found = await session.look("its diff", _DIFF_S, lambda: workspace_diff(worktrees.open_worktree(private_of(session))))
         except (WorkspaceError, OSError) as exc:
             raise OpError("no_worktree", f"there is no diff: {exc}") from exc
         return {"files": [asdict(f) for f in found.files], "patch": found.patch, "truncated": found.truncated}
@@ -232,10 +238,10 @@ class Ops:
             problem = f"{report.problem.file} at byte {report.problem.offset}, record {report.problem.seq}: {report.problem.why}" if report.problem else ""
             return {"sid": session.sid, "name": session.name, "ok": report.ok, "records": report.records, "problem": problem}
 
-        found = [await asyncio.to_thread(look, s) for s in wanted if s.folder.log.is_dir()]
+        found = [await at_home(look, s) for s in wanted if s.folder.log.is_dir()]
         ledger: Reply = {}
         if not m.get("sid") and self._p.folders.ledger.is_dir():
-            report = await asyncio.to_thread(verify, self._p.folders.ledger)
+            report = await at_home(verify, self._p.folders.ledger)
             ledger = {"ok": report.ok, "records": report.records, "problem": report.problem.why if report.problem else ""}
         return {"sessions": found, "ledger": ledger}
 
@@ -243,7 +249,7 @@ class Ops:
         from harness.supervisor import invariants  # read only when asked for: it is not needed to supervise
 
         rows = {s.sid: self._p.fleet.row(s) for s in self._p.fleet if s.loaded or s.cached is not None}
-        found = await asyncio.to_thread(invariants.check, self._p.folders, live=True, index=rows)
+        found = await at_home(lambda: invariants.check(self._p.folders, live=True, index=rows))
         return {"violations": [{"id": v.id, "sid": v.sid, "text": v.text} for v in found]}
 
     # -- sessions ----------------------------------------------------------------------------------------------------
@@ -265,10 +271,14 @@ class Ops:
             )
         if (key := given_credential(m.get("credential"))) is not None:
             self._p.credentials.add(key)
-        if state == "running":
-            self._p.conductor.release(session)
-            await self._taken_up(self._p.fleet, session)
-        await session.append(t.SessionDesired(state=state, reason=reason, by=c.by))
+        session.quiet = state == "stopped"
+        try:
+            if state == "running" or session.link is None:
+                self._p.conductor.release(session)
+                await self._taken_up(self._p.fleet, session)
+            await session.append(t.SessionDesired(state=state, reason=reason, by=c.by))
+        finally:
+            session.quiet = False
         if state == "running":
             await self._withdraw_restart(session)
         return {}
@@ -296,32 +306,18 @@ class Ops:
         return {}
 
     async def remove(self, c: Connection, m: Reply) -> Reply:
-        p, session = self._p, await self._find(m)
-        if not session.state.terminal or session.link is not None or session.worker is not None:
-            raise OpError("busy", f"{session.name} has not ended", f"stop it first: watchfloor stop {session.sid}")
+        p, session, force = self._p, self._p.fleet.find(_text(m, "sid")), m.get("force") is True
         try:
-            kept = await asyncio.to_thread(self._remove_worktree, session, bool(m.get("force_keep")))
-        except UnsavedWork as exc:
-            raise OpError("unsaved", str(exc), "keep it as a ref (watchfloor rm --keep-as-ref), or push or merge it first") from exc
-        except (WorkspaceError, OSError) as exc:
-            raise OpError("workspace", f"the worktree could not be removed: {exc}") from exc
-        session.removing = True
-        doomed = session.folder.root.with_name(f".removing-{session.sid}")
-        await asyncio.to_thread(session.folder.root.rename, doomed)
+            await self._find(m)
+        except OpError as exc:
+            if exc.code != "damaged" or not force:
+                raise
+        removal = Removal(p.folders, session)
+        removed = await removal.run(m.get("force_keep") is True, force)
         p.index.drop(session.sid)
         p.fleet.drop(session)
-        await asyncio.to_thread(shutil.rmtree, doomed, True)
-        return {"kept": kept}
-
-    @staticmethod
-    def _remove_worktree(session: Session, force_keep: bool) -> list[str]:
-        try:
-            tree = worktrees.open_worktree(private_of(session))
-        except DamagedWorktree:
-            if session.state.created is not None and not worktrees.removed(private_of(session)):
-                raise
-            return []  # it was never made, so there is nothing to lose
-        return worktrees.remove(tree, session.sid, force_keep=force_keep, pushed=pushed(session.folder, tree.root))
+        await removal.forget()
+        return {"kept": removed.kept, "lost": removed.lost}
 
     # -- the queue ---------------------------------------------------------------------------------------------------
 
@@ -338,6 +334,27 @@ class Ops:
     async def defer(self, c: Connection, m: Reply) -> Reply:
         await self._p.approvals.defer(_text(m, "approval_id"), _text(m, "until"))
         return {}
+
+    # -- undo --------------------------------------------------------------------------------------------------------
+
+    async def undo(self, c: Connection, m: Reply) -> Reply:
+        session = await self._find(m)
+        try:
+            return await self._p.undo.undo(session, _text(m, "to"), c.by)
+        finally:
+            self._settle_again(session)
+
+    async def undo_points(self, c: Connection, m: Reply) -> Reply:
+        session = await self._find(m)
+        try:
+            return await self._p.undo.points(session)
+        finally:
+            self._settle_again(session)
+
+    def _settle_again(self, session: Session) -> None:
+        """A session that has ended got its keeper only for this: its work is published anew and the keeper leaves."""
+        if session.state.terminal and session.link is not None:
+            self._p.conductor.start(session)
 
     # -- brains ------------------------------------------------------------------------------------------------------
 
@@ -402,20 +419,9 @@ class Ops:
         what = _text(m, "sessions") or "leave"
         if what not in ("leave", "stop"):
             raise OpError("bad_request", f"sessions can be left or stopped, not {what!r}")
-        if what == "stop":
-            await self._stop_all(c.by)
+        unrecorded = await Halt(self._p.folders, self._p.fleet, self._p.conductor, self._p.launcher).run(c.by) if what == "stop" else []
         await self._p.stop()
-        return {}
-
-    async def _stop_all(self, by: t.By) -> None:
-        going = [s for s in self._p.fleet if not s.finished and not s.held and s.link is not None]
-        for session in going:
-            if session.state.desired != "stopped":
-                await session.append(t.SessionDesired(state="stopped", reason="everything was stopped", by=by))
-        await self._p.fleet.until(lambda: not any(s.worker is not None or s.link is not None for s in going), _STOP_WAIT)
-        left = [s.name for s in going if s.worker is not None]
-        if left:
-            raise OpError("busy", f"still stopping: {', '.join(left[:8])}", "try again in a moment")
+        return {"unrecorded": unrecorded}
 
 
 __all__ = ["Ops", "Parts"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
 import os
 import signal
@@ -12,7 +13,7 @@ from harness.session.proc import Identity, alive, boot_id, identify
 
 _PR_SET_DUMPABLE = 4
 
-__all__ = ["Identity", "Watch", "alive", "boot_id", "hide_from_ptrace", "identify"]
+__all__ = ["Identity", "Watch", "alive", "boot_id", "end", "hide_from_ptrace", "identify"]
 
 
 def hide_from_ptrace() -> None:
@@ -55,3 +56,23 @@ class Watch:
             self._loop.remove_reader(self._fd)
             os.close(self._fd)
             self._fd = -1
+
+
+async def end(who: Identity, *steps: tuple[signal.Signals | None, float]) -> bool:
+    """End a process that need not be our child: each step sends its signal (None: none) and waits that many seconds. True when it is gone."""
+    gone = asyncio.Event()
+    try:
+        watch = Watch(who, gone.set)
+    except ProcessLookupError:
+        return True
+    try:
+        for number, patience in steps:
+            if number is not None:
+                watch.signal(number)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(gone.wait(), patience)
+            if gone.is_set():
+                return True
+        return False
+    finally:
+        watch.close()

@@ -19,7 +19,7 @@ from harness.events import blobs
 from harness.events import types as t
 from harness.events.action import action_hash, canonical
 from harness.events.road import Call
-from harness.hands import push, tools
+from harness.hands import precheck, push, tools
 from harness.policy.build import build_action
 from harness.policy.judge import Verdict, judge
 from harness.protocol.config import Config
@@ -28,10 +28,11 @@ from harness.supervisor.doubt import file_outcome
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import Session
 from harness.supervisor.limits import ask_cap, over_cap
+from harness.supervisor.threads import at_home
 from harness.supervisor.track import OpenCall, signature
 from harness.supervisor.watch import Settings
 from harness.workspace.errors import WorkspaceError
-from harness.workspace.facts import gather
+from harness.workspace.facts import Kept, gather
 from harness.workspace.private import publish
 from harness.workspace.worktrees import open_worktree
 
@@ -41,7 +42,10 @@ _DENIALS = 2
 _EDITED = "edited by you"
 _STALE_LIMIT = 5
 _RETRY_SPACE = 5.0
+_CARD_S, _FACTS_S, _PUBLISH_S, _PROBE_S = 15.0, 90.0, 120.0, 90.0
+"""Seconds that reading the worktree may take: for a card, for one call's facts, for a publish, for asking a remote."""
 _BROKEN = frozenset({"poisoned", "lost"})
+_WAITS = frozenset({"no_space", "busy", "shutting_down", "poisoned", "stale_epoch"})
 _LATER = frozenset({"not_started", "conflict", "shutting_down", "cancelled", "cannot_start"})
 
 
@@ -80,7 +84,7 @@ class Road:
                 return False
             match call.stage:
                 case "asked":
-                    continue
+                    return False  # what was shown must stay as it was shown: nothing else of the session runs meanwhile
                 case "started":
                     return False
                 case "in_doubt":
@@ -131,8 +135,8 @@ class Road:
 
     # -- judging -----------------------------------------------------------------------------------------------------
 
-    async def _judge(self, session: Session, call: Call, known: OpenCall) -> bool:
-        """Judge one proposed call; False when it has to wait for a human's word on a cap."""
+    async def _judge(self, session: Session, call: Call, known: OpenCall, unprotected: str = "") -> bool:
+        """Judge one proposed call; False when it has to wait for a human's word on a cap. ``unprotected``: why no state before it can be kept."""
         if not await self._within_caps(session, call):
             return False
         given = await self.input_of(session, known.proposed)
@@ -143,7 +147,7 @@ class Road:
             return True
         assert isinstance(given, dict)
         try:
-            built = await self.build(session, known.proposed, given)
+            built = await self.build(session, known.proposed, given, unprotected)
         except WorkspaceError as exc:
             await session.append(
                 t.HarnessNote(level="error", text=f"call {call.call_id} cannot be judged: {exc}", component="supervisor"),
@@ -169,28 +173,65 @@ class Road:
                 call_id=call.call_id,
                 action_hash=built.hash,
                 risk=verdict.risk,
-                detail={"effects": built.action["effects"], "rule": verdict.rule, "reason": verdict.reason},
+                detail=_detail(built, verdict, session.track.changed.get(call.call_id, [])),
             )
-            shown = await asyncio.to_thread(cards.diff, built.action, given)
+            try:
+                shown = await session.do("reading what it would change", _CARD_S, lambda: cards.diff(built.action, given))
+            except WorkspaceError as exc:
+                shown = f"what it would change cannot be read: {exc}"
             session.diffs[asked.approval_id] = shown
             await session.append(judged, asked)
         else:
             await session.append(judged)
         return True
 
-    async def build(self, session: Session, proposed: t.ToolProposed, given: dict[str, Any]) -> Built:
-        """The canonical action of a proposal with this input, and the verdict in force now. Raises WorkspaceError."""
-        settings = self._settings
-        action = await asyncio.to_thread(self._action, session, proposed, given, settings.config)
-        policy = settings.policy
-        return Built(action, action_hash(action), judge(action, policy), policy.hash)
+    async def build(self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], unprotected: str = "") -> Built:
+        """The canonical action of a proposal with this input, and the verdict in force now.
 
-    def _action(self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], config: Config) -> dict[str, Any]:
+        Whatever a person will be asked about is bound to the state of the worktree that he is shown. Raises WorkspaceError, OpError.
+        """
+        policy, kept = self._settings.policy, Kept(unprotected=unprotected)
+        if given.get("access", "fence") != "fence":
+            kept = await self._world(session, proposed.call_id)
+        action = await self._action(session, proposed, given, kept)
+        verdict = judge(action, policy)
+        if verdict.verdict == "ask" and not kept.snapshot and not kept.unprotected:
+            kept = await self._world(session, proposed.call_id)
+            action = await self._action(session, proposed, given, kept)
+            verdict = judge(action, policy)
+        return Built(action, action_hash(action), verdict, policy.hash)
+
+    @staticmethod
+    async def _world(session: Session, call_id: str) -> Kept:
+        """Keep the worktree as it is now, looked at in full. Raises OpError when that only has to wait (no space, a call still runs)."""
+        try:
+            reply = await session.keeper().call("snapshot", wait=None, label=f"shown for {call_id}", full=True)
+        except OpError as exc:
+            if exc.code in _WAITS:
+                raise
+            return Kept(unprotected=exc.message)
+        return Kept(snapshot=str(reply["snapshot"]))
+
+    async def changed_since_shown(self, session: Session, call_id: str, action: dict[str, Any]) -> list[str]:
+        """What is no longer as a person was shown it, one sentence each. Raises OpError."""
+        expected: dict[str, Any] = action.get("pre") or {}
+        difference: list[str] = []
+        if (shown := expected.get("snapshot")) is not None:
+            reply = await session.keeper().call("snapshot", wait=None, label=f"before {call_id} was edited", full=True, since=shown)
+            difference = [str(d) for d in reply["difference"]]
+        observed = await session.do("looking at the world again", _CARD_S, lambda: precheck.observe(action))
+        return difference + precheck.difference({k: v for k, v in expected.items() if k != "snapshot"}, observed)
+
+    async def _action(self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], kept: Kept) -> dict[str, Any]:
+        what = f"examining call {proposed.call_id}"
+        return await session.do(what, _FACTS_S, lambda: self._gather(session, proposed, given, self._settings.config, kept))
+
+    def _gather(self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], config: Config, kept: Kept) -> dict[str, Any]:
         """Gather the facts and build the action (blocking)."""
         own = [session.folder.root.parent.parent, session.folder.keeper_socket.parent.parent, config.file.parent]
         if config.model.api_key_file:
             own.append(Path(config.model.api_key_file).expanduser())
-        facts = gather(open_worktree(private_of(session)), proposed.tool, given, config.fence, map(str, own))
+        facts = gather(open_worktree(private_of(session)), proposed.tool, given, config.fence, map(str, own), kept)
         ref = proposed.input_blob
         large = {"sha": ref.sha, "bytes": ref.bytes} if ref is not None else None
         return build_action(session.sid, proposed.call_id, proposed.tool_use_id, proposed.tool, given, facts, input_blob=large)
@@ -222,7 +263,7 @@ class Road:
         """The whole input of a proposal, from the log or its blob; None when it cannot be read."""
         if proposed.input_blob is None:
             return proposed.input
-        raw = await asyncio.to_thread(blobs.get, session.folder.blobs, proposed.input_blob.sha)
+        raw = await at_home(blobs.get, session.folder.blobs, proposed.input_blob.sha)
         try:
             return json.loads(raw)
         except ValueError:
@@ -238,7 +279,7 @@ class Road:
             return j.action
         if j.action_blob is None:
             return None
-        found = json.loads(await asyncio.to_thread(blobs.get, session.folder.blobs, j.action_blob.sha))
+        found = json.loads(await at_home(blobs.get, session.folder.blobs, j.action_blob.sha))
         return found if isinstance(found, dict) else None
 
     # -- caps --------------------------------------------------------------------------------------------------------
@@ -266,9 +307,11 @@ class Road:
 
     async def _execute(self, session: Session, call_id: str) -> None:
         try:
-            reply = await session.keeper().call("execute", wait=None, call_id=call_id)
+            reply = await session.keeper().call("execute", wait=None, call_id=call_id, limits=self._settings.config.limits.to_wire())
             if stale := reply.get("stale"):
                 await self._went_stale(session, call_id, [str(d) for d in stale])
+            elif why := reply.get("unprotected"):
+                await self._unprotected(session, call_id, str(why))
             else:
                 await session.until(lambda: not _ready(session, call_id))
         except LinkLost:
@@ -312,6 +355,16 @@ class Road:
                 await session.append(t.HarnessNote(level="info", text=f"call {call_id} is judged again: {'; '.join(difference)}", component="supervisor"))
                 await self._judge(session, call, known)
 
+    async def _unprotected(self, session: Session, call_id: str, why: str) -> None:
+        """The state before the call cannot be kept: whoever allowed it did not know that."""
+        call, known = session.state.road.calls.get(call_id), session.track.calls.get(call_id)
+        if call is None or known is None:
+            return
+        if call.approval_id:
+            await self._went_stale(session, call_id, [f"the state before it cannot be kept: {why}"])
+        else:
+            await self._judge(session, call, known, why)
+
     # -- in doubt ----------------------------------------------------------------------------------------------------
 
     async def _doubt(self, session: Session, call: Call, known: OpenCall) -> None:
@@ -323,14 +376,15 @@ class Road:
         if call.effect == tools.READ:
             await session.append(t.ToolResolved(call_id=call.call_id, resolution="confirmed_not_done", evidence="reading has no effect; it runs again"))
         elif call.effect == tools.REVERSIBLE:
-            resolution, evidence = await asyncio.to_thread(file_outcome, action, await self.input_of(session, known.proposed))
+            given = await self.input_of(session, known.proposed)
+            resolution, evidence = await self._written(session, call.call_id, action, given)
             await session.append(t.ToolResolved(call_id=call.call_id, resolution=resolution, evidence=evidence))
         elif call.effect == tools.CONTAINED:
             await session.append(
                 t.ToolResolved(call_id=call.call_id, resolution="unknown_told_model", evidence="it ran inside the fence and was interrupted; the model is told")
             )
         elif action["kind"] == "push":
-            outcome = await asyncio.to_thread(push.probe, action)
+            outcome = await session.do("asking the remote", _PROBE_S, lambda: push.probe(action))
             if outcome == "done":
                 await session.append(t.ToolResolved(call_id=call.call_id, resolution="confirmed_done", evidence="the remote has exactly these commits"))
             elif outcome == "not_done":
@@ -339,6 +393,13 @@ class Road:
                 await self._ask_doubt(session, call, known, "the remote does not say")
         else:
             await self._ask_doubt(session, call, known, known.doubt.why if known.doubt else "it was interrupted")
+
+    @staticmethod
+    async def _written(session: Session, call_id: str, action: dict[str, Any], given: object) -> tuple[str, str]:
+        try:
+            return await session.do(f"reading what call {call_id} left", _CARD_S, lambda: file_outcome(action, given))
+        except WorkspaceError as exc:
+            return "unknown_told_model", str(exc)
 
     @staticmethod
     async def _ask_doubt(session: Session, call: Call, known: OpenCall, why: str) -> None:
@@ -362,7 +423,7 @@ class Road:
     async def _publish(self, session: Session) -> None:
         """Carry out what the agent committed; a failure is a note, the next call tries again."""
         try:
-            await asyncio.to_thread(lambda: publish(open_worktree(private_of(session))))
+            await session.do("publishing its commits", _PUBLISH_S, lambda: publish(open_worktree(private_of(session))))
         except (WorkspaceError, OSError) as exc:
             text = f"the agent's commits could not be brought into the repository: {exc}"
             if text != session.last_note:
@@ -372,7 +433,13 @@ class Road:
     async def settle(self, session: Session) -> None:
         """The last publish of a session that has ended."""
         with contextlib.suppress(WorkspaceError, OSError):
-            await asyncio.to_thread(lambda: publish(open_worktree(private_of(session))))
+            await session.do("publishing its commits", _PUBLISH_S, lambda: publish(open_worktree(private_of(session))))
+
+
+def _detail(built: Built, verdict: Verdict, changed: list[str]) -> dict[str, Any]:
+    """What a request says beside its action. ``changed``: how the world differs from what was shown the last time."""
+    detail: dict[str, Any] = {"effects": built.action["effects"], "rule": verdict.rule, "reason": verdict.reason}
+    return detail | {"changed": changed} if changed else detail
 
 
 def private_of(session: Session) -> Path:

@@ -39,6 +39,8 @@ class Track:
     calls: dict[str, OpenCall] = field(default_factory=dict)
     denials: dict[str, int] = field(default_factory=dict)
     denied_why: dict[str, str] = field(default_factory=dict)
+    changed: dict[str, list[str]] = field(default_factory=dict)
+    """By call: how the world differs from what a person was shown before."""
     asked_seq: dict[str, int] = field(default_factory=dict)
     parked_seq: int = -1
     doubt_asked: dict[str, str] = field(default_factory=dict)
@@ -60,6 +62,8 @@ class Track:
                 self.doubt_asked[b.call_id] = b.approval_id
         elif isinstance(b, t.ApprovalDecided):
             self._decided(s, b)
+        elif isinstance(b, t.ApprovalStale):
+            self.changed[b.call_id] = list(b.difference)
         elif isinstance(b, t.ToolInDoubt):
             if (call := self.calls.get(b.call_id)) is not None:
                 call.doubt = b
@@ -84,6 +88,7 @@ class Track:
 
     def _gone(self, call_id: str) -> None:
         self.calls.pop(call_id, None)
+        self.changed.pop(call_id, None)
         self.doubt_asked.pop(call_id, None)
 
     def _decided(self, s: SessionState, b: t.ApprovalDecided) -> None:

@@ -16,6 +16,7 @@ from harness.policy.rules import Policy, PolicyError, default_policy, parse_poli
 from harness.protocol import config as configuration
 from harness.protocol.config import Config, ConfigError
 from harness.protocol.paths import Folders
+from harness.supervisor.threads import at_home
 
 POLL_SECONDS = 5.0
 _Mark = tuple[int, int, int]
@@ -141,4 +142,4 @@ async def follow(settings: Settings, folder: Path) -> None:
     finally:
         if observer is not None:
             observer.stop()
-            await asyncio.to_thread(observer.join, 2)
+            await at_home(observer.join, 2)

@@ -43,6 +43,12 @@ class DamagedWorktree(WorkspaceError):
     code = "damaged_worktree"
 
 
+class Unexamined(WorkspaceError):
+    """Something in a worktree or a private git folder could not be read; the message names it and never holds its content."""
+
+    code = "unexamined"
+
+
 class PublishFailed(WorkspaceError):
     code = "publish_failed"
 

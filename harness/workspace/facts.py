@@ -11,18 +11,19 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from harness.events.addresses import BadAddress, split_host, strip_credential
 from harness.hands import fence as hands_fence
-from harness.hands import precheck
+from harness.hands import precheck, remotes, wayout
 from harness.hands import push as hands_push
 from harness.policy import push, shell
 from harness.policy.effects import absolute, inside
-from harness.policy.facts import Facts, FenceFacts
+from harness.policy.facts import Facts, FenceFacts, Target
 from harness.protocol.config import FenceConfig
 from harness.workspace import private as private_dir
-from harness.workspace.diff import untracked
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.git import Git
 from harness.workspace.private import Worktree
@@ -40,51 +41,74 @@ class RemoteUnreachable(WorkspaceError):
     code = "remote_unreachable"
 
 
-def gather(tree: Worktree, tool: str, input: Mapping[str, Any], fence: FenceConfig, own: Iterable[str] = ()) -> Facts:  # noqa: A002 -- the contract's word
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the vault says of the worktree before a call: the snapshot that a person is shown, or why there can be none."""
+
+    snapshot: str = ""
+    unprotected: str = ""
+
+
+def gather(
+    tree: Worktree,
+    tool: str,
+    input: Mapping[str, Any],  # noqa: A002 -- the contract's word
+    fence: FenceConfig,
+    own: Iterable[str] = (),
+    kept: Kept = Kept(),
+) -> Facts:
     """Everything `harness.policy.build.build_action` needs for one call of ``tool``; ``fence`` is the user's own setting, ``own`` what is Watchfloor's.
 
     For a push it first publishes the agent's commits and asks the remote where its refs are (only a remote that the repository's
     configuration names, so that an address the agent makes up is not contacted before a human saw it).
     Raises WorkspaceError when the worktree, the remote or shfmt is unusable.
     """
+    own = tuple(own)
     root = str(tree.root)
     home = os.path.expanduser("~")
     binds = private_dir.binds(tree)
-    git = tree.git
-    script = str(input.get("script") or input.get("command") or "") if tool in ("shell", "check") else ""
-    syntax = parse_shell(script) if script else None
+    script = str(input.get("script") or "") if tool == "shell" else ""
+    syntax = parse_shell(script) if "push" in script else None
     argv = input.get("argv") if tool == "exec" else shell.only_command(syntax)
     cwd = str(input.get("cwd") or ".")
     base = absolute(cwd, root, home)
-    resolved = {cwd: os.path.realpath(base)}
-    named = _named(tool, input, argv, syntax)
+    resolved = {cwd: _real(base)}
+    named = [str(input.get("path") or ".")] if tool in _FILE_TOOLS else []
     for path in named:
-        resolved.setdefault(path, os.path.realpath(absolute(path, root if tool in _FILE_TOOLS else base, home)))
-    remotes: dict[str, str] = {}
+        resolved.setdefault(path, _real(absolute(path, root, home)))
+    addresses: dict[str, list[remotes.Named]] = {}
     commits: dict[str, str] = {}
     there: dict[str, str] = {}
+    target: Target | None = None
+    rests_on: tuple[str, ...] = ()
     open_env = _open_env()
     if argv and tool in ("exec", "shell") and push.is_push(argv):
+        git = tree.git
         private_dir.publish(tree)
-        remotes = _remotes(tree, git)
         asked = push.parse_push(argv, tree.branch)
+        closed = remotes.closed({"write": (root,), "binds": binds}, own)
+        addresses = _remotes(tree, git, closed)
         commits = _sources(tree, git, asked)
-        if not asked.refused and asked.remote in remotes:
-            there = remote_refs(remotes[asked.remote], [ref for _, ref, _ in asked.specs], open_env)
+        if not asked.refused:
+            target, rests_on, there = _target(tree, asked, addresses, open_env, closed)
     info = os.lstat(root)
     return Facts(
         worktree=root,
         branch=tree.branch,
         head=precheck.head(root, [list(b) for b in binds]),
         home=home,
-        remotes=remotes,
-        untracked=untracked(tree, git) if tool not in _FILE_TOOLS else (),
+        remotes={name: named[0].address for name, named in addresses.items()},
+        target=target,
         fence=FenceFacts(tuple(os.path.realpath(p) for p in fence.read), (root,), tuple(binds)),
-        env=_fenced_env(tree, fence),
+        env=_fenced_env(tree, fence) | _proxied(input),
         open_env=open_env,
         identity={"dev": info.st_dev, "ino": info.st_ino},
+        cwd_identity=precheck.identity(resolved[cwd]),
+        program=_program(tool, input, resolved[cwd], open_env["PATH"]),
+        snapshot=kept.snapshot,
+        unprotected=kept.unprotected,
         resolved=resolved,
-        hashes=_hashes(root, [resolved[p] for p in named], tool in _FILE_TOOLS),
+        hashes=_hashes(root, [resolved[p] for p in named]) | {path: precheck.file_state(path) for path in rests_on},
         commits=commits,
         remote_refs=there,
         tree=syntax,
@@ -92,6 +116,14 @@ def gather(tree: Worktree, tool: str, input: Mapping[str, Any], fence: FenceConf
         timeout_s=fence.timeout_s,
         output_bytes=fence.output_bytes,
     )
+
+
+def _real(path: str) -> str:
+    """The path with its links resolved; one that leads through a link nobody may read (``/proc/1/root``) stays as it was asked for."""
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return os.path.normpath(path)
 
 
 def _fenced_env(tree: Worktree, fence: FenceConfig) -> dict[str, str]:
@@ -103,34 +135,35 @@ def _fenced_env(tree: Worktree, fence: FenceConfig) -> dict[str, str]:
     return {**env, **private_dir.environment(tree), **fence.env}
 
 
+def _proxied(input: Mapping[str, Any]) -> dict[str, str]:  # noqa: A002
+    """The environment that leads a call with named hosts to its proxy; nothing when it names none, or badly (then it is refused)."""
+    try:
+        hosts = [split_host(str(host))[0] for host in input.get("hosts") or ()]
+    except BadAddress:
+        return {}
+    return wayout.environment(hosts) if hosts else {}
+
+
 def _open_env() -> dict[str, str]:
     env = {name: os.environ[name] for name in _OPEN if name in os.environ and "@" not in os.environ[name]}
     return {"PATH": "/usr/local/bin:/usr/bin:/bin", **env, "HOME": os.path.expanduser("~"), "GIT_TERMINAL_PROMPT": "0"}
 
 
-def _named(tool: str, input: Mapping[str, Any], argv: Sequence[str] | None, syntax: Mapping[str, object] | None) -> list[str]:  # noqa: A002
-    """Paths as the input writes them: the file tool's path, or every literal word that may be a file the command runs or reads."""
-    if tool in _FILE_TOOLS:
-        return [str(input.get("path") or ".")]
-    words: Iterable[str] = argv or ()
-    if not argv and syntax is not None:
-        try:
-            words = [w.text for c in shell.commands(syntax) for w in c.words if w.text]
-        except (shell.TooComplex, RecursionError):
-            words = ()
-    return [w for w in dict.fromkeys(words) if w and len(w) < 4096 and "\0" not in w and not w.startswith("-")][:500]
+def _program(tool: str, input: Mapping[str, Any], cwd: str, path: str) -> dict[str, object]:  # noqa: A002
+    """What a call outside the fence would execute, as it is now."""
+    if input.get("access") != "unfenced" or tool not in ("exec", "shell"):
+        return {}
+    name = str(input["argv"][0]) if tool == "exec" else precheck.bash()
+    return precheck.program(name, cwd, path)
 
 
-def _hashes(root: str, paths: Iterable[str], file_tool: bool) -> dict[str, str]:
-    """State of the named files: worktree files that exist, and for a file tool its file wherever it is, ``absent`` too."""
+def _hashes(root: str, paths: Iterable[str]) -> dict[str, str]:
+    """State of a file tool's file, wherever it is; ``absent`` too."""
     found: dict[str, str] = {}
     for path in paths:
-        within = inside(path, root)
-        if path == root or not (within or file_tool):
-            continue
-        if file_tool or os.path.isfile(path):
-            found[os.path.relpath(path, root) if within else path] = precheck.file_state(path)
-    return found
+        if path != root:
+            found[os.path.relpath(path, root) if inside(path, root) else path] = path
+    return precheck.file_states(found)
 
 
 def shfmt_program() -> str:
@@ -161,22 +194,45 @@ def parse_shell(script: str) -> Mapping[str, object] | None:
     return tree if isinstance(tree, dict) else None
 
 
-def _remotes(tree: Worktree, git: Git) -> dict[str, str]:
-    """Push addresses as configured, rewrites of the repository's own configuration not applied; relative folders made absolute."""
-    urls: dict[str, str] = {}
-    for name in git.text("remote").splitlines():
-        for key in ("pushurl", "url"):
-            lines = git.text("config", "--get-all", f"remote.{name}.{key}", ok=(0, 1)).splitlines()
-            if lines:
-                urls[name] = _address(lines[0] if key == "pushurl" else lines[-1], tree.repo)
-                break
-    return urls
+def _remotes(tree: Worktree, git: Git, closed: Sequence[str]) -> dict[str, list[remotes.Named]]:
+    """Push addresses by remote name as the user's repository configures them; what a file says that an agent can write is not heard."""
+    walls = remotes.Walls(closed)
+    found: dict[str, dict[bool, list[str]]] = {}
+    parts = git.run("config", "--list", "-z", "--show-origin").decode("utf-8", "surrogateescape").split("\0")
+    for origin, entry in zip(parts[::2], parts[1::2], strict=False):
+        key, _, address = entry.partition("\n")
+        name, dot, kind = key.removeprefix("remote.").rpartition(".")
+        if not key.startswith("remote.") or not dot or kind not in ("url", "pushurl") or not address or not origin.startswith("file:"):
+            continue
+        try:
+            walls.real(os.path.join(git.git_dir, origin.removeprefix("file:")), "the configuration file")
+        except hands_push.PushError:
+            continue
+        found.setdefault(name, {True: [], False: []})[kind == "pushurl"].append(address)
+    return {
+        name: [remotes.Named(address, str(tree.repo), pushurl=bool(kinds[True]), configured=True) for address in kinds[True] or reversed(kinds[False])]
+        for name, kinds in found.items()
+    }
 
 
-def _address(url: str, repo: Path) -> str:
-    if url.startswith(("./", "../")) or (":" not in url and not url.startswith(("/", "-"))):
-        return os.path.normpath(repo / url)
-    return url
+def _target(
+    tree: Worktree, asked: push.Push, addresses: Mapping[str, list[remotes.Named]], env: Mapping[str, str], closed: Sequence[str]
+) -> tuple[Target, tuple[str, ...], dict[str, str]]:
+    """(where the push leads, the files this rests on, where its refs are there). Only a remote that the user configured is asked for its refs."""
+    by_name = addresses.get(asked.remote, [])
+    equal = (n for listed in addresses.values() for n in listed if n.address == asked.remote)
+    named = by_name[0] if by_name else next(equal, remotes.Named(asked.remote, str(tree.repo)))
+    named = replace(named, address=strip_credential(named.address)[0])
+    seen = precheck.remote_url(str(tree.common), asked.remote) if by_name else None
+    fields = {"address": named.address, "base": named.base, "pushurl": named.pushurl, "configured": named.configured}
+    target = Target("", fields, str(tree.common), others=max(0, len(by_name) - 1), seen=seen)
+    try:
+        place = remotes.find(named, env, closed)
+    except hands_push.PushError as exc:
+        return replace(target, refused=str(exc)), (), {}
+    target = replace(target, url=strip_credential(place.url)[0], local=remotes.account(place) if place.folder else None)
+    there = remote_refs(place.url, [ref for _, ref, _ in asked.specs], env) if named.configured else {}
+    return target, place.files, there
 
 
 def _sources(tree: Worktree, git: Git, asked: push.Push) -> dict[str, str]:
@@ -193,7 +249,7 @@ def _sources(tree: Worktree, git: Git, asked: push.Push) -> dict[str, str]:
 
 def remote_refs(url: str, refs: Sequence[str], env: Mapping[str, str]) -> dict[str, str]:
     """Where these refs are at a configured remote now, ``absent`` ones left out. Raises RemoteUnreachable without the address's password."""
-    shown = push.strip_credential(url)[0]
+    shown = strip_credential(url)[0]
     try:
         found = hands_push.remote_refs(url, list(refs), dict(env), REMOTE_TIMEOUT_S)
     except hands_push.PushError as exc:

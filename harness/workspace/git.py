@@ -10,12 +10,12 @@ from __future__ import annotations
 import functools
 import os
 import re
-import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.workspace import processes
 from harness.workspace.errors import GitFailed, GitMissing, GitTooOld, NoCommits, NotARepository
 
 MINIMUM = (2, 32)
@@ -170,38 +170,18 @@ def execute(
     timeout: float = TIMEOUT_S,
     limit: int | None = None,
 ) -> tuple[int, bytes]:
-    """Run git in a process group of its own; on timeout the whole group ends. Raises GitFailed, GitMissing."""
+    """Run git in a process group of its own; in time or never (`processes`). Raises GitFailed, GitMissing."""
     try:
-        process = subprocess.Popen(
-            ["git", *args],
-            env=dict(env),
-            cwd=cwd,
-            stdin=subprocess.PIPE if isinstance(stdin, bytes) else stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-    except FileNotFoundError as exc:
+        done = processes.run(["git", *args], env, cwd, stdin, timeout, limit)
+    except (processes.Overdue, processes.TooMuch) as exc:
+        raise GitFailed(args[0], -1, str(exc)) from exc
+    except (FileNotFoundError, NotADirectoryError) as exc:
         if not cwd.is_dir():
             raise GitFailed(args[0], -1, f"folder {cwd} is gone") from exc
         raise GitMissing("git is not installed or not on PATH") from exc
-    with process:
-        try:
-            if limit is None:
-                out, err = process.communicate(stdin if isinstance(stdin, bytes) else None, timeout=timeout)
-            else:
-                assert process.stdout is not None
-                out, err = process.stdout.read(limit), b""
-                if len(out) == limit and process.stdout.read(1):
-                    os.killpg(process.pid, signal.SIGKILL)
-                    return 0, out
-                _, err = process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired as exc:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise GitFailed(args[0], -1, f"did not end within {timeout:.0f} s") from exc
-    if process.returncode not in ok:
-        raise GitFailed(args[0], process.returncode, err.decode("utf-8", "replace"))
-    return process.returncode, out
+    if done.status not in ok:
+        raise GitFailed(args[0], done.status, done.err.decode("utf-8", "replace"))
+    return done.status, done.out
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.hands import reading
 from harness.workspace import shown_repository
+from harness.workspace.discard import discard
 from harness.workspace.errors import DamagedWorktree, GitFailed, PublishFailed
 from harness.workspace.git import Git
 from harness.workspace.locks import repository_lock
@@ -28,6 +30,8 @@ _LOOSE = re.compile(r"[0-9a-f]{38}(?:[0-9a-f]{24})?")
 _PACK = re.compile(r"pack-[0-9a-f]+\.(pack|idx)")
 _KEEP = "watchfloor: publishing"
 _TRIES = 8
+MAX_OBJECT = 8 << 30
+"""Bytes that one object file or pack of an agent may have to be published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +81,27 @@ class Published:
 
 
 def _write(path: Path, text: str) -> None:
+    """Put a file of ours in place of whatever is there, a folder too; what an agent left under the temporary name goes."""
     temporary = path.with_name(f".{path.name}.new")
-    temporary.unlink(missing_ok=True)
+    _clear(temporary)
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as f:
         f.write(os.fsencode(text))
-    temporary.rename(path)
+    _put(temporary, path)
+
+
+def _put(made: Path, path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        _clear(path)
+    made.rename(path)
+
+
+def _clear(path: Path) -> None:
+    """Take away what has this name, whatever it is; a folder with all that is in it."""
+    try:
+        path.unlink(missing_ok=True)
+    except IsADirectoryError:
+        discard(path)
 
 
 def real_objects(common: Path) -> Path:
@@ -97,7 +116,7 @@ def alternates(common: Path) -> list[Path]:
     while pending and len(found) < 64:
         store = pending.pop(0)
         try:
-            lines = (store / "info" / "alternates").read_bytes().split(b"\n")
+            lines = reading.read(store / "info" / "alternates").split(b"\n")
         except OSError:
             continue
         for line in lines:
@@ -139,10 +158,11 @@ def prepare(tree: Worktree) -> None:
             raise DamagedWorktree(f"the session's {what} {folder} is gone; its committed work is on branch {tree.branch} of {tree.repo}")
     tree.shared.mkdir(mode=0o700, exist_ok=True)
     stores = [tree.shared, *alternates(tree.common)]
+    for folder in (tree.objects / "info", tree.objects / "pack"):
+        if folder.is_symlink() or not folder.is_dir():
+            folder.unlink(missing_ok=True)
+            folder.mkdir(mode=0o700)
     info = tree.objects / "info"
-    if info.is_symlink() or not info.is_dir():
-        info.unlink(missing_ok=True)
-        info.mkdir(mode=0o700)
     _write(info / "alternates", "".join(f"{s}\n" for s in stores))
     dotgit = tree.root / ".git"
     wanted = f"gitdir: {tree.admin}\n"
@@ -150,10 +170,9 @@ def prepare(tree: Worktree) -> None:
         mode = dotgit.lstat().st_mode
         if stat.S_ISDIR(mode):
             raise DamagedWorktree(f"{dotgit} was replaced by a folder; look at it and remove it, then go on")
-        if stat.S_ISREG(mode) and dotgit.read_bytes() == os.fsencode(wanted):
+        if stat.S_ISREG(mode) and reading.read(dotgit) == os.fsencode(wanted):
             return
-        dotgit.unlink()
-    except FileNotFoundError:
+    except (FileNotFoundError, reading.Unreadable):
         pass
     _write(dotgit, wanted)
 
@@ -191,14 +210,9 @@ def environment(tree: Worktree) -> dict[str, str]:
 def agent_head(tree: Worktree) -> str | None:
     """The commit the agent's HEAD names, or None when it names none that can be published. Does not follow links."""
     try:
-        fd = os.open(tree.private / "HEAD", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        text = reading.read_beneath(tree.private, "HEAD", 4096).decode("utf-8", "replace").strip()
     except OSError:
         return None
-    if not stat.S_ISREG(os.fstat(fd).st_mode):  # before Python wraps it: a folder is no file object
-        os.close(fd)
-        return None
-    with os.fdopen(fd, "rb") as f:
-        text = f.read(4096).decode("utf-8", "replace").strip()
     if _HEX.fullmatch(text):
         return text
     ref = text.removeprefix("ref:").strip()
@@ -208,7 +222,10 @@ def agent_head(tree: Worktree) -> str | None:
 
 
 def _collect(tree: Worktree, into: Path) -> list[Path]:
-    """Hard-link the agent's loose objects and packs into a clean store; nothing but regular files with an object's name."""
+    """Hard-link the agent's loose objects and packs into a clean store; nothing but regular files with an object's name.
+
+    Raises PublishFailed for one of a size that no work has: a file without content can claim any.
+    """
     loose: list[Path] = []
     for folder in os.scandir(tree.objects):
         if not folder.is_dir(follow_symlinks=False):
@@ -221,6 +238,8 @@ def _collect(tree: Worktree, into: Path) -> list[Path]:
             continue
         for entry in os.scandir(folder.path):
             if wanted.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                if (size := entry.stat(follow_symlinks=False).st_size) > MAX_OBJECT:
+                    raise PublishFailed(f"the agent's object file {folder.name}/{entry.name} has {size} bytes, over the limit of {MAX_OBJECT}")
                 target = into / folder.name
                 target.mkdir(exist_ok=True)
                 os.link(entry.path, target / entry.name, follow_symlinks=False)
@@ -266,16 +285,16 @@ def publish(tree: Worktree) -> Published:
 def _published(tree: Worktree) -> str:
     """The agent's commit that was last in step with the session's branch."""
     try:
-        return (tree.private.parent / "published").read_text("ascii").strip()
+        text = reading.read(tree.private.parent / "published").decode("ascii", "replace").strip()
     except FileNotFoundError:
         return tree.base
+    return text if _HEX.fullmatch(text) else tree.base
 
 
 def _adopt(tree: Worktree, commit: str) -> None:
     """The branch was moved from outside (a human, or a command without the fence) and the agent did not move: it follows."""
     shutil.copyfile(tree.admin / "index", tree.private.parent / "index.new", follow_symlinks=False)
-    (tree.private.parent / "index.new").rename(tree.private / "index")
-    (tree.private / "HEAD").unlink(missing_ok=True)
+    _put(tree.private.parent / "index.new", tree.private / "index")
     _write(tree.private / "HEAD", f"{commit}\n")
     _write(tree.private.parent / "published", commit)
 
@@ -321,9 +340,9 @@ def _let_go(tree: Worktree) -> None:
     mark = f"{_KEEP} {tree.branch}"
     for file in (real_objects(tree.common) / "pack").glob("pack-*.keep"):
         try:
-            if file.read_text("utf-8", "replace").strip() == mark:
+            if reading.read(file).decode("utf-8", "replace").strip() == mark:
                 file.unlink()
-        except FileNotFoundError:
+        except (FileNotFoundError, reading.Unreadable):
             continue
 
 

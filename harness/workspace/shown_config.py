@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from harness.policy.push import strip_credential
+from harness.events.addresses import strip_credential
 from harness.workspace.git import Git
 
 VERSION = 1

@@ -28,7 +28,8 @@ def _answer(f: Fleet, sid: str, *verb: str) -> None:
     for i in range(ROUNDS):
         item = f.approval(sid)
         f.wait_event_count(sid, "session.parked", i + 1)
-        f.run(verb[0], item["approval_id"], *verb[1:])
+        seen = ("--hash", item["action_hash"]) if verb[0] == "approve" else ()
+        f.run(verb[0], item["approval_id"], *seen, *verb[1:])
     f.wait_state(sid, "done")
 
 

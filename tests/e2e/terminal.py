@@ -31,6 +31,7 @@ def environment(root: Path, **more: str) -> dict[str, str]:
         "LC_ALL": "C.UTF-8",
         "TERM": "xterm-256color",
         "COLORTERM": "truecolor",
+        "TEXTUAL_DEBUG": "1",
         "PYTHONPATH": str(REPOSITORY),
         "WATCHFLOOR_STATE": str(root / "state"),
         "WATCHFLOOR_RUNTIME": str(root / "run"),
@@ -39,7 +40,16 @@ def environment(root: Path, **more: str) -> dict[str, str]:
     }
 
 
-def wait_for(name: str, condition: Callable[[], object], shown: Callable[[], str], timeout: float = 20.0) -> None:
+_KEY = re.compile(r"^Key\(key='([^']*)'", re.MULTILINE)
+
+
+def keys_seen(root: Path) -> list[str]:
+    """Every key press that the program under ``root`` understood, from its own input log (`TEXTUAL_DEBUG`)."""
+    log = root / "keys.log"
+    return _KEY.findall(log.read_text()) if log.exists() else []
+
+
+def wait_for(name: str, condition: Callable[[], object], shown: Callable[[], str], timeout: float = 60.0) -> None:
     """Poll a named condition; on timeout the screen is in the message."""
     deadline = time.monotonic() + timeout
     while not condition():
@@ -71,6 +81,7 @@ class Tmux:
     """One tmux server with one window, on a socket of its own."""
 
     def __init__(self, root: Path, width: int, height: int, **more: str) -> None:
+        self.root = root
         self._socket = root / "tmux.sock"
         self._env = environment(root, **more)
         self._env.pop("COLORTERM")
@@ -88,16 +99,16 @@ class Tmux:
     def screen(self) -> str:
         return self.run("capture-pane", "-p")
 
-    def see(self, *texts: str, timeout: float = 20.0) -> None:
+    def see(self, *texts: str, timeout: float = 60.0) -> None:
         """Wait until all these texts are on screen."""
         wait_for(f"seeing {texts}", lambda: all(text in self.screen for text in texts), lambda: self.screen, timeout)
 
     def keys(self, *keys: str) -> None:
-        """Press keys (tmux's names) at human pace."""
+        """Press keys (tmux's names), each when the one before has arrived: an escape with a key right behind it would be alt+key."""
         for key in keys:
+            before = len(keys_seen(self.root))
             self.run("send-keys", key)
-            # The pace of a person: an escape with a key right behind it would be alt+key to any terminal program.
-            time.sleep(0.2 if key == "Escape" else 0.05)
+            wait_for(f"{key} arriving", lambda n=before: len(keys_seen(self.root)) > n, lambda: self.screen)
 
     def close(self) -> None:
         subprocess.run(["tmux", "-S", str(self._socket), "kill-server"], env=self._env, capture_output=True, check=False)
@@ -122,6 +133,7 @@ class BarePty:
 
     def __init__(self, root: Path, width: int, height: int, **more: str) -> None:
         self.output = bytearray()
+        self.root = root
         env = environment(root, **more)
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
@@ -145,7 +157,7 @@ class BarePty:
                 return
             self.output += data
 
-    def until(self, name: str, condition: Callable[[bytes], object], timeout: float = 20.0) -> None:
+    def until(self, name: str, condition: Callable[[bytes], object], timeout: float = 60.0) -> None:
         """Read until a named condition on all output holds."""
         deadline = time.monotonic() + timeout
         while not condition(bytes(self.output)):
@@ -155,6 +167,12 @@ class BarePty:
     def send(self, data: bytes) -> None:
         """Type bytes."""
         os.write(self._fd, data)
+
+    def press(self, key: bytes) -> None:
+        """Type the bytes of one key and read until the program has understood it."""
+        before = len(keys_seen(self.root))
+        self.send(key)
+        self.until(f"{key!r} arriving", lambda _: len(keys_seen(self.root)) > before)
 
     def close(self) -> None:
         if self.status is None:

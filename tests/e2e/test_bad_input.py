@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleetlib import COMMAND, Fleet, fleet, git, make_repository, play, wait_for
+from tests.fleetlib import COMMAND, HOLD, Fleet, fleet, git, make_repository, play, wait_for
 
 
 def refused(f: Fleet, code: int, *args: str) -> str:
@@ -67,7 +67,7 @@ def test_no_key_and_wrong_key_need_you_at_once() -> None:
         requests = [r for r in f.records(sid) if r.type == "model.request"]
         assert len(requests) == 1
         (f.folders.config / "key").write_text("sk-sim-test-0001")
-        f.run("approve", item["approval_id"])
+        f.approve(item["approval_id"])
         f.wait_state(sid, "done")
 
 
@@ -172,11 +172,12 @@ def test_full_disk_stops_new_effects_and_goes_on_later() -> None:
     with fleet() as f:
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m,mode=700", "tmpfs", str(f.folders.state)], check=True)
         try:
-            sid = f.launch(play(*[[("exec", {"argv": ["sleep", f"0.{20 + i}"]})] for i in range(8)], "Done."))
-            f.wait_event(sid, "tool.ended")
+            sid = f.launch(play([HOLD], *[[("exec", {"argv": ["true", str(i)]})] for i in range(7)], "Done."))
+            f.wait_event(sid, "tool.started")
             ballast = f.folders.state / "ballast"
             with pytest.raises(OSError, match="No space"):
                 fill(ballast)
+            f.release(sid)
             wait_for("the row or the log to stand still or say why", lambda: f.run("ls", check=False).returncode == 0, 20)
             ballast.unlink()
             f.wait_state(sid, "done", timeout=90)

@@ -57,6 +57,7 @@ def test_every_verb_prints_display_text_only() -> None:
             [("shell", {"script": f"printf %s '{HOSTILE}'; git commit -qam '{HOSTILE}'; exit 3"})],
             [("exec", {"argv": ["curl", HOSTILE], "access": "network", "why": HOSTILE})],
             [("read_file", {"path": f"/etc/{HOSTILE}", "why": HOSTILE})],
+            [("exec", {"argv": ["curl", HOSTILE], "access": "network", "why": HOSTILE})],
             [("no\u200btool", {})],
             HOSTILE,
         )
@@ -72,13 +73,15 @@ def test_every_verb_prints_display_text_only() -> None:
         f.wait_event_count(sid, "approval.requested", 2)
         second = f.approval(sid)
         run(f, "answer", second["approval_id"], HOSTILE, code=0)
-        both(f, "approve", second["approval_id"], "--choose", HOSTILE, code=None)
+        both(f, "approve", second["approval_id"], "--choose", HOSTILE, code=4)
+        f.wait_event_count(sid, "approval.requested", 3)
+        third = f.approval(sid)
         both(f, "pause", sid, "--reason", HOSTILE)
-        run(f, "resume", sid, "--reason", HOSTILE, code=0)
-        f.wait_event_count(sid, "model.message", 5)
-        both(f, "resume", sid, "--reason", HOSTILE, code=None)
-        both(f, "stop", sid, "--reason", HOSTILE, code=None)
-        f.wait_state(sid, "done", "failed", "stopped")
+        both(f, "resume", sid, "--reason", HOSTILE)
+        run(f, "reject", third["approval_id"], "--reason", HOSTILE, code=0)
+        f.wait_state(sid, "failed")
+        both(f, "resume", sid, "--reason", HOSTILE, code=5)
+        both(f, "stop", sid, "--reason", HOSTILE, code=5)
         for args in (*look, ("verify",), ("verify", sid), ("supervisor", "status")):
             both(f, *args)
         run(f, "logs", sid, "--after", "1", code=0)

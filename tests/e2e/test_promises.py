@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.events import types as t
-from tests.fleetlib import KEY, fleet, git, make_repository, play, wait_for
+from tests.fleetlib import HOLD, KEY, fleet, git, make_repository, play, wait_for
 
 pytestmark = [pytest.mark.fence, pytest.mark.timeout(180)]
 
@@ -25,7 +25,7 @@ def test_file_swapped_between_approval_and_execution_never_runs() -> None:
         first = f.approval(sid)
         script = Path(f.row(sid)["worktree"]) / "deploy.sh"
         script.write_text(f"#!/bin/sh\ntouch {marker}\n")
-        f.run("approve", first["approval_id"])
+        f.approve(first["approval_id"])
         second = wait_for(
             "a new request that shows the difference", lambda: next((a for a in f.json("approvals") if a["approval_id"] != first["approval_id"]), None)
         )
@@ -78,7 +78,7 @@ def test_ten_launches_in_parallel_on_one_repository() -> None:
         for branch in branches:
             assert git(repo, "log", "-1", "--format=%s", branch).strip() == "Add new"
         assert git(repo, "status", "--porcelain") == ""
-        assert git(repo, "fsck", "--strict") is not None
+        git(repo, "fsck", "--strict")
         assert f.violations() == []
 
 
@@ -102,7 +102,7 @@ def test_denied_edited_and_answered() -> None:
         assert any(isinstance(r.body, t.ToolEnded) and "not today" in r.body.preview for r in f.records(denied))
         assert not out.exists()
         edited = f.launch(play(ask, "Done."), name="edited")
-        f.run("approve", f.approval(edited)["approval_id"], "--edit", json.dumps({"argv": ["/bin/sh", "-c", f"echo edited > {out}"], "access": "unfenced"}))
+        f.approve(f.approval(edited)["approval_id"], "--edit", json.dumps({"argv": ["/bin/sh", "-c", f"echo edited > {out}"], "access": "unfenced"}))
         f.wait_state(edited, "done")
         assert out.read_text() == "edited\n"
         answered = f.launch(play(ask, "Done."), name="answered")
@@ -123,7 +123,7 @@ def test_cap_parks_asks_and_holds() -> None:
         row = f.row(sid)
         assert row["spent_nano"] + row.get("reserved_nano", 0) <= 5_000_000
         wait_for("the brain to leave", lambda: f.state(sid).lease is None)
-        f.run("approve", item["approval_id"], "--raise-to", "5")
+        f.approve(item["approval_id"], "--raise-to", "5")
         f.wait_state(sid, "done", timeout=120)
         assert f.violations() == []
 
@@ -136,18 +136,20 @@ def test_cap_on_tool_calls_parks_without_a_process() -> None:
         assert item["detail"]["cap"] == "session.calls"
         wait_for("the brain to leave", lambda: f.state(sid).lease is None)
         assert f.state(sid).tool_calls == 3
-        f.run("approve", item["approval_id"], "--raise-to", "50")
+        f.approve(item["approval_id"], "--raise-to", "50")
         f.wait_state(sid, "done", timeout=60)
         assert f.violations() == []
 
 
 def test_pause_and_resume() -> None:
     with fleet() as f:
-        sid = f.launch(play(*[[("exec", {"argv": ["sleep", f"0.3{i}"]})] for i in range(6)], "Done."))
-        f.wait_event(sid, "tool.ended")
+        sid = f.launch(play([HOLD], [("exec", {"argv": ["true"]})], "Done."))
+        f.wait_event(sid, "tool.started")
         f.run("pause", sid)
+        f.release(sid)
         f.wait_state(sid, "parked")
         wait_for("the brain to leave", lambda: f.state(sid).lease is None)
+        assert sum(r.type == "tool.started" for r in f.records(sid)) == 1
         f.run("resume", sid)
         f.wait_state(sid, "done")
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.terminal import fleet, have_tmux, in_pty, in_tmux, wait_for
+from tests.e2e.terminal import fleet, have_tmux, in_pty, in_tmux, keys_seen
 from tests.tui.app_world import PAYLOADS
 
 pytestmark = [pytest.mark.tmux, pytest.mark.skipif(not have_tmux(), reason="tmux is not installed")]
-_KEY = re.compile(r"^Key\(key='([^']*)'", re.MULTILINE)
 
 # What this test types: every screen, every tab of a session, every request with its card to the end, dialogs, palette, help.
 WALK = (
@@ -25,17 +23,10 @@ WALK = (
 )
 
 
-def keys_seen(root: Path) -> list[str]:
-    """Every key press that the program understood, from its own input log."""
-    return _KEY.findall((root / "keys.log").read_text())
-
-
 def test_no_payload_presses_a_key_or_decides(tmp_path: Path) -> None:
-    with fleet(tmp_path, "hostile"), in_tmux(tmp_path, 150, 45, TEXTUAL_DEBUG="1") as tmux:
+    with fleet(tmp_path, "hostile"), in_tmux(tmp_path, 150, 45) as tmux:
         tmux.see("NEEDS YOU 14")
-        for number, key in enumerate(WALK, 1):
-            tmux.run("send-keys", key)
-            wait_for(f"key {number}, {key}, arriving", lambda n=number: len(keys_seen(tmp_path)) >= n, lambda: tmux.screen)
+        tmux.keys(*WALK)
         tmux.see("NEEDS YOU 14")
         assert len(keys_seen(tmp_path)) == len(WALK)
         calls = [json.loads(line)["op"] for line in (tmp_path / "calls.jsonl").read_text().splitlines()]
@@ -55,14 +46,13 @@ def test_answers_that_do_come_press_no_key(tmp_path: Path) -> None:
     # A read that ends in an escape is the escape key to any program; every other way of cutting must go unnoticed.
     size = next(n for n in range(15, 40) if not any(answers[at : at + n].endswith(b"\x1b") for at in range(0, len(answers), n)))
     pieces = [answers[at : at + size] for at in range(0, len(answers), size)]
-    with fleet(tmp_path, "crowd"), in_pty(tmp_path, TEXTUAL_DEBUG="1") as screen:
+    with fleet(tmp_path, "crowd"), in_pty(tmp_path) as screen:
         screen.until("the floor", lambda output: b"NEEDS YOU" in output)
-        screen.send(b"2")
+        screen.press(b"2")
         screen.until("the armed card", lambda output: b"approves exactly this" in output)
         for piece in pieces:
             screen.send(piece)
             screen.read(0.02)
-        screen.send(b"\x1b[B")
-        screen.read(0.5)
+        screen.press(b"\x1b[B")
         assert keys_seen(tmp_path) == ["2", "down"]
         assert "decide" not in (tmp_path / "calls.jsonl").read_text()

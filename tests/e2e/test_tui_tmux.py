@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.terminal import fleet, have_tmux, in_pty, in_tmux, sequences
+from tests.e2e.terminal import fleet, have_tmux, in_pty, in_tmux, keys_seen, sequences, wait_for
 
 pytestmark = pytest.mark.tmux
 needs_tmux = pytest.mark.skipif(not have_tmux(), reason="tmux is not installed")
@@ -66,6 +66,7 @@ def test_pasting_into_the_queue_decides_nothing(tmp_path: Path) -> None:
         tmux.run("set-buffer", "yes\x19\x19 approve\n\x19")
         tmux.run("paste-buffer", "-p")
         tmux.run("paste-buffer")
+        wait_for("the end of the paste arriving", lambda: keys_seen(tmp_path)[-2:] == ["enter", "ctrl+y"], lambda: tmux.screen)
         tmux.keys("Escape", "Escape", "Escape")
         tmux.see("NEEDS YOU")
         assert "decide" not in asked(tmp_path)
@@ -107,8 +108,7 @@ def test_every_byte_on_the_terminal_is_text_or_the_frameworks_own(tmp_path: Path
             b"z",
             b"t",
         ):
-            screen.send(keys)
-            screen.read(0.25)
+            screen.press(keys)
         screen.send(b"q")
         screen.until("the end", lambda _: screen.status is not None)
         assert screen.status == 0

@@ -134,7 +134,7 @@ def test_the_end_of_a_call_waits_for_space(fleet: Keepers, tmp_path: Path) -> No
     soft, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, hard))
     go.touch()
-    wait_until("the tool is gone", lambda: not children(pid))
+    wait_until("the tool is gone, and only the vault is left", lambda: len(children(pid)) == 1)
     assert link.call("stats")["head"] == 3
     assert fleet.link().hello("viewer")["running"] == ["c0.0"]
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (soft, hard))

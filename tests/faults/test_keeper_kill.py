@@ -14,7 +14,7 @@ import pytest
 from harness.events import reader
 from harness.hands import fence
 from harness.session import proc, spool
-from harness.session.fault import POINTS
+from harness.session.fault import CALL_POINTS
 from tests.process.keeperlib import Keepers, action, allowed, keepers, note, wait_gone, wait_until
 
 
@@ -52,7 +52,7 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("how", ["kill", "block"])
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", CALL_POINTS)
 def test_killed_at_each_arrow(fleet: Keepers, tmp_path: Path, point: str, how: str) -> None:
     work = tmp_path / "work"
     pid = fleet.spawn(fault=f"{point}:{how}")["pid"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,18 +18,22 @@ ARROWS = ["tool.proposed", "tool.judged", "approval.requested", "approval.decide
 
 
 def marked(path: Path) -> str:
-    """Reads, then one effect outside the fence that must happen at most once, then a write, then the end."""
+    """Reads, then one effect outside the fence that must happen at most once and lasts while `hold` is there, then a write, then the end."""
     return play(
         [("read_file", {"path": "README.md"})],
-        [("exec", {"argv": ["/bin/sh", "-c", f"echo run >> {path}; sleep 0.4"], "access": "unfenced"})],
+        [("exec", {"argv": ["/bin/sh", "-c", f"echo run >> {path}; while [ -e {hold(path)} ]; do sleep 0.02; done"], "access": "unfenced"})],
         [("write_file", {"path": "out.txt", "content": "done\n"})],
         "All done.",
     )
 
 
+def hold(path: Path) -> Path:
+    return path.with_name(path.name + ".hold")
+
+
 def tool_pids(f: Fleet, marker: Path) -> list[int]:
     """Processes that carry out the marked call."""
-    return [pid for pid, text in f.processes() if str(marker) in text and "sleep 0.4" in text]
+    return [pid for pid, text in f.processes() if str(hold(marker)) in text]
 
 
 def answer_all(f: Fleet, sid: str) -> Callable[[], bool]:
@@ -45,7 +48,7 @@ def answer_all(f: Fleet, sid: str) -> Callable[[], bool]:
                 if item["sid"] != sid:
                     continue
                 choice = ["--choose", "unknown"] if item["kind"] == "in_doubt" else []
-                f.run("approve", item["approval_id"], *choice, check=False)
+                f.approve(item["approval_id"], *choice, check=False)
         state = f.state(sid)
         return state.ended is not None
 
@@ -54,12 +57,14 @@ def answer_all(f: Fleet, sid: str) -> Callable[[], bool]:
 
 def run_cell(f: Fleet, part: str, arrow: str) -> None:
     marker = f.root / f"marker-{part}-{arrow}"
+    if arrow == "tool.started":
+        hold(marker).touch()
     sid = f.launch(marked(marker), name=f"{part}-{arrow}".replace(".", "-"))
     effect_seq = -1
     if arrow == "approval.decided":
-        f.run("approve", f.approval(sid)["approval_id"])
+        f.approve(f.approval(sid)["approval_id"])
     elif arrow in ("tool.started", "tool.ended", "model.message"):
-        f.run("approve", f.approval(sid)["approval_id"])
+        f.approve(f.approval(sid)["approval_id"])
         effect_seq = max(r.seq for r in f.records(sid) if r.type == "approval.decided")
     wait_for(f"{arrow} in {sid}", lambda: any(r.type == arrow and r.seq > effect_seq for r in f.records(sid)), 60)
     if part == "supervisor":
@@ -72,12 +77,13 @@ def run_cell(f: Fleet, part: str, arrow: str) -> None:
             kill(pid)
     elif part == "tool":
         if arrow == "tool.started":
-            wait_for("the tool's process", lambda: tool_pids(f, marker), 10)
+            wait_for("the tool's process", lambda: marker.exists() and tool_pids(f, marker))
         for pid in tool_pids(f, marker):
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 continue
+    hold(marker).unlink(missing_ok=True)
     wait_for(f"{sid} to end after kill -9 of the {part} at {arrow}", answer_all(f, sid), 60)
     ended = f.state(sid).ended
     assert ended is not None
@@ -94,7 +100,7 @@ def test_kill_at_each_arrow(part: str) -> None:
     with fleet() as f:
         for arrow in ARROWS:
             run_cell(f, part, arrow)
-        wait_for("no violated invariant", lambda: not f.violations(), 10)
+        wait_for("no violated invariant", lambda: not f.violations())
 
 
 @pytest.mark.fence
@@ -111,7 +117,7 @@ def test_screen_killed_changes_nothing() -> None:
             sid = f.launch(marked(marker), name=f"tui-{arrow}".replace(".", "-"))
             screen.quiet(0.3, 2)
             if arrow not in ("tool.proposed", "tool.judged", "approval.requested"):
-                f.run("approve", f.approval(sid)["approval_id"])
+                f.approve(f.approval(sid)["approval_id"])
             f.wait_event(sid, arrow)
             screen.close()
             wait_for(f"{sid} to end", answer_all(f, sid), 60)
@@ -130,7 +136,8 @@ def test_stopped_stays_stopped() -> None:
         before = len(f.records(sid))
         f.run("supervisor", "stop")
         f.run("supervisor", "start")
-        time.sleep(1)  # the point is that nothing happens in this second
+        other = f.launch(play("Done."), name="other")
+        f.wait_state(other, "done")  # what would be started again by mistake would be by now
         assert f.row(sid)["state"] == "stopped"
         assert [r.type for r in f.records(sid)[before:] if r.type.startswith(("lease.", "model.", "tool.started"))] == []
         assert f.violations() == []

@@ -18,12 +18,13 @@ import pytest
 
 from harness.events import framing, reader
 from harness.events.action import action_hash
+from harness.hands import precheck
 from harness.protocol import frames
 from harness.protocol.paths import Folders, SessionFolder
 from harness.session import proc
 
 SID = "testsess00"
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 class Refused(Exception):
@@ -130,8 +131,9 @@ class Link:
 class Keepers:
     """A nursery process and the keepers it started."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, env: dict[str, str] | None = None) -> None:
         self.folders = Folders(root / "state", root / "run", root / "config")
+        self._env = env if env is not None else {"PATH": os.environ.get("PATH", "")}
         self.pids: list[int] = []
         self.links: list[Link] = []
         self._start_nursery()
@@ -141,7 +143,7 @@ class Keepers:
         with theirs:
             os.set_inheritable(theirs.fileno(), True)
             argv = [sys.executable, "-P", "-s", "-E", "-m", "harness.session.nursery", "--fd", str(theirs.fileno())]
-            self.nursery_pid = os.posix_spawn(sys.executable, argv, {"PATH": os.environ.get("PATH", "")})
+            self.nursery_pid = os.posix_spawn(sys.executable, argv, self._env)
         ours.settimeout(PATIENCE_S)
         self.nursery, self._decoder, self._ids = ours, frames.Decoder(), itertools.count(1)
 
@@ -237,6 +239,8 @@ def keepers(root: Path) -> Iterator[Keepers]:
 
 def action(worktree: Path, call_id: str, argv: list[str], *, sid: str = SID, access: str = "unfenced", **more: Any) -> dict[str, Any]:
     """The canonical action of one ``exec`` call."""
+    env = {"PATH": "/usr/bin:/bin", "HOME": "/tmp"}
+    world = {"cwd": precheck.identity(str(worktree)), "program": precheck.program(argv[0], str(worktree), env["PATH"])}
     return {
         "v": 1,
         "session": sid,
@@ -250,7 +254,7 @@ def action(worktree: Path, call_id: str, argv: list[str], *, sid: str = SID, acc
         "timeout_s": 60,
         "access": access,
         "outside": [],
-        "env": {"PATH": "/usr/bin:/bin", "HOME": "/tmp"},
+        "env": env,
         "fence": {
             "worktree": str(worktree),
             "read": [],
@@ -259,7 +263,7 @@ def action(worktree: Path, call_id: str, argv: list[str], *, sid: str = SID, acc
             "network": False,
             "fenced": access != "unfenced",
         },
-        "pre": {},
+        "pre": world if access == "unfenced" else {},
         "effects": ["unfenced"] if access == "unfenced" else [],
         **more,
     }

@@ -1,17 +1,17 @@
-"""What a brain weighs and how long its fork takes, and that its memory is closed to others."""
+"""What a brain weighs, that its memory is closed to others, and that it lives on without its nursery."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import signal
-import time
 from pathlib import Path
 
 from harness.brain.nursery import harden
+from tests.fleetlib import alive
 from tests.process.brainhouse import House, nursery
 from tests.process.brainlib import ModelServer, stream
-from tests.process.keeperlib import keepers
+from tests.process.keeperlib import keepers, wait_until
 
 BRAINS = 8
 CALL = {"type": "tool_use", "id": "toolu_1", "name": "exec", "input": {"argv": ["true"]}}
@@ -24,16 +24,12 @@ def pss_mib(pid: int) -> float:
     raise AssertionError(f"no Pss of process {pid}")
 
 
-def test_brains_are_small_and_quickly_there(tmp_path: Path) -> None:
+def test_brains_are_small(tmp_path: Path) -> None:
     """Measured after a request, while a call runs; fewer brains share the frozen pages than in a full fleet, so this is the worse case."""
     with keepers(tmp_path) as fleet, nursery() as fork_server, ModelServer(script=lambda _: stream({"type": "text", "text": "hi " * 300}, CALL)) as server:
         fork_server.call("warm?")  # answered (refused) once it is loaded
         houses = [House(fleet, fork_server, f"memory{i:04d}", server.url) for i in range(BRAINS)]
-        pids, spans = [], []
-        for house in houses:
-            begun = time.perf_counter()
-            pids.append(house.wake())
-            spans.append(time.perf_counter() - begun)
+        pids = [house.wake() for house in houses]
         for house in houses:
             house.wait_for("tool.proposed")
         weights = [pss_mib(pid) for pid in pids]
@@ -42,7 +38,6 @@ def test_brains_are_small_and_quickly_there(tmp_path: Path) -> None:
         for house in houses:
             house.close()
     assert max(weights) <= 25, f"PSS in MiB: {weights}"
-    assert sorted(spans)[BRAINS // 2] <= 0.3, f"fork and lease in s: {spans}"
 
 
 def test_nobody_of_the_same_user_may_read_a_brain() -> None:
@@ -61,8 +56,5 @@ def test_the_nursery_ends_with_its_socket_and_its_brains_live_on(tmp_path: Path)
             house.wait_for("tool.proposed")
         os.kill(pid, 0)  # still there
         house.link.append(("session.desired", {"state": "stopped"}))
-        wait_s = time.monotonic() + 20
-        while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
-            assert time.monotonic() < wait_s, "the orphaned brain did not leave when its session was stopped"
-            time.sleep(0.02)
+        wait_until("the orphaned brain has left because its session was stopped", lambda: not alive(pid))
         house.close()

@@ -45,7 +45,12 @@ class Ground:
     def action(self, sha: str, old: str, **fields: Any) -> dict[str, Any]:
         env = {"PATH": os.environ["PATH"], "HOME": str(self.home)}
         base = {"v": 1, "call": "c1.0", "tool": "exec", "kind": "push", "access": "push", "cwd": str(self.worktree), "env": env}
-        return {**base, "fence": {"worktree": str(self.worktree)}, "remote": "origin", "url": str(self.remote), "refspecs": [[sha, REF, old]], **fields}
+        url = fields.get("url", str(self.remote))
+        named = {"address": url, "base": str(self.repo), "pushurl": False, "configured": True}
+        local = {"folder": url, "hooks": [], "programs": []}
+        from_here = {"named": named, "local": local, "repository": str(self.repo / ".git")}
+        shown = {"remote": "origin", "url": url, "refspecs": [[sha, REF, old]], **from_here}
+        return {**base, "fence": {"worktree": str(self.worktree)}, **shown, **fields}
 
     def push(self, action: dict[str, Any]) -> tuple[spawn.Outcome, str]:
         outcome, output, _ = run(spawn.command(action, self.folder, self.folder.spool / "1"))
@@ -154,6 +159,10 @@ def test_an_unreachable_remote_is_a_clear_refusal(ground: Ground) -> None:
         ("ext::sh -c x", [["a" * 40, REF, "absent"]], "the address"),
         ("--upload-pack=x", [["a" * 40, REF, "absent"]], "the address"),
         ("", [["a" * 40, REF, "absent"]], "the address"),
+        ("fd::7", [["a" * 40, REF, "absent"]], "the address"),
+        ("ext://x", [["a" * 40, REF, "absent"]], "helper program"),
+        ("file:///srv/x", [["a" * 40, REF, "absent"]], "from the root"),
+        ("../x", [["a" * 40, REF, "absent"]], "from the root"),
         ("/r", [], "nothing to push"),
         ("/r", [["HEAD", REF, "absent"]], "full commit id"),
         ("/r", [["a" * 40, "x", "absent"]], "full ref name"),
@@ -164,9 +173,9 @@ def test_an_unreachable_remote_is_a_clear_refusal(ground: Ground) -> None:
 )
 def test_what_is_not_an_exact_push_is_refused(url: str, specs: list[list[str]], words: str) -> None:
     with pytest.raises(push.PushError, match=words):
-        push.command(url, specs, force=False)
+        push.check(url, specs)
 
 
 def test_addresses_that_people_use_pass() -> None:
-    for url in ("https://example.org/x.git", "git@example.org:x.git", "ssh://[::1]:22/x", "/srv/git/x.git", "file:///srv/x"):
+    for url in ("https://example.org/x.git", "git@example.org:x.git", "ssh://[::1]:22/x", "/srv/git/x.git"):
         push.check(url, [["a" * 40, REF, "absent"]])

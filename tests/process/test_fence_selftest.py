@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -130,23 +127,3 @@ def test_landlock_alone_confines_writes_and_signals(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", LANDLOCK, str(inside), str(outside)], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.split("\n")[1:] == ["yes yes yes", "no no no", "no no no", ""]
     assert (outside / "old").read_text() == "old"
-
-
-def test_what_a_call_costs(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    worktree = tmp_path / "wt"
-    worktree.mkdir()
-    base = {"cwd": str(worktree), "access": "fence", "env": fence.environment(str(worktree)), "fence": fence.profile(str(worktree), [], [], [])}
-    calls = {
-        "true": {"kind": "exec", "tool": "exec", "argv": ["true"]},
-        "write_file": {"kind": "file", "tool": "write_file", "input": {"path": "a", "content": "x\n" * 100}},
-    }
-    for name, fields in calls.items():
-        times: list[float] = []
-        for _ in range(7):
-            began = time.perf_counter()
-            outcome, _, _ = selftest.run(spawn.command({**base, **fields}, SessionFolder(tmp_path, tmp_path), tmp_path / "1"))
-            times.append((time.perf_counter() - began) * 1000)
-            assert outcome.status == "ok"
-        record_property(f"fenced {name}, ms", round(statistics.median(times), 1))
-        print(f"fenced {name}: min {min(times):.1f} median {statistics.median(times):.1f} max {max(times):.1f} ms")
-        assert statistics.median(times) < 2000

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -194,18 +193,19 @@ def test_long_output_is_a_blob_and_endless_output_is_capped(fleet: Keepers, work
     assert end["preview"].endswith("19999\n20000\n")
     assert len(end["preview"]) < 8400
     assert "truncated" not in end
-    link.append(*allowed(action(work, "c0.1", ["yes", "flood"], output_bytes=1_000_000, timeout_s=1)))
+    link.append(*allowed(action(work, "c0.1", ["yes", "flood"], output_bytes=1_000_000)))
     link.call("execute", call_id="c0.1")
     viewer = fleet.link()
     viewer.hello("viewer")
-    slowest = 0.0
     for _ in range(50):
-        before = time.monotonic()
         viewer.call("stats")
-        slowest = max(slowest, time.monotonic() - before)
+    wait_until("more came than is kept", lambda: sum(path.stat().st_size for path in fleet.folder().spool.iterdir()) >= 1_000_000)
+    for _ in range(50):
+        viewer.call("stats")
+    assert fleet.link().hello("viewer")["running"] == ["c0.1"], "the keeper answers while the tool still floods it"
+    link.call("cancel", call_id="c0.1")
     end = ended(fleet, "c0.1")
-    assert (end["status"], end["truncated"], end["output"]["bytes"]) == ("timeout", True, 1_000_000)
-    assert slowest < 1.0, "a flooding tool must not hold up the keeper"
+    assert (end["status"], end["truncated"], end["output"]["bytes"]) == ("cancelled", True, 1_000_000)
 
 
 def test_calls_of_a_session_run_one_at_a_time_in_order(fleet: Keepers, work: Path) -> None:
@@ -224,7 +224,9 @@ def test_calls_of_a_session_run_one_at_a_time_in_order(fleet: Keepers, work: Pat
 def test_a_waiting_call_is_forgotten_when_its_supervisor_goes(fleet: Keepers, work: Path) -> None:
     fleet.spawn()
     link = fleet.supervisor()
-    first, second, third = (action(work, f"c0.{i}", ["sh", "-c", f"touch ran{i}; sleep {seconds}"]) for i, seconds in enumerate((0.3, 0, 0)))
+    go = work.parent / "go"
+    held = ["sh", "-c", f"touch ran0; while ! [ -e {go} ]; do sleep 0.01; done"]
+    first, second, third = (action(work, f"c0.{i}", argv) for i, argv in enumerate((held, ["touch", "ran1"], ["touch", "ran2"])))
     for what in (first, second, third):
         link.append(*allowed(what))
     link.call("execute", call_id="c0.0")
@@ -233,7 +235,11 @@ def test_a_waiting_call_is_forgotten_when_its_supervisor_goes(fleet: Keepers, wo
     link.call("cancel", call_id="c0.2")
     with refused("cancelled"):
         link.reply(dropped)
+    viewer = fleet.link()
+    viewer.hello("viewer")
     link.close()
+    wait_until("the keeper knows that its supervisor went", lambda: viewer.call("stats")["connections"] == 1)
+    go.touch()
     assert ended(fleet, "c0.0")["status"] == "ok"
     again = fleet.supervisor(epoch=2)
     again.append(note("after"))
@@ -296,11 +302,13 @@ def test_sigterm_cancels_the_running_call_and_records_it(fleet: Keepers, work: P
 def test_shutdown_without_kill_waits_for_the_call(fleet: Keepers, work: Path) -> None:
     pid = fleet.spawn()["pid"]
     link = fleet.supervisor()
-    link.append(*allowed(action(work, "c0.0", ["sh", "-c", "sleep 0.3; echo done"])), *allowed(action(work, "c0.1", ["touch", "ran"])))
+    held = ["sh", "-c", "while ! [ -e go ]; do sleep 0.01; done; echo done"]
+    link.append(*allowed(action(work, "c0.0", held)), *allowed(action(work, "c0.1", ["touch", "ran"])))
     link.call("execute", call_id="c0.0")
     number = link.send("shutdown", kill=False)
     with refused("shutting_down"):
         link.call("execute", call_id="c0.1")
+    (work / "go").touch()
     link.reply(number)
     wait_gone(pid)
     assert ended(fleet, "c0.0")["preview"] == "done\n"

@@ -222,7 +222,7 @@ def test_wrong_frames_do_not_hurt_the_supervisor() -> None:
         with Client(f.folders.supervisor_socket) as client:
             assert [r["sid"] for r in client.call("sessions")["rows"]] == [sid]
         assert f.approval(sid)["approval_id"] == asked["approval_id"]
-        f.run("approve", asked["approval_id"])
+        f.approve(asked["approval_id"])
         f.wait_state(sid, "done")
         assert f.violations() == []
 

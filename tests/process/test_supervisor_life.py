@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ import pytest
 
 from harness.protocol import frames
 from harness.protocol.client import Client, SupervisorError, Unreachable
-from tests.fleetlib import KEY, Fleet, alive, fleet, kill, play, wait_for
+from tests.fleetlib import HOLD, KEY, Fleet, alive, fleet, kill, play, wait_for
 
 ASK = play([("exec", {"argv": ["true"], "access": "network"})], "Done.")
 
@@ -47,7 +46,7 @@ def pid_now(f: Fleet) -> int | None:
 
 def replaced(f: Fleet, old: int) -> int:
     """Wait for the next supervisor; its pid."""
-    return wait_for("another supervisor", lambda: (p := pid_now(f)) is not None and p != old and p, 20) or 0
+    return wait_for("another supervisor", lambda: (p := pid_now(f)) is not None and p != old and p) or 0
 
 
 def parent(pid: int) -> int:
@@ -69,8 +68,8 @@ def locked(path: Path) -> bool:
 def test_ten_started_at_once_leave_exactly_one(f: Fleet) -> None:
     guardians = [subprocess.Popen([sys.executable, "-P", "-s", "-m", "harness.supervisor.guardian"], env=f.env, start_new_session=True) for _ in range(10)]
     try:
-        wait_for("a supervisor", lambda: pid_now(f), 20)
-        wait_for("nine guardians to leave", lambda: sum(g.poll() is None for g in guardians) == 1, 20)
+        wait_for("a supervisor", lambda: pid_now(f))
+        wait_for("nine guardians to leave", lambda: sum(g.poll() is None for g in guardians) == 1)
         assert sorted(g.returncode for g in guardians if g.poll() is not None) == [0] * 9
         assert (f.folders.state / "epoch").read_text() == "1\n", "no other one ever took an epoch"
         second = subprocess.run([sys.executable, "-P", "-s", "-m", "harness.supervisor.main"], env=f.env, capture_output=True, text=True, timeout=30)
@@ -79,7 +78,7 @@ def test_ten_started_at_once_leave_exactly_one(f: Fleet) -> None:
         f.run("supervisor", "stop")
         living = next(g for g in guardians if g.returncode in (None, 0) and g.wait(20) == 0)
         assert living.returncode == 0
-        wait_for("every guardian to be gone", lambda: all(g.poll() is not None for g in guardians), 20)
+        wait_for("every guardian to be gone", lambda: all(g.poll() is not None for g in guardians))
         assert not f.folders.supervisor_socket.exists()
         assert not locked(f.folders.supervisor_lock)
     finally:
@@ -101,7 +100,7 @@ def test_killed_guardian_is_replaced_and_the_key_survives(f: Fleet) -> None:
     kill(second)
     third = replaced(f, second)
     assert not alive(first)
-    f.run("approve", f.approval(sid)["approval_id"])
+    f.approve(f.approval(sid)["approval_id"])
     f.wait_state(sid, "done")
     environ = Path(f"/proc/{third}/environ").read_bytes() + Path(f"/proc/{third}/cmdline").read_bytes()
     assert KEY.encode() not in environ
@@ -113,8 +112,8 @@ def test_removed_state_folder_ends_the_supervisor(f: Fleet) -> None:
     pid = f.supervisor_pid()
     guardian = parent(pid)
     shutil.rmtree(f.folders.state)
-    wait_for("the supervisor to leave", lambda: not alive(pid), 15)
-    wait_for("the guardian to leave", lambda: not alive(guardian), 15)
+    wait_for("the supervisor to leave", lambda: not alive(pid))
+    wait_for("the guardian to leave", lambda: not alive(guardian))
     assert not f.folders.state.exists()
 
 
@@ -130,7 +129,6 @@ def test_killed_supervisor_takes_up_every_keeper_again(f: Fleet) -> None:
     heads = {sid: len(f.records(sid)) for sid in sids}
     before = f.supervisor_pid()
     epoch = json.loads((f.folders.runtime / "supervisor.json").read_text())["epoch"]
-    start = time.monotonic()
     kill(before)
     replaced(f, before)
 
@@ -138,8 +136,7 @@ def test_killed_supervisor_takes_up_every_keeper_again(f: Fleet) -> None:
         with Client(f.folders.supervisor_socket) as client:
             return all(r["state"] == "waiting" for r in client.call("sessions")["rows"])
 
-    wait_for("all sessions", all_back, 20)
-    assert time.monotonic() - start < 4, "the reach is 2 s; this machine may be busy"
+    wait_for("all sessions", all_back)
     assert json.loads((f.folders.runtime / "supervisor.json").read_text())["epoch"] == epoch + 1
     assert {sid: f.keeper_pid(sid) for sid in sids} == keepers, "no keeper was started again"
     assert all(alive(pid) for pid in keepers.values())
@@ -151,11 +148,13 @@ def test_killed_supervisor_takes_up_every_keeper_again(f: Fleet) -> None:
 def test_brain_that_waits_is_taken_over(f: Fleet) -> None:
     """A brain that waits for its tool goes on under the next supervisor: no second one is forked."""
     f.run("supervisor", "start")
-    sid = launch(f, play([("exec", {"argv": ["sleep", "2.5"]})], "Done."), "long")
+    sid = launch(f, play([HOLD], "Done."), "long")
     f.wait_event(sid, "tool.started")
     brain, before = f.brain_pid(sid), f.supervisor_pid()
     kill(before)
     replaced(f, before)
+    f.wait_state(sid, "running")
+    f.release(sid)
     f.wait_state(sid, "done")
     grants = [r for r in f.records(sid) if r.type == "lease.granted"]
     assert len(grants) == 1
@@ -173,8 +172,8 @@ def test_stopped_stays_stopped(f: Fleet) -> None:
         os.kill(pid, signal.SIGKILL)  # right after the reply: the record is durable, nothing more is promised
     replaced(f, pid)
     f.wait_state(sid, "stopped")
-    wait_for("its end on record", lambda: f.state(sid).ended, 10)
-    wait_for("its keeper to leave", lambda: not alive(f.keeper_pid(sid)), 10)
+    wait_for("its end on record", lambda: f.state(sid).ended)
+    wait_for("its keeper to leave", lambda: not alive(f.keeper_pid(sid)))
     assert f.state(sid).approvals == {}
     assert f.json("approvals") == []
     with Client(f.folders.supervisor_socket) as client, pytest.raises(SupervisorError) as refused:
@@ -202,9 +201,9 @@ def test_keeper_killed_while_parked_comes_back(f: Fleet) -> None:
     f.wait_state(sid, "waiting")
     old = f.keeper_pid(sid)
     kill(old)
-    wait_for("another keeper", lambda: f.keeper_pid(sid) != old, 10)
+    wait_for("another keeper", lambda: f.keeper_pid(sid) != old)
     f.wait_state(sid, "waiting")
-    f.run("approve", f.approval(sid)["approval_id"])
+    f.approve(f.approval(sid)["approval_id"])
     f.wait_state(sid, "done")
     assert f.violations() == []
 
@@ -220,14 +219,14 @@ def test_keeper_that_keeps_dying_is_given_up_and_disturbs_nobody(f: Fleet) -> No
     path.unlink()
     (path / "in the way").mkdir(parents=True)
     kill(keeper)
-    wait_for("it to be given up", lambda: "given up" in f.row(bad)["detail"], 30)
+    wait_for("it to be given up", lambda: "given up" in f.row(bad)["detail"])
     assert f.row(bad)["state"] == "failed"
     (path / "in the way").rmdir()
     path.rmdir()
     f.run("resume", bad)
     f.wait_state(bad, "waiting")
     assert f.row(good)["state"] == "waiting"
-    f.run("approve", f.approval(good)["approval_id"])
+    f.approve(f.approval(good)["approval_id"])
     f.wait_state(good, "done")
 
 
@@ -253,7 +252,7 @@ def test_damaged_log_is_named_and_disturbs_nobody(f: Fleet) -> None:
     replaced(f, before)
     row = f.wait_state(bad, "unknown", "failed")
     assert "damaged" in row["detail"]
-    f.run("approve", f.approval(good)["approval_id"])
+    f.approve(f.approval(good)["approval_id"])
     f.wait_state(good, "done")
     assert segment.read_bytes() == bytes(data), "a damaged log is never touched"
     with Client(f.folders.supervisor_socket) as client, pytest.raises(SupervisorError, match="damaged"):
@@ -312,7 +311,7 @@ def test_frozen_subscriber_holds_up_nobody(f: Fleet) -> None:
 
 def test_brain_with_a_wrong_secret_is_refused(f: Fleet) -> None:
     f.run("supervisor", "start")
-    sid = launch(f, play([("exec", {"argv": ["sleep", "1"]})], "Done."), "one")
+    sid = launch(f, play([HOLD], "Done."), "one")
     f.wait_event(sid, "tool.started")
     gen = f.state(sid).lease_gen
     with Client(f.folders.supervisor_socket) as liar:
@@ -320,6 +319,7 @@ def test_brain_with_a_wrong_secret_is_refused(f: Fleet) -> None:
             with pytest.raises(SupervisorError) as refused:
                 liar.call("brain_hello", sid=sid, **wrong)
             assert refused.value.code == "stale_lease"
+    f.release(sid)
     f.wait_state(sid, "done")
 
 
@@ -360,7 +360,7 @@ def test_asked_twice_in_vain_is_not_asked_a_third_time(f: Fleet) -> None:
     for _ in range(2):
         item = f.approval(sid)
         f.run("reject", item["approval_id"], "--reason", "never")
-        wait_for("it to be decided", lambda gone=item["approval_id"]: gone not in f.state(sid).approvals, 20)
+        wait_for("it to be decided", lambda gone=item["approval_id"]: gone not in f.state(sid).approvals)
     f.wait_state(sid, "done")
     ended = [r.body for r in f.records(sid) if r.type == "tool.ended"]
     assert [e.status for e in ended] == ["denied"] * 3  # type: ignore[attr-defined]
@@ -378,8 +378,8 @@ def test_policy_that_denies_now_voids_an_open_question(f: Fleet) -> None:
         with Client(f.folders.supervisor_socket) as client:
             return str(client.call("status")["policy"]["source"]) == str(f.folders.policy_file)
 
-    wait_for("the policy to be read", in_force, 15)
-    f.run("approve", item["approval_id"])
+    wait_for("the policy to be read", in_force)
+    f.approve(item["approval_id"])
     f.wait_state(sid, "done")
     assert not any(r.type == "tool.started" for r in f.records(sid))
     assert any(r.type == "approval.stale" for r in f.records(sid))
@@ -394,6 +394,6 @@ def test_cap_on_tool_calls_asks_and_goes_on_when_raised(f: Fleet) -> None:
     assert item["kind"] == "cap"
     assert item["detail"]["cap"] == "session.calls"
     assert sum(r.type == "tool.started" for r in f.records(sid)) == 1
-    f.run("approve", item["approval_id"], "--raise-to", "5")
+    f.approve(item["approval_id"], "--raise-to", "5")
     f.wait_state(sid, "done")
     assert f.violations() == []

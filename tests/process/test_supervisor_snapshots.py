@@ -41,9 +41,8 @@ def write(made: Session, count: int, tag: str) -> None:
 
 def keep(made: Session) -> None:
     async def run() -> None:
-        work = made.keep(1)
-        if work is not None:
-            await work
+        made.keep(1)
+        await made.kept()
 
     asyncio.run(run())
 
@@ -103,7 +102,7 @@ def test_records_from_the_keeper_are_kept_every_few_thousand(tmp_path: Path) -> 
         fed = session(tmp_path, "aaaaaaaaaa")
         for i in range(0, len(lines), 1_000):
             fed.feed(lines[i : i + 1_000])
-        await asyncio.get_running_loop().shutdown_default_executor()
+        await fed.kept()
 
     asyncio.run(run())
     assert len(list(source.folder.snapshots.glob("*.json"))) == 2

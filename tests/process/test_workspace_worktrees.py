@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.hands import fence as hands_fence
+from harness.hands import precheck
 from harness.policy.build import build_action
 from harness.policy.judge import judge
 from harness.policy.rules import default_policy
@@ -19,7 +20,7 @@ from harness.protocol.config import FenceConfig
 from harness.workspace import worktrees
 from harness.workspace.diff import diff, status
 from harness.workspace.errors import BranchExists, DamagedWorktree, NoCommits, NotARepository, PublishFailed, UnsavedWork, WorktreeExists
-from harness.workspace.facts import RemoteUnreachable, gather
+from harness.workspace.facts import gather
 from harness.workspace.git import open_repository
 from harness.workspace.private import Worktree, agent_head, prepare, publish
 
@@ -436,8 +437,8 @@ def test_facts_of_a_push_know_the_remote_and_the_commit(tmp_path: Path) -> None:
     action = build_action("s", "c1.0", "t", "shell", {"script": "git push -u origin"}, new)
     assert (action["kind"], action["refspecs"]) == ("push", [[tree.base, f"refs/heads/{tree.branch}", "absent"]])
     shutil.rmtree(tmp_path / "up.git")
-    with pytest.raises(RemoteUnreachable, match="does not answer"):
-        gather(tree, "exec", {"argv": ["git", "push"]}, FenceConfig())
+    gone = gather(tree, "exec", {"argv": ["git", "push"]}, FenceConfig())
+    assert "does not answer" in judge(build_action("s", "c1.0", "t", "exec", {"argv": ["git", "push"]}, gone), default_policy()).reason
 
 
 def test_facts_resolve_links_and_hash_what_is_named(tmp_path: Path) -> None:
@@ -447,12 +448,16 @@ def test_facts_resolve_links_and_hash_what_is_named(tmp_path: Path) -> None:
     assert facts.resolved["out/x"] == "/etc/x"
     assert facts.hashes == {"/etc/x": "absent"}
     facts = gather(tree, "exec", {"argv": ["bash", "build.sh"], "access": "network"}, FenceConfig(read=("/opt",)))
-    assert list(facts.hashes) == ["build.sh"]
+    assert facts.hashes == {}
     assert facts.fence.read == ("/opt",)
+    assert facts.cwd_identity == precheck.identity(str(tree.root))
+    facts = gather(tree, "exec", {"argv": ["./build.sh"], "access": "unfenced"}, FenceConfig())
+    assert facts.program == precheck.program("./build.sh", str(tree.root), "")
+    assert facts.program["path"] == str(tree.root / "build.sh")
     (tree.root / "notes.txt").write_text("mine")
     given = {"script": "rm -f notes.txt"}
     verdict = judge(build_action("s", "c1.0", "t", "shell", given, gather(tree, "shell", given, FenceConfig())), default_policy())
-    assert (verdict.verdict, "notes.txt" in verdict.reason) == ("ask", True)
+    assert verdict.verdict == "allow"
 
 
 def test_inherited_git_variables_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

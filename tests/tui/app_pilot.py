@@ -48,7 +48,7 @@ class Shown:
     def screen(self) -> WatchScreen:
         return cast("WatchScreen", self.app.screen)
 
-    async def until(self, name: str, condition: Callable[[], object], timeout: float = 10.0) -> None:
+    async def until(self, name: str, condition: Callable[[], object], timeout: float = 60.0) -> None:
         """Wait for a named condition; shows the screen when it does not come."""
         deadline = time.monotonic() + timeout
         while not condition():

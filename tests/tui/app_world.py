@@ -63,6 +63,7 @@ class World:
         self.sessions: dict[str, Session] = {}
         self.calls: list[dict[str, Any]] = []
         self.refuse: dict[str, dict[str, str]] = {}
+        self.held: dict[str, asyncio.Event] = {}
         self.fleet = {"spent_today_nano": 1_240_000_000, "day_cap_nano": 50 * NANO, "epoch": 3, "fence": "ok"}
         self._calls_file = calls_file
         self._server: asyncio.Server | None = None
@@ -222,6 +223,8 @@ class World:
         try:
             while (body := await frames.read_frame(reader)) is not None:
                 request = frames.parse(body)
+                if request["op"] in self.held:
+                    await self.held[request["op"]].wait()
                 reply = self._reply(request, writer)
                 writer.write(frames.encode({"id": request["id"], **reply}))
                 await writer.drain()

@@ -305,7 +305,7 @@ async def _prove(s: Shown, prepare: Callable[[], object], home: int) -> None:
             continue  # an earlier key of this walk made it impossible, and the bar says so too
         before = _here(s)
         await s.press(keys[ident])
-        await s.until(f"{ident} doing something", lambda then=before: _here(s) != then, timeout=5)
+        await s.until(f"{ident} doing something", lambda then=before: _here(s) != then)
         while len(s.app.screen_stack) > home and s.app.return_code is None:
             await s.press("escape")
             await s.pilot.pause(0.05)

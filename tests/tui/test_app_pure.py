@@ -16,7 +16,7 @@ from textual.color import Color
 
 from app import actions, keymap, themes
 from app.arming import ARM_S, Arming, differences
-from app.safety import NoControl, ReplyFilter, human_paced
+from app.safety import NoControl, ReplyFilter
 from app.screens.launch import FieldError, Wish, request_of
 from harness.events.views import ApprovalView, SessionRow
 from harness.protocol.config import Config
@@ -171,11 +171,10 @@ KEY = ("a1", "hash", "80x20")
 
 def test_a_card_arms_after_half_a_second_of_being_whole() -> None:
     state = Arming().observe(KEY, False, 0.0)
-    assert "scroll" in state.refusal(9.0, paced=True)
+    assert "scroll" in state.refusal(9.0)
     state = state.observe(KEY, True, 10.0)
-    assert state.refusal(10.0 + ARM_S - 0.01, paced=True)
-    assert not state.refusal(10.0 + ARM_S, paced=True)
-    assert state.refusal(11.0, paced=False)
+    assert state.refusal(10.0 + ARM_S - 0.01)
+    assert not state.refusal(10.0 + ARM_S)
 
 
 @given(st.lists(st.floats(0.0, 1.0), max_size=40))
@@ -184,20 +183,14 @@ def test_any_burst_of_early_presses_never_finds_the_card_armed(offsets: list[flo
     state, now = Arming().observe(KEY, True, 0.0), 0.0
     for gap in offsets:
         now += min(gap, ARM_S - 0.001)
-        assert state.refusal(now, paced=True)
+        assert state.refusal(now)
         state = state.pressed(now).observe(KEY, True, now)
 
 
 @given(st.sampled_from([("a2", "hash", "80x20"), ("a1", "other", "80x20"), ("a1", "hash", "60x20")]), st.floats(0, 100))
 def test_anything_new_on_screen_starts_over(other: tuple[str, ...], at: float) -> None:
     state = Arming().observe(KEY, True, 0.0).observe(other, True, at)
-    assert state.refusal(at, paced=True)
-
-
-def test_keys_faster_than_a_person_are_known() -> None:
-    assert human_paced([1.0])
-    assert human_paced([1.0, 1.03])
-    assert not human_paced([1.0, 1.0249])
+    assert state.refusal(at)
 
 
 def test_differences_name_what_changed_and_nothing_else() -> None:

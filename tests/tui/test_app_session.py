@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
+from textual import events
 
 from harness.events import types as t
 from tests.tui.app_pilot import SIZES, Shown, shown
 from tests.tui.app_world import SCENES, World, crowd, hostile
+from widgets.diff_view import DiffView
 from widgets.plan_view import PlanView
+from widgets.tab_line import TabLine
 
 PATCH = """\
 diff --git a/src/cart.py b/src/cart.py
@@ -87,6 +91,28 @@ async def test_search_filter_and_a_whole_record(tmp_path: Path) -> None:
         await s.see("only")
         await s.press("slash", *"nowhere at all".replace(" ", ""), "enter")
         await s.see("not found: nowhereatall")
+
+
+async def test_an_answer_that_comes_while_the_screen_is_taken_down_harms_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with shown(tmp_path, first) as s:
+        answer = s.world.held["diff"] = asyncio.Event()
+
+        async def linger(line: TabLine) -> None:
+            """The last widget to go: the others are gone when the answer arrives, and it waits until that was taken."""
+            while line.screen.query(DiffView):
+                await asyncio.sleep(0.01)
+            answer.set()
+            while len(s.app.workers):
+                await asyncio.sleep(0.01)
+
+        await s.press("enter", *["right_square_bracket"] * 2)
+        await s.until("the diff asked for", lambda: len(s.app.workers))
+        monkeypatch.setattr(TabLine, "on_unmount", linger, raising=False)
+        s.app.post_message(events.Key("escape", None))
+        while len(s.app.screen_stack) > 1 or not answer.is_set():
+            await asyncio.sleep(0.01)
+        await s.see("NEEDS YOU")
+        assert s.app.is_running
 
 
 async def test_saying_something_reaches_the_agent(tmp_path: Path) -> None:

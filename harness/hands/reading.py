@@ -1,0 +1,111 @@
+"""Reading what an agent may have made: without waiting, following, or end. Standard library only.
+
+A name in a worktree or a private git folder can be a named pipe, a device, a link to a secret or a file of a terabyte without content.
+So the name is first looked at without opening what is behind it; only a regular file is opened, and never read beyond a limit.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from harness.hands import kernel
+
+SMALL = 1 << 20
+"""Bytes that a file of git's own bookkeeping (HEAD, a ref, ``commondir``, ``alternates``) has at most."""
+_LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_BENEATH = kernel.RESOLVE_BENEATH | kernel.RESOLVE_NO_SYMLINKS | kernel.RESOLVE_NO_MAGICLINKS
+
+
+class Unreadable(OSError):
+    """What is there is not a regular file, or is too large. ``strerror`` says which, ``filename`` names it; never its content."""
+
+    def __str__(self) -> str:
+        return f"{self.filename} {self.strerror}"
+
+
+def kind(mode: int) -> str:
+    """What a file of this mode is, in words."""
+    names = ((stat.S_ISREG, "a file"), (stat.S_ISDIR, "a folder"), (stat.S_ISLNK, "a symbolic link"), (stat.S_ISFIFO, "a named pipe"))
+    return next((name for is_that, name in names if is_that(mode)), "a socket" if stat.S_ISSOCK(mode) else "a device")
+
+
+def regular(path: str | os.PathLike[str]) -> int:
+    """A descriptor of the regular file ``path``, whose last component is not followed. Raises Unreadable, OSError; the caller closes it."""
+    return _opened(os.open(path, _LOOK), os.fspath(path))
+
+
+def regular_beneath(folder: str | os.PathLike[str], name: str) -> int:
+    """The same for ``name`` (relative, without ``..``) in ``folder`` when no part of it below the folder, nor the folder, is a link."""
+    at = os.open(folder, _LOOK | os.O_DIRECTORY)
+    try:
+        found = _walk(at, name)
+    finally:
+        os.close(at)
+    return _opened(found, os.path.join(folder, name))
+
+
+def read(path: str | os.PathLike[str], limit: int = SMALL) -> bytes:
+    """The bytes of a regular file of at most ``limit`` bytes. Raises Unreadable when it is none, OSError when it cannot be read."""
+    return _bytes(regular(path), limit, os.fspath(path))
+
+
+def read_beneath(folder: str | os.PathLike[str], name: str, limit: int = SMALL) -> bytes:
+    """The same for a name in a folder, following no link on the way. Raises Unreadable, OSError."""
+    return _bytes(regular_beneath(folder, name), limit, os.path.join(folder, name))
+
+
+def read_named(folder: str, path: str, limit: int) -> bytes:
+    """The bytes of ``path``, absolute or relative to ``folder``, when no part of it is a link. Raises Unreadable, OSError."""
+    return read_beneath("/", path.lstrip("/"), limit) if os.path.isabs(path) else read_beneath(folder, path, limit)
+
+
+def _walk(at: int, name: str) -> int:
+    if os.path.isabs(name) or ".." in name.split("/"):
+        raise OSError(errno.EXDEV, "leads out of the folder", name)
+    try:
+        return kernel.openat2(at, name, os.O_PATH | os.O_NOFOLLOW, 0, _BENEATH)
+    except OSError as exc:
+        if exc.errno != errno.ENOSYS:
+            raise OSError(exc.errno, os.strerror(exc.errno or 0), name) from exc
+    parts = [part for part in name.split("/") if part not in ("", ".")] or ["."]
+    here = os.dup(at)
+    for number, part in enumerate(parts):
+        try:
+            below = os.open(part, _LOOK | (os.O_DIRECTORY if number < len(parts) - 1 else 0), dir_fd=here)
+        finally:
+            os.close(here)
+        here = below
+    return here
+
+
+def _opened(seen: int, name: str) -> int:
+    """Open the inode behind an O_PATH descriptor once it is known to be a regular file: what lies under the name now does not matter."""
+    try:
+        mode = os.fstat(seen).st_mode
+        if not stat.S_ISREG(mode):
+            raise Unreadable(errno.EINVAL, f"is {kind(mode)}, not a file", name)
+        return os.open(f"/proc/self/fd/{seen}", _READ)
+    except Unreadable:
+        raise
+    except OSError as exc:
+        raise OSError(exc.errno, exc.strerror, name) from exc
+    finally:
+        os.close(seen)
+
+
+def _bytes(fd: int, limit: int, name: str) -> bytes:
+    try:
+        size = os.fstat(fd).st_size
+        if size > limit:
+            raise Unreadable(errno.EFBIG, f"has {size} bytes, over the limit of {limit}", name)
+        found = bytearray()
+        while chunk := os.read(fd, min(1 << 20, limit + 1 - len(found))):
+            found += chunk
+            if len(found) > limit:  # it grew while it was read
+                raise Unreadable(errno.EFBIG, f"has more than {limit} bytes", name)
+        return bytes(found)
+    finally:
+        os.close(fd)

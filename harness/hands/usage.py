@@ -1,0 +1,185 @@
+"""What a running call takes of memory and processes, read from outside the fence. Standard library only.
+
+A fence has its own ``/proc``, which lists exactly the processes of the call; it is opened once through a process inside. Only files of the
+kernel are read, none of which waits for the process that it is about, except the exact count, which is asked for when the cheap one is over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+from dataclasses import dataclass
+
+from harness.hands import children
+
+_STATUS = re.compile(rb"^(Threads|RssAnon|RssShmem|VmSwap):\s+(\d+)", re.MULTILINE)
+_ROLLUP = re.compile(rb"^(Pss|Pss_Anon|Pss_Shmem|SwapPss):\s+(\d+)", re.MULTILINE)
+_INODE_BYTES = 1024
+_FDS_LOOKED_AT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tasks (threads count), bytes of private and of shared memory of the processes, bytes in the call's own /tmp and /dev/shm."""
+
+    tasks: int
+    private: int
+    shared: int
+    temporary: int
+
+    @property
+    def memory(self) -> int:
+        """Bytes in all. Shared pages are mostly files of /dev/shm, so the greater of both counts, not their sum."""
+        return self.private + max(self.shared, self.temporary)
+
+
+def parse_status(text: bytes) -> tuple[int, int, int]:
+    """(threads, private bytes, shared bytes) from the text of ``/proc/PID/status``."""
+    found = {name: int(value) for name, value in _STATUS.findall(text)}
+    return found.get(b"Threads", 1), (found.get(b"RssAnon", 0) + found.get(b"VmSwap", 0)) << 10, found.get(b"RssShmem", 0) << 10
+
+
+def parse_rollup(text: bytes) -> tuple[int, int]:
+    """(private bytes, shared bytes), each page divided by those who share it, from the text of ``/proc/PID/smaps_rollup``."""
+    found = {name: int(value) for name, value in _ROLLUP.findall(text)}
+    private = found.get(b"Pss_Anon", found.get(b"Pss", 0)) + found.get(b"SwapPss", 0)
+    return private << 10, found.get(b"Pss_Shmem", 0) << 10
+
+
+def available() -> int:
+    """Bytes of memory that this machine could still give; a large number when the kernel does not say."""
+    return _meminfo(rb"MemAvailable")
+
+
+def machine_shared() -> int:
+    """Bytes of shared memory on this machine: tmpfs, memfd and the like."""
+    return _meminfo(rb"Shmem")
+
+
+def _meminfo(name: bytes) -> int:
+    found = re.search(rb"^" + name + rb":\s+(\d+) kB", _read("/proc/meminfo", None, 1 << 14), re.MULTILINE)
+    return int(found[1]) << 10 if found else 1 << 60
+
+
+def _read(path: str, folder: int | None, limit: int) -> bytes:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        return os.read(fd, limit)
+    finally:
+        os.close(fd)
+
+
+class Tree:
+    """The processes of one call. ``leader`` is the process that the keeper started."""
+
+    def __init__(self, leader: int, *, fenced: bool) -> None:
+        self._leader, self._fenced = leader, fenced
+        self._proc = self._tmp = self._shm = -1
+
+    def _enter(self) -> None:
+        """Open the fence's own /proc, /tmp and /dev/shm, once one of its processes lets us; until then its processes are found by parentage."""
+        ours = os.stat("/proc").st_dev
+        for pid in children.descendants(self._leader):
+            try:
+                root = os.open(f"/proc/{pid}/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            except OSError:  # gone, or of an identity that we may not look into
+                continue
+            with contextlib.suppress(OSError):
+                info = os.stat("proc", dir_fd=root, follow_symlinks=False)
+                if info.st_dev != ours and info.st_ino == 1:  # the root of another process namespace's /proc
+                    self._proc = _folder("proc", root)
+            if self._proc >= 0:
+                with contextlib.suppress(OSError):
+                    self._tmp, self._shm = _folder("tmp", root), _folder("dev/shm", root)
+            os.close(root)
+            if self._proc >= 0:
+                return
+
+    def _pids(self) -> tuple[list[str], int | None]:
+        if self._fenced and self._proc < 0:
+            self._enter()
+        if self._proc >= 0:
+            return [name for name in os.listdir(self._proc) if name.isdigit()], self._proc
+        return [f"/proc/{pid}" for pid in children.descendants(self._leader)], None
+
+    def look(self, tasks: int | None = None) -> Usage:
+        """A cheap look, which counts pages that processes share once for each; it stops early at ``tasks``."""
+        pids, folder = self._pids()
+        seen = private = shared = 0
+        for pid in pids:
+            try:
+                threads, own, common = parse_status(_read(f"{pid}/status", folder, 1 << 14))
+            except OSError:
+                continue
+            seen, private, shared = seen + threads, private + own, shared + common
+            if tasks is not None and seen >= tasks:
+                break
+        return Usage(seen, private, shared, self.temporary())
+
+    def exact(self) -> Usage:
+        """Each page counted once; it walks the page tables of the processes, so it costs milliseconds a gigabyte."""
+        pids, folder = self._pids()
+        seen = private = shared = 0
+        for pid in pids:
+            try:
+                threads, own, common = parse_status(_read(f"{pid}/status", folder, 1 << 14))
+                with contextlib.suppress(PermissionError):  # not ours to look into: what status said counts
+                    own, common = parse_rollup(_read(f"{pid}/smaps_rollup", folder, 4096))
+            except OSError:
+                continue
+            seen, private, shared = seen + threads, private + own, shared + common
+        return Usage(seen, private, shared, self.temporary() + self.memfds())
+
+    def temporary(self) -> int:
+        """Bytes that the call's own /tmp and /dev/shm hold in memory, each file with what the kernel needs to know it."""
+        total = 0
+        for fd in (self._tmp, self._shm):
+            if fd >= 0:
+                info = os.fstatvfs(fd)
+                total += (info.f_blocks - info.f_bfree) * info.f_frsize + (info.f_files - info.f_ffree) * _INODE_BYTES
+        return total
+
+    def filled(self) -> dict[str, float]:
+        """How full /tmp (``tmp``) and /dev/shm (``shm``) of the call are, 0 to 1."""
+        shares = {}
+        for name, fd in (("tmp", self._tmp), ("shm", self._shm)):
+            if fd >= 0:
+                info = os.fstatvfs(fd)
+                shares[name] = 1 - min(info.f_bfree / max(1, info.f_blocks), info.f_ffree / max(1, info.f_files))
+        return shares
+
+    def memfds(self) -> int:
+        """Bytes in memory files that have no name, of which a process holds a descriptor."""
+        return sum(size for name, size in self._nameless() if name.startswith("/memfd:"))
+
+    def deleted(self, device: int) -> int:
+        """Bytes of files on ``device`` that were deleted and are still open."""
+        return sum(size for _, size in self._nameless(device))
+
+    def _nameless(self, device: int | None = None) -> list[tuple[str, int]]:
+        pids, folder = self._pids()
+        found: dict[tuple[int, int], tuple[str, int]] = {}
+        looked = 0
+        for pid in pids:
+            try:
+                handle = os.open(f"{pid}/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+            except OSError:
+                continue
+            try:
+                for name in os.listdir(handle):
+                    looked += 1
+                    if looked > _FDS_LOOKED_AT:
+                        return list(found.values())
+                    with contextlib.suppress(OSError):
+                        info = os.stat(name, dir_fd=handle)
+                        if stat.S_ISREG(info.st_mode) and info.st_nlink == 0 and device in (None, info.st_dev):
+                            found.setdefault((info.st_dev, info.st_ino), (os.readlink(name, dir_fd=handle), info.st_blocks * 512))
+            finally:
+                os.close(handle)
+        return list(found.values())
+
+
+def _folder(name: str, root: int) -> int:
+    return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=root)

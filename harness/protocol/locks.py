@@ -1,0 +1,33 @@
+"""Who still lives, by the lock files that every process of ours holds for its life. Standard library only."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from harness.protocol.paths import Folders
+
+
+def held(path: Path) -> bool:
+    """True while somebody holds this lock file (a moment's blocking look)."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def kept(folders: Folders) -> list[str]:
+    """Ids of the sessions whose keeper lives."""
+    try:
+        names = sorted(os.listdir(folders.sessions))
+    except OSError:
+        return []
+    return [name for name in names if held(folders.session(name).lock)]

@@ -1,0 +1,152 @@
+"""Blocking work off the loop, in small pools that never share a thread: what one session lets stand still stops nobody else.
+
+The threads are daemons: the supervisor's exit waits for none of them, whatever they wait for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from harness.workspace import processes
+from harness.workspace.errors import WorkspaceError
+
+T = TypeVar("T")
+GRACE_S = 2.0
+"""After its time is over a job's children are killed; a job that has not come back this much later stands still."""
+IDLE_S = 20.0
+_DAY_S = 24 * 3600.0
+
+
+class StandsStill(WorkspaceError):
+    """The work did not come back in time, or there is no thread left that could begin it. The message names the pool and the work."""
+
+    code = "stands_still"
+
+
+class _Job:
+    __slots__ = ("began", "future", "lasting", "limit", "limit_s", "what", "work")
+
+    def __init__(self, what: str, limit_s: float, work: Callable[[], Any], lasting: bool) -> None:
+        self.what, self.limit_s, self.work, self.lasting = what, limit_s, work, lasting
+        self.future: Future[Any] = Future()
+        self.limit: processes.Limit | None = None
+        self.began = 0.0
+
+
+class Threads:
+    """At most ``most`` daemon threads, made when there is work and gone when there is none for a while. ``name`` goes into messages."""
+
+    def __init__(self, name: str, most: int) -> None:
+        self._name, self._most = name, most
+        self._change = threading.Condition()
+        self._waiting: deque[_Job] = deque()
+        self._running: set[_Job] = set()
+        self._threads = self._idle = 0
+
+    def still(self) -> list[str]:
+        """What stands still: work whose time and grace are over and whose thread has not come back."""
+        now = time.monotonic()
+        with self._change:
+            return sorted(job.what for job in self._running if job.began and now > job.began + job.limit_s + GRACE_S)
+
+    def interrupt(self) -> None:
+        """End the children of what is at work now, unless it is lasting: it fails at its next look at git, and its thread is free."""
+        with self._change:
+            limits = [job.limit for job in self._running if job.limit is not None and not job.lasting]
+        for limit in limits:
+            limit.interrupt()
+
+    async def run(self, what: str, limit_s: float, work: Callable[[], T], *, lasting: bool = False) -> T:
+        """The result of ``work`` (or what it raises), done in one of the threads within ``limit_s`` seconds.
+
+        The time counts from its beginning, and so does waiting for a free thread. Raises StandsStill when either is over, and at
+        once while every thread stands still; ``what`` says in words what is done, for the message. ``lasting``: `interrupt` lets it end.
+        """
+        still = self.still()
+        if len(still) >= self._most:
+            raise StandsStill(f"{self._name}: {what} cannot begin while this stands still: {'; '.join(still)}")
+        job = _Job(what, limit_s, work, lasting)
+        self._submit(job)
+        future: asyncio.Future[T] = asyncio.wrap_future(job.future)
+        try:
+            await asyncio.wait((future,), timeout=limit_s)
+            if not future.done() and job.began:
+                await asyncio.wait((future,), timeout=job.began + limit_s + GRACE_S - time.monotonic())
+            if future.done():
+                return future.result()
+        finally:
+            future.cancel()  # takes it out when it has not begun
+        if not job.began:
+            raise StandsStill(f"{self._name}: {what} did not begin within {limit_s:.0f} s; at work: {'; '.join(self._at_work()) or 'nothing'}")
+        raise StandsStill(f"{self._name}: {what} did not end within {limit_s:.0f} s; something there cannot be read")
+
+    async def call(self, work: Callable[..., T], *args: Any) -> T:
+        """``work(*args)`` in one of the threads, however long it takes. For what only we write."""
+        return await self.run(getattr(work, "__name__", "work"), _DAY_S, lambda: work(*args))
+
+    def _at_work(self) -> list[str]:
+        with self._change:
+            return sorted(job.what for job in self._running)
+
+    def _submit(self, job: _Job) -> None:
+        with self._change:
+            self._waiting.append(job)
+            if self._idle >= len(self._waiting):
+                self._change.notify()
+                return
+            if self._threads >= self._most:
+                return
+            self._threads += 1
+        try:
+            threading.Thread(target=self._serve, name=self._name, daemon=True).start()
+        except BaseException:
+            with self._change:
+                self._threads -= 1
+            raise
+
+    def _next(self) -> _Job | None:
+        with self._change:
+            self._idle += 1
+            try:
+                if not self._waiting:
+                    self._change.wait(IDLE_S)
+                if not self._waiting:
+                    self._threads -= 1
+                    return None
+                job = self._waiting.popleft()
+                self._running.add(job)
+                return job
+            finally:
+                self._idle -= 1
+
+    def _serve(self) -> None:
+        while (job := self._next()) is not None:
+            try:
+                self._do(job)
+            finally:
+                with self._change:
+                    self._running.discard(job)
+            del job
+
+    @staticmethod
+    def _do(job: _Job) -> None:
+        if not job.future.set_running_or_notify_cancel():
+            return
+        job.limit, job.began = processes.Limit(job.limit_s), time.monotonic()
+        try:
+            with processes.within(job.limit):
+                result = job.work()
+        except BaseException as exc:
+            job.future.set_exception(exc)
+        else:
+            job.future.set_result(result)
+
+
+at_home = Threads("the supervisor", 8).call
+"""For what belongs to no session's worktree: its folders, logs, processes. Nothing that an agent can write is touched there."""

@@ -1,0 +1,215 @@
+"""The present state of a session's folders: kept up to date by hints, or looked at in full. Standard library only."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from harness.vault import entries, scan
+from harness.vault.entries import LEFT_OUT, NO_CONTENT, STAMP, Delta, State
+from harness.vault.scan import OpenRoot, Root
+from harness.vault.watch import Place, Seen, Watcher
+
+_SETTLING_NS = 30_000_000
+"""A stamp this young may hide a second change within the clock's tick: it is not believed the next time."""
+_MANY = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a snapshot may hold."""
+
+    file_bytes: int = 64 << 20
+    tree_bytes: int = 4 << 30
+    names: int = 1_000_000
+
+
+class Trees:
+    """Folders of one session and the state they were last seen in. ``put(content) -> digest`` stores what is new."""
+
+    def __init__(self, roots: Iterable[Root], state: State, limits: Limits, put: Callable[[bytes], bytes]) -> None:
+        """Raises OSError when the first folder (the worktree) cannot be opened; another that is missing is left out."""
+        self._limits, self._put = limits, put
+        self.state = state
+        self._roots: list[OpenRoot] = []
+        self._doubtful: set[bytes] = set()
+        self._watcher: Watcher | None = None
+        self._kept_bytes = sum(map(_kept, state.values()))
+        for number, root in enumerate(roots):
+            try:
+                self._roots.append(OpenRoot(root))
+            except OSError:
+                if number == 0:
+                    raise
+
+    def close(self) -> None:
+        for root in self._roots:
+            root.close()
+        if self._watcher is not None:
+            self._watcher.close()
+
+    def still_there(self) -> bool:
+        """False when a folder was replaced by another since it was opened."""
+        for root in self._roots:
+            try:
+                info, mine = os.stat(root.root.path, follow_symlinks=False), os.fstat(root.fd)
+            except OSError:
+                return False
+            if (info.st_dev, info.st_ino) != (mine.st_dev, mine.st_ino):
+                return False
+        return True
+
+    def root_of(self, path: bytes) -> tuple[OpenRoot, bytes]:
+        """The root and the path beneath it of a name in a state. Raises KeyError."""
+        letter, _, relative = path.partition(b"/")
+        return next((r, relative) for r in self._roots if r.root.letter == letter)
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+
+    def changes(self, *, full: bool) -> Delta:
+        """What is another thing than in ``state`` (which stays as it is). ``full`` looks at every name. Raises OSError, TreeTooLarge."""
+        began = time.time_ns()
+        seen = Seen(all=True) if full or self._watcher is None else self._watcher.read()
+        touched = sum(map(len, seen.names.values())) + len(seen.folders)
+        found = self._all() if seen.all or touched * _MANY > len(self.state) + 1000 else self._some(seen)
+        return self._read(found, began)
+
+    def _all(self) -> dict[bytes, os.stat_result | None]:
+        """Stamps that differ, by a look at everything; watches are set anew on the way."""
+        if self._watcher is not None:
+            self._watcher.close()
+        try:
+            self._watcher = Watcher()
+        except OSError:
+            self._watcher = None
+        found: dict[bytes, os.stat_result | None] = {}
+        missing = set(self.state)
+        for number in range(len(self._roots)):
+            self._below(number, b"", found, missing)
+        if self._watcher is not None and self._watcher.lost:
+            self._watcher.close()
+            self._watcher = None
+        found.update(dict.fromkeys(missing))
+        return found
+
+    def _below(self, number: int, start: bytes, found: dict[bytes, os.stat_result | None], missing: set[bytes]) -> None:
+        root, watcher, state, pack = self._roots[number], self._watcher, self.state, STAMP.pack
+        prefix, width = root.root.letter + b"/", STAMP.size
+
+        def entered(path: bytes, fd: int) -> None:
+            if watcher is not None:
+                watcher.add(number, path, fd)
+
+        for path, info in scan.walk(root, start, limit=self._limits.names, on_folder=entered):
+            name = prefix + path
+            missing.discard(name)
+            if info is None:
+                continue
+            known = state.get(name)
+            if known is None or known[:width] != pack(info.st_mode, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns):
+                found[name] = info
+
+    def _some(self, seen: Seen) -> dict[bytes, os.stat_result | None]:
+        """Stamps that differ among the names that were touched."""
+        wanted: dict[Place, set[bytes]] = seen.names
+        for name in self._doubtful:
+            letter, _, path = name.partition(b"/")
+            number = next(i for i, r in enumerate(self._roots) if r.root.letter == letter)
+            folder, _, last = path.rpartition(b"/")
+            wanted.setdefault((number, folder), set()).add(last)
+        found: dict[bytes, os.stat_result | None] = {}
+        for number, root in enumerate(self._roots):
+            prefix = root.root.letter + b"/"
+            here = {folder: names for (n, folder), names in wanted.items() if n == number}
+            for path, info in scan.look(root, here):
+                if path in root.root.hidden:
+                    continue
+                known = self.state.get(prefix + path)
+                if info is None:
+                    if known is not None:
+                        found[prefix + path] = None
+                elif known is None or known[: STAMP.size] != entries.stamp(info):
+                    found[prefix + path] = info
+        if seen.folders:
+            self._moved(seen.folders, found)
+        return self._links(found)
+
+    def _moved(self, folders: set[Place], found: dict[bytes, os.stat_result | None]) -> None:
+        """Folders that appeared, vanished or moved: everything known below them is looked for again."""
+        tops = {self._roots[n].root.letter + b"/" + path for n, path in folders}
+        missing = {name for name in self.state if any(above in tops for above in _above(name))}
+        for number, path in sorted(folders):
+            self._below(number, path, found, missing)
+        found.update({name: None for name in missing if name not in found or found[name] is None})
+
+    def _links(self, found: dict[bytes, os.stat_result | None]) -> dict[bytes, os.stat_result | None]:
+        """A file with several names changes under all of them, and the kernel tells of one."""
+        inodes = {info.st_ino for info in found.values() if info is not None and info.st_nlink > 1 and stat.S_ISREG(info.st_mode)}
+        if not inodes:
+            return found
+        twins: dict[Place, set[bytes]] = {}
+        for name, value in self.state.items():
+            if name not in found and STAMP.unpack_from(value)[1] in inodes:
+                letter, _, path = name.partition(b"/")
+                number = next(i for i, r in enumerate(self._roots) if r.root.letter == letter)
+                folder, _, last = path.rpartition(b"/")
+                twins.setdefault((number, folder), set()).add(last)
+        for (number, folder), names in twins.items():
+            root = self._roots[number]
+            for path, info in scan.look(root, {folder: names}):
+                found[root.root.letter + b"/" + path] = info
+        return found
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    def _read(self, found: dict[bytes, os.stat_result | None], began: int) -> Delta:
+        """Values of what was found, content stored; names whose thing is the same after all only get their new stamp."""
+        delta: Delta = {}
+        self._doubtful.clear()
+        small_first = sorted(found.items(), key=lambda item: (item[1].st_size if item[1] is not None else 0, item[0]))
+        for name, info in small_first:
+            known = self.state.get(name)
+            if info is None:
+                if known is not None:
+                    delta[name] = None
+                    self._kept_bytes -= _kept(known)
+                continue
+            value = entries.stamp(info) + self._digest(name, info, known)
+            if info.st_ctime_ns > began - _SETTLING_NS:
+                self._doubtful.add(name)
+                value = entries.untrusted(value)
+            if known is not None and entries.same(known, value):
+                self.state[name] = value
+            else:
+                delta[name] = value
+        return delta
+
+    def _digest(self, name: bytes, info: os.stat_result, known: bytes | None) -> bytes:
+        if not (stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)):
+            return NO_CONTENT
+        before = _kept(known) if known is not None else 0
+        if info.st_size > self._limits.file_bytes or self._kept_bytes - before + info.st_size > self._limits.tree_bytes:
+            return LEFT_OUT
+        root, path = self.root_of(name)
+        try:
+            content = root.read(path, entries.stamp(info), self._limits.file_bytes)
+        except OSError:
+            return LEFT_OUT
+        if content is None:
+            return LEFT_OUT
+        self._kept_bytes += len(content) - before
+        return self._put(content)
+
+
+def _kept(value: bytes) -> int:
+    """Bytes of content that are kept for a value."""
+    return 0 if value[STAMP.size :] in (NO_CONTENT, LEFT_OUT) else int(STAMP.unpack_from(value)[2])
+
+
+def _above(name: bytes) -> Iterable[bytes]:
+    at = name.find(b"/")
+    while (at := name.find(b"/", at + 1)) >= 0:
+        yield name[:at]

@@ -1,0 +1,162 @@
+"""One session's vault: take a snapshot, tell what changed since one, bring one back. Blocking; standard library only.
+
+Every operation leaves the packs either as they were or with one more whole snapshot. Bringing a state back takes a snapshot first,
+so that an undo can be undone, and can be repeated after it was interrupted anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.vault import entries
+from harness.vault.entries import LEFT_OUT, STAMP, Change, Delta, State
+from harness.vault.packs import Mark, Packs
+from harness.vault.restore import Restored, restore
+from harness.vault.scan import Root
+from harness.vault.trees import Limits, Trees
+
+HISTORY_BYTES = 1 << 30
+LISTED = 20
+
+
+class Expired(Exception):
+    """The snapshot is no longer kept (or never was)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A snapshot of the present state. ``changed`` counts the names that differ from the one before; 0 = it is the one before."""
+
+    id: str
+    changed: int
+    left_out: int
+    left_out_names: tuple[str, ...]
+
+
+class Vault:
+    """The vault of one session; ``letters`` say which roots an undo makes exactly as they were (others only get back what they lack)."""
+
+    def __init__(self, folder: Path, limits: Limits | None = None, history_bytes: int = HISTORY_BYTES) -> None:
+        """Raises OSError, DamagedPack."""
+        self._packs = Packs(folder)
+        self._limits, self._history = limits or Limits(), history_bytes
+        self._roots: tuple[Root, ...] = ()
+        self._trees: Trees | None = None
+
+    def close(self) -> None:
+        self._forget()
+        self._packs.close()
+
+    def _forget(self) -> None:
+        if self._trees is not None:
+            self._trees.close()
+            self._trees = None
+
+    def _open(self, roots: Iterable[Root]) -> Trees:
+        wanted = tuple(roots)
+        if self._trees is not None and (self._roots != wanted or not self._trees.still_there()):
+            self._forget()
+        if self._trees is None:
+            state = self._packs.state() if self._packs.marks else State()
+            self._trees, self._roots = Trees(wanted, state, self._limits, self._packs.put), wanted
+        return self._trees
+
+    # -- taking ------------------------------------------------------------------------------------------------------
+
+    def take(self, roots: Iterable[Root], label: str, *, full: bool = False) -> Taken:
+        """Keep the present state. ``full`` looks at every name instead of believing hints. Raises OSError, TreeTooLarge, DamagedPack."""
+        trees = self._open(roots)
+        try:
+            delta = trees.changes(full=full)
+            mark = self._keep(trees, delta, label)
+        except BaseException:
+            self._forget()
+            self._packs.abandon()
+            raise
+        left_out = [name for name, value in trees.state.items() if value[STAMP.size :] == LEFT_OUT] if mark.left_out else []
+        return Taken(mark.id, mark.changed if delta else 0, mark.left_out, tuple(entries.names(left_out, LISTED)))
+
+    def _keep(self, trees: Trees, delta: Delta, label: str) -> Mark:
+        marks = self._packs.marks
+        if not delta and marks:
+            return marks[-1]
+        before = marks[-1] if marks else None
+        left_out = before.left_out if before is not None else 0
+        for name, value in delta.items():
+            left_out += (value is not None and value[STAMP.size :] == LEFT_OUT) - _was_left_out(trees.state, name)
+        mark = Mark(
+            number=before.number + 1 if before is not None else 1,
+            chain=entries.chain(before.chain if before is not None else b"", entries.encode(delta)),
+            label=label[:200],
+            ts=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            changed=len(delta),
+            left_out=left_out,
+            whole=before is None,
+        )
+        mark = self._packs.finish(delta, mark)
+        entries.apply(trees.state, delta)
+        return mark
+
+    def tidy(self) -> bool:
+        """Drop history over the budget; True when something was done. Call it when nobody waits. Raises OSError, DamagedPack."""
+        if not self._packs.marks:
+            return False
+        first = next(m for m in self._packs.marks if m.whole and m.pack == self._packs.marks[-1].pack)
+        live = first.table_at  # what the pack began with
+        if self._packs.size <= live + self._history // 2:
+            return False
+        self._packs.turn_over(self._trees.state if self._trees is not None else self._packs.state())
+        return True
+
+    # -- telling -----------------------------------------------------------------------------------------------------
+
+    def since(self, snapshot: str) -> list[Change]:
+        """What is another thing now (as of the newest snapshot) than it was then. Raises Expired, DamagedPack."""
+        mark = self._find(snapshot)
+        newest = self._packs.marks[-1]
+        if mark.number == newest.number:
+            return []
+        touched: set[bytes] = set()
+        for later in self._packs.marks:
+            if later.number > mark.number:
+                touched |= self._packs.table(later).keys()
+        old, new = self._packs.state(mark.number), self._packs.state()
+        return entries.differences({n: old[n] for n in touched if n in old}, {n: new[n] for n in touched if n in new})
+
+    def marks(self) -> list[Mark]:
+        """Every snapshot that is kept, oldest first."""
+        return list(self._packs.marks)
+
+    @property
+    def stored(self) -> int:
+        """Bytes on disk."""
+        return self._packs.stored
+
+    def _find(self, snapshot: str) -> Mark:
+        mark = self._packs.find(snapshot)
+        if mark is None:
+            raise Expired(f"snapshot {snapshot[:60]} is no longer kept; older states were dropped to stay within the budget")
+        return mark
+
+    # -- bringing back -----------------------------------------------------------------------------------------------
+
+    def bring_back(self, roots: Iterable[Root], snapshot: str, label: str, exact: frozenset[bytes]) -> tuple[Taken, Restored]:
+        """Make the folders what they were; the snapshot taken just before, and what was done. ``exact`` = letters of roots from which
+        names that were not there then are removed. Raises Expired, OSError, TreeTooLarge, DamagedPack.
+        """
+        mark = self._find(snapshot)
+        wanted = tuple(roots)
+        before = self.take(wanted, label, full=True)
+        trees = self._open(wanted)
+        done = restore(trees, self._packs.state(mark.number), self._packs.content, exact)
+        self._forget()
+        self.take(wanted, f"after {label}", full=True)
+        return before, done
+
+
+def _was_left_out(state: State, name: bytes) -> bool:
+    value = state.get(name)
+    return value is not None and value[STAMP.size :] == LEFT_OUT

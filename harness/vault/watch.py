@@ -1,0 +1,90 @@
+"""Which names the kernel saw change: inotify as a hint, so that ten changes in ten thousand files cost ten looks. Standard library only.
+
+A hint only ever saves work: what is decided on (an approval, an undo) is looked at in full, and so is the tree now and then.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import struct
+from dataclasses import dataclass, field
+
+_MODIFY, _ATTRIB, _CLOSE_WRITE = 0x2, 0x4, 0x8
+_MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x40, 0x80, 0x100, 0x200
+_OVERFLOW, _IGNORED, _ONLY_FOLDERS, _IS_FOLDER = 0x4000, 0x8000, 0x01000000, 0x40000000
+_WANTED = _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _ONLY_FOLDERS
+_EVENT = struct.Struct("iIII")
+_libc = ctypes.CDLL(None, use_errno=True)
+
+Place = tuple[int, bytes]
+"""(number of the root, path of a folder beneath it)"""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What changed since the last look. ``all`` = something was missed: look at everything."""
+
+    names: dict[Place, set[bytes]] = field(default_factory=dict)
+    folders: set[Place] = field(default_factory=set)
+    """Folders that appeared, vanished or moved: what is below them must be looked at."""
+    all: bool = False
+
+
+class Watcher:
+    """One inotify instance. After `lost` it is of no use any more."""
+
+    def __init__(self) -> None:
+        """Raises OSError when the kernel has no instance left for this user."""
+        self.fd = _libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+        if self.fd < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), "inotify_init1")
+        self._places: dict[int, Place] = {}
+        self.lost = False
+
+    def close(self) -> None:
+        os.close(self.fd)
+
+    def add(self, root: int, path: bytes, fd: int) -> None:
+        """Watch the open folder ``fd``, which stands at ``path``. Running out of watches only means that everything is looked at again."""
+        number = _libc.inotify_add_watch(self.fd, b"/proc/self/fd/%d" % fd, ctypes.c_uint32(_WANTED))
+        if number < 0:
+            self.lost = True
+        else:
+            self._places[number] = (root, path)
+
+    def read(self) -> Seen:
+        """Everything that happened since the last read. Does not wait."""
+        seen = Seen(all=self.lost)
+        while True:
+            try:
+                data = os.read(self.fd, 1 << 16)
+            except BlockingIOError:
+                return seen
+            except OSError as exc:
+                if exc.errno == errno.EINTR:
+                    continue
+                self.lost = seen.all = True
+                return seen
+            self._take(data, seen)
+
+    def _take(self, data: bytes, seen: Seen) -> None:
+        at = 0
+        while at < len(data):
+            number, mask, _, size = _EVENT.unpack_from(data, at)
+            at += _EVENT.size + size
+            if mask & _OVERFLOW:
+                seen.all = True
+                continue
+            if mask & _IGNORED:
+                self._places.pop(number, None)
+                continue
+            place = self._places.get(number)
+            name = data[at - size : at].rstrip(b"\0")
+            if place is None or not name:
+                continue
+            seen.names.setdefault(place, set()).add(name)
+            if mask & _IS_FOLDER and mask & (_MOVED_FROM | _MOVED_TO | _CREATE | _DELETE):
+                root, folder = place
+                seen.folders.add((root, folder + b"/" + name if folder else name))

@@ -1,0 +1,1 @@
+"""One file per family of attacks; `tests.attack.registry` lists them."""

@@ -1,0 +1,92 @@
+"""Approving from the command line: what is dangerous is never approved unseen, and what was approved is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.events import types as t
+from harness.protocol.client import Client, SupervisorError
+from tests.fleetlib import Fleet, fleet, play
+
+pytestmark = [pytest.mark.fence, pytest.mark.timeout(180)]
+
+
+def asking(f: Fleet, mark: Path, access: str = "unfenced") -> tuple[str, str]:
+    """A session that waits with one call that would leave a mark: its id and the request's."""
+    sid = f.launch(play([("exec", {"argv": ["/bin/sh", "-c", f"echo ran > {mark}"], "access": access, "why": "It is needed."})], "Done."), name=mark.name)
+    return sid, str(f.approval(sid)["approval_id"])
+
+
+def started(f: Fleet, sid: str) -> bool:
+    return any(isinstance(r.body, t.ToolStarted) for r in f.records(sid))
+
+
+def test_a_critical_call_needs_the_hash_from_its_card() -> None:
+    with fleet() as f:
+        mark = f.root / "ran"
+        sid, request = asking(f, mark)
+        unseen = f.run("approve", request, check=False)
+        assert unseen.returncode == 5
+        assert "critical risk" in unseen.stderr
+        assert f"watchfloor approvals {request}" in unseen.stderr
+        wrong = f.run("approve", request, "--hash", "0" * 12, check=False)
+        assert wrong.returncode == 5
+        assert "stale" in wrong.stderr
+        assert f"watchfloor approvals {request}" in wrong.stderr
+        for useless in ("", "abc", "not-a-hash-at-all", "0" * 11):
+            assert f.run("approve", request, "--hash", useless, check=False).returncode == 2
+        edited = f.run("approve", request, "--edit", json.dumps({"argv": ["true"]}), check=False)
+        assert edited.returncode == 5
+        assert not started(f, sid)
+        card = f.run("approvals", request).stdout
+        digest = card.rstrip().rsplit("\n", 1)[1].removeprefix("hash").strip()
+        assert len(digest) == 64
+        for part in ("CRITICAL", "WILL RUN", f"“echo ran > {mark}”", "It is needed.", f"--hash {digest[:12]}"):
+            assert part in card
+        said = f.run("approve", request, "--hash", digest[:12]).stdout
+        assert digest[:12] in said
+        assert "allow:" in said
+        f.wait_state(sid, "done")
+        assert mark.read_text() == "ran\n"
+        assert f.violations() == []
+
+
+def test_the_card_and_the_approval_have_a_json_form() -> None:
+    with fleet() as f:
+        sid, request = asking(f, f.root / "ran")
+        (card,) = f.json("approvals", request)
+        assert card["risk"] == "critical"
+        assert any("WILL RUN" in line for line in card["card"])
+        assert len(card["action_hash"]) == len(card["shown_hash"]) == 64
+        (said,) = f.json("approve", request, "--hash", card["action_hash"])
+        assert (said["decision"], said["action_hash"], said["risk"]) == ("allow", card["action_hash"], "critical")
+        f.wait_state(sid, "done")
+        gone = f.run("approvals", request, check=False)
+        assert gone.returncode in (4, 5)
+        assert request in gone.stderr
+
+
+def test_refusing_is_easy_and_medium_risk_says_what_it_approved() -> None:
+    with fleet() as f:
+        _, critical = asking(f, f.root / "one")
+        f.run("reject", critical, "--reason", "no")
+        sid, medium = asking(f, f.root / "two", access="network")
+        said = f.run("approve", medium).stdout
+        assert "allow: " in said
+        assert "echo ran" in said
+        f.wait_state(sid, "done")
+
+
+def test_the_supervisor_itself_refuses_a_decision_without_the_hash() -> None:
+    with fleet() as f:
+        sid, request = asking(f, f.root / "ran")
+        with Client(f.folders.supervisor_socket) as client:
+            for digest in ("", "0" * 64, None):
+                given = {} if digest is None else {"action_hash": digest}
+                with pytest.raises(SupervisorError) as caught:
+                    client.call("decide", approval_id=request, decision="allow", **given)
+                assert caught.value.code == "stale"
+        assert not started(f, sid)

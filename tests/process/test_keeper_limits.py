@@ -1,0 +1,101 @@
+"""The keeper's part of limits: they come with the order to execute, the watcher leaves no trace, and what a session holds is remembered."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.hands import fence
+from harness.hands.limits import MIB, Limits
+from harness.session import proc
+from harness.session.watch import Memory
+from tests.process.keeperlib import SID, Keepers, Link, Refused, action, allowed, keepers, wait_gone, wait_until
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[Keepers]:
+    (tmp_path / "work").mkdir()
+    try:
+        fence.find()
+    except fence.FenceUnavailable as exc:
+        pytest.skip(str(exc))
+    with keepers(tmp_path) as fleet:
+        yield fleet
+
+
+def start(fleet: Keepers, link: Link, work: Path, call: str, script: str, limits: dict[str, Any] | None) -> None:
+    env = fence.environment(str(work))
+    link.append(*allowed(action(work, call, ["sh", "-c", script], access="fence", env=env)))
+    link.call("execute", call_id=call, limits=limits)
+
+
+def ended(fleet: Keepers, call: str) -> dict[str, Any]:
+    def look() -> dict[str, Any] | None:
+        return next((r["data"] for r in fleet.log() if r["type"] == "tool.ended" and r["data"]["call_id"] == call), None)
+
+    found: dict[str, Any] = wait_until(f"call {call} has ended", look)
+    return found
+
+
+@pytest.mark.parametrize("limits", [[], {"memory": "much"}, {"memori": 5}, {"processes": -1}])
+def test_an_order_with_wrong_limits_is_refused_and_nothing_runs(fleet: Keepers, tmp_path: Path, limits: Any) -> None:
+    fleet.spawn()
+    with pytest.raises(Refused, check=lambda exc: exc.code == "bad_request" and "limits" in exc.error["message"]):
+        start(fleet, fleet.supervisor(), tmp_path / "work", "c0.0", "touch ran", limits)
+    assert "tool.started" not in fleet.types()
+
+
+@pytest.mark.fence
+def test_limits_hold_for_the_call_they_came_with(fleet: Keepers, tmp_path: Path) -> None:
+    fleet.spawn()
+    link = fleet.supervisor()
+    show = "ulimit -f; ulimit -d; cat /proc/self/oom_score_adj; nice; df -B1 --output=size /tmp /dev/shm | tail -2"
+    small = Limits(memory=256 * MIB, file=8 * MIB, tmp=16 * MIB, shm=4 * MIB, nice=7).to_wire()
+    start(fleet, link, tmp_path / "work", "c0.0", show, small)
+    assert ended(fleet, "c0.0")["preview"].split() == ["16384", "262144", "900", "7", str(16 * MIB), str(4 * MIB)]
+    start(fleet, link, tmp_path / "work", "c0.1", show, None)
+    text = ended(fleet, "c0.1")["preview"].split()
+    assert (text[0], text[3], text[4]) == (str(4 << 21), "5", str(2 << 30))
+
+
+@pytest.mark.fence
+def test_the_watcher_ends_with_its_call_and_with_its_keeper(fleet: Keepers, tmp_path: Path) -> None:
+    keeper = fleet.spawn()["pid"]
+    link = fleet.supervisor()
+    start(fleet, link, tmp_path / "work", "c0.0", "until test -e go; do sleep 0.05; done", None)
+    wait_until("the session's files were counted", lambda: (fleet.folder().root / "disk.json").exists())
+    watchers = [pid for pid in proc.descendants(keeper) if os.path.realpath(f"/proc/{pid}/exe") == os.path.realpath(f"/proc/{keeper}/exe")]
+    assert watchers
+    (tmp_path / "work" / "go").touch()
+    assert ended(fleet, "c0.0")["status"] == "ok"
+    assert proc.descendants(keeper) == []
+    (tmp_path / "work" / "go").unlink()
+    start(fleet, link, tmp_path / "work", "c0.1", "until test -e go; do sleep 0.05; done", None)
+    wait_until("call and watcher run", lambda: len(proc.descendants(keeper)) >= 4)
+    below = proc.descendants(keeper)
+    fleet.kill(keeper)
+    for pid in below:
+        wait_gone(pid)
+
+
+@pytest.mark.fence
+def test_what_a_session_held_at_first_outlives_its_keeper(fleet: Keepers, tmp_path: Path) -> None:
+    first = fleet.spawn()["pid"]
+    (tmp_path / "work" / "checkout").write_bytes(b"x" * 3 * MIB)
+    wait = "until test -e go; do sleep 0.05; done"
+    start(fleet, fleet.supervisor(), tmp_path / "work", "c0.0", wait, None)
+    kept = fleet.folder().root / "disk.json"
+    wait_until("the session's files were counted", kept.exists)
+    fleet.kill(first)
+    fleet.spawn(SID)
+    assert json.loads(kept.read_text())["first_bytes"] >= 3 * MIB
+    memory = Memory(fleet.folder())
+    assert memory.known is not None
+    assert memory.known.first_files == 1
+    kept.write_text('{"first_bytes": "many"}')
+    assert Memory(fleet.folder()).known is None, "a damaged one is counted anew"

@@ -204,6 +204,7 @@ class _Walk:
         self._complete, self._stamped = complete, stamped
         self._seen = Seen()
         self._folders = folders_of(known)
+        self._skipped = {path for path in known if item_name(path) not in _RULES}
         self._left = MAX_ITEMS
         self._made_again: set[str] = set()
 
@@ -248,7 +249,7 @@ class _Walk:
     def _items(self, folder: str, nested: str) -> Iterator[tuple[str, Item, str | None]]:
         """(path, item, nested repository or None) of what git could hold; the rest is noted as odd."""
         try:
-            items = self._ground.items(folder, stamps=self._stamped)
+            items = self._ground.items(folder, stamps=self._stamped, but=() if self._stamped else self._skipped)
         except OSError as exc:
             if exc.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
                 self._seen.unreadable.append(f"{folder}/")
@@ -264,8 +265,6 @@ class _Walk:
             self._rules(folder, items)
         for item in items:
             path = f"{folder}/{item.name}" if folder else item.name
-            if not self._stamped and path in self._known and item.kind is not Kind.FOLDER:
-                continue
             if refused_by_git(item.name) or (item.kind is Kind.LINK and item.name.lower() == ".gitmodules"):
                 if path != ".git" or item.kind is Kind.FOLDER:
                     self._seen.odd[path] = item

@@ -33,6 +33,8 @@ from harness.workspace.locks import repository_lock
 from harness.workspace.look import View, look, tip
 from harness.workspace.private import Worktree
 
+_LEAVING = "leaving"
+"""Beside the private directory once nothing of the worktree can be lost: the branch's commit and the refs that keep work."""
 _HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
@@ -190,7 +192,7 @@ def remove(tree: Worktree, sid: str, *, force_keep: bool = False, pushed: Iterab
     ``refs/watchfloor/kept/<sid>``, nested repositories and ignored files too, but not what lies in ignored folders. ``pushed`` are
     commits that a remote took. Returns the refs that keep work. Raises CannotKeep when something cannot be kept; then nothing is gone.
     """
-    leaving = tree.private.parent / "leaving"
+    leaving = tree.private.parent / _LEAVING
     if tree.root.is_dir() or not leaving.is_file():
         tip_seen, refs = _saved_elsewhere(tree, sid, force_keep, pushed)
         durable.write_file(leaving, "\n".join([tip_seen, *refs]).encode())
@@ -206,6 +208,14 @@ def remove(tree: Worktree, sid: str, *, force_keep: bool = False, pushed: Iterab
         else:
             path.unlink()
     return refs
+
+
+def removed(private: Path) -> bool:
+    """True when nothing of a worktree is recorded any more, at most the mark of a removal that died at its very end."""
+    try:
+        return {path.name for path in private.parent.iterdir()} <= {_LEAVING}
+    except FileNotFoundError:
+        return True
 
 
 def _forget(git: Git, worktree: Path) -> None:
@@ -233,7 +243,7 @@ def _saved_elsewhere(tree: Worktree, sid: str, force_keep: bool, pushed: Iterabl
         for number, (path, item) in enumerate(work.odd.items()):
             source = folder / f"{number}.tar"
             kept.archive(view.ground, path, item, source)
-            work.load.archives[kept.archive_name(path, work.taken)] = source
+            work.archive(path, source)
         if damaged:
             _git_folder(tree, work, folder)
         return commit, [kept.keep(tree, sid, view, work.load)]
@@ -245,7 +255,7 @@ def _carried_out(tree: Worktree) -> str:
         return "the session's git folder is gone"
     try:
         private_dir.publish(tree)
-    except (PublishFailed, GitFailed, OSError) as exc:
+    except (PublishFailed, DamagedWorktree, GitFailed, OSError) as exc:
         return str(exc)
     return ""
 
@@ -262,6 +272,12 @@ class _Work:
     unreadable: list[str]
     reproducible: int
     taken: set[str]
+
+    def archive(self, path: str, source: Path) -> None:
+        """Keep ``source`` as the archive of ``path``, beside its place."""
+        name = kept.archive_name(path, self.taken)
+        self.taken.add(name)
+        self.load.archives[name] = source
 
 
 def _work(tree: Worktree, view: View) -> _Work:
@@ -301,4 +317,4 @@ def _git_folder(tree: Worktree, work: _Work, folder: Path) -> None:
             if item.name in ("private", "objects"):
                 source = folder / f"{item.name}.tar"
                 kept.archive(ground, item.name, item, source)
-                work.load.archives[kept.archive_name(item.name, work.taken)] = source
+                work.archive(item.name, source)

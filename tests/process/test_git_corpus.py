@@ -15,7 +15,7 @@ import pytest
 from harness.policy.build import build_action
 from harness.protocol.config import FenceConfig
 from harness.workspace import shown_config, worktrees
-from harness.workspace.diff import diff, status, untracked
+from harness.workspace.diff import diff, status
 from harness.workspace.errors import PartialClone, UnsavedWork, WorkspaceError
 from harness.workspace.facts import gather
 from harness.workspace.git import open_repository
@@ -107,7 +107,6 @@ def verbs(tree: Worktree) -> list[tuple[str, Callable[[], object]]]:
         ("publish", tolerant_publish),
         ("status", lambda: status(tree)),
         ("diff", lambda: diff(tree)),
-        ("untracked", lambda: untracked(tree)),
         ("binds", lambda: binds(tree)),
         ("shown config", lambda: shown_config.shown(tree.git, tree.common / "config")),
         ("facts of exec", facts("exec", argv=["make"])),

@@ -221,6 +221,7 @@ def test_the_traps_are_live(tmp_path: Path, traps: Traps) -> None:
     traps.hooks(repo / ".git" / "hooks", "user")
     traps.clear()
     (repo / "a.txt").write_text("changed\n")
+    os.utime(repo / "b.txt", (1, 1))  # same size, other time: git has to read it, through the filter
     for command in (
         ("config", "user.email", "me@here"),
         ("status",),

@@ -11,7 +11,6 @@ import errno
 import operator
 import os
 import stat
-from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -52,16 +51,13 @@ class Ground:
     def __exit__(self, *_: object) -> None:
         os.close(self._fd)
 
-    def items(self, folder: str, *, stamps: bool = False, but: Collection[str] = ()) -> list[Item]:
-        """What lies in a folder, by name; entries that vanish meanwhile are left out, and files whose path is in ``but``. Raises OSError."""
-        prefix = f"{folder}/" if folder else ""
+    def items(self, folder: str, *, stamps: bool = False) -> list[Item]:
+        """What lies in a folder, by name; entries that vanish meanwhile are left out. Raises OSError."""
         fd = _readable(self._at(folder), os.O_DIRECTORY)
         try:
             found: list[Item] = []
             with os.scandir(fd) as entries:
                 for entry in entries:
-                    if but and prefix + entry.name in but and not entry.is_dir(follow_symlinks=False):
-                        continue
                     try:
                         kind = _kind(entry)
                         found.append(Item(entry.name, kind, entry.stat(follow_symlinks=False) if stamps and kind is not Kind.FOLDER else None))

@@ -144,7 +144,7 @@ def _dirty(repository: Repository, base: str, private: Path) -> int:
     private.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     checkout = Worktree(repository.root, "", base, repository.root, repository.common, repository.git_dir, private)
     with look(checkout, base) as view:
-        seen = view.walk(stamped=True)
+        seen = view.walk()
         found = view.changes(seen)
         return len({*found.different, *found.gone, *view.staged(), *seen.untracked, *seen.nested})
 
@@ -283,7 +283,7 @@ class _Work:
 def _work(tree: Worktree, view: View) -> _Work:
     if not tree.root.is_dir():
         return _Work(kept.Load(), [], [], [], {}, [], 0, set())
-    seen = view.walk(complete=True, stamped=True)
+    seen = view.walk(complete=True)
     found = view.changes(seen)
     staged = view.staged()
     nested = [name for name, files in seen.nested.items() if files or _holds(view, seen.odd.get(f"{name}/.git"), f"{name}/.git")]

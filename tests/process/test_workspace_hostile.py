@@ -11,7 +11,7 @@ import pytest
 from harness.policy.build import build_action
 from harness.protocol.config import FenceConfig
 from harness.workspace import worktrees
-from harness.workspace.diff import diff, status, untracked
+from harness.workspace.diff import diff, status
 from harness.workspace.facts import gather
 from harness.workspace.git import Git
 from harness.workspace.private import Worktree, publish
@@ -127,7 +127,7 @@ def test_nothing_runs_in_a_whole_life_of_a_session(hostile: tuple[Path, Path], t
     assert (tree.root / "a.txt").read_text() == "a\n"
     (tree.root / "a.txt").write_text("work\n")
     (tree.root / "new.txt").write_text("new\n")
-    assert untracked(tree) == ("new.txt",)
+    assert status(tree).untracked == ("new.txt",)
     assert status(tree).changed == ("a.txt",)
     assert {f.path for f in diff(tree).files} == {"a.txt", "new.txt"}
     _commit_as_agent(tree)
@@ -172,7 +172,6 @@ def test_a_nested_repository_of_the_agent_is_not_entered(hostile: tuple[Path, Pa
     (nested / "f").write_text("changed")
     status(tree)
     diff(tree)
-    untracked(tree)
     assert ran(markers) == []
 
 

@@ -132,7 +132,6 @@ class World:
             "prepare": lambda: private.prepare(tree),
             "publish": lambda: private.publish(tree),
             "status": lambda: diff.status(tree),
-            "untracked": lambda: diff.untracked(tree),
             "diff": lambda: diff.diff(tree),
             "unsaved": lambda: worktrees.unsaved(tree),
             "card of a write": lambda: cards.diff(write, {"content": "new\n"}),

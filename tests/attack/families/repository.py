@@ -16,7 +16,7 @@ from pathlib import Path
 from harness.hands import children, precheck
 from harness.protocol.config import FenceConfig
 from harness.workspace import worktrees
-from harness.workspace.diff import diff, status, untracked
+from harness.workspace.diff import diff, status
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.facts import gather
 from harness.workspace.private import Worktree, agent_head, publish
@@ -113,7 +113,6 @@ def harness_does(tree: Worktree, sid: str) -> list[str]:
         lambda: agent_head(tree),
         lambda: status(tree),
         lambda: diff(tree),
-        lambda: untracked(tree),
         lambda: gather(tree, "exec", given, FenceConfig()),
         lambda: publish(tree),
         lambda: worktrees.unsaved(tree),

@@ -133,7 +133,7 @@ class World:
             "publish": lambda: private.publish(tree),
             "status": lambda: diff.status(tree),
             "diff": lambda: diff.diff(tree),
-            "unsaved": lambda: worktrees.unsaved(tree),
+            "unpushed": lambda: worktrees.unpushed(tree),
             "card of a write": lambda: cards.diff(write, {"content": "new\n"}),
             "card of an edit": lambda: cards.diff(edit, {"old": "a", "new": "b"}),
             "doubt of a write": lambda: doubt.file_outcome(write, {}),

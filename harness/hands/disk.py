@@ -18,7 +18,8 @@ from harness.hands.limits import Limits, Over
 
 DEPTH = 128
 _LINKED = 100_000
-_REST = 10  # a walk is not repeated before this many times its own duration has passed
+_REST = 10  # a walk is not repeated before this many times its own processor time has passed
+_LONGEST_REST_S = 10.0
 _BATCH = 256
 _RELEVANT = 16 << 20
 
@@ -162,7 +163,7 @@ class Meter:
         self._began = self._volumes()
         self._at_start = None if known is None or self._beyond(known) else known
         self._walking: Generator[None, None, Count] | None = None
-        self._walk_began = 0.0
+        self._walk_cost = 0.0
         self._walk_volumes: dict[int, Volume] = {}
         self._rest_until = 0.0
 
@@ -183,7 +184,7 @@ class Meter:
         """Compare the file systems' counts with the limits; begins a walk when only that can tell."""
         now = self._volumes()
         if self._walking is None and time.monotonic() >= self._rest_until and (self._may_be_over(now) or self._scarce(now) is not None):
-            self._walking, self._walk_began, self._walk_volumes = walk(self._roots), time.monotonic(), now
+            self._walking, self._walk_cost, self._walk_volumes = walk(self._roots), 0.0, now
 
     @property
     def walking(self) -> bool:
@@ -193,7 +194,7 @@ class Meter:
         """Go on with the walk for about ``budget_s``; at its end what it proves."""
         if self._walking is None:
             return None
-        end = time.monotonic() + budget_s
+        end, began = time.monotonic() + budget_s, time.process_time()
         try:
             while time.monotonic() < end:
                 next(self._walking)
@@ -201,8 +202,10 @@ class Meter:
             found: Count = done.value
         else:
             return None
+        finally:
+            self._walk_cost += time.process_time() - began
         self._walking = None
-        self._rest_until = time.monotonic() + _REST * (time.monotonic() - self._walk_began)
+        self._rest_until = time.monotonic() + min(_LONGEST_REST_S, _REST * self._walk_cost)
         return self._judge(found)
 
     def _judge(self, count: Count) -> Over | None:

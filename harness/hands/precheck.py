@@ -13,10 +13,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.events.addresses import strip_credential
-from harness.hands import reading
+from harness.hands import programs, reading
 
 ABSENT = "absent"
-_BASH = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
 NO_COMMIT = "not a commit"
 """What stands for a HEAD or a ref that holds anything else: its text may be that of any file, so it is never repeated."""
 _LARGE = 256 << 20
@@ -45,7 +44,7 @@ def observe(action: dict[str, Any]) -> dict[str, Any]:
     if "cwd" in expected:
         seen["cwd"] = identity(str(action.get("cwd") or worktree))
     if "program" in expected:
-        name = str(action["argv"][0]) if action.get("kind") == "exec" else bash()
+        name = str(action["argv"][0]) if action.get("kind") == "exec" else programs.bash()
         path = str((action.get("env") or {}).get("PATH", ""))
         seen["program"] = program(name, str(action.get("cwd") or worktree), path)
     if "url" in expected:
@@ -147,25 +146,11 @@ def identity(path: str) -> dict[str, int]:
 
 def program(name: str, cwd: str, path: str) -> dict[str, object]:
     """What executing ``name`` in ``cwd`` would run: ``path`` with every link resolved, ``dev``, ``ino``, ``sha``; empty when there is nothing."""
-    found = os.path.join(cwd, name) if "/" in name else which(name, path)
+    found = os.path.join(cwd, name) if "/" in name else programs.which(name, path)
     if not name or not os.path.exists(found):
         return {}
     real = os.path.realpath(found)
     return {"path": real, **identity(real), "sha": file_state(real)}
-
-
-def bash() -> str:
-    """Where bash is; empty when it is not installed."""
-    return next((path for path in _BASH if os.access(path, os.X_OK)), "")
-
-
-def which(name: str, path: str) -> str:
-    """The first executable file of that name in the folders of ``path``; empty when there is none."""
-    for folder in path.split(":"):
-        candidate = os.path.join(folder, name)
-        if folder.startswith("/") and os.access(candidate, os.X_OK) and os.path.isfile(candidate):
-            return candidate
-    return ""
 
 
 def git_dir(worktree: str) -> str:

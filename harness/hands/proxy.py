@@ -254,6 +254,7 @@ def run(named: Sequence[str]) -> int:
             return 0
         listener = socket.socket(fileno=fds[0])
         channel.sendall(b"R")
+    listener.setblocking(False)  # a client that is gone again must not keep us from seeing the end of the call
     waiter.register(listener, select.POLLIN)
     places = threading.BoundedSemaphore(CONNECTIONS)
 
@@ -266,7 +267,10 @@ def run(named: Sequence[str]) -> int:
             places.release()
 
     while all(fd != CALL_FD for fd, _ in waiter.poll()):
-        client, _ = listener.accept()
+        try:
+            client, _ = listener.accept()
+        except OSError:
+            continue
         if places.acquire(blocking=False):
             threading.Thread(target=answer, args=(client,), daemon=True).start()
         else:

@@ -162,17 +162,17 @@ def enter(cwd: str, shown: dict[str, int]) -> None:
 
 def program(plan: dict[str, Any]) -> tuple[str, list[str]]:
     """(path to execute, argv) of an exec, shell or check; raises Refusal when the program is not there."""
-    from harness.hands import precheck
+    from harness.hands import programs
 
     if plan["kind"] in ("shell", "check"):
-        bash = precheck.bash()
+        bash = programs.bash()
         if not bash:
             raise Refusal("bash is not installed; use exec")
         return bash, ["bash", "--norc", "--noprofile", "-c", plan["script"]]
     argv: list[str] = plan["argv"]
     if "/" in argv[0]:
         return argv[0], argv
-    if path := precheck.which(argv[0], plan["env"].get("PATH", "/usr/bin:/bin")):
+    if path := programs.which(argv[0], plan["env"].get("PATH", "/usr/bin:/bin")):
         return path, argv
     announce()
     out(f"{argv[0]}: there is no such program in PATH ({plan['env'].get('PATH', '')})\n")

@@ -117,12 +117,10 @@ class Running:
                     self.stop("error")
 
     def _unwatch(self) -> None:
-        """End the watcher; what it said before is still read."""
+        """End the watcher; it is collected with whatever else the call left, and what it said before is still read."""
         if self._watcher:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._watcher, signal.SIGKILL)
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(self._watcher, 0)
             self._watcher = 0
 
     def _start(self) -> int:

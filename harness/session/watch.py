@@ -25,9 +25,15 @@ BEGIN_AFTER_S = 0.1
 _EVERY_S = 0.1
 _WALKING_S = 0.02
 _WALK_BUDGET_S = 0.05
-_SHARE = 10  # a look is not repeated before this many times its own duration has passed
+_SHARE = 10  # a look is not repeated before this many times its own processor time has passed
+_LONGEST_S = 1.0
 _FULL = 0.98
 _STRIKES = 20
+
+
+def pause(cost_s: float, *, walking: bool) -> float:
+    """Seconds until the next look when the last one cost ``cost_s`` of processor time: a bomb must not put off its own end by making us slow."""
+    return _WALKING_S if walking else min(_LONGEST_S, max(_EVERY_S, _SHARE * cost_s))
 
 
 def strikes_needed(taken: int, whole: int) -> int:
@@ -109,13 +115,12 @@ class Watch:
 
     def run(self) -> None:
         while True:
-            began = time.monotonic()
+            began = time.process_time()
             over = self._processes() or self._files()
             if over is not None:
                 self._say("over", asdict(over))
                 return
-            took = time.monotonic() - began
-            time.sleep(_WALKING_S if self._disk.walking else max(_EVERY_S, _SHARE * took))
+            time.sleep(pause(time.process_time() - began, walking=self._disk.walking))
 
     def _say(self, what: str, value: dict[str, Any]) -> None:
         try:

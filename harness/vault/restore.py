@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from harness.vault import entries
-from harness.vault.entries import LEFT_OUT, Entry, State
+from harness.vault.entries import LEFT_OUT, Change, Entry, State
 from harness.vault.scan import OpenRoot
 from harness.vault.trees import Trees
 
 _SPARE = b".watchfloor-undo-"
+_ONE_BY_ONE = 200
+"""Up to so many changes each file is synced by itself; more cost less with one sync of everything."""
 
 
 @dataclass(slots=True)
@@ -61,9 +63,10 @@ def restore(trees: Trees, wanted: State, content: Callable[[bytes], bytes], exac
         _folder(trees, path, done)
     for change in changes:
         if (value := wanted.get(change.path)) is not None and not Entry.of(value).is_folder:
-            _thing(trees, change.path, Entry.of(value), content, done, only_mode=change.how == "mode")
+            _thing(trees, change, Entry.of(value), content, done, sync=len(changes) <= _ONE_BY_ONE)
     _modes(trees, [(p, Entry.of(wanted[p])) for p in sorted(folders, reverse=True)], done)
-    os.sync()
+    if len(changes) > _ONE_BY_ONE:
+        os.sync()
     return done
 
 
@@ -94,16 +97,17 @@ def _folder(trees: Trees, path: bytes, done: Restored) -> None:
         done.refuse(path, f"the folder cannot be made: {exc.strerror}")
 
 
-def _thing(trees: Trees, path: bytes, entry: Entry, content: Callable[[bytes], bytes], done: Restored, *, only_mode: bool) -> None:
+def _thing(trees: Trees, change: Change, entry: Entry, content: Callable[[bytes], bytes], done: Restored, *, sync: bool) -> None:
+    path = change.path
     if entry.digest == LEFT_OUT:
         done.refuse(path, "its content was not kept")
         return
     try:
         with _at(trees, path) as place:
-            if stat.S_ISREG(entry.mode) and only_mode:
+            if stat.S_ISREG(entry.mode) and change.how == "mode":
                 os.chmod(place.name, stat.S_IMODE(entry.mode), dir_fd=place.fd)
             elif stat.S_ISREG(entry.mode):
-                _file(place, entry, content(entry.digest))
+                _file(place, entry, content(entry.digest), sync=sync)
             elif stat.S_ISLNK(entry.mode):
                 _link(place, content(entry.digest))
             elif stat.S_ISFIFO(entry.mode):
@@ -117,7 +121,7 @@ def _thing(trees: Trees, path: bytes, entry: Entry, content: Callable[[bytes], b
     done.written += 1
 
 
-def _file(place: _Place, entry: Entry, data: bytes) -> None:
+def _file(place: _Place, entry: Entry, data: bytes, *, sync: bool) -> None:
     spare = _SPARE + os.urandom(6).hex().encode()
     fd = os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=place.fd)
     try:
@@ -127,6 +131,8 @@ def _file(place: _Place, entry: Entry, data: bytes) -> None:
                 view = view[os.write(fd, view) :]
             os.fchmod(fd, stat.S_IMODE(entry.mode))
             os.utime(fd, ns=(entry.mtime_ns, entry.mtime_ns))
+            if sync:
+                os.fdatasync(fd)
         finally:
             os.close(fd)
         os.replace(spare, place.name, src_dir_fd=place.fd, dst_dir_fd=place.fd)

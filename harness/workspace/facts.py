@@ -17,7 +17,7 @@ from typing import Any
 
 from harness.events.addresses import BadAddress, split_host, strip_credential
 from harness.hands import fence as hands_fence
-from harness.hands import precheck, remotes, wayout
+from harness.hands import precheck, programs, remotes, wayout
 from harness.hands import push as hands_push
 from harness.policy import push, shell
 from harness.policy.effects import absolute, inside
@@ -153,7 +153,7 @@ def _program(tool: str, input: Mapping[str, Any], cwd: str, path: str) -> dict[s
     """What a call outside the fence would execute, as it is now."""
     if input.get("access") != "unfenced" or tool not in ("exec", "shell"):
         return {}
-    name = str(input["argv"][0]) if tool == "exec" else precheck.bash()
+    name = str(input["argv"][0]) if tool == "exec" else programs.bash()
     return precheck.program(name, cwd, path)
 
 

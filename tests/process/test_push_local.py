@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from harness.hands import push
 from tests.process.pushlib import HOOKS, Ground, git
 
 REF = "refs/heads/x"
@@ -168,6 +170,15 @@ def test_a_local_remote_without_hooks_runs_none_even_if_one_appears_at_the_last_
     assert outcome.status == "refused"
     assert "is not what was shown" in text
     assert ground.hooks_that_ran() == set()
+
+
+def test_a_push_without_hooks_runs_none_whatever_is_there(ground: Ground) -> None:
+    own = ground.bare(ground.base / "own.git", *HOOKS)
+    name, env = push.aimed(str(own), {"PATH": os.environ["PATH"], "HOME": str(ground.home)})
+    for hooks, ran in ((False, set()), (True, set(HOOKS))):
+        command = push.command(name, [[ground.tree.base, f"{REF}{hooks}", "absent"]], force=False, hooks=hooks)
+        subprocess.run(command, cwd=ground.repo, env=env, check=True, capture_output=True)
+        assert ground.hooks_that_ran() == ran
 
 
 def test_another_hook_or_another_configuration_there_makes_the_approval_stale(ground: Ground) -> None:

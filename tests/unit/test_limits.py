@@ -12,7 +12,7 @@ from harness.events.describe import describe
 from harness.hands import limits
 from harness.hands.limits import GIB, MIB, Limits, Over
 from harness.protocol import config
-from harness.session.watch import strikes_needed
+from harness.session.watch import pause, strikes_needed
 
 FILE = Path("/conf/config.toml")
 
@@ -80,6 +80,13 @@ def test_the_larger_a_call_the_sooner_it_goes_when_the_machine_runs_short() -> N
     assert needed == sorted(needed, reverse=True)
     assert needed[-1] == 1
     assert len(set(needed)) == 4
+
+
+def test_a_costly_look_is_repeated_less_often_but_soon_enough() -> None:
+    assert pause(0.0, walking=False) == 0.1
+    assert pause(0.05, walking=False) == pytest.approx(0.5)
+    assert pause(60.0, walking=False) == 1.0
+    assert pause(60.0, walking=True) < 0.1
 
 
 def test_an_event_names_the_limit() -> None:

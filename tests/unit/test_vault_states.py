@@ -1,0 +1,240 @@
+"""The vault against a real folder: whatever happens between two snapshots, hints and a full look agree, and every state comes back."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness.vault import entries
+from harness.vault.scan import Root, TreeTooLarge
+from harness.vault.trees import Limits
+from harness.vault.vault import Expired, Vault
+
+EXACT = frozenset({b"w"})
+
+
+class Ground:
+    """A worktree and its vault."""
+
+    def __init__(self, base: Path, limits: Limits | None = None, history: int = 1 << 30) -> None:
+        self.work, self.store = base / "work", base / "vault"
+        self.work.mkdir(parents=True)
+        self.limits, self.history = limits, history
+        self.vault = Vault(self.store, limits, history)
+        self.roots = (Root(b"w", str(self.work), frozenset({b".git"})),)
+
+    def take(self, label: str = "x", *, full: bool = False) -> str:
+        return self.vault.take(self.roots, label, full=full).id
+
+    def again(self) -> None:
+        """As after the vault's process ended."""
+        self.vault.close()
+        self.vault = Vault(self.store, self.limits, self.history)
+
+    def back(self, snapshot: str) -> list[tuple[str, str]]:
+        return self.vault.bring_back(self.roots, snapshot, "undo", EXACT)[1].refused
+
+
+def dump(folder: Path) -> dict[str, tuple[object, ...]]:
+    """Everything that an undo promises to bring back: kinds, modes, contents, targets, times of files."""
+    found: dict[str, tuple[object, ...]] = {}
+    for here, folders, files in os.walk(folder):
+        for name in folders + files:
+            path = Path(here, name)
+            info = path.lstat()
+            key = os.path.relpath(path, folder)
+            if stat.S_ISLNK(info.st_mode):
+                found[key] = ("link", os.readlink(path))
+            elif stat.S_ISREG(info.st_mode):
+                found[key] = ("file", stat.S_IMODE(info.st_mode), path.read_bytes(), info.st_mtime_ns)
+            else:
+                found[key] = (stat.S_IFMT(info.st_mode), stat.S_IMODE(info.st_mode))
+    return found
+
+
+def meddle(work: Path, pick: random.Random) -> None:
+    """One act of the kind that agents do to their files."""
+    every = [Path(here, name) for here, folders, files in os.walk(work) for name in folders + files]
+    folders = [work, *(p for p in every if p.is_dir() and not p.is_symlink())]
+    files = [p for p in every if p.is_file() and not p.is_symlink()]
+    new = pick.choice(folders) / f"n{pick.randrange(12)}"
+    act = pick.randrange(13)
+    with contextlib.suppress(FileExistsError, IsADirectoryError, NotADirectoryError, FileNotFoundError, PermissionError):
+        if act <= 2:
+            new.write_bytes(pick.randbytes(pick.choice([0, 1, 100, 5000])))
+        elif act == 3:
+            new.mkdir()
+        elif act == 4:
+            new.symlink_to(pick.choice(["n1", "../x", "/etc", "n2"]))
+        elif act == 5 and files:
+            pick.choice(files).write_bytes(b"other")
+        elif act == 6 and files:
+            with open(pick.choice(files), "ab") as file:
+                file.write(b"more\n")
+        elif act == 7 and files:
+            pick.choice(files).unlink()
+        elif act == 8 and len(folders) > 1:
+            shutil.rmtree(pick.choice(folders[1:]))
+        elif act == 9 and every:
+            pick.choice(every).rename(new)
+        elif act == 10 and files:
+            pick.choice(files).chmod(pick.choice([0o600, 0o755, 0o444, 0o000]))
+        elif act == 11 and files:
+            os.link(pick.choice(files), new)
+        elif act == 12:
+            os.mkfifo(new)
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 2**32), acts=st.integers(1, 8), rounds=st.integers(1, 6))
+def test_every_state_comes_back(tmp_path_factory: pytest.TempPathFactory, seed: int, acts: int, rounds: int) -> None:
+    ground, pick = Ground(tmp_path_factory.mktemp("g")), random.Random(seed)
+    states = [(ground.take("start"), dump(ground.work))]
+    for _ in range(rounds):
+        for _ in range(acts):
+            meddle(ground.work, pick)
+        by_hints = ground.take()
+        assert ground.take(full=True) == by_hints, "a full look finds nothing that the hints did not"
+        if pick.randrange(3) == 0:
+            ground.again()
+            assert ground.take() == by_hints, "nor does a vault that starts anew"
+        states.append((by_hints, dump(ground.work)))
+    pick.shuffle(states)
+    for snapshot, seen in states:
+        assert ground.back(snapshot) == []
+        assert dump(ground.work) == seen
+    shutil.rmtree(ground.work.parent)
+
+
+def test_a_state_after_an_undo_comes_back_too(tmp_path: Path) -> None:
+    ground = Ground(tmp_path)
+    (ground.work / "a").write_text("one")
+    first = ground.take()
+    (ground.work / "a").unlink()
+    (ground.work / "b").write_text("two")
+    before, _ = ground.vault.bring_back(ground.roots, first, "undo", EXACT)
+    assert (ground.work / "a").read_text() == "one"
+    assert ground.back(before.id) == []
+    assert sorted(p.name for p in ground.work.iterdir()) == ["b"]
+
+
+def test_what_is_too_large_is_named_and_never_touched(tmp_path: Path) -> None:
+    ground = Ground(tmp_path, Limits(file_bytes=1000))
+    large, small = ground.work / "large.bin", ground.work / "small"
+    small.write_text("kept")
+    with open(large, "wb") as file:
+        file.truncate(1 << 40)
+    taken = ground.vault.take(ground.roots, "x")
+    assert (taken.left_out, taken.left_out_names) == (1, ("large.bin",))
+    large.unlink()
+    small.unlink()
+    (ground.work / "new.bin").write_bytes(bytes(5000))
+    refused = ground.back(taken.id)
+    assert small.read_text() == "kept"
+    assert sorted(name for name, _ in refused) == ["large.bin", "new.bin"]
+    assert (ground.work / "new.bin").stat().st_size == 5000, "what is not kept is not removed"
+
+
+def test_the_whole_tree_has_a_budget_and_small_files_go_first(tmp_path: Path) -> None:
+    ground = Ground(tmp_path, Limits(tree_bytes=2500))
+    for number, size in enumerate((1000, 900, 2000, 10)):
+        (ground.work / str(number)).write_bytes(bytes([number]) * size)
+    assert ground.vault.take(ground.roots, "x").left_out_names == ("2",)
+
+
+def test_too_many_names_are_refused_and_leave_the_vault_usable(tmp_path: Path) -> None:
+    ground = Ground(tmp_path, Limits(names=10))
+    ground.take()
+    for number in range(20):
+        (ground.work / str(number)).touch()
+    with pytest.raises(TreeTooLarge, match="more than 10 names"):
+        ground.take()
+    for number in range(15):
+        (ground.work / str(number)).unlink()
+    assert ground.take() != ""
+
+
+def test_history_has_a_budget_and_the_newest_states_stay(tmp_path: Path) -> None:
+    ground = Ground(tmp_path, history=200_000)
+    taken = []
+    for number in range(60):
+        (ground.work / "a").write_bytes(random.Random(number).randbytes(10_000))
+        taken.append((ground.take(), dump(ground.work)))
+        ground.vault.tidy()
+    assert ground.vault.stored < 600_000
+    with pytest.raises(Expired, match="no longer kept"):
+        ground.back(taken[0][0])
+    for snapshot, seen in (taken[-1], taken[-5], taken[-2]):
+        assert ground.back(snapshot) == []
+        assert dump(ground.work) == seen
+    ground.again()
+    assert ground.back(taken[-3][0]) == []
+    assert dump(ground.work) == taken[-3][1]
+
+
+def test_a_torn_pack_loses_only_what_was_not_acknowledged(tmp_path: Path) -> None:
+    ground = Ground(tmp_path)
+    (ground.work / "a").write_text("one")
+    first = ground.take()
+    pack = next(ground.store.glob("*.pack"))
+    whole = pack.stat().st_size
+    (ground.work / "a").write_text("two")
+    second = ground.take()
+    size = pack.stat().st_size
+    ground.vault.close()
+    data = pack.read_bytes()
+    for cut in range(whole, size, 7):
+        pack.write_bytes(data[:cut])
+        ground.vault = Vault(ground.store)
+        assert [m.id for m in ground.vault.marks()] == [first]
+        assert pack.stat().st_size == whole, "the tail is cut before anything is added"
+        ground.vault.close()
+    pack.write_bytes(data)
+    ground.vault = Vault(ground.store)
+    assert [m.id for m in ground.vault.marks()] == [first, second]
+
+
+def test_differences_name_what_changed_and_nothing_else(tmp_path: Path) -> None:
+    ground = Ground(tmp_path)
+    for name in ("same", "content", "mode", "gone", "kind"):
+        (ground.work / name).write_text(name)
+    first = ground.take()
+    os.utime(ground.work / "same")
+    (ground.work / "content").write_text("other")
+    (ground.work / "mode").chmod(0o755)
+    (ground.work / "gone").unlink()
+    (ground.work / "kind").unlink()
+    (ground.work / "kind").symlink_to("same")
+    (ground.work / "new").touch()
+    ground.take()
+    said = [entries.sentence(change) for change in ground.vault.since(first)]
+    assert said == [
+        "content has other content",
+        "gone is gone",
+        "kind is another kind of thing (file, folder, link)",
+        "mode has other permissions",
+        "new did not exist and now does",
+    ]
+
+
+def test_a_link_never_leads_an_undo_outside(tmp_path: Path) -> None:
+    ground, beside = Ground(tmp_path), tmp_path / "beside"
+    beside.mkdir()
+    (beside / "file").write_text("mine")
+    (ground.work / "sub").mkdir()
+    (ground.work / "sub" / "file").write_text("kept")
+    first = ground.take()
+    shutil.rmtree(ground.work / "sub")
+    (ground.work / "sub").symlink_to(beside)
+    assert ground.back(first) == []
+    assert (ground.work / "sub" / "file").read_text() == "kept"
+    assert not (ground.work / "sub").is_symlink()
+    assert (beside / "file").read_text() == "mine"

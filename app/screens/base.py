@@ -254,14 +254,18 @@ class SessionCommands(WatchScreen):
             self.host.push_screen(UndoDialog(row.name, points, time.time()), chosen)
 
     async def _undo(self, row: SessionRow, call_id: str) -> None:
+        from app.screens.undo import names
+
         try:
             reply = await self.host.feed.call("undo", sid=row.sid, to=call_id)
         except (SupervisorError, Unreachable) as exc:
             self.host.tell(f"{row.name}: {exc}", bad=True)
             return
         refused = int(reply.get("refused_count", 0))
-        left = f"; {refused:,} names could not be brought back" if refused else ""
-        done = f"undone to before {reply.get('to', call_id)}: {reply.get('restored', 0):,} names brought back, {reply.get('removed', 0):,} removed"
+        left = f"; {names(refused)} could not be brought back" if refused else ""
+        done = (
+            f"undone to before {reply.get('to', call_id)}: {names(int(reply.get('restored', 0)))} brought back, {names(int(reply.get('removed', 0)))} removed"
+        )
         self.host.tell(f"{row.name}: {done}{left}", bad=bool(refused))
 
     def can_session_say(self) -> bool:

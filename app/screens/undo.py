@@ -57,11 +57,16 @@ def consequence(points: list[UndoPoint], chosen: int) -> Consequence:
     return Consequence(sum(p.tool != "undo" for p in gone), sum(p.changed for p in gone), points[chosen].left_out)
 
 
+def names(count: int) -> str:
+    """``1 name``, ``12 names``."""
+    return f"{count:,} name{'s' if count != 1 else ''}"
+
+
 class UndoDialog(Dialog):
     """Choose a state with the arrows, bring it back with the chord. The result is the id of the call before which the state was."""
 
     DEFAULT_CSS = """
-    UndoDialog OptionList { height: auto; max-height: 40vh; border: tall $border-blurred; background: $background; }
+    UndoDialog OptionList { text-wrap: nowrap; text-overflow: ellipsis; height: auto; max-height: 40vh; border: tall $border-blurred; background: $background; }
     UndoDialog OptionList:focus { border: tall $border; }
     UndoDialog #means { height: auto; }
     """
@@ -101,10 +106,9 @@ class UndoDialog(Dialog):
             return Content.styled("This state is no longer kept.", "bold $warning")
         what = consequence(self._points, self._chosen)
         calls = f"{what.calls:,} call{'s' if what.calls != 1 else ''}"
-        names = f"{what.names:,} changed name{'s' if what.names != 1 else ''}"
-        parts: list[Any] = [(f"Takes back {calls} with {names}. ", "bold $warning")]
+        parts: list[Any] = [(f"Takes back {calls} that changed {names(what.names)}. ", "bold $warning")]
         if what.left_out:
-            parts.append((f"{what.left_out:,} files were too large to be kept and stay as they are. ", "$error"))
+            parts.append((f"Too large to be kept, so left as it is: {names(what.left_out)}.", "$error"))
         return Content.assemble(*parts)
 
     def result(self) -> str:

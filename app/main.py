@@ -100,7 +100,7 @@ def _screen(ctx: object, session: str | None) -> int:
 
 
 def _verbs() -> dict[str, Callable[..., int]]:
-    from app.cli import extras, health, queue, sessions, supervise
+    from app.cli import extras, health, queue, sessions, supervise, undo
 
     return {
         "launch": sessions.launch,
@@ -119,6 +119,7 @@ def _verbs() -> dict[str, Callable[..., int]]:
         "reject": queue.reject,
         "answer": queue.answer,
         "defer": queue.defer,
+        "undo": undo.undo,
         "verify": health.verify,
         "doctor": health.doctor,
         "supervisor": supervise.supervisor,

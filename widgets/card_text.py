@@ -95,7 +95,9 @@ def wrap(line: CardLine, width: int) -> list[tuple[str, str]]:
 def consequences(action: Mapping[str, Any]) -> list[str]:
     """What leaves the fence, one sentence an effect."""
     writes = action.get("tool") in ("write_file", "edit_file")
-    return [_consequence(str(effect), writes) for effect in _list(action.get("effects"))] or ["It stays inside the fence."]
+    found = [_consequence(str(effect), writes) for effect in _list(action.get("effects"))] or ["It stays inside the fence."]
+    why = action.get("unprotected")
+    return [*found, f"Why it cannot be undone: {to_display(str(why))}."] if why is not None else found
 
 
 def _consequence(effect: str, writes: bool) -> str:
@@ -113,8 +115,8 @@ def _consequence(effect: str, writes: bool) -> str:
         return f"It publishes to {shown}. Others can see it at once."
     if name == "outside":
         return f"It {'writes' if writes else 'reads or writes'} {shown}, outside its worktree."
-    if name == "delete-untracked":
-        return f"It deletes {shown}, which exists nowhere else."
+    if effect == "no-undo":
+        return "What it changes in its worktree cannot be undone: the state before it cannot be kept."
     return to_display(effect)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Set
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -11,6 +12,7 @@ from textual.screen import ModalScreen, Screen
 from app.actions import ACTIONS, BY_ID, EVERYWHERE, Action, show_key
 from app.models import Dirty, Snapshot
 from harness.events.views import SessionRow
+from harness.protocol.client import SupervisorError, Unreachable
 from widgets.help_bar import HelpBar
 
 if TYPE_CHECKING:
@@ -221,6 +223,50 @@ class SessionCommands(WatchScreen):
 
         text = "Its worktree is deleted. That is refused while it holds work that is neither committed nor pushed."
         self.host.push_screen(Confirm("Remove", row.name, text, "remove it"), decided)
+
+    def can_session_undo(self) -> bool:
+        row = self.target
+        return row is not None and row.tool_calls > 0
+
+    def do_session_undo(self) -> None:
+        if row := self.target:
+            self.host.run_beside(self._ask_undo(row))
+
+    async def _ask_undo(self, row: SessionRow) -> None:
+        import msgspec
+
+        from app.screens.undo import UndoDialog, points_of
+
+        try:
+            points = points_of(await self.host.feed.call("undo_points", sid=row.sid))
+        except (SupervisorError, Unreachable, msgspec.ValidationError) as exc:
+            self.host.tell(f"{row.name}: {exc}", bad=True)
+            return
+        if not points:
+            self.host.tell(f"{row.name}: nothing to undo; no call may have changed a file yet")
+            return
+
+        def chosen(call_id: str | None) -> None:
+            if call_id is not None:
+                self.host.run_beside(self._undo(row, call_id))
+
+        if self.host.screen is self:  # not above a question that was opened meanwhile
+            self.host.push_screen(UndoDialog(row.name, points, time.time()), chosen)
+
+    async def _undo(self, row: SessionRow, call_id: str) -> None:
+        from app.screens.undo import names
+
+        try:
+            reply = await self.host.feed.call("undo", sid=row.sid, to=call_id)
+        except (SupervisorError, Unreachable) as exc:
+            self.host.tell(f"{row.name}: {exc}", bad=True)
+            return
+        refused = int(reply.get("refused_count", 0))
+        left = f"; {names(refused)} could not be brought back" if refused else ""
+        done = (
+            f"undone to before {reply.get('to', call_id)}: {names(int(reply.get('restored', 0)))} brought back, {names(int(reply.get('removed', 0)))} removed"
+        )
+        self.host.tell(f"{row.name}: {done}{left}", bad=bool(refused))
 
     def can_session_say(self) -> bool:
         row = self.target

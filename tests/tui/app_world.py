@@ -66,6 +66,7 @@ class World:
         self.refuse: dict[str, dict[str, str]] = {}
         self.whole: dict[str, str] = {}
         self.piece = 1 << 20
+        self.points: dict[str, list[dict[str, Any]]] = {}
         self.held: dict[str, asyncio.Event] = {}
         self.fleet = {"spent_today_nano": 1_240_000_000, "day_cap_nano": 50 * NANO, "epoch": 3, "fence": "ok"}
         self._calls_file = calls_file
@@ -281,6 +282,19 @@ class World:
         piece = whole[r["offset"] :][: self.piece]
         return {"text": piece, "offset": r["offset"], "characters": len(whole), "sha256": sha256(whole.encode()).hexdigest()}
 
+    def _op_undo_points(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        return {"points": self.points.get(r["sid"], []), "store_bytes": 5 << 20}
+
+    def _op_undo(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        """Go back as the real one does: what came after is marked as undone, and the undo is a state of its own."""
+        points = self.points[r["sid"]]
+        at = next(i for i, p in enumerate(points) if p["call_id"] == r["to"])
+        points[: at + 1] = [p | {"undone": True} for p in points[: at + 1]]
+        undo_id = f"u{len(points)}"
+        changed = points[at]["changed"]
+        points.insert(0, point(undo_id, "undo", f"undo of {r['to']} and all after it", changed=changed))
+        return {"undo_id": undo_id, "to": r["to"], "title": points[at + 1]["title"], "restored": changed, "removed": 1, "refused": [], "refused_count": 0}
+
     def _op_desire(self, r: dict[str, Any], w: asyncio.StreamWriter) -> None:
         session = self.sessions[r["sid"]]
         self.log(session, t.SessionDesired(state=r["state"], reason=r.get("reason", "")))
@@ -356,6 +370,12 @@ PUSH: dict[str, Any] = {
     "pre": {"files": {}, "head": "9" * 40},
     "effects": ["push:origin refs/heads/main"],
 }
+
+
+def point(call_id: str, tool: str, title: str, *, changed: int = 0, age: float = 60.0, **more: Any) -> dict[str, Any]:
+    """A state of a worktree that can be had back, as the supervisor lists it."""
+    known = {"snapshot": "s" * 40, "left_out": 0, "undone": False, "expired": False}
+    return {"call_id": call_id, "tool": tool, "title": title, "ts": stamp(age), "changed": changed, **known, **more}
 
 
 def work(step: int = 0, *, cost: float = 0.04) -> list[t.Body]:

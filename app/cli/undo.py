@@ -1,0 +1,66 @@
+"""The verb that brings a session's worktree back to what it was before a call."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from app.cli import exits
+from app.cli.context import Context
+from app.cli.output import age, emit, safe, say, table
+from app.cli.sessions import Usage
+
+_MIB = 1 << 20
+
+
+def undo(ctx: Context, args: argparse.Namespace) -> int:
+    if args.list:
+        if args.to:
+            raise Usage("--list only looks; leave out --to, or leave out --list to undo")
+        return _list(ctx, args)
+    with ctx.connect() as client:
+        reply = client.call("undo", sid=args.id, to=args.to or "")
+    if args.json:
+        emit(reply)
+        return exits.OK
+    what = f" ({safe(str(reply['title']), 120)})" if reply.get("title") else ""
+    say(f"undone: the worktree is what it was before {safe(str(reply['to']))}{what}")
+    say(f"{_names(reply['restored'])} brought back, {_names(reply['removed'])} removed")
+    if reply.get("refused_count"):
+        say(f"{_names(reply['refused_count'])} could not be brought back:")
+        for name in reply.get("refused", []):
+            say(f"  {safe(str(name), 200)}")
+    say(f"take this back:  watchfloor undo {safe(args.id)} --to {safe(str(reply['undo_id']))}")
+    return exits.OK
+
+
+def _names(count: int) -> str:
+    return f"{count:,} name{'s' if count != 1 else ''}"
+
+
+def _list(ctx: Context, args: argparse.Namespace) -> int:
+    with ctx.connect() as client:
+        reply = client.call("undo_points", sid=args.id)
+    points: list[dict[str, Any]] = reply["points"]
+    if args.json:
+        for point in points:
+            emit(point)
+        return exits.OK
+    if not points:
+        say("nothing to undo: no call may have changed a file yet")
+        return exits.OK
+    body = [(safe(p["call_id"]), age(p["ts"]), f"{p['changed']:,}", _state(p), safe(p["title"] or p["tool"], 300)) for p in points]
+    for line in table(("BEFORE", "AGE", "CHANGED", "STATE", "WHAT"), body, width=max(ctx.width, 100)):
+        say(line)
+    say(f"kept states take {reply['store_bytes'] / _MIB:,.1f} MiB; go back to one: watchfloor undo {safe(args.id)} --to BEFORE")
+    return exits.OK
+
+
+def _state(point: dict[str, Any]) -> str:
+    """What is to know about one state, in a few words."""
+    if point.get("expired"):
+        return "no longer kept"
+    left_out = point.get("left_out", 0)
+    words = ["undone"] if point.get("undone") else []
+    words += [f"{left_out:,} too large"] if left_out else []
+    return ", ".join(words) or "kept"

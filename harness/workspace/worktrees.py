@@ -190,9 +190,12 @@ def remove(tree: Worktree, sid: str, *, force_keep: bool = False, pushed: Iterab
 
     Work that is not provably somewhere else stops it with UnsavedWork, unless ``force_keep``: then all of it is first committed to
     ``refs/watchfloor/kept/<sid>``, nested repositories and ignored files too, but not what lies in ignored folders. ``pushed`` are
-    commits that a remote took. Returns the refs that keep work. Raises CannotKeep when something cannot be kept; then nothing is gone.
+    commits that a remote took. Returns the refs that keep work. Raises CannotKeep when something cannot be kept and DamagedWorktree when
+    the folder is no worktree any more; then nothing is gone.
     """
     leaving = tree.private.parent / _LEAVING
+    if os.path.lexists(tree.root) and (tree.root.is_symlink() or not tree.root.is_dir()):
+        raise DamagedWorktree(f"the worktree {tree.root} was replaced by something that is no folder")
     if tree.root.is_dir() or not leaving.is_file():
         tip_seen, refs = _saved_elsewhere(tree, sid, force_keep, pushed)
         durable.write_file(leaving, "\n".join([tip_seen, *refs]).encode())

@@ -8,9 +8,7 @@ leases, I8 nothing comes back, I9 restarts, I10 barriers, I13 leftovers.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -28,6 +26,7 @@ from harness.events.fold import SessionState, advance
 from harness.events.framing import LogError
 from harness.events.views import SessionRow
 from harness.hands import reading
+from harness.protocol import locks
 from harness.protocol.paths import Folders, SessionFolder
 from harness.session.proc import Identity, alive
 
@@ -311,11 +310,11 @@ def _leftovers(folders: Folders, known: Mapping[str, _Books], live: bool) -> Ite
         if not live:
             for keeper in keepers:
                 yield Violation("I13", sid, f"keeper {keeper.pid} still lives")
-            if _locked(folders.session(sid).lock):
+            if locks.held(folders.session(sid).lock):
                 yield Violation("I13", sid, "its lock is held")
         if brain and books.brain is not None and (not live or (books.ended and (now - datetime.fromisoformat(books.ended)).total_seconds() > _GRACE_S)):
             yield Violation("I13", sid, f"brain {books.brain.pid} lives though the {'session ended' if books.ended else 'fleet was stopped'}")
-    if not live and _locked(folders.supervisor_lock):
+    if not live and locks.held(folders.supervisor_lock):
         yield Violation("I13", "", "the supervisor's lock is held")
     for folder, suffix, what in ((folders.keeper_sockets, ".sock", "socket"), (folders.worktrees, "", "worktree")):
         for entry in sorted(folder.iterdir()) if folder.is_dir() else []:
@@ -335,17 +334,3 @@ def _unregistered(folders: Folders, known: Mapping[str, _Books]) -> Iterator[Vio
             root, admin = Path(value["root"]), Path(value["admin"])
             if value.get("ready") and root.is_dir() and not admin.is_dir():
                 yield Violation("I13", sid, f"worktree {root} is no longer known to its repository ({admin} is gone)")
-
-
-def _locked(path: Path) -> bool:
-    try:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False

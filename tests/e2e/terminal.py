@@ -23,6 +23,10 @@ REPOSITORY = Path(__file__).parents[2]
 PROGRAM = [sys.executable, "-P", "-c", "import sys; from app.main import main; sys.exit(main())"]
 
 
+HUMAN_S = 0.05
+"""Between two keys of a person; what decides does not count at machine speed."""
+
+
 def environment(root: Path, **more: str) -> dict[str, str]:
     """A clean environment in which the fleet lives under ``root`` (as `tests.tui.app_world.folders` lays it out)."""
     return {
@@ -104,11 +108,12 @@ class Tmux:
         wait_for(f"seeing {texts}", lambda: all(text in self.screen for text in texts), lambda: self.screen, timeout)
 
     def keys(self, *keys: str) -> None:
-        """Press keys (tmux's names), each when the one before has arrived: an escape with a key right behind it would be alt+key."""
+        """Press keys (tmux's names) as a person does, each when the one before has arrived: an escape with a key right behind it would be alt+key."""
         for key in keys:
             before = len(keys_seen(self.root))
             self.run("send-keys", key)
             wait_for(f"{key} arriving", lambda n=before: len(keys_seen(self.root)) > n, lambda: self.screen)
+            time.sleep(HUMAN_S)
 
     def close(self) -> None:
         subprocess.run(["tmux", "-S", str(self._socket), "kill-server"], env=self._env, capture_output=True, check=False)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from app.pace import MACHINE_GAP_S
+
 BEGIN, END = "\x1b[200~", "\x1b[201~"
-TRAIL_S = 0.05
+TRAIL_S = MACHINE_GAP_S
 """What arrives within this time behind a paste, or behind such a trailer, still belongs to it: no hand is that fast."""
 _HOLD_S = 0.05
 # Reports of the mouse's movement, of focus, modes and size come at any moment; nobody types them, and none of them decides.

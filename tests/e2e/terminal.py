@@ -23,6 +23,10 @@ REPOSITORY = Path(__file__).parents[2]
 PROGRAM = [sys.executable, "-P", "-m", "tests.e2e.program"]
 
 
+HUMAN_S = 0.05
+"""Between two keys of a person; what decides does not count at machine speed."""
+
+
 def environment(root: Path, **more: str) -> dict[str, str]:
     """A clean environment in which the fleet lives under ``root`` (as `tests.tui.app_world.folders` lays it out)."""
     return {
@@ -110,11 +114,12 @@ class Tmux:
         wait_for(f"seeing {texts}", lambda: all(text in self.screen for text in texts), lambda: self.screen, timeout)
 
     def keys(self, *keys: str) -> None:
-        """Press keys (tmux's names), each when the one before has had its effect, or the program has left."""
+        """Press keys (tmux's names) as a person does: each when the one before has had its effect, or the program has left, and not faster."""
         for key in keys:
             before = keys_handled(self.root)
             self.run("send-keys", key)
             wait_for(f"{key} having its effect", lambda n=before: keys_handled(self.root) > n or "left with" in self.screen, lambda: self.screen)
+            time.sleep(HUMAN_S)
 
     def close(self) -> None:
         subprocess.run(["tmux", "-S", str(self._socket), "kill-server"], env=self._env, capture_output=True, check=False)

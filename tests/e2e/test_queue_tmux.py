@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.events import types as t
-from tests.e2e.terminal import Tmux, have_tmux, in_tmux, wait_for
+from tests.e2e.terminal import HUMAN_S, Tmux, have_tmux, in_tmux, wait_for
 from tests.fleetlib import Fleet, fleet, play
 
 pytestmark = [
@@ -110,7 +110,13 @@ def test_the_person_who_presses_right_after_a_paste_is_told_and_can_press_again(
             read_to_the_end(tmux)
             tmux.run("set-buffer", "just text")
             tmux.run("paste-buffer", "-p")
-            wait_for("the refusal in words", lambda: tmux.run("send-keys", "C-y") or "a paste has just ended" in tmux.screen, lambda: tmux.screen)
+
+            def told() -> bool:
+                time.sleep(HUMAN_S)
+                tmux.run("send-keys", "C-y")
+                return "a paste has just ended" in tmux.screen
+
+            wait_for("the refusal in words", told, lambda: tmux.screen)
             assert not any(isinstance(r.body, t.ApprovalDecided) for r in f.records(sid))
             time.sleep(1.2)  # what the screen asks of a person
             tmux.keys("C-y")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.terminal import fleet, have_tmux, in_pty, in_tmux, keys_seen, sequences, wait_for
+from tests.e2e.terminal import HUMAN_S, fleet, have_tmux, in_pty, in_tmux, keys_seen, sequences, wait_for
 
 pytestmark = pytest.mark.tmux
 needs_tmux = pytest.mark.skipif(not have_tmux(), reason="tmux is not installed")
@@ -64,9 +65,10 @@ def test_pasting_into_the_queue_decides_nothing(tmp_path: Path) -> None:
         tmux.keys("2")
         tmux.see("● ctrl+y approves exactly this, once")
         tmux.run("set-buffer", "yes\x19\x19 approve\n\x19")
-        tmux.run("paste-buffer", "-p")
         tmux.run("paste-buffer")
         wait_for("the end of the paste arriving", lambda: keys_seen(tmp_path)[-2:] == ["enter", "ctrl+y"], lambda: tmux.screen)
+        tmux.run("paste-buffer", "-p")
+        time.sleep(HUMAN_S)
         tmux.keys("Escape", "Escape", "Escape")
         tmux.see("NEEDS YOU")
         assert "decide" not in asked(tmp_path)

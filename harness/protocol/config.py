@@ -89,6 +89,24 @@ class LimitsConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class UndoConfig:
+    """What is kept of a worktree before each call, so that it can be brought back. Sizes in bytes.
+
+    A file over ``file_bytes`` is left out, so is what goes beyond ``tree_bytes`` in all; a worktree with more than ``names`` names
+    is not kept at all. ``history_bytes`` of changes are kept at least half, at most whole; what is older expires.
+    """
+
+    file_bytes: int = 64 << 20
+    tree_bytes: int = 4 << 30
+    names: int = 1_000_000
+    history_bytes: int = 1 << 30
+
+    def to_wire(self) -> dict[str, int]:
+        """Plain values by name, as the keeper takes them."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
 class UiConfig:
     theme: str = "dark"
     preset: str = "default"
@@ -104,6 +122,7 @@ class Config:
     caps: CapsConfig = field(default_factory=CapsConfig)
     fence: FenceConfig = field(default_factory=FenceConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
+    undo: UndoConfig = field(default_factory=UndoConfig)
     ui: UiConfig = field(default_factory=UiConfig)
 
 
@@ -115,7 +134,14 @@ class Credential:
     key: str = field(repr=False)
 
 
-_SECTIONS: dict[str, type] = {"model": ModelConfig, "caps": CapsConfig, "fence": FenceConfig, "limits": LimitsConfig, "ui": UiConfig}
+_SECTIONS: dict[str, type] = {
+    "model": ModelConfig,
+    "caps": CapsConfig,
+    "fence": FenceConfig,
+    "limits": LimitsConfig,
+    "undo": UndoConfig,
+    "ui": UiConfig,
+}
 _DURATION = re.compile(r"(\d+)\s*([smhd])")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(KiB|MiB|GiB|TiB|%)")
 _UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
@@ -201,6 +227,10 @@ def _value(section: str, key: str, raw: Any) -> Any:
         return _int(raw)
     if section == "limits":
         return _limit(key, raw)
+    if section == "undo":
+        if isinstance(raw, str) and "%" in raw:
+            raise ValueError("must be a size such as 512MiB")
+        return size(raw) if isinstance(raw, str) and key != "names" else _int(raw)
     default = {f.name: f for f in fields(_SECTIONS[section])}[key]
     kind = str(default.type)
     if kind.startswith("tuple"):

@@ -27,6 +27,7 @@ from harness.session.journal import Journal
 from harness.session.loop import Loop
 from harness.session.proc import Identity
 from harness.session.wire import Conn
+from harness.vault import limits as undo_limits
 
 BRAIN_TYPES = frozenset(
     {
@@ -346,11 +347,22 @@ class Ops:
             self._gate.limits = limits.from_wire(message.get("limits"))
         except ValueError as exc:
             raise OpError("bad_request", str(exc)) from exc
+        self._undo_limits(message)
         self._gate.execute(_text(message, "call_id"), self._answer(conn, message))
         return None
 
+    def _undo_limits(self, message: dict[str, Any]) -> None:
+        """Take what a request says of ``[undo]``; without a word the last ones stay. Raises OpError."""
+        if (value := message.get("undo_limits")) is None:
+            return
+        try:
+            self._gate.vault.limits = undo_limits.from_wire(value)
+        except ValueError as exc:
+            raise OpError("bad_request", str(exc)) from exc
+
     def _snapshot(self, conn: Conn, message: dict[str, Any]) -> None:
         """Keep the worktree as it is now and say which snapshot that is, with what differs from ``since``."""
+        self._undo_limits(message)
         request: dict[str, Any] = {"op": "take", "label": str(message.get("label") or "state"), "full": message.get("full") is True}
         if message.get("since") is not None:
             request |= {"since": _text(message, "since"), "only": "w/"}

@@ -11,15 +11,15 @@ import sys
 import traceback
 from collections import deque
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
 from harness.protocol import frames
 from harness.protocol.paths import SessionFolder
 from harness.session.loop import Loop, Timer
+from harness.vault.limits import Limits
 from harness.vault.serve import serve
-from harness.vault.trees import Limits
-from harness.vault.vault import HISTORY_BYTES
 
 TIME_LIMIT_S = 300.0
 Answer = Callable[[dict[str, Any]], None]
@@ -37,6 +37,8 @@ class VaultLink:
         self._waiting: tuple[dict[str, Any], Answer, int] | None = None
         self._queue: deque[tuple[dict[str, Any], Answer]] = deque()
         self._timer: Timer | None = None
+        self.limits: Limits | None = None
+        """What snapshots from now on may hold; None = as the last time."""
         self.pid = 0
         """Its process, or 0; a child of ours that is no tool."""
 
@@ -55,7 +57,7 @@ class VaultLink:
             if self._sock is None:
                 self._start()
             assert self._sock is not None
-            self._sock.sendall(frames.encode({"id": 1, **request}))
+            self._sock.sendall(frames.encode({"id": 1, "limits": asdict(self.limits) if self.limits is not None else None, **request}))
         except OSError as exc:
             error = {"code": "io", "message": f"the vault cannot be started: {exc.strerror}"}
             self._loop.call_later(0, lambda: self._answered({"ok": False, "error": error}))
@@ -151,7 +153,7 @@ def _become(sock: socket.socket, folder: Path) -> NoReturn:
         for number in (signal.SIGTERM, signal.SIGUSR1):
             signal.signal(number, signal.SIG_DFL)
         os.environ.clear()
-        serve(socket.socket(fileno=fd), folder, Limits(), HISTORY_BYTES)
+        serve(socket.socket(fileno=fd), folder)
     except BaseException:
         traceback.print_exc(file=sys.stderr)
         sys.stderr.flush()

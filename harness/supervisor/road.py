@@ -204,11 +204,12 @@ class Road:
             verdict = judge(action, policy)
         return Built(action, action_hash(action), verdict, policy.hash)
 
-    @staticmethod
-    async def _world(session: Session, call_id: str) -> Kept:
+    async def _world(self, session: Session, call_id: str) -> Kept:
         """Keep the worktree as it is now, looked at in full. Raises OpError when that only has to wait (no space, a call still runs)."""
         try:
-            reply = await session.keeper().call("snapshot", wait=None, label=f"shown for {call_id}", full=True)
+            reply = await session.keeper().call(
+                "snapshot", wait=None, label=f"shown for {call_id}", full=True, undo_limits=self._settings.config.undo.to_wire()
+            )
         except OpError as exc:
             if exc.code in _WAITS:
                 raise
@@ -310,7 +311,9 @@ class Road:
 
     async def _execute(self, session: Session, call_id: str) -> None:
         try:
-            reply = await session.keeper().call("execute", wait=None, call_id=call_id, limits=self._settings.config.limits.to_wire())
+            reply = await session.keeper().call(
+                "execute", wait=None, call_id=call_id, limits=self._settings.config.limits.to_wire(), undo_limits=self._settings.config.undo.to_wire()
+            )
             if stale := reply.get("stale"):
                 await self._went_stale(session, call_id, [str(d) for d in stale])
             elif why := reply.get("unprotected"):

@@ -1,8 +1,8 @@
 """What the vault knows of one name in a tree, and how two states differ. Pure; standard library only.
 
 A *state* is ``{path: value}``. Paths are bytes, relative, with the root's letter first (``w/`` the worktree, ``g/`` the private
-git folder, ``o/`` its objects). A value is 68 bytes: a stamp (what lstat says) and the SHA-256 of the content, packed because a
-session of ten thousand files must not cost ten megabytes.
+git folder, ``o/`` its objects); a root itself is its letter and the stroke. A value is 68 bytes: a stamp (what lstat says) and the
+SHA-256 of the content, packed because a session of ten thousand files must not cost ten megabytes.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _how(before: Entry, after: Entry) -> str:
 
 def sentence(change: Change) -> str:
     """One difference in words for a person; the name is untrusted text."""
-    name = os.fsdecode(change.path.partition(b"/")[2])
+    name = os.fsdecode(change.path.partition(b"/")[2]) or "the folder itself"
     words = {
         "appeared": "did not exist and now does",
         "vanished": "is gone",

@@ -55,12 +55,13 @@ def restore(trees: Trees, wanted: State, content: Callable[[bytes], bytes], exac
     done = Restored()
     now = trees.state
     changes = [c for c in entries.differences(now, wanted) if c.how != "vanished" or c.path[:1] in exact]
-    gone = [c.path for c in changes if c.how in ("vanished", "kind")]
+    gone = [c.path for c in changes if c.how in ("vanished", "kind") and not _is_root(c.path)]
     for path in sorted(gone, key=lambda p: (p.count(b"/"), p), reverse=True):
         _remove(trees, path, Entry.of(now[path]), done, counts=path not in wanted)
     folders = [c.path for c in changes if c.path in wanted and Entry.of(wanted[c.path]).is_folder]
     for path in sorted(folders, key=lambda p: (p.count(b"/"), p)):
-        _folder(trees, path, done)
+        if not _is_root(path):
+            _folder(trees, path, done)
     for change in changes:
         if (value := wanted.get(change.path)) is not None and not Entry.of(value).is_folder:
             _thing(trees, change, Entry.of(value), content, done, sync=len(changes) <= _ONE_BY_ONE)
@@ -159,10 +160,17 @@ def _modes(trees: Trees, folders: Iterable[tuple[bytes, Entry]], done: Restored)
     """Modes of folders come last and from below, since a closed folder cannot be written into."""
     for path, entry in folders:
         try:
+            if _is_root(path):
+                trees.root_of(path)[0].set_mode(stat.S_IMODE(entry.mode))
+                continue
             with _at(trees, path) as place:
                 os.chmod(place.name, stat.S_IMODE(entry.mode), dir_fd=place.fd)
         except OSError as exc:
             done.refuse(path, f"its permissions cannot be set: {exc.strerror}")
+
+
+def _is_root(path: bytes) -> bool:
+    return path.endswith(b"/")
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
@@ -35,7 +36,7 @@ class OpenRoot:
     def __init__(self, root: Root) -> None:
         """Raises OSError when the folder is not there or is no folder."""
         self.root = root
-        self.fd = os.open(root.path, _FOLDER)
+        self.fd = os.open(root.path, os.O_PATH | _FOLDER)
         self.device = os.fstat(self.fd).st_dev
 
     def close(self) -> None:
@@ -49,22 +50,39 @@ class OpenRoot:
         """Open a folder beneath the root, one that its owner closed to himself too. Raises OSError."""
         return self._anyway(relative, os.O_RDONLY | os.O_DIRECTORY, 0o500)
 
-    def _anyway(self, relative: bytes, flags: int, needed: int) -> int:
-        """Open what belongs to us although its mode says no: the mode is widened for the moment of opening. Raises OSError."""
+    @contextlib.contextmanager
+    def inside(self, relative: bytes) -> Iterator[int]:
+        """The same, with the right to look at what stands in it for as long as it takes. Raises OSError."""
+        fd = self.folder(relative)
         try:
-            return self.open(relative, flags)
-        except PermissionError:
-            handle = self.open(relative, os.O_PATH)
-        try:
-            mode = stat.S_IMODE(os.fstat(handle).st_mode)
-            name = f"/proc/self/fd/{handle}"
-            os.chmod(name, mode | needed)
+            mode = stat.S_IMODE(os.fstat(fd).st_mode)
+            closed = mode & 0o500 != 0o500 and not _searchable(fd)
+            if closed:
+                os.fchmod(fd, mode | 0o500)
             try:
-                return self.open(relative, flags)
+                yield fd
             finally:
-                os.chmod(name, mode)
+                if closed:
+                    os.fchmod(fd, mode)
         finally:
-            os.close(handle)
+            os.close(fd)
+
+    def set_mode(self, mode: int) -> None:
+        """Permissions of the root itself. Raises OSError."""
+        os.chmod(f"/proc/self/fd/{self.fd}", mode)
+
+    def _anyway(self, relative: bytes, flags: int, needed: int) -> int:
+        """Open what belongs to us although modes on the way say no: they are widened for the moment of opening. Raises OSError."""
+        with contextlib.suppress(PermissionError):
+            return self.open(relative, flags)
+        with contextlib.ExitStack() as back:
+            here = self.fd
+            for part in os.fsdecode(relative).split("/") if relative else ():
+                back.enter_context(_widened(here, 0o100))
+                here = kernel.openat2(here, part, os.O_PATH | os.O_CLOEXEC, 0, _STRICT)
+                back.callback(os.close, here)
+            back.enter_context(_widened(here, needed))
+            return os.open(f"/proc/self/fd/{here}", flags | os.O_CLOEXEC)
 
     def read(self, relative: bytes, wanted: bytes, limit: int) -> bytes | None:
         """Content of the file or link whose stamp is ``wanted``; None when it is another thing by now or larger than ``limit``. Raises OSError."""
@@ -86,71 +104,91 @@ class OpenRoot:
 
     def _target(self, relative: bytes) -> bytes:
         parent, _, name = relative.rpartition(b"/")
-        folder = self.folder(parent)
-        try:
+        with self.inside(parent) as folder:
             return os.readlink(name, dir_fd=folder)
-        finally:
-            os.close(folder)
+
+
+@contextlib.contextmanager
+def _widened(handle: int, needed: int) -> Iterator[None]:
+    """The owner has these rights meanwhile. Raises OSError."""
+    mode, name = stat.S_IMODE(os.fstat(handle).st_mode), f"/proc/self/fd/{handle}"
+    if mode & needed == needed:
+        yield
+        return
+    os.chmod(name, mode | needed)
+    try:
+        yield
+    finally:
+        os.chmod(name, mode)
+
+
+def _searchable(fd: int) -> bool:
+    try:
+        os.stat(".", dir_fd=fd)
+    except PermissionError:
+        return False
+    return True
 
 
 def walk(
     root: OpenRoot, start: bytes = b"", *, limit: int, on_folder: Callable[[bytes, int], None] | None = None
 ) -> Iterator[tuple[bytes, os.stat_result | None]]:
-    """(path beneath the root, lstat) of everything below ``start``, ``start`` itself left out; None = it cannot be looked into.
+    """(path beneath the root, lstat) of ``start`` when that is the root and of everything below; None = it cannot be looked into.
 
     ``on_folder(path, fd)`` is told of every folder before its names are read. Raises TreeTooLarge.
     """
     count = 0
     pending = [start]
+    if not start:
+        yield start, os.fstat(root.fd)
     while pending:
         here = pending.pop()
-        try:
-            fd = root.folder(here)
-        except OSError:
-            yield here, None
-            continue
-        try:
+        with contextlib.ExitStack() as stack:
+            try:
+                fd = stack.enter_context(root.inside(here))
+            except OSError:
+                yield here, None
+                continue
             if on_folder is not None:
                 on_folder(here, fd)
             prefix = here + b"/" if here else b""
-            with os.scandir(fd) as listed:
-                for item in listed:
-                    name = os.fsencode(item.name)
-                    if not here and name in root.root.hidden:
-                        continue
-                    try:
-                        info = item.stat(follow_symlinks=False)
-                    except OSError:
-                        continue  # gone while we looked
-                    count += 1
-                    if count > limit:
-                        raise TreeTooLarge(f"{root.root.path} holds more than {limit} names")
-                    path = prefix + name
-                    yield path, info
-                    if not stat.S_ISDIR(info.st_mode):
-                        continue
-                    if info.st_dev != root.device or len(path) > _LONGEST:
-                        yield path, None
-                    else:
-                        pending.append(path)
-        finally:
-            os.close(fd)
+            for item in stack.enter_context(os.scandir(fd)):
+                name = os.fsencode(item.name)
+                if not here and name in root.root.hidden:
+                    continue
+                try:
+                    info = item.stat(follow_symlinks=False)
+                except OSError:
+                    continue  # gone while we looked
+                count += 1
+                if count > limit:
+                    raise TreeTooLarge(f"{root.root.path} holds more than {limit} names")
+                path = prefix + name
+                yield path, info
+                if not stat.S_ISDIR(info.st_mode):
+                    continue
+                if info.st_dev != root.device or len(path) > _LONGEST:
+                    yield path, None
+                else:
+                    pending.append(path)
 
 
 def look(root: OpenRoot, names: Mapping[bytes, set[bytes]]) -> Iterator[tuple[bytes, os.stat_result | None]]:
-    """(path, lstat or None when gone) of single names, grouped by folder: ``{folder: {name, …}}``."""
+    """(path, lstat or None when gone) of single names, grouped by folder: ``{folder: {name, …}}``; an empty name is the root itself."""
     for folder, listed in names.items():
-        try:
-            fd = root.folder(folder)
-        except OSError:
-            fd = -1
-        try:
-            for name in listed:
-                path = folder + b"/" + name if folder else name
-                try:
-                    yield path, os.stat(name, dir_fd=fd, follow_symlinks=False) if fd >= 0 else None
-                except OSError:
-                    yield path, None
-        finally:
-            if fd >= 0:
-                os.close(fd)
+        if b"" in listed:
+            yield b"", os.fstat(root.fd)  # before it is opened, which may take a wider mode for a moment
+        with contextlib.ExitStack() as stack:
+            try:
+                fd = stack.enter_context(root.inside(folder))
+            except OSError:
+                fd = -1
+            for name in listed - {b""}:
+                yield folder + b"/" + name if folder else name, _seen(fd, name) if fd >= 0 else None
+
+
+def _seen(fd: int, name: bytes) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=fd, follow_symlinks=False)
+    except OSError:
+        return None

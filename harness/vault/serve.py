@@ -10,6 +10,7 @@ Requests and answers are frames (`harness.protocol.frames`) on an inherited sock
 | ``bring_back`` | ``roots, snapshot, label, exact`` | ``before, written, removed, refused`` |
 | ``list`` | – | ``marks: [{id, label, ts, changed, left_out}]``, ``stored`` |
 
+Any request may carry ``limits`` (`harness.vault.limits`), which count from then on.
 ``roots`` are ``[[letter, path, [hidden names]], …]``. ``difference`` lists what is another thing than in snapshot ``since``.
 """
 
@@ -27,10 +28,10 @@ from typing import Any, NoReturn
 
 from harness.hands import kernel
 from harness.protocol import frames
-from harness.vault import entries
+from harness.vault import entries, limits
+from harness.vault.limits import Limits
 from harness.vault.packs import DamagedPack
 from harness.vault.scan import Root, TreeTooLarge
-from harness.vault.trees import Limits
 from harness.vault.vault import Expired, Vault
 
 IDLE_S = 60.0
@@ -39,10 +40,10 @@ _SENTENCES = 50
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
-def serve(sock: socket.socket, folder: Path, limits: Limits, history_bytes: int) -> NoReturn:
+def serve(sock: socket.socket, folder: Path) -> NoReturn:
     """Answer until the keeper is gone or nobody asked for a minute; never returns."""
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-    server = _Server(folder, limits, history_bytes)
+    server = _Server(folder)
     decoder = frames.Decoder()
     waits = select.poll()
     waits.register(sock, select.POLLIN)
@@ -64,8 +65,8 @@ def serve(sock: socket.socket, folder: Path, limits: Limits, history_bytes: int)
 
 
 class _Server:
-    def __init__(self, folder: Path, limits: Limits, history_bytes: int) -> None:
-        self._folder, self._limits, self._history = folder, limits, history_bytes
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._limits = folder, limits.load(folder)
         self._vault: Vault | None = None
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -86,9 +87,11 @@ class _Server:
         return {"id": number, "ok": False, "error": error}
 
     def _do(self, request: dict[str, Any]) -> dict[str, Any]:
+        if request.get("limits") is not None:
+            self._within(limits.from_wire(request["limits"]))
         vault = self._vault
         if vault is None:
-            vault = self._vault = Vault(self._folder, self._limits, self._history)
+            vault = self._vault = Vault(self._folder, self._limits)
         op = request.get("op")
         roots = [Root(letter.encode(), path, frozenset(n.encode() for n in hidden)) for letter, path, hidden in request.get("roots", [])]
         if op == "take":
@@ -117,6 +120,16 @@ class _Server:
             marks = [{"id": m.id, "label": m.label, "ts": m.ts, "changed": m.changed, "left_out": m.left_out} for m in vault.marks()]
             return {"marks": marks, "stored": vault.stored}
         raise DamagedPack(f"there is no operation {op!r}")
+
+    def _within(self, wanted: Limits) -> None:
+        """These limits count from now on, also for a vault that starts later without any."""
+        if wanted == self._limits:
+            return
+        limits.save(self._folder, wanted)
+        self._limits = wanted
+        if self._vault is not None:
+            self._vault.close()
+            self._vault = None
 
     def tidy(self) -> None:
         """Stay within the budget; a failure only means more room is used."""

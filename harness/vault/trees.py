@@ -6,25 +6,16 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from harness.vault import entries, scan
 from harness.vault.entries import LEFT_OUT, NO_CONTENT, STAMP, Delta, State
+from harness.vault.limits import Limits
 from harness.vault.scan import OpenRoot, Root, TreeTooLarge
 from harness.vault.watch import Place, Seen, Watcher
 
 _SETTLING_NS = 30_000_000
 """A stamp this young may hide a second change within the clock's tick: it is not believed the next time."""
 _MANY = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a snapshot may hold."""
-
-    file_bytes: int = 64 << 20
-    tree_bytes: int = 4 << 30
-    names: int = 1_000_000
 
 
 class Trees:

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from harness.vault import entries
 from harness.vault.entries import LEFT_OUT, STAMP, Change, Delta, State
+from harness.vault.limits import Limits
 from harness.vault.packs import Mark, Packs
 from harness.vault.restore import Restored, restore
 from harness.vault.scan import Root
-from harness.vault.trees import Limits, Trees
+from harness.vault.trees import Trees
 
-HISTORY_BYTES = 1 << 30
 LISTED = 20
 
 
@@ -39,10 +39,10 @@ class Taken:
 class Vault:
     """The vault of one session; ``letters`` say which roots an undo makes exactly as they were (others only get back what they lack)."""
 
-    def __init__(self, folder: Path, limits: Limits | None = None, history_bytes: int = HISTORY_BYTES) -> None:
+    def __init__(self, folder: Path, limits: Limits | None = None) -> None:
         """Raises OSError, DamagedPack."""
         self._packs = Packs(folder)
-        self._limits, self._history = limits or Limits(), history_bytes
+        self._limits = limits or Limits()
         self._roots: tuple[Root, ...] = ()
         self._trees: Trees | None = None
 
@@ -106,7 +106,7 @@ class Vault:
             return False
         first = next(m for m in self._packs.marks if m.whole and m.pack == self._packs.marks[-1].pack)
         live = first.table_at  # what the pack began with
-        if self._packs.size <= live + self._history // 2:
+        if self._packs.size <= live + self._limits.history_bytes // 2:
             return False
         self._packs.turn_over(self._trees.state if self._trees is not None else self._packs.state())
         return True

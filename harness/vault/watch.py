@@ -82,8 +82,8 @@ class Watcher:
                 continue
             place = self._places.get(number)
             name = data[at - size : at].rstrip(b"\0")
-            if place is None or not name:
-                continue
+            if place is None or not (name or place[1] == b""):
+                continue  # a folder below a root is told of by the one above it
             seen.names.setdefault(place, set()).add(name)
             if mask & _IS_FOLDER and mask & (_MOVED_FROM | _MOVED_TO | _CREATE | _DELETE):
                 root, folder = place

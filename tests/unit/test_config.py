@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from harness.protocol import config as c
 from harness.protocol.paths import FolderError, Folders, ensure_private, resolve
+from harness.vault.limits import Limits
 
 FILE = Path("/conf/config.toml")
 
@@ -146,3 +148,13 @@ def test_a_key_that_cannot_be_one_is_refused_without_quoting_it(key: str) -> Non
     with pytest.raises(c.ConfigError) as error:
         c.credential(c.parse(FILE, ""), {"ANTHROPIC_API_KEY": key})
     assert "canary" not in str(error.value)
+
+
+def test_undo_limits_are_sizes_and_a_number(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    config = c.parse(file, '[undo]\nfile_bytes = "1MiB"\nnames = 20\nhistory_bytes = 4096\n')
+    assert config.undo.to_wire() == {"file_bytes": 1 << 20, "tree_bytes": 4 << 30, "names": 20, "history_bytes": 4096}
+    assert asdict(Limits()) == c.parse(file, "").undo.to_wire(), "the vault's own defaults are the same"
+    for wrong in ('file_bytes = "5%"', "names = -1", 'names = "many"', "tree_bytes = false", "other = 1"):
+        with pytest.raises(c.ConfigError, match=r"config.toml, line 2: undo\."):
+            c.parse(file, f"[undo]\n{wrong}\n")

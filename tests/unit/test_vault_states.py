@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.vault import entries
+from harness.vault.limits import Limits
 from harness.vault.scan import Root, TreeTooLarge
-from harness.vault.trees import Limits
 from harness.vault.vault import Expired, Vault
 
 EXACT = frozenset({b"w"})
@@ -27,8 +28,8 @@ class Ground:
     def __init__(self, base: Path, limits: Limits | None = None, history: int = 1 << 30) -> None:
         self.work, self.store = base / "work", base / "vault"
         self.work.mkdir(parents=True)
-        self.limits, self.history = limits, history
-        self.vault = Vault(self.store, limits, history)
+        self.limits = replace(limits or Limits(), history_bytes=history)
+        self.vault = Vault(self.store, self.limits)
         self.roots = (Root(b"w", str(self.work), frozenset({b".git"})),)
 
     def take(self, label: str = "x", *, full: bool = False) -> str:
@@ -37,7 +38,7 @@ class Ground:
     def again(self) -> None:
         """As after the vault's process ended."""
         self.vault.close()
-        self.vault = Vault(self.store, self.limits, self.history)
+        self.vault = Vault(self.store, self.limits)
 
     def back(self, snapshot: str) -> list[tuple[str, str]]:
         return self.vault.bring_back(self.roots, snapshot, "undo", EXACT)[1].refused

@@ -479,7 +479,7 @@ GIT: dict[str, Place] = {"the commit moved": _commit_moved, "another .git": _ano
 def swap(w: World, dice: random.Random) -> Callable[[], Swap]:
     """One swap, chosen by ``dice``; what it returns carries it out. The command and its folder are chosen before it is shown."""
     what = dice.random()
-    if what < 0.2:
+    if what < 0.12:
         kind = dice.choice(sorted(HARMLESS))
         return lambda: Swap(kind, tuple(map(shown, HARMLESS[kind](w, dice))))
     if what < 0.8:

@@ -23,7 +23,7 @@ from tests.faults.swaplib import CHANGES, GIT, HARMLESS, PLACES, Swap, World, ru
 from tests.fleetlib import make_repository
 from tests.process.keeperlib import SID, Keepers, action, judged, keepers, proposed
 
-SEEDS, EACH = 4, 260
+SEEDS, EACH, RUNS = 4, 260, 12
 
 
 @dataclass
@@ -138,7 +138,62 @@ def test_no_swap_runs_what_was_not_shown(bench: Bench, seed: int) -> None:
         bench.clear_beside()
     assert sum(done.values()) == EACH
     assert SEEDS * EACH >= 1000
-    assert outcomes[True] >= EACH // 10
+    assert outcomes[True] >= EACH // 20
     assert outcomes[False] >= EACH // 2
     assert done.keys() >= CHANGES.keys() | HARMLESS.keys() | PLACES.keys() | GIT.keys()
 
+
+
+RACES: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "the program": ("run", ("./run",), ""),
+    "a link to a program outside": ("tool", ("./tool",), ""),
+    "a link to a program inside": ("tool", ("./tool",), ""),
+    "the folder it runs in": ("place/a", ("/bin/sh", "-c", 'stat -c %i . >> "$PROOF"'), "place/a"),
+}
+"""What is exchanged all the time: its name, the command that is asked, and the folder that it runs in."""
+EXCHANGE = """
+import ctypes, sys
+libc = ctypes.CDLL(None)
+print("on", flush=True)
+while libc.renameat2(-100, sys.argv[1].encode(), -100, sys.argv[2].encode(), 2) == 0: pass
+"""
+
+
+@pytest.mark.parametrize("race", sorted(RACES))
+def test_what_is_exchanged_all_the_time_never_runs(bench: Bench, race: str) -> None:
+    World(bench.tree.root, bench.tree.private, bench.beside)
+    name, argv, cwd = RACES[race]
+    place, bad = bench.tree.root / name, bench.root / "bad"
+    other, good = bench.beside / "other", bench.beside / "good"
+    for path, mark in ((good, '"$PROOF"'), (bench.beside / "evil", str(bad)), (bench.tree.root / "evil", str(bad))):
+        path.write_text(f"#!/bin/sh\ntouch {mark}\n")
+        path.chmod(0o755)
+    if race == "the program":
+        (bench.tree.root / "evil").rename(other)
+    elif race == "the folder it runs in":
+        other.mkdir()
+    else:
+        place.unlink()
+        place.symlink_to(good if race == "a link to a program outside" else "run")
+        other.symlink_to(bench.beside / "evil" if race == "a link to a program outside" else "evil")
+    what = bench.shown(argv, cwd)
+    number = os.stat(place).st_ino
+    swapper = subprocess.Popen([sys.executable, "-c", EXCHANGE, str(place), str(other)], stdout=subprocess.PIPE)
+    try:
+        assert swapper.stdout is not None
+        assert swapper.stdout.readline() == b"on\n"
+        ran = tried = 0
+        while ran < RUNS and tried < 40 * RUNS:
+            ran += bench.execute(what) is None
+            assert not bad.exists()
+            tried += 1
+            bench.number += 1
+            what = {**what, "call": f"c0.{bench.number}"}
+        assert swapper.poll() is None
+        assert ran == RUNS
+    finally:
+        swapper.kill()
+        swapper.communicate()
+    assert not bad.exists()
+    if race == "the folder it runs in":
+        assert set(Path(what["env"]["PROOF"]).read_text().split()) == {str(number)}

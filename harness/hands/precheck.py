@@ -16,6 +16,7 @@ from harness.events.addresses import strip_credential
 from harness.hands import programs, reading
 
 ABSENT = "absent"
+FOREIGN = "that of another repository"
 NO_COMMIT = "not a commit"
 """What stands for a HEAD or a ref that holds anything else: its text may be that of any file, so it is never repeated."""
 _LARGE = 256 << 20
@@ -174,10 +175,13 @@ def common_dir(worktree: str) -> str:
 def head(worktree: str, binds: list[list[str]]) -> str:
     """Commit of the session's HEAD, read where the fenced agent writes it (the private folder bound over the git directory).
 
-    "absent" when nothing is there or its branch has no commit, "not a commit" for anything but a commit or a ref.
+    "absent" when nothing is there or its branch has no commit, "not a commit" for anything but a commit or a ref,
+    "that of another repository" when the worktree's ``.git`` leads elsewhere than to the folder the private one is bound over.
     """
     folder = git_dir(worktree)
-    private = next((bind[0] for bind in binds if bind[1] == folder), folder)
+    private = next((bind[0] for bind in binds if bind[1] == folder and bind[2] == "rw"), None) if binds else folder
+    if private is None:
+        return FOREIGN
     return _resolve(private, common_dir(worktree), "HEAD", _DEPTH)
 
 
@@ -190,7 +194,7 @@ def _resolve(folder: str, common: str, name: str, depth: int) -> str:
     if not folder or depth == 0 or ".." in name.split("/") or name.startswith("/"):
         return ABSENT
     text = _pointer(folder, name)
-    if text in (ABSENT, ""):
+    if text in (ABSENT, "") and name != "HEAD":  # each worktree has its own
         text = _pointer(common, name)
     target = text.removeprefix("ref:").strip()
     if text.startswith("ref:"):

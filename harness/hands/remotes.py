@@ -225,6 +225,14 @@ class Walls:
             todo += target.split("/")[::-1]
         return here
 
+    def pass_by(self, path: str) -> bool:
+        """True when no step of the way to ``path`` lies where an agent can write."""
+        try:
+            self.real(path, "the path")
+        except PushError:
+            return False
+        return True
+
     def _check(self, here: str, path: str, what: str) -> None:
         by_name = next((wall for wall in self._names if here == wall or here.startswith(wall.rstrip("/") + "/")), "")
         try:

@@ -21,6 +21,8 @@ if __name__ == "__main__":  # isolated mode knows only the standard library; our
 from harness.hands import bounds, kernel
 
 ACTION_FD, RESULT_FD = 3, 4
+PROGRAM_BYTES = 256 << 20
+"""How large a program may be that runs from a copy."""
 NOT_FOUND, NOT_RUNNABLE, REFUSED = 127, 126, 125
 
 
@@ -257,19 +259,25 @@ def prepare_push(plan: dict[str, Any], env: dict[str, str]) -> list[str]:
 
 
 def verified(path: str, plan: dict[str, Any]) -> str | int:
-    """The program to execute: exactly the file that was approved. One in the worktree runs from a sealed copy of the approved bytes,
-    another by its real path, which no agent can write."""
+    """The program to execute: exactly the file that was approved. One where an agent can write runs from a sealed copy of the approved
+    bytes, one that is only reached through such a place by its real path, any other as it was named."""
+    from harness.hands import remotes
+
     approved: dict[str, Any] = plan["program"]
-    real, root = os.path.realpath(path), os.path.realpath(plan["root"])
+    real, walls = os.path.realpath(path), remotes.Walls([plan["root"], *plan["closed"]])
     file = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     info = os.fstat(file)
     seen = {"path": real, "dev": info.st_dev, "ino": info.st_ino}
     if not approved or seen != {name: approved.get(name) for name in seen}:
         os.close(file)
         raise Refusal(f"nothing was run: {path} is not the program that was approved")
-    if not real.startswith(root + "/"):
+    for way in (os.path.join(os.getcwd(), path), real):
+        if walls.pass_by(way):
+            os.close(file)
+            return way
+    if info.st_size > PROGRAM_BYTES:
         os.close(file)
-        return path
+        raise Refusal(f"nothing was run: {path} is larger than {PROGRAM_BYTES >> 20} MiB and lies where an agent can write")
     import fcntl
     import hashlib
 

@@ -218,11 +218,11 @@ class Approvals:
             raise OpError("bad_edit", "an edited approval needs the whole edited input", "give the tool's input as a JSON object")
         if problem := tools.validate(known.proposed.tool, d.edited):
             raise OpError("bad_edit", problem)
-        await self._still_as_shown(session, asked, known)
         try:
             built = await self._road.build(session, msgspec.structs.replace(known.proposed, input_blob=None, input=d.edited), d.edited)
         except WorkspaceError as exc:
             raise OpError("bad_edit", f"the edited action cannot be examined: {exc}") from exc
+        await self._still_as_shown(session, asked, known)  # after the edited action was bound to the world: nothing can change in between
         if built.verdict.verdict == "deny":
             raise OpError("bad_edit", f"policy denies the edited action ({built.verdict.rule}): {built.verdict.reason}")
         return [await self._road.judged_by_human(session, asked.call_id, built)]

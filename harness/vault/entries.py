@@ -72,10 +72,13 @@ class Entry:
 
 
 def same(old: bytes, new: bytes) -> bool:
-    """True when two values stand for the same thing to whoever looks: kind, permissions and content. Times do not count."""
+    """True when two values stand for the same thing to whoever looks: kind, permissions and content. Times do not count,
+    but for what is left out: there they are all that is known, and one that was too young to be believed is never the same."""
+    a, b = Entry.of(old), Entry.of(new)
+    if a.digest == LEFT_OUT and _NEVER in (a.ctime_ns, b.ctime_ns):
+        return False
     if old == new:
         return True
-    a, b = Entry.of(old), Entry.of(new)
     if a.kind != b.kind or a.digest != b.digest:
         return False
     if not stat.S_ISLNK(a.mode) and stat.S_IMODE(a.mode) != stat.S_IMODE(b.mode):
@@ -98,13 +101,11 @@ def differences(old: Mapping[bytes, bytes | None], new: Mapping[bytes, bytes | N
     found: list[Change] = []
     for path in sorted(old.keys() | new.keys()):
         before, after = old.get(path), new.get(path)
-        if before == after:
-            continue
-        if before is None:
+        if before is None and after is not None:
             found.append(Change(path, "appeared"))
-        elif after is None:
+        elif before is not None and after is None:
             found.append(Change(path, "vanished"))
-        elif not same(before, after):
+        elif before is not None and after is not None and not same(before, after):
             found.append(Change(path, _how(Entry.of(before), Entry.of(after))))
     return found
 
@@ -117,7 +118,7 @@ def _how(before: Entry, after: Entry) -> str:
 
 def sentence(change: Change) -> str:
     """One difference in words for a person; the name is untrusted text."""
-    name = os.fsdecode(change.path.partition(b"/")[2]) or "the folder itself"
+    name = names([change.path], 1)[0] or "the folder itself"
     words = {
         "appeared": "did not exist and now does",
         "vanished": "is gone",

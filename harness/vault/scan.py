@@ -13,12 +13,16 @@ from harness.vault.entries import STAMP
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _STRICT = kernel.RESOLVE_BENEATH | kernel.RESOLVE_NO_SYMLINKS | kernel.RESOLVE_NO_MAGICLINKS
-_LONGEST = 4000
+_LONGEST = 16 << 10
+_AT_ONCE = 3800
+"""Bytes of a path that the kernel takes in one call, with some room."""
+_NAMES_BYTES = 256 << 20
+"""Bytes of all paths of one tree: long names must not fill the memory of whoever looks."""
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 
 
 class TreeTooLarge(Exception):
-    """More names than a snapshot may hold."""
+    """More or longer names than a snapshot may hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +47,28 @@ class OpenRoot:
         os.close(self.fd)
 
     def open(self, relative: bytes, flags: int) -> int:
-        """Open what is there, links nowhere on the way. Raises OSError."""
-        return kernel.openat2(self.fd, os.fsdecode(relative) or ".", flags | os.O_CLOEXEC, 0, _STRICT)
+        """Open what is there, links nowhere on the way, however long the way is. Raises OSError."""
+        at, rest = self.fd, relative
+        try:
+            while len(rest) > _AT_ONCE:
+                cut = rest.rindex(b"/", 0, _AT_ONCE)
+                below = kernel.openat2(at, os.fsdecode(rest[:cut]), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, 0, _STRICT)
+                if at != self.fd:
+                    os.close(at)
+                at, rest = below, rest[cut + 1 :]
+            return kernel.openat2(at, os.fsdecode(rest) or ".", flags | os.O_CLOEXEC, 0, _STRICT)
+        finally:
+            if at != self.fd:
+                os.close(at)
+
+    def stat(self, relative: bytes) -> os.stat_result:
+        """What lstat says of a name. Raises OSError."""
+        parent, _, name = relative.rpartition(b"/")
+        folder = self.folder(parent)
+        try:
+            return os.stat(name, dir_fd=folder, follow_symlinks=False)
+        finally:
+            os.close(folder)
 
     def folder(self, relative: bytes) -> int:
         """Open a folder beneath the root, one that its owner closed to himself too. Raises OSError."""
@@ -137,7 +161,7 @@ def walk(
 
     ``on_folder(path, fd)`` is told of every folder before its names are read. Raises TreeTooLarge.
     """
-    count = 0
+    count = size = 0
     pending = [start]
     if not start:
         yield start, os.fstat(root.fd)
@@ -164,10 +188,13 @@ def walk(
                 if count > limit:
                     raise TreeTooLarge(f"{root.root.path} holds more than {limit} names")
                 path = prefix + name
+                size += len(path)
+                if size > _NAMES_BYTES or len(path) > _LONGEST:
+                    raise TreeTooLarge(f"{root.root.path} holds paths that are too long to be kept")
                 yield path, info
                 if not stat.S_ISDIR(info.st_mode):
                     continue
-                if info.st_dev != root.device or len(path) > _LONGEST:
+                if info.st_dev != root.device:
                     yield path, None
                 else:
                     pending.append(path)

@@ -15,6 +15,7 @@ from harness.vault.watch import Place, Seen, Watcher
 
 _SETTLING_NS = 30_000_000
 """A stamp this young may hide a second change within the clock's tick: it is not believed the next time."""
+_TICK_NS = 1_000_000
 _MANY = 4
 
 
@@ -171,15 +172,34 @@ class Trees:
                     delta[name] = None
                     self._kept_bytes -= _kept(known)
                 continue
-            value = entries.stamp(info) + self._digest(name, info, known)
-            if info.st_ctime_ns > began - _SETTLING_NS:
+            digest = self._digest(name, info, known)
+            if digest == LEFT_OUT:
+                info, sure = self._settled(name, info)
+            else:
+                sure = info.st_ctime_ns <= began - _SETTLING_NS
+            value = entries.stamp(info) + digest
+            if not sure:
                 self._doubtful.add(name)
                 value = entries.untrusted(value)
+            self._kept_bytes += _kept(value) - (_kept(known) if known is not None else 0)
             if known is not None and entries.same(known, value):
                 self.state[name] = value
             else:
                 delta[name] = value
         return delta
+
+    def _settled(self, name: bytes, info: os.stat_result) -> tuple[os.stat_result, bool]:
+        """What lstat says of a thing whose content is not kept once that is old enough to be believed; False when it goes on changing."""
+        left = _SETTLING_NS - (time.time_ns() - info.st_ctime_ns)
+        if left < 0:
+            return info, True
+        time.sleep(min(left + _TICK_NS, 2 * _SETTLING_NS) / 1e9)
+        root, path = self.root_of(name)
+        try:
+            again = root.stat(path)
+        except OSError:
+            return info, False
+        return again, stat.S_IFMT(again.st_mode) == stat.S_IFMT(info.st_mode) and time.time_ns() - again.st_ctime_ns > _SETTLING_NS
 
     def _digest(self, name: bytes, info: os.stat_result, known: bytes | None) -> bytes:
         if not (stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)):
@@ -194,7 +214,6 @@ class Trees:
             return LEFT_OUT
         if content is None:
             return LEFT_OUT
-        self._kept_bytes += len(content) - before
         return self._put(content)
 
 

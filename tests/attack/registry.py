@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.attack.families import approvals, daemons, devices, hidden, kernel, namespaces, network, paths, processes, races, repository, sockets, terminal
+from tests.attack.families import approvals, daemons, devices, hidden, kernel, namespaces, network, paths, processes, races, repository, sockets, terminal, undo
 from tests.attack.model import Family
 
 FAMILIES = (
@@ -18,5 +18,6 @@ FAMILIES = (
     Family("daemons", daemons.attempts),
     Family("repository", repository.attempts),
     Family("approvals", approvals.attempts),
+    Family("undo", undo.attempts),
     Family("terminal", terminal.attempts),
 )

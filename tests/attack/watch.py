@@ -166,6 +166,14 @@ def below(pid: int) -> list[int]:
     return found
 
 
+def _keeps_states(pid: int, keeper: int) -> bool:
+    """True for the process that keeps the worktree's states: forked from the keeper, so of the same command line, and in no fence."""
+    with contextlib.suppress(OSError):
+        same = Path(f"/proc/{pid}/cmdline").read_bytes() == Path(f"/proc/{keeper}/cmdline").read_bytes()
+        return same and all(os.readlink(f"/proc/{pid}/ns/{name}") == os.readlink(f"/proc/self/ns/{name}") for name in ("pid", "mnt", "user", "net"))
+    return False
+
+
 def inhabitants(base: Path) -> list[int]:
     """Processes in a fence whose mounts show ``base``: what a call left behind."""
     needle = os.fsencode(str(base))
@@ -218,7 +226,7 @@ class Watch:
     def left(self, keeper: int, patience_s: float = 10.0) -> list[str]:
         """Processes that outlived their call; those that are just going get a moment. They are ended."""
         end = time.monotonic() + patience_s
-        while pids := [*below(keeper), *inhabitants(self.base)]:
+        while pids := [*(pid for pid in below(keeper) if not _keeps_states(pid, keeper)), *inhabitants(self.base)]:
             if time.monotonic() > end:
                 for pid in pids:
                     with contextlib.suppress(ProcessLookupError):

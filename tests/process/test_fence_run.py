@@ -418,9 +418,7 @@ def test_a_program_of_the_worktree_runs_from_the_approved_bytes(ground: Ground) 
     assert action["pre"]["program"]["sha"] == hashlib.sha256(program.read_bytes()).hexdigest()
     assert ground.call(**_fields(action))[1] == "approved now\n"
     program.write_text("#!/bin/sh\necho swapped\n")
-    assert precheck.difference(action["pre"], precheck.observe(action)) == [
-        f"the program is another one than what was shown ({program})"
-    ]
+    assert precheck.difference(action["pre"], precheck.observe(action)) == [f"the program is another one than what was shown ({program})"]
     outcome, text = ground.call(**_fields(action))
     assert outcome.status == "refused"
     assert "not the file that was approved" in text

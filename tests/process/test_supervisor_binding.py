@@ -1,0 +1,210 @@
+"""A decision holds for the world it was given in: nothing else of the session runs meanwhile, and what changed is shown before anything runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.events import types as t
+from harness.protocol.client import Client, SupervisorError
+from tests.fleetlib import Fleet, fleet, kill, make_repository, play, wait_for
+
+pytestmark = [pytest.mark.fence, pytest.mark.timeout(240)]
+BLOCKED = "keeper.before_started:block"
+
+
+@pytest.fixture
+def f() -> Iterator[Fleet]:
+    with fleet() as made:
+        make_repository(made.root / "repo", {"Makefile": f"all:\n\t@echo fine >> {made.root / 'ran'}\n", "notes.txt": "keep\n"})
+        yield made
+
+
+MAKE: tuple[str, dict[str, Any]] = ("exec", {"argv": ["make", "-s"], "access": "unfenced"})
+
+
+def ran(f: Fleet) -> str:
+    """What the worktree's Makefile wrote outside."""
+    path = f.root / "ran"
+    return path.read_text() if path.exists() else ""
+
+
+def makefile(f: Fleet, sid: str) -> Path:
+    return Path(f.row(sid)["worktree"]) / "Makefile"
+
+
+def swap(f: Fleet, sid: str) -> None:
+    makefile(f, sid).write_text(f"all:\n\t@echo swapped >> {f.root / 'ran'}\n")
+
+
+def asked_anew(f: Fleet, sid: str, first: dict[str, Any]) -> dict[str, Any]:
+    """The request that stands in the place of one whose world changed."""
+
+    def look() -> dict[str, Any] | None:
+        return next((a for a in f.json("approvals") if a["sid"] == sid and a["approval_id"] != first["approval_id"]), None)
+
+    return wait_for("the request to be made anew", look)
+
+
+def decide(f: Fleet, item: dict[str, Any], **arguments: Any) -> None:
+    with Client(f.folders.supervisor_socket) as client:
+        client.call("decide", approval_id=item["approval_id"], action_hash=item["action_hash"], **arguments)
+
+
+def places(f: Fleet, sid: str, *kinds: str) -> list[tuple[str, str]]:
+    """(type, call) of the records of these types, in their order."""
+    return [(r.type, str(getattr(r.body, "call_id", ""))) for r in f.records(sid) if r.type in kinds]
+
+
+def test_nothing_of_the_turn_runs_before_the_question_is_decided(f: Fleet) -> None:
+    change = ("shell", {"script": f"printf 'all:\\n\\t@echo swapped >> {f.root}/ran\\n' > Makefile"})
+    sid = f.launch(play([MAKE, change, ("read_file", {"path": "notes.txt"})], "Done."))
+    item = f.approval(sid)
+    f.wait_event_count(sid, "tool.proposed", 3)
+    for _ in range(3):  # the supervisor looks at every session with each of these, and starts whatever may start
+        f.run("ls")
+        f.run("say", sid, "go on")
+        assert places(f, sid, "tool.started", "tool.judged") == [("tool.judged", item["call_id"])]
+    f.approve(item["approval_id"])
+    f.wait_state(sid, "done")
+    assert ran(f) == "fine\n"
+    order = places(f, sid, "tool.started", "tool.ended")
+    assert order[:2] == [("tool.started", item["call_id"]), ("tool.ended", item["call_id"])]
+    assert len(order) == 6
+    assert f.violations() == []
+
+
+def test_a_file_edited_by_hand_meanwhile_is_shown_before_it_runs(f: Fleet) -> None:
+    sid = f.launch(play([MAKE], "Done."))
+    first = f.approval(sid)
+    swap(f, sid)
+    f.approve(first["approval_id"])
+    second = asked_anew(f, sid, first)
+    assert second["detail"]["changed"] == ["Makefile has other content"]
+    assert second["action_hash"] != first["action_hash"]
+    assert ran(f) == ""
+    f.approve(second["approval_id"])
+    f.wait_state(sid, "done")
+    assert ran(f) == "swapped\n"
+    assert f.violations() == []
+
+
+def test_what_was_changed_and_put_back_runs_without_another_question(f: Fleet) -> None:
+    sid = f.launch(play([MAKE], "Done."))
+    first = f.approval(sid)
+    text = makefile(f, sid).read_text()
+    swap(f, sid)
+    makefile(f, sid).write_text(text)
+    f.approve(first["approval_id"])
+    f.wait_state(sid, "done")
+    assert ran(f) == "fine\n"
+    assert places(f, sid, "approval.stale") == []
+
+
+def test_an_edit_of_a_changed_world_is_refused_and_asked_anew(f: Fleet) -> None:
+    sid = f.launch(play([MAKE], "Done."))
+    first = f.approval(sid)
+    swap(f, sid)
+    edited = {"argv": ["make", "-s", "all"], "access": "unfenced"}
+    with pytest.raises(SupervisorError) as caught:
+        decide(f, first, decision="allow_edited", edited=edited)
+    assert caught.value.code == "stale"
+    second = asked_anew(f, sid, first)
+    assert second["detail"]["changed"] == ["Makefile has other content"]
+    assert not any(isinstance(r.body, t.ApprovalDecided) for r in f.records(sid))
+    assert ran(f) == ""
+    decide(f, second, decision="allow_edited", edited=edited)
+    f.wait_state(sid, "done")
+    assert ran(f) == "swapped\n"
+
+
+def test_an_edit_is_bound_to_the_world_as_well(f: Fleet) -> None:
+    f.extra["WATCHFLOOR_FAULT"] = BLOCKED
+    sid = f.launch(play([MAKE], "Done."))
+    first = f.approval(sid)
+    decide(f, first, decision="allow_edited", edited={"argv": ["make", "-s", "all"], "access": "unfenced"})
+    die_before_the_start(f, sid)
+    swap(f, sid)
+    f.run("supervisor", "start")
+    f.wait_state(sid, "waiting")
+    asked_anew(f, sid, first)
+    assert ran(f) == ""
+
+
+def test_a_policy_that_changed_meanwhile_is_asked_too(f: Fleet) -> None:
+    f.extra["WATCHFLOOR_FAULT"] = BLOCKED
+    sid = f.launch(play([MAKE], "Done."))
+    f.approve(f.approval(sid)["approval_id"])
+    die_before_the_start(f, sid)
+    f.folders.policy_file.write_text('[[rule]]\nname = "inside"\nverdict = "deny"\neffect = "unfenced"\nreason = "not today"\n')
+    f.run("supervisor", "start")
+    f.wait_state(sid, "done")
+    assert ran(f) == ""
+    (stale,) = [r.body for r in f.records(sid) if isinstance(r.body, t.ApprovalStale)]
+    assert "not today" in stale.difference[0]
+
+
+def die_before_the_start(f: Fleet, sid: str) -> None:
+    """Kill keeper and supervisor (and who would start it again at once) when the decided call was compared and is about to start."""
+    log = f.folders.session(sid).root / "keeper.err"
+    wait_for("the keeper to be about to start it", lambda: log.exists() and "keeper.before_started" in log.read_text())
+    supervisor, keeper = f.supervisor_pid(), f.keeper_pid(sid)
+    for pid, command in f.processes():
+        if "guardian" in command:
+            kill(pid)
+    kill(supervisor)
+    kill(keeper)
+    del f.extra["WATCHFLOOR_FAULT"]
+    assert ran(f) == ""
+    assert places(f, sid, "tool.started") == []
+
+
+@pytest.mark.parametrize("change", [False, True])
+def test_a_decision_that_outlives_its_supervisor_is_still_compared(f: Fleet, change: bool) -> None:
+    f.extra["WATCHFLOOR_FAULT"] = BLOCKED
+    sid = f.launch(play([MAKE], "Done."))
+    first = f.approval(sid)
+    worktree = makefile(f, sid)
+    f.approve(first["approval_id"])
+    die_before_the_start(f, sid)
+    if change:
+        worktree.write_text(f"all:\n\t@echo swapped >> {f.root / 'ran'}\n")
+    f.run("supervisor", "start")
+    if change:
+        second = asked_anew(f, sid, first)
+        assert second["detail"]["changed"] == ["Makefile has other content"]
+        assert ran(f) == ""
+        f.run("reject", second["approval_id"], "--reason", "it changed")
+    f.wait_state(sid, "done")
+    assert ran(f) == ("" if change else "fine\n")
+    assert f.violations() == []
+
+
+def test_an_undo_while_a_question_is_open_changes_the_world(f: Fleet) -> None:
+    write = ("write_file", {"path": "extra.mk", "content": "X = 1\n"})
+    sid = f.launch(play([write], [MAKE], "Done."))
+    first = f.approval(sid)
+    with Client(f.folders.supervisor_socket) as client:
+        client.call("undo", sid=sid, to="")
+    assert not (makefile(f, sid).parent / "extra.mk").exists()
+    f.approve(first["approval_id"])
+    second = asked_anew(f, sid, first)
+    assert second["detail"]["changed"] == ["extra.mk is gone"]
+    assert ran(f) == ""
+
+
+def test_what_stands_on_the_card_is_what_is_kept(f: Fleet) -> None:
+    """The snapshot that a request is bound to is that of its action, and the start names the same state."""
+    sid = f.launch(play([MAKE], "Done."))
+    item = f.approval(sid)
+    f.approve(item["approval_id"])
+    f.wait_state(sid, "done")
+    judged = next(r.body for r in f.records(sid) if isinstance(r.body, t.ToolJudged))
+    started = next(r.body for r in f.records(sid) if isinstance(r.body, t.ToolStarted))
+    assert judged.action is not None
+    assert json.loads(json.dumps(started.pre)) == judged.action["pre"]
+    assert started.snapshot == judged.action["pre"]["snapshot"]

@@ -11,6 +11,8 @@ from app.cli.output import age, emit, safe, say, table
 from app.cli.sessions import Usage
 
 _MIB = 1 << 20
+_PATIENCE_S = 900.0
+"""Seconds that bringing a very large tree back may take."""
 
 
 def undo(ctx: Context, args: argparse.Namespace) -> int:
@@ -19,6 +21,7 @@ def undo(ctx: Context, args: argparse.Namespace) -> int:
             raise Usage("--list only looks; leave out --to, or leave out --list to undo")
         return _list(ctx, args)
     with ctx.connect() as client:
+        client.wait_up_to(_PATIENCE_S)
         reply = client.call("undo", sid=args.id, to=args.to or "")
     if args.json:
         emit(reply)
@@ -40,6 +43,7 @@ def _names(count: int) -> str:
 
 def _list(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
+        client.wait_up_to(_PATIENCE_S)
         reply = client.call("undo_points", sid=args.id)
     points: list[dict[str, Any]] = reply["points"]
     if args.json:

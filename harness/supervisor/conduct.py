@@ -13,7 +13,7 @@ from harness.events import types as t
 from harness.events.framing import LogError
 from harness.supervisor import road as roads
 from harness.supervisor.brains import Brains, quarantine
-from harness.supervisor.errors import LinkLost, OpError
+from harness.supervisor.errors import Later, LinkLost, OpError
 from harness.supervisor.fleet import Fleet, Session
 from harness.supervisor.keepers import Keepers
 from harness.supervisor.launch import Launcher
@@ -70,6 +70,11 @@ class Conductor:
                     return
             except LogError as exc:
                 self._hold(session, str(exc))
+            except Later as exc:
+                session.trouble = exc.trouble
+                session.touch()
+                session.poke.clear()
+                self.later(session, exc.seconds)
             except LinkLost as exc:
                 self._retry(session, f"{exc}; it is taken up again")
             except OpError as exc:

@@ -18,5 +18,13 @@ class OpError(Exception):
         return wire
 
 
+class Later(Exception):
+    """Something only has to wait: the step is done again after ``seconds``. ``trouble`` is shown meanwhile; empty when there is none."""
+
+    def __init__(self, seconds: float, trouble: str = "") -> None:
+        super().__init__(trouble)
+        self.seconds, self.trouble = seconds, trouble
+
+
 class LinkLost(Exception):
     """The connection to a keeper or a nursery ended before the answer came."""

@@ -27,7 +27,7 @@ from harness.policy.judge import Verdict, judge
 from harness.protocol.config import Config
 from harness.supervisor import cards, ids
 from harness.supervisor.doubt import file_outcome
-from harness.supervisor.errors import LinkLost, OpError
+from harness.supervisor.errors import Later, LinkLost, OpError
 from harness.supervisor.fleet import Session
 from harness.supervisor.limits import ask_cap, over_cap
 from harness.supervisor.threads import at_home
@@ -43,11 +43,11 @@ TOOL_OPTIONS = ["allow", "allow_edited", "deny", "answer", "stop"]
 _DENIALS = 2
 _EDITED = "edited by you"
 _STALE_LIMIT = 5
-_RETRY_SPACE = 5.0
+_RETRY_SPACE, _SHORTLY = 5.0, 0.2
 _CARD_S, _FACTS_S, _PUBLISH_S, _PROBE_S = 15.0, 90.0, 120.0, 90.0
 """Seconds that reading the worktree may take: for a card, for one call's facts, for a publish, for asking a remote."""
 _BROKEN = frozenset({"poisoned", "lost"})
-_WAITS = frozenset({"no_space", "busy", "shutting_down", "poisoned", "stale_epoch"})
+_WAITS = frozenset({"shutting_down", "poisoned", "stale_epoch"})
 _LATER = frozenset({"not_started", "conflict", "shutting_down", "cancelled", "cannot_start"})
 
 
@@ -191,7 +191,7 @@ class Road:
     async def build(self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], unprotected: str = "") -> Built:
         """The canonical action of a proposal with this input, and the verdict in force now.
 
-        Whatever a person will be asked about is bound to the state of the worktree that he is shown. Raises WorkspaceError, OpError.
+        Whatever a person will be asked about is bound to the state of the worktree that he is shown. Raises WorkspaceError, OpError, Later.
         """
         policy, kept = self._settings.policy, Kept(unprotected=unprotected)
         if given.get("access", "fence") != "fence":
@@ -205,15 +205,20 @@ class Road:
         return Built(action, action_hash(action), verdict, policy.hash)
 
     async def _world(self, session: Session, call_id: str) -> Kept:
-        """Keep the worktree as it is now, looked at in full. Raises OpError when that only has to wait (no space, a call still runs)."""
+        """Keep the worktree as it is now, looked at in full. Raises Later when that only has to wait (no space, an undo), OpError."""
         try:
             reply = await session.keeper().call(
                 "snapshot", wait=None, label=f"shown for {call_id}", full=True, undo_limits=self._settings.config.undo.to_wire()
             )
         except OpError as exc:
+            if exc.code == "busy":
+                raise Later(_SHORTLY) from exc
+            if exc.code == "no_space":
+                raise Later(_RETRY_SPACE, f"no space left to keep the state of its worktree: {exc.message}") from exc
             if exc.code in _WAITS:
                 raise
             return Kept(unprotected=exc.message)
+        session.trouble = ""
         return Kept(snapshot=str(reply["snapshot"]))
 
     async def changed_since_shown(self, session: Session, call_id: str, action: dict[str, Any]) -> list[str]:

@@ -240,3 +240,69 @@ def test_a_link_never_leads_an_undo_outside(tmp_path: Path) -> None:
     assert (ground.work / "sub" / "file").read_text() == "kept"
     assert not (ground.work / "sub").is_symlink()
     assert (beside / "file").read_text() == "mine"
+
+
+def test_a_large_file_is_compared_by_what_is_known_of_it(tmp_path: Path) -> None:
+    """Also in the first moments after a change, when a second one could hide behind the clock's tick."""
+    ground = Ground(tmp_path, Limits(file_bytes=1000))
+    large = ground.work / "large.bin"
+    for number in range(20):
+        large.write_bytes(bytes([number]) * 5000)
+        info = large.stat()
+        shown = ground.take(full=True)
+        assert ground.take(full=True) == shown, "it was not touched"
+        assert ground.vault.since(shown) == []
+        large.write_bytes(bytes([number + 100]) * 5000)
+        os.utime(large, ns=(info.st_atime_ns, info.st_mtime_ns))
+        ground.take(full=True)
+        assert [entries.sentence(c) for c in ground.vault.since(shown)] == ["large.bin has other content"]
+
+
+def test_a_file_that_grows_and_shrinks_does_not_use_up_the_budget(tmp_path: Path) -> None:
+    ground = Ground(tmp_path, Limits(file_bytes=1000, tree_bytes=3000))
+    for number in range(8):
+        (ground.work / "file").write_bytes(bytes([number]) * 900)
+        assert ground.vault.take(ground.roots, "x").left_out == 0
+        (ground.work / "file").write_bytes(bytes(5000))
+        assert ground.vault.take(ground.roots, "x").left_out == 1
+
+
+def test_paths_longer_than_a_system_call_takes_are_kept_and_come_back(tmp_path: Path) -> None:
+    ground = Ground(tmp_path)
+    at = os.open(ground.work, os.O_RDONLY)
+    for _ in range(30):
+        os.mkdir("x" * 200, dir_fd=at)
+        below = os.open("x" * 200, os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    try:
+        with open(os.open("leaf", os.O_WRONLY | os.O_CREAT, dir_fd=at), "w") as file:
+            file.write("first")
+        shown = ground.take(full=True)
+        with open(os.open("leaf", os.O_WRONLY | os.O_TRUNC, dir_fd=at), "w") as file:
+            file.write("other")
+        ground.take(full=True)
+        assert [(c.how, c.path[-5:]) for c in ground.vault.since(shown)] == [("content", b"/leaf")]
+        assert ground.back(shown) == []
+        with open(os.open("leaf", os.O_RDONLY, dir_fd=at)) as file:
+            assert file.read() == "first"
+        for _ in range(70):
+            os.mkdir("x" * 200, dir_fd=at)
+            below = os.open("x" * 200, os.O_RDONLY, dir_fd=at)
+            os.close(at)
+            at = below
+        with pytest.raises(TreeTooLarge, match="too long"):
+            ground.take(full=True)
+    finally:
+        os.close(at)
+
+
+def test_names_of_any_bytes_are_told_apart_in_a_difference(tmp_path: Path) -> None:
+    ground = Ground(tmp_path)
+    for name in (b"odd\xff", b"odd\xfe"):
+        with open(os.fsencode(ground.work) + b"/" + name, "wb"):
+            shown = ground.take(full=True)
+    assert shown == ground.take(full=True)
+    os.unlink(os.fsencode(ground.work) + b"/odd\xfe")
+    ground.take(full=True)
+    assert [entries.sentence(c) for c in ground.vault.since(shown)] == ["odd\\xfe is gone"]

@@ -20,7 +20,6 @@ REACH: dict[str, str] = {
     "read a pack": "return read(vault + '/000001.pack')",
     "write a pack": "return write(vault + '/000001.pack')",
     "plant a pack": "return write(vault + '/999999.pack')",
-    "make the folder of another vault": "os.makedirs(vault + '2'); return 'made it'",
     "remove the vault": "os.rename(vault, vault + '.gone'); return 'moved it'",
     "read it through the keeper's root": "return read(f\"/proc/{given['keeper']}/root{vault}/000001.pack\")",
     "read it through a link": "os.symlink(vault, 'stolen'); return read('stolen/000001.pack')",

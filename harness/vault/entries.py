@@ -8,6 +8,7 @@ session of ten thousand files must not cost ten megabytes.
 from __future__ import annotations
 
 import hashlib
+import os
 import stat
 import struct
 import zlib

@@ -143,7 +143,6 @@ def test_no_swap_runs_what_was_not_shown(bench: Bench, seed: int) -> None:
     assert done.keys() >= CHANGES.keys() | HARMLESS.keys() | PLACES.keys() | GIT.keys()
 
 
-
 RACES: dict[str, tuple[str, tuple[str, ...], str]] = {
     "the program": ("run", ("./run",), ""),
     "a link to a program outside": ("tool", ("./tool",), ""),

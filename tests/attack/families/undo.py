@@ -42,12 +42,12 @@ SPOIL: dict[str, str] = {
         "    if f < 0: break'"
     ),
     "names that a table could stumble over": (
-        "python3 -c 'import os\nfor n in [b\"\\n\", b\"+\", b\"-\", b\"w\", b\"g\", b\"\\xff\\xfe\", b\"a\" * 255, b\" \", b\"\\\\\", b\"%s\", b\"{}\", b\"\\x01\\x00\"[:1], "
+        'python3 -c \'import os\nfor n in [b"\\n", b"+", b"-", b"w", b"g", b"\\xff\\xfe", b"a" * 255, b" ", b"\\\\", b"%s", b"{}", b"\\x01\\x00"[:1], '
         'b".watchfloor-undo-000000000000", b"000001.pack", b"*"]:\n'
         '    open(n, "wb").write(n); os.makedirs(b"d" + n[:200] + b"/" + n)\''
     ),
     "many names": "mkdir many; cd many; seq 30000 | xargs touch; cd ..",
-    "a deep path": "python3 -c 'import os\nfor i in range(60): os.mkdir(\"x\" * 200); os.chdir(\"x\" * 200)\nopen(\"leaf\", \"w\").write(\"x\")'",
+    "a deep path": 'python3 -c \'import os\nfor i in range(60): os.mkdir("x" * 200); os.chdir("x" * 200)\nopen("leaf", "w").write("x")\'',
     "a link in place of each folder": "ln -s {beside} src; ln -s {beside} precious; ln -s {beside}/secret.txt README.md",
     "a link to the vault in place of a folder": "ln -s {vault} src; ln -s {vault} precious; ln -s {vault}/000001.pack tool",
     "links in a ring": "ln -s precious src; ln -s src precious; ln -s tool README.md; ln -s README.md tool",
@@ -70,11 +70,8 @@ def _content(root: Path) -> dict[str, tuple[int, bytes]]:
         inner[:] = [name for name in inner if name != ".git"]
         for path in (Path(folder, name) for name in [*inner, *names] if name != ".git"):
             mode = path.lstat().st_mode
-            if stat.S_ISREG(mode):
-                data = path.read_bytes()
-            else:
-                data = os.fsencode(os.readlink(path)) if stat.S_ISLNK(mode) else b""
-            found[str(path.relative_to(root))] = (mode, data)
+            read = {stat.S_IFREG: Path.read_bytes, stat.S_IFLNK: lambda p: os.fsencode(os.readlink(p))}.get(stat.S_IFMT(mode), lambda _: b"")
+            found[str(path.relative_to(root))] = (mode, read(path))
     return found
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import random
 import shutil
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -31,8 +33,8 @@ class Ground:
         self.vault = Vault(self.store, limits, history)
         self.roots = (Root(b"w", str(self.work), frozenset({b".git"})),)
 
-    def take(self, label: str = "x", *, full: bool = False) -> str:
-        return self.vault.take(self.roots, label, full=full).id
+    def take(self, label: str = "x", *, full: bool = False, since: str = "") -> str:
+        return self.vault.take(self.roots, label, full=full, since=since).id
 
     def again(self) -> None:
         """As after the vault's process ended."""
@@ -306,3 +308,20 @@ def test_names_of_any_bytes_are_told_apart_in_a_difference(tmp_path: Path) -> No
     os.unlink(os.fsencode(ground.work) + b"/odd\xfe")
     ground.take(full=True)
     assert [entries.sentence(c) for c in ground.vault.since(shown)] == ["odd\\xfe is gone"]
+
+
+def test_what_is_written_through_an_old_mapping_is_noticed(tmp_path: Path) -> None:
+    """A page that is dirty already is written without another time of change."""
+    ground = Ground(tmp_path)
+    (ground.work / "file").write_bytes(b"a" * 100)
+    with open(ground.work / "file", "r+b") as file, mmap.mmap(file.fileno(), 0) as view:
+        view[0] = 66
+        info = os.stat(ground.work / "file")
+        while ground.take() != ground.take() or time.time_ns() - info.st_ctime_ns < 100_000_000:
+            continue  # until its stamp is believed
+        shown = ground.take(full=True)
+        ground.again()
+        assert ground.take(full=True, since=shown) == shown
+        view[0] = 67
+        ground.take(full=True, since=shown)
+        assert [(c.path, c.how) for c in ground.vault.since(shown)] == [(b"w/file", "content")]

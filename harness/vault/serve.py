@@ -95,7 +95,7 @@ class _Server:
         op = request.get("op")
         roots = [Root(letter.encode(), path, frozenset(n.encode() for n in hidden)) for letter, path, hidden in request.get("roots", [])]
         if op == "take":
-            taken = vault.take(roots, str(request["label"]), full=bool(request.get("full")))
+            taken = vault.take(roots, str(request["label"]), full=bool(request.get("full")), since=str(request.get("since") or ""))
             reply: dict[str, Any] = {
                 "snapshot": taken.id,
                 "changed": taken.changed,

@@ -16,6 +16,9 @@ from harness.vault.watch import Place, Seen, Watcher
 _SETTLING_NS = 30_000_000
 """A stamp this young may hide a second change within the clock's tick: it is not believed the next time."""
 _TICK_NS = 1_000_000
+MAPPED_NS = 120_000_000_000
+"""For how long after a change a process that mapped the file may go on writing without another ctime: until its pages are written back."""
+_NEVER_NS = 1 << 63
 _MANY = 4
 
 
@@ -28,6 +31,7 @@ class Trees:
         self.state = state
         self._roots: list[OpenRoot] = []
         self._doubtful: set[bytes] = set()
+        self._again_ns = _NEVER_NS
         self._watcher: Watcher | None = None
         self._kept_bytes = sum(map(_kept, state.values()))
         for number, root in enumerate(roots):
@@ -61,8 +65,10 @@ class Trees:
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
-    def changes(self, *, full: bool) -> Delta:
-        """What is another thing than in ``state`` (which stays as it is). ``full`` looks at every name. Raises OSError, TreeTooLarge."""
+    def changes(self, *, full: bool, again_ns: int = _NEVER_NS) -> Delta:
+        """What is another thing than in ``state`` (which stays as it is). ``full`` looks at every name, and then reads every file again
+        that was changed after ``again_ns`` (since the epoch). Raises OSError, TreeTooLarge."""
+        self._again_ns = again_ns if full else _NEVER_NS
         began = time.time_ns()
         seen = Seen(all=True) if full or self._watcher is None else self._watcher.read()
         touched = sum(map(len, seen.names.values())) + len(seen.folders)
@@ -92,7 +98,7 @@ class Trees:
 
     def _below(self, number: int, start: bytes, found: dict[bytes, os.stat_result | None], missing: set[bytes]) -> None:
         root, watcher, state, pack = self._roots[number], self._watcher, self.state, STAMP.pack
-        prefix, width = root.root.letter + b"/", STAMP.size
+        prefix, width, again_ns = root.root.letter + b"/", STAMP.size, self._again_ns
 
         def entered(path: bytes, fd: int) -> None:
             if watcher is not None:
@@ -104,7 +110,8 @@ class Trees:
             if info is None:
                 continue
             known = state.get(name)
-            if known is None or known[:width] != pack(info.st_mode, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns):
+            again = info.st_ctime_ns > again_ns and stat.S_ISREG(info.st_mode)
+            if known is None or again or known[:width] != pack(info.st_mode, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns):
                 found[name] = info
 
     def _some(self, seen: Seen) -> dict[bytes, os.stat_result | None]:

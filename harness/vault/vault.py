@@ -17,7 +17,7 @@ from harness.vault.limits import Limits
 from harness.vault.packs import Mark, Packs
 from harness.vault.restore import Restored, restore
 from harness.vault.scan import Root
-from harness.vault.trees import Trees
+from harness.vault.trees import MAPPED_NS, Trees
 
 LISTED = 20
 
@@ -66,11 +66,14 @@ class Vault:
 
     # -- taking ------------------------------------------------------------------------------------------------------
 
-    def take(self, roots: Iterable[Root], label: str, *, full: bool = False) -> Taken:
-        """Keep the present state. ``full`` looks at every name instead of believing hints. Raises OSError, TreeTooLarge, DamagedPack."""
+    def take(self, roots: Iterable[Root], label: str, *, full: bool = False, since: str = "") -> Taken:
+        """Keep the present state. ``full`` looks at every name instead of believing hints; what it is to be compared with (``since``) makes it
+        read again what may have been written through a mapping since then. Raises OSError, TreeTooLarge, DamagedPack."""
         trees = self._open(roots)
+        mark = self._packs.find(since) if since else None
+        again = {"again_ns": int(datetime.fromisoformat(mark.ts).timestamp() * 1e9) - MAPPED_NS} if mark is not None else {}
         try:
-            delta = trees.changes(full=full)
+            delta = trees.changes(full=full, **again)
             mark = self._keep(trees, delta, label)
         except BaseException:
             self._forget()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import mmap
 import os
@@ -135,10 +136,8 @@ class World:
         """Give the file at the end of the deep path this content; True when it had another."""
         at = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
         for part in DEEP.split("/"):
-            try:
+            with contextlib.suppress(FileExistsError):
                 os.mkdir(part, dir_fd=at)
-            except FileExistsError:
-                pass
             below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
             os.close(at)
             at = below

@@ -34,7 +34,7 @@ def ran(f: Fleet) -> str:
 
 
 def makefile(f: Fleet, sid: str) -> Path:
-    return Path(f.row(sid)["worktree"]) / "Makefile"
+    return f.folders.state / "worktrees" / sid / "Makefile"
 
 
 def swap(f: Fleet, sid: str) -> None:

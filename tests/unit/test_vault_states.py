@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import random
 import shutil
 import stat
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,8 +34,8 @@ class Ground:
         self.vault = Vault(self.store, self.limits)
         self.roots = (Root(b"w", str(self.work), frozenset({b".git"})),)
 
-    def take(self, label: str = "x", *, full: bool = False) -> str:
-        return self.vault.take(self.roots, label, full=full).id
+    def take(self, label: str = "x", *, full: bool = False, since: str = "") -> str:
+        return self.vault.take(self.roots, label, full=full, since=since).id
 
     def again(self) -> None:
         """As after the vault's process ended."""
@@ -241,3 +243,86 @@ def test_a_link_never_leads_an_undo_outside(tmp_path: Path) -> None:
     assert (ground.work / "sub" / "file").read_text() == "kept"
     assert not (ground.work / "sub").is_symlink()
     assert (beside / "file").read_text() == "mine"
+
+
+def test_a_large_file_is_compared_by_what_is_known_of_it(tmp_path: Path) -> None:
+    """Also in the first moments after a change, when a second one could hide behind the clock's tick."""
+    ground = Ground(tmp_path, Limits(file_bytes=1000))
+    large = ground.work / "large.bin"
+    for number in range(20):
+        large.write_bytes(bytes([number]) * 5000)
+        info = large.stat()
+        shown = ground.take(full=True)
+        assert ground.take(full=True) == shown, "it was not touched"
+        assert ground.vault.since(shown) == []
+        large.write_bytes(bytes([number + 100]) * 5000)
+        os.utime(large, ns=(info.st_atime_ns, info.st_mtime_ns))
+        ground.take(full=True)
+        assert [entries.sentence(c) for c in ground.vault.since(shown)] == ["large.bin has other content"]
+
+
+def test_a_file_that_grows_and_shrinks_does_not_use_up_the_budget(tmp_path: Path) -> None:
+    ground = Ground(tmp_path, Limits(file_bytes=1000, tree_bytes=3000))
+    for number in range(8):
+        (ground.work / "file").write_bytes(bytes([number]) * 900)
+        assert ground.vault.take(ground.roots, "x").left_out == 0
+        (ground.work / "file").write_bytes(bytes(5000))
+        assert ground.vault.take(ground.roots, "x").left_out == 1
+
+
+def test_paths_longer_than_a_system_call_takes_are_kept_and_come_back(tmp_path: Path) -> None:
+    ground = Ground(tmp_path)
+    at = os.open(ground.work, os.O_RDONLY)
+    for _ in range(30):
+        os.mkdir("x" * 200, dir_fd=at)
+        below = os.open("x" * 200, os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    try:
+        with open(os.open("leaf", os.O_WRONLY | os.O_CREAT, dir_fd=at), "w") as file:
+            file.write("first")
+        shown = ground.take(full=True)
+        with open(os.open("leaf", os.O_WRONLY | os.O_TRUNC, dir_fd=at), "w") as file:
+            file.write("other")
+        ground.take(full=True)
+        assert [(c.how, c.path[-5:]) for c in ground.vault.since(shown)] == [("content", b"/leaf")]
+        assert ground.back(shown) == []
+        with open(os.open("leaf", os.O_RDONLY, dir_fd=at)) as file:
+            assert file.read() == "first"
+        for _ in range(70):
+            os.mkdir("x" * 200, dir_fd=at)
+            below = os.open("x" * 200, os.O_RDONLY, dir_fd=at)
+            os.close(at)
+            at = below
+        with pytest.raises(TreeTooLarge, match="too long"):
+            ground.take(full=True)
+    finally:
+        os.close(at)
+
+
+def test_names_of_any_bytes_are_told_apart_in_a_difference(tmp_path: Path) -> None:
+    ground = Ground(tmp_path)
+    for name in (b"odd\xff", b"odd\xfe"):
+        with open(os.fsencode(ground.work) + b"/" + name, "wb"):
+            shown = ground.take(full=True)
+    assert shown == ground.take(full=True)
+    os.unlink(os.fsencode(ground.work) + b"/odd\xfe")
+    ground.take(full=True)
+    assert [entries.sentence(c) for c in ground.vault.since(shown)] == ["odd\\xfe is gone"]
+
+
+def test_what_is_written_through_an_old_mapping_is_noticed(tmp_path: Path) -> None:
+    """A page that is dirty already is written without another time of change."""
+    ground = Ground(tmp_path)
+    (ground.work / "file").write_bytes(b"a" * 100)
+    with open(ground.work / "file", "r+b") as file, mmap.mmap(file.fileno(), 0) as view:
+        view[0] = 66
+        info = os.stat(ground.work / "file")
+        while ground.take() != ground.take() or time.time_ns() - info.st_ctime_ns < 100_000_000:
+            continue  # until its stamp is believed
+        shown = ground.take(full=True)
+        ground.again()
+        assert ground.take(full=True, since=shown) == shown
+        view[0] = 67
+        ground.take(full=True, since=shown)
+        assert [(c.path, c.how) for c in ground.vault.since(shown)] == [(b"w/file", "content")]

@@ -36,7 +36,6 @@ SWAPS: dict[str, tuple[dict[str, Any], str]] = {
     "the working folder": ({"argv": ["/usr/bin/touch", "mark"], "cwd": "folder"}, "rm -r folder; ln -s {mark}.folder folder"),
     "a program found by PATH": ({"argv": ["/bin/sh", "-c", "PATH=.:$PATH ls"]}, f"{SHELL} > ls; chmod +x ls"),
 }
-BRIEFLY_S = 4.0
 
 
 def _settle(f: Fleet, sid: str) -> None:
@@ -70,14 +69,16 @@ def _swapped(names: list[str]) -> Outside:
                 sids[name] = f.launch(play(turn, "Done."), repo=repo, name=f"swap{number}")
             for name, sid in sids.items():
                 request = f.approval(sid)
-                # The other call of the turn may be held back for as long as the question is open: then the change comes from here.
-                try:
-                    wait_for("the change", lambda s=sid: any(r.type == "tool.ended" for r in f.records(s)), BRIEFLY_S)
-                except AssertionError:
-                    worktree = Path(f.row(sid)["worktree"])
-                    subprocess.run(["bash", "-c", SWAPS[name][1].replace("{mark}", str(marks[name]))], cwd=worktree, check=True)
-                f.run("approve", request["approval_id"], check=False)
+                # The other call of the turn is held back for as long as the question is open, so the change comes from here.
+                worktree = Path(f.row(sid)["worktree"])
+                subprocess.run(["bash", "-c", SWAPS[name][1].replace("{mark}", str(marks[name]))], cwd=worktree, check=True)
+                f.approve(request["approval_id"])
                 _settle(f, sid)
+                kinds = [r.type for r in f.records(sid)]
+                if "tool.started" in kinds[: kinds.index("approval.decided")]:
+                    escaped.append(f"{name}: another call ran while the question was open")
+                if "approval.stale" not in kinds:
+                    escaped.append(f"{name} was changed after the question, and nobody was told")
                 if marks[name].exists() or list((f.root / f"{marks[name].name}.folder").iterdir()):
                     escaped.append(f"{name} was changed after the question, and the changed world ran")
             f.stop()

@@ -20,7 +20,6 @@ REACH: dict[str, str] = {
     "read a pack": "return read(vault + '/000001.pack')",
     "write a pack": "return write(vault + '/000001.pack')",
     "plant a pack": "return write(vault + '/999999.pack')",
-    "make the folder of another vault": "os.makedirs(vault + '2'); return 'made it'",
     "remove the vault": "os.rename(vault, vault + '.gone'); return 'moved it'",
     "read it through the keeper's root": "return read(f\"/proc/{given['keeper']}/root{vault}/000001.pack\")",
     "read it through a link": "os.symlink(vault, 'stolen'); return read('stolen/000001.pack')",
@@ -71,11 +70,8 @@ def _content(root: Path) -> dict[str, tuple[int, bytes]]:
         inner[:] = [name for name in inner if name != ".git"]
         for path in (Path(folder, name) for name in [*inner, *names] if name != ".git"):
             mode = path.lstat().st_mode
-            if stat.S_ISREG(mode):
-                data = path.read_bytes()
-            else:
-                data = os.fsencode(os.readlink(path)) if stat.S_ISLNK(mode) else b""
-            found[str(path.relative_to(root))] = (mode, data)
+            read = {stat.S_IFREG: Path.read_bytes, stat.S_IFLNK: lambda p: os.fsencode(os.readlink(p))}.get(stat.S_IFMT(mode), lambda _: b"")
+            found[str(path.relative_to(root))] = (mode, read(path))
     return found
 
 

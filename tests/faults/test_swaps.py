@@ -19,7 +19,8 @@ import pytest
 from harness.events.action import action_hash
 from harness.hands import precheck
 from harness.workspace import private, worktrees
-from tests.faults.swaplib import CHANGES, GIT, HARMLESS, PLACES, Swap, World, runs_in, swap
+from tests.faults.swaplib import CHANGES, GIT, HARMLESS, PLACES, Swap, runs_in, swap
+from tests.faults.swapworld import World
 from tests.fleetlib import make_repository
 from tests.process.keeperlib import SID, Keepers, action, judged, keepers, proposed
 

@@ -252,6 +252,9 @@ def _undoing(s: SessionState, r: t.Record, b: t.UndoStarted) -> None:
 def _undone(s: SessionState, r: t.Record, b: t.UndoEnded) -> None:
     s.doing.pop(b.undo_id, None)
     s.last_undo = b.undo_id
+    s.checks = dict.fromkeys(s.checks)  # what they said was said of another state
+    if s.ended is not None and s.ended.verified:
+        s.ended = msgspec.structs.replace(s.ended, verified=False, reason="undone since it ended; no check has seen what is there now")
 
 
 @_on(t.ApprovalRequested)

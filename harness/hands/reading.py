@@ -10,13 +10,10 @@ import errno
 import os
 import stat
 
-from harness.hands import kernel
-
 SMALL = 1 << 20
 """Bytes that a file of git's own bookkeeping (HEAD, a ref, ``commondir``, ``alternates``) has at most."""
 _LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_BENEATH = kernel.RESOLVE_BENEATH | kernel.RESOLVE_NO_SYMLINKS | kernel.RESOLVE_NO_MAGICLINKS
 
 
 class Unreadable(OSError):
@@ -63,21 +60,20 @@ def read_named(folder: str, path: str, limit: int) -> bytes:
 
 
 def _walk(at: int, name: str) -> int:
-    if os.path.isabs(name) or ".." in name.split("/"):
-        raise OSError(errno.EXDEV, "leads out of the folder", name)
-    try:
-        return kernel.openat2(at, name, os.O_PATH | os.O_NOFOLLOW, 0, _BENEATH)
-    except OSError as exc:
-        if exc.errno != errno.ENOSYS:
-            raise OSError(exc.errno, os.strerror(exc.errno or 0), name) from exc
+    """A descriptor (O_PATH) of ``name`` below the folder ``at``, step by step, no step through a link."""
     parts = [part for part in name.split("/") if part not in ("", ".")] or ["."]
+    if os.path.isabs(name) or ".." in parts:
+        raise OSError(errno.EXDEV, "leads out of the folder", name)
     here = os.dup(at)
-    for number, part in enumerate(parts):
+    for number, part in enumerate(parts, 1):
         try:
-            below = os.open(part, _LOOK | (os.O_DIRECTORY if number < len(parts) - 1 else 0), dir_fd=here)
+            below = os.open(part, _LOOK, dir_fd=here)
         finally:
             os.close(here)
         here = below
+        if number < len(parts) and stat.S_ISLNK(os.fstat(here).st_mode):
+            os.close(here)
+            raise OSError(errno.ELOOP, "lies behind a symbolic link", name)
     return here
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from harness.protocol import locks
 from harness.protocol.paths import Folders
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet import Session
+from harness.supervisor.pushed import pushed
 from harness.supervisor.road import private_of
 from harness.supervisor.threads import at_home
 from harness.workspace import worktrees
@@ -74,11 +76,18 @@ class Removal:
         session = self._session
         try:
             tree = worktrees.open_worktree(private_of(session))
-            return Removed(worktrees.remove(tree, session.sid, force_keep=force_keep or force), [])
+            arrived = pushed(session.folder, tree.root)
+            return Removed(worktrees.remove(tree, session.sid, force_keep=force_keep or force, pushed=arrived), [])
         except (WorkspaceError, OSError, ValueError, RecursionError) as exc:
-            if isinstance(exc, DamagedWorktree) and session.state.created is None and not self._left.there:
-                return Removed([], [])  # it was never made, so there is nothing to lose
+            if isinstance(exc, DamagedWorktree) and self._nothing_to_lose():
+                return Removed([], [])
             if not force:
                 raise
             reason = str(exc) if isinstance(exc, WorkspaceError | OSError) else "what is there cannot be understood"
             return Removed([], [reason, *self._left.delete()])
+
+    def _nothing_to_lose(self) -> bool:
+        """True when the worktree was never made, or a removal before us died at its very end."""
+        if self._session.state.created is None and not self._left.there:
+            return True
+        return worktrees.removed(private_of(self._session)) and not os.path.lexists(self._left.worktree)

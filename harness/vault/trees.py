@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from harness.vault import entries, scan
 from harness.vault.entries import LEFT_OUT, NO_CONTENT, STAMP, Delta, State
-from harness.vault.scan import OpenRoot, Root
+from harness.vault.scan import OpenRoot, Root, TreeTooLarge
 from harness.vault.watch import Place, Seen, Watcher
 
 _SETTLING_NS = 30_000_000
@@ -75,6 +75,9 @@ class Trees:
         seen = Seen(all=True) if full or self._watcher is None else self._watcher.read()
         touched = sum(map(len, seen.names.values())) + len(seen.folders)
         found = self._all() if seen.all or touched * _MANY > len(self.state) + 1000 else self._some(seen)
+        grown = sum(1 if name not in self.state else -(info is None) for name, info in found.items())
+        if len(self.state) + grown > self._limits.names:
+            raise TreeTooLarge(f"{self._roots[0].root.path} holds more than {self._limits.names} names")
         return self._read(found, began)
 
     def _all(self) -> dict[bytes, os.stat_result | None]:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from harness.workspace.git import Git
 from harness.workspace.ground import Ground
-from harness.workspace.look import folders_of, look, tip, unknown_names
+from harness.workspace.look import look, tip
 from harness.workspace.private import Worktree
 
 MAX_PATCH = 2 * 1024 * 1024
 """Bytes of patch text that `diff` returns at most."""
-MAX_UNTRACKED = 20_000
 _BINARY_PROBE = 8000
 _COMMON = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all", "--find-renames")
 
@@ -53,35 +51,15 @@ _STATUS = {"A": "added", "M": "modified", "D": "deleted", "R": "renamed", "C": "
 def status(tree: Worktree) -> Status:
     """Changed and untracked files of the session; a nested repository stands as one untracked name that ends with ``/``."""
     with look(tree, tip(tree)) as view:
-        seen = view.walk(stamped=True)
+        seen = view.walk()
         found = view.changes(seen)
         return Status(tuple(sorted({*found.different, *found.gone, *view.staged()})), tuple(sorted({*seen.untracked, *(f"{n}/" for n in seen.nested)})))
-
-
-def untracked(tree: Worktree, git: Git | None = None) -> tuple[str, ...]:
-    """Files that are neither committed nor ignored, sorted; at most `MAX_UNTRACKED`, then the folders' names stand for the rest."""
-    known = set((git or tree.git).names("ls-files", "-z"))
-    seen = unknown_names(tree, known)
-    names = {*seen.untracked, *seen.nested}
-    if len(names) > MAX_UNTRACKED:
-        kept = folders_of(known)
-        names = {_collapsed(name, kept) for name in names}
-    return tuple(sorted(names))
-
-
-def _collapsed(name: str, kept: Collection[str]) -> str:
-    """The topmost folder of ``name`` that holds nothing committed, or the name itself."""
-    parts = name.split("/")
-    for count in range(1, len(parts)):
-        if (folder := "/".join(parts[:count])) not in kept:
-            return folder
-    return name
 
 
 def diff(tree: Worktree, limit: int = MAX_PATCH) -> Diff:
     """Committed, uncommitted and untracked work of the session against its base."""
     with look(tree, tip(tree)) as view:
-        seen = view.walk(stamped=True)
+        seen = view.walk()
         uncompared = view.changes(seen).uncompared
         git = view.scratch.git
         files = _tracked(git.run("diff-index", "--cached", *_COMMON, "--raw", "--numstat", "-z", "--end-of-options", tree.base, "--"))

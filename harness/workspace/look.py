@@ -71,13 +71,13 @@ class View:
         self._tree = tree
         self.entries = _entries(Git(tree.common), commit)
 
-    def walk(self, *, complete: bool = False, stamped: bool = False) -> Seen:
+    def walk(self, *, complete: bool = False) -> Seen:
         """Find every file. Ignored folders are entered only when ``complete``. Raises TooMuchToRead."""
         known = {path for path, entry in self.entries.items() if entry.mode != _GITLINK}
-        return _Walk(self.ground, self.scratch, known, complete, stamped).run()
+        return _Walk(self.ground, self.scratch, known, complete).run()
 
     def changes(self, seen: Seen) -> Changes:
-        """What became of the commit's files; our index then holds the worktree's state of them. ``seen`` must be stamped. Raises GitFailed."""
+        """What became of the commit's files; our index then holds the worktree's state of them. Raises GitFailed."""
         self.scratch.git.run("read-tree", self.commit)
         known = stamps.read(self._tree.admin / "index", len(self.commit) // 2)
         suspects, gone = set[str](), set[str]()
@@ -162,12 +162,6 @@ def look(tree: Worktree, commit: str) -> Iterator[View]:
         yield View(tree, commit, ground, made)
 
 
-def unknown_names(tree: Worktree, known: Collection[str]) -> Seen:
-    """The quick walk for names alone: what is not among ``known`` and not in an ignored folder. Raises OSError, TooMuchToRead, GitFailed."""
-    with scratch(tree.common, tree.private.parent) as made, Ground(tree.root) as ground:
-        return _Walk(ground, made, known, complete=False, stamped=False).run()
-
-
 def tip(tree: Worktree) -> str:
     """The commit that the worktree stands on, as far as it is published."""
     return Git(tree.common).commit(f"refs/heads/{tree.branch}") or tree.base
@@ -199,9 +193,9 @@ def refused_by_git(name: str) -> bool:
 class _Walk:
     """Level by level, so that git is asked about ignored names once for each level that has unknown ones."""
 
-    def __init__(self, ground: Ground, made: Scratch, known: Collection[str], complete: bool, stamped: bool) -> None:
+    def __init__(self, ground: Ground, made: Scratch, known: Collection[str], complete: bool) -> None:
         self._ground, self._scratch, self._known = ground, made, known
-        self._complete, self._stamped = complete, stamped
+        self._complete = complete
         self._seen = Seen()
         self._folders = folders_of(known)
         self._left = MAX_ITEMS
@@ -248,7 +242,7 @@ class _Walk:
     def _items(self, folder: str, nested: str) -> Iterator[tuple[str, Item, str | None]]:
         """(path, item, nested repository or None) of what git could hold; the rest is noted as odd."""
         try:
-            items = self._ground.items(folder, stamps=self._stamped)
+            items = self._ground.items(folder, stamps=True)
         except OSError as exc:
             if exc.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
                 self._seen.unreadable.append(f"{folder}/")
@@ -264,8 +258,6 @@ class _Walk:
             self._rules(folder, items)
         for item in items:
             path = f"{folder}/{item.name}" if folder else item.name
-            if not self._stamped and path in self._known and item.kind is not Kind.FOLDER:
-                continue
             if refused_by_git(item.name) or (item.kind is Kind.LINK and item.name.lower() == ".gitmodules"):
                 if path != ".git" or item.kind is Kind.FOLDER:
                     self._seen.odd[path] = item

@@ -23,6 +23,7 @@ PREFIX = "scratch-"
 MAX_RULES = 1 << 20
 """Bytes of a ``.gitignore`` or ``.gitattributes`` file that count; a larger one has no say."""
 _PASSED_ON = "autocrlf|eol|filemode|symlinks|ignorecase|excludesfile|attributesfile|bigfilethreshold|sharedrepository"
+_KIND = "extensions.objectformat"
 _CHUNK = 1 << 20
 
 
@@ -41,11 +42,12 @@ class Scratch:
         for path in (git_dir / "objects" / "info", git_dir / "objects" / "pack", git_dir / "refs", git_dir / "info"):
             path.mkdir(mode=0o700, parents=True)
         (git_dir / "HEAD").write_text("ref: refs/heads/none\n", "ascii")
-        (git_dir / "config").write_text(_format(user), "ascii")
+        kind, settings = _settings(user)
+        (git_dir / "config").write_text(_format(kind), "ascii")
         for rules in ("exclude", "attributes"):
             if (self._common / "info" / rules).is_file():
                 shutil.copyfile(self._common / "info" / rules, git_dir / "info" / rules)
-        extra = (*_settings(user), ("core.commitGraph", "false"), ("core.multiPackIndex", "false"))
+        extra = (*settings, ("core.commitGraph", "false"), ("core.multiPackIndex", "false"))
         return Git(git_dir, self.tree, extra).with_env(GIT_ALTERNATE_OBJECT_DIRECTORIES=quoted(self.store))
 
     @property
@@ -103,22 +105,23 @@ def scratch(common: Path, folder: Path) -> Iterator[Scratch]:
         yield Scratch(common, Path(name))
 
 
-def _format(user: Git) -> str:
-    kind = user.text("rev-parse", "--show-object-format")
+def _format(kind: str) -> str:
     if kind == "sha1":
         return "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"
     return f"[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectFormat = {kind}\n"
 
 
-def _settings(user: Git) -> list[tuple[str, str]]:
-    """Settings of the user's repository that change how files compare and name no program."""
-    found: list[tuple[str, str]] = []
-    status, out = user.call("config", "-z", "--get-regexp", f"^core\\.({_PASSED_ON})$", ok=(0, 1))
+def _settings(user: Git) -> tuple[str, list[tuple[str, str]]]:
+    """The repository's kind of object ids, and its settings that change how files compare and name no program."""
+    kind, found = "sha1", list[tuple[str, str]]()
+    status, out = user.call("config", "-z", "--get-regexp", f"^(core\\.({_PASSED_ON})|{_KIND})$", ok=(0, 1))
     for entry in out.decode("utf-8", "surrogateescape").split("\0") if status == 0 else ():
         name, _, value = entry.partition("\n")
-        if re.fullmatch(f"core\\.({_PASSED_ON})", name):
+        if name == _KIND:
+            kind = "sha256" if value == "sha256" else "sha1"
+        elif re.fullmatch(f"core\\.({_PASSED_ON})", name):
             found.append((name, value or "true"))
-    return found
+    return kind, found
 
 
 def quoted(path: Path) -> str:

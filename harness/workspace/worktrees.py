@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from harness.events import durable
+from harness.hands import reading
 from harness.workspace import kept, shown_repository
 from harness.workspace import private as private_dir
 from harness.workspace.discard import discard
@@ -32,6 +33,8 @@ from harness.workspace.locks import repository_lock
 from harness.workspace.look import View, look, tip
 from harness.workspace.private import Worktree
 
+_LEAVING = "leaving"
+"""Beside the private directory once nothing of the worktree can be lost: the branch's commit and the refs that keep work."""
 _HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
@@ -60,7 +63,10 @@ def _save(private: Path, saved: _Saved) -> None:
 
 def _load(private: Path) -> _Saved | None:
     try:
-        return msgspec.json.decode(_record(private).read_bytes(), type=_Saved)
+        saved = msgspec.json.decode(reading.read(_record(private)), type=_Saved)
+        if not all(os.path.isabs(path) and "\0" not in path for path in (saved.root, saved.repo, saved.common, saved.admin or "/")):
+            raise DamagedWorktree(f"{_record(private)} names a path that cannot be one")
+        return saved
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError) as exc:
@@ -138,7 +144,7 @@ def _dirty(repository: Repository, base: str, private: Path) -> int:
     private.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     checkout = Worktree(repository.root, "", base, repository.root, repository.common, repository.git_dir, private)
     with look(checkout, base) as view:
-        seen = view.walk(stamped=True)
+        seen = view.walk()
         found = view.changes(seen)
         return len({*found.different, *found.gone, *view.staged(), *seen.untracked, *seen.nested})
 
@@ -184,9 +190,12 @@ def remove(tree: Worktree, sid: str, *, force_keep: bool = False, pushed: Iterab
 
     Work that is not provably somewhere else stops it with UnsavedWork, unless ``force_keep``: then all of it is first committed to
     ``refs/watchfloor/kept/<sid>``, nested repositories and ignored files too, but not what lies in ignored folders. ``pushed`` are
-    commits that a remote took. Returns the refs that keep work. Raises CannotKeep when something cannot be kept; then nothing is gone.
+    commits that a remote took. Returns the refs that keep work. Raises CannotKeep when something cannot be kept and DamagedWorktree when
+    the folder is no worktree any more; then nothing is gone.
     """
-    leaving = tree.private.parent / "leaving"
+    leaving = tree.private.parent / _LEAVING
+    if os.path.lexists(tree.root) and (tree.root.is_symlink() or not tree.root.is_dir()):
+        raise DamagedWorktree(f"the worktree {tree.root} was replaced by something that is no folder")
     if tree.root.is_dir() or not leaving.is_file():
         tip_seen, refs = _saved_elsewhere(tree, sid, force_keep, pushed)
         durable.write_file(leaving, "\n".join([tip_seen, *refs]).encode())
@@ -202,6 +211,14 @@ def remove(tree: Worktree, sid: str, *, force_keep: bool = False, pushed: Iterab
         else:
             path.unlink()
     return refs
+
+
+def removed(private: Path) -> bool:
+    """True when nothing of a worktree is recorded any more, at most the mark of a removal that died at its very end."""
+    try:
+        return {path.name for path in private.parent.iterdir()} <= {_LEAVING}
+    except FileNotFoundError:
+        return True
 
 
 def _forget(git: Git, worktree: Path) -> None:
@@ -229,7 +246,7 @@ def _saved_elsewhere(tree: Worktree, sid: str, force_keep: bool, pushed: Iterabl
         for number, (path, item) in enumerate(work.odd.items()):
             source = folder / f"{number}.tar"
             kept.archive(view.ground, path, item, source)
-            work.load.archives[kept.archive_name(path, work.taken)] = source
+            work.archive(path, source)
         if damaged:
             _git_folder(tree, work, folder)
         return commit, [kept.keep(tree, sid, view, work.load)]
@@ -241,7 +258,7 @@ def _carried_out(tree: Worktree) -> str:
         return "the session's git folder is gone"
     try:
         private_dir.publish(tree)
-    except (PublishFailed, GitFailed, OSError) as exc:
+    except (PublishFailed, DamagedWorktree, GitFailed, OSError) as exc:
         return str(exc)
     return ""
 
@@ -259,11 +276,17 @@ class _Work:
     reproducible: int
     taken: set[str]
 
+    def archive(self, path: str, source: Path) -> None:
+        """Keep ``source`` as the archive of ``path``, beside its place."""
+        name = kept.archive_name(path, self.taken)
+        self.taken.add(name)
+        self.load.archives[name] = source
+
 
 def _work(tree: Worktree, view: View) -> _Work:
     if not tree.root.is_dir():
         return _Work(kept.Load(), [], [], [], {}, [], 0, set())
-    seen = view.walk(complete=True, stamped=True)
+    seen = view.walk(complete=True)
     found = view.changes(seen)
     staged = view.staged()
     nested = [name for name, files in seen.nested.items() if files or _holds(view, seen.odd.get(f"{name}/.git"), f"{name}/.git")]
@@ -297,4 +320,4 @@ def _git_folder(tree: Worktree, work: _Work, folder: Path) -> None:
             if item.name in ("private", "objects"):
                 source = folder / f"{item.name}.tar"
                 kept.archive(ground, item.name, item, source)
-                work.load.archives[kept.archive_name(item.name, work.taken)] = source
+                work.archive(item.name, source)

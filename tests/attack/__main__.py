@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.hands import fence
+from harness.workspace.facts import shfmt_program
 from tests.attack.ground import ground
 from tests.attack.play import play
 from tests.attack.registry import FAMILIES
@@ -61,6 +62,7 @@ def interpreter(user: str) -> Iterator[tuple[str, str]]:
             packages.mkdir(parents=True)
             (folder / "bin").mkdir()
             (folder / "bin" / "python").symlink_to(candidate)
+            (folder / "bin" / "shfmt").symlink_to(shfmt_program())
             (folder / "pyvenv.cfg").write_text(f"home = {Path(candidate).parent}\ninclude-system-site-packages = false\n")
             (folder / "bin" / "watchfloor").write_text(f"#!{folder}/bin/python\nimport sys\nfrom app.main import main\nsys.exit(main())\n")
             (packages / "attack.pth").write_text("\n".join([str(ROOT), *site.getsitepackages()]) + "\n")

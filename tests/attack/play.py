@@ -59,9 +59,9 @@ def _outside(ground: Ground, attempt: Outside) -> Result:
 
 
 def attempts_of(ground: Ground, family: Family, user: str, seed: int, number: int) -> list[Attempt]:
-    """The attempts of a round: round 0 is the list, every other one is generated from the seed, whatever ran before."""
+    """The attempts of a round, each name once: round 0 is the list, every other one is generated from the seed, whatever ran before."""
     dice = random.Random(f"{seed}/{user}/{family.name}/{number}") if number else None
-    return list(family.attempts(ground, dice))
+    return list({attempt.name: attempt for attempt in family.attempts(ground, dice)}.values())
 
 
 def play(ground: Ground, family: Family, user: str, seed: int, number: int, only: str = "", until: float = float("inf")) -> Iterator[Result]:

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
-PROGRAM = [sys.executable, "-P", "-c", "import sys; from app.main import main; sys.exit(main())"]
+PROGRAM = [sys.executable, "-P", "-m", "tests.e2e.program"]
 
 
 HUMAN_S = 0.05
@@ -51,6 +51,12 @@ def keys_seen(root: Path) -> list[str]:
     """Every key press that the program under ``root`` understood, from its own input log (`TEXTUAL_DEBUG`)."""
     log = root / "keys.log"
     return _KEY.findall(log.read_text()) if log.exists() else []
+
+
+def keys_handled(root: Path) -> int:
+    """How many key presses the program has dealt with to their end (see `tests.e2e.program`)."""
+    log = root / "keys.handled"
+    return log.read_text().count("\n") if log.exists() else 0
 
 
 def wait_for(name: str, condition: Callable[[], object], shown: Callable[[], str], timeout: float = 60.0) -> None:
@@ -108,11 +114,11 @@ class Tmux:
         wait_for(f"seeing {texts}", lambda: all(text in self.screen for text in texts), lambda: self.screen, timeout)
 
     def keys(self, *keys: str) -> None:
-        """Press keys (tmux's names) as a person does, each when the one before has arrived: an escape with a key right behind it would be alt+key."""
+        """Press keys (tmux's names) at a person's pace, each when the one before has had its effect, or the program has left."""
         for key in keys:
-            before = len(keys_seen(self.root))
+            before = keys_handled(self.root)
             self.run("send-keys", key)
-            wait_for(f"{key} arriving", lambda n=before: len(keys_seen(self.root)) > n, lambda: self.screen)
+            wait_for(f"{key} having its effect", lambda n=before: keys_handled(self.root) > n or "left with" in self.screen, lambda: self.screen)
             time.sleep(HUMAN_S)
 
     def close(self) -> None:
@@ -174,10 +180,11 @@ class BarePty:
         os.write(self._fd, data)
 
     def press(self, key: bytes) -> None:
-        """Type the bytes of one key and read until the program has understood it."""
-        before = len(keys_seen(self.root))
+        """Type the bytes of one key and read until it has had its effect, or the program has left."""
+        before = keys_handled(self.root)
         self.send(key)
-        self.until(f"{key!r} arriving", lambda _: len(keys_seen(self.root)) > before)
+        self.until(f"{key!r} having its effect", lambda _: keys_handled(self.root) > before or self.status is not None)
+        time.sleep(HUMAN_S)
 
     def close(self) -> None:
         if self.status is None:

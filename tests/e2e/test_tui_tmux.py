@@ -111,6 +111,8 @@ def test_every_byte_on_the_terminal_is_text_or_the_frameworks_own(tmp_path: Path
             b"t",
         ):
             screen.press(keys)
+        for _ in range(3):  # whatever is open is closed first
+            screen.press(b"\x1b")
         screen.send(b"q")
         screen.until("the end", lambda _: screen.status is not None)
         assert screen.status == 0

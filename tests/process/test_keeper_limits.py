@@ -70,10 +70,10 @@ def test_the_watcher_ends_with_its_call_and_with_its_keeper(fleet: Keepers, tmp_
     start(fleet, link, tmp_path / "work", "c0.0", "until test -e go; do sleep 0.05; done", None)
     wait_until("the session's files were counted", lambda: (fleet.folder().root / "disk.json").exists())
     watchers = [pid for pid in proc.descendants(keeper) if os.path.realpath(f"/proc/{pid}/exe") == os.path.realpath(f"/proc/{keeper}/exe")]
-    assert len(watchers) == 2, "the vault and the watcher"
+    assert len(watchers) >= 2, "the vault and the watcher, and perhaps the runner"
     (tmp_path / "work" / "go").touch()
     assert ended(fleet, "c0.0")["status"] == "ok"
-    assert not set(watchers[1:]) & set(proc.descendants(keeper)), "only the vault, which came first, stays"
+    assert len(proc.descendants(keeper)) == 1, "only the vault stays"
     (tmp_path / "work" / "go").unlink()
     start(fleet, link, tmp_path / "work", "c0.1", "until test -e go; do sleep 0.05; done", None)
     wait_until("call and watcher run", lambda: len(proc.descendants(keeper)) >= 4)

@@ -11,7 +11,7 @@ import pytest
 from harness.policy.build import build_action
 from harness.protocol.config import FenceConfig
 from harness.workspace import worktrees
-from harness.workspace.diff import diff, status, untracked
+from harness.workspace.diff import diff, status
 from harness.workspace.facts import gather
 from harness.workspace.git import Git
 from harness.workspace.private import Worktree, publish
@@ -127,7 +127,7 @@ def test_nothing_runs_in_a_whole_life_of_a_session(hostile: tuple[Path, Path], t
     assert (tree.root / "a.txt").read_text() == "a\n"
     (tree.root / "a.txt").write_text("work\n")
     (tree.root / "new.txt").write_text("new\n")
-    assert untracked(tree) == ("new.txt",)
+    assert status(tree).untracked == ("new.txt",)
     assert status(tree).changed == ("a.txt",)
     assert {f.path for f in diff(tree).files} == {"a.txt", "new.txt"}
     _commit_as_agent(tree)
@@ -172,7 +172,6 @@ def test_a_nested_repository_of_the_agent_is_not_entered(hostile: tuple[Path, Pa
     (nested / "f").write_text("changed")
     status(tree)
     diff(tree)
-    untracked(tree)
     assert ran(markers) == []
 
 
@@ -206,3 +205,23 @@ def test_a_branch_name_that_git_would_not_take_is_refused(tmp_path: Path, branch
     with pytest.raises(Exception, match="check-ref-format"):
         worktrees.create(repo, tmp_path / "wt" / "s", branch, tmp_path / "s" / "git" / "private")
     assert not (tmp_path / "wt" / "s").exists()
+
+
+def test_a_path_that_nobody_may_resolve_is_asked_about_and_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``/proc/1/root`` is a link that the kernel lets few read; here it lets nobody."""
+    repo = tmp_path / "repo"
+    repo.mkdir()
+    git(repo, "init", "-q", "-b", "main")
+    git(repo, "commit", "-q", "--allow-empty", "-m", "one")
+    tree = made(repo, tmp_path)
+    readlink = os.readlink
+
+    def refused(path: str, **more: int) -> str:
+        if str(path) == "/proc/1/root":
+            raise PermissionError(13, "Permission denied", path)
+        return readlink(path, **more)
+
+    monkeypatch.setattr(os, "readlink", refused)
+    given = {"path": "/proc/1/root/etc/shadow"}
+    action = build_action("s", "c1.0", "t", "read_file", given, gather(tree, "read_file", given, FenceConfig()))
+    assert action["effects"] == ["outside:/proc/1/root/etc/shadow"] or action["refused"]

@@ -299,6 +299,19 @@ def test_malformed_records_are_refused_with_words(data: dict[str, Any]) -> None:
 # -- snapshots -------------------------------------------------------------------------------------------------------------
 
 
+def test_what_was_undone_is_verified_no_more() -> None:
+    told = [
+        t.SessionIntent(name="s", goal="g", repo="/r", branch="b", worktree="/w", model="m", checks=["make test"]),
+        t.SessionEnded(outcome="done", verified=True, reason="1 of 1 checks passed"),
+        t.UndoStarted(undo_id="u1", call_id="c1.0", snapshot="s1", before="s2"),
+        t.UndoEnded(undo_id="u1", call_id="c1.0", written=1),
+    ]
+    state = fold(t.Record(seq, "2026-01-01T00:00:00.000Z", "keeper", 0, body) for seq, body in enumerate(told))
+    assert state.ended is not None
+    assert (state.ended.outcome, state.ended.verified, state.checks_passed) == ("done", False, 0)
+    assert "undone since" in row("s", state, Liveness()).detail
+
+
 def session(folder: Path, count: int, seed: int = 3) -> LogWriter:
     rng = random.Random(seed)
     log = LogWriter.open(folder, "abcdefghij", segment_bytes=20_000)

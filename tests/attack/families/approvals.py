@@ -76,7 +76,7 @@ def _swapped(names: list[str]) -> Outside:
                 except AssertionError:
                     worktree = Path(f.row(sid)["worktree"])
                     subprocess.run(["bash", "-c", SWAPS[name][1].replace("{mark}", str(marks[name]))], cwd=worktree, check=True)
-                f.run("approve", request["approval_id"], check=False)
+                f.run("approve", request["approval_id"], "--hash", request["action_hash"], check=False)
                 _settle(f, sid)
                 if marks[name].exists() or list((f.root / f"{marks[name].name}.folder").iterdir()):
                     escaped.append(f"{name} was changed after the question, and the changed world ran")

@@ -57,7 +57,8 @@ def _node(name: str, how: str) -> Inside:
 
 def _knob(path: str, how: str) -> Inside:
     where = {"itself": path, "root of itself": f"/proc/self/root{path}", "root of process 1": f"/proc/1/root{path}"}[how]
-    code = f"p = '{where}'\nold = open(p, 'rb').read(4096) if os.path.isfile(p) else b'0'\nd = os.open(p, os.O_WRONLY); os.write(d, old or b'0'); return 'wrote a setting'"
+    code = f"p = '{where}'\nold = open(p, 'rb').read(4096) if os.path.isfile(p) else b'0'\n"
+    code += "d = os.open(p, os.O_WRONLY); os.write(d, old or b'0'); return 'wrote a setting'"
     return Inside(f"set {path} by {how}", code)
 
 

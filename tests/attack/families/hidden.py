@@ -45,9 +45,7 @@ LOOKS = {
     "keys": "return run('/bin/bash', '-c', 'cat /proc/keys /proc/key-users 2>/dev/null; true')",
     "leftovers": "return run('/bin/bash', '-c', 'ls -la /tmp /var/tmp /dev/shm /run /mnt /home /root 2>&1; cat /tmp/* 2>/dev/null; true')",
     "core patterns": "return run('/bin/bash', '-c', 'ulimit -c unlimited; bash -c \"kill -SEGV \\\\$\\\\$\"; cat core* 2>/dev/null; true')",
-    "received descriptors": (
-        "s = socket.socket(fileno=os.dup(0)) if False else None\nfor d in (0, 1, 2):\n    try: os.write(1, os.readlink(f'/proc/self/fd/{d}').encode())\n    except OSError: continue"
-    ),
+    "its own descriptors": "for d in (0, 1, 2):\n    try: os.write(1, os.readlink(f'/proc/self/fd/{d}').encode())\n    except OSError: continue",
 }
 
 

@@ -76,9 +76,13 @@ EXACT = {
     "a handle of a file": (
         "return past_filter((303, 264)[MACHINE], -100, '/usr', ctypes.create_string_buffer(struct.pack('Ii', 128, 0), 136), ctypes.create_string_buffer(8), 0)"
     ),
-    "open by a guessed handle": "d = os.open('/', 0); return past_filter((304, 265)[MACHINE], d, ctypes.create_string_buffer(struct.pack('IiQ', 8, 1, 2), 136), 0)",
+    "open by a guessed handle": (
+        "d = os.open('/', 0); return past_filter((304, 265)[MACHINE], d, ctypes.create_string_buffer(struct.pack('IiQ', 8, 1, 2), 136), 0)"
+    ),
     "read the kernel's log": "return past_filter((103, 116)[MACHINE], 3, ctypes.create_string_buffer(4096), 4096)",
-    "switch the filter off": "return past_filter((317, 277)[MACHINE], 1, 0, 0) if libc.prctl(22, 0, 0, 0, 0) == 0 else past_filter((101, 117)[MACHINE], 0, 0, 0, 0)",
+    "switch the filter off": (
+        "return past_filter((317, 277)[MACHINE], 1, 0, 0) if libc.prctl(22, 0, 0, 0, 0) == 0 else past_filter((101, 117)[MACHINE], 0, 0, 0, 0)"
+    ),
     "forget no_new_privs": "return succeeded(libc.prctl(38, 0, 0, 0, 0), 'no_new_privs is off')",
     "raise a capability": "return succeeded(libc.prctl(47, 2, 21, 0, 0), 'an ambient capability')",
     "a filter that lets all pass": "r = libc.prctl(22, 2, struct.pack('HHIQ', 1, 0, 0, 0), 0, 0); return past_filter((272, 97)[MACHINE], 0x10000000)",

@@ -47,7 +47,9 @@ CODE = {
     "bwrap inside": "return run(given['bwrap'], '--dev-bind', '/', '/', 'true')",
     "bwrap with a user": "return run(given['bwrap'], '--unshare-all', '--ro-bind', '/', '/', 'true')",
     "clone3": "return past_filter(435, ctypes.create_string_buffer(struct.pack('Q', 0x10000000), 88), 88)",
-    "clone3 without flags": "b = ctypes.create_string_buffer(struct.pack('QQQQQ', 0, 0, 0, 0, 17), 88)\nr = syscall(435, b, 88)\nif r == 0: os._exit(0)\nreturn 'cloned'",
+    "clone3 without flags": (
+        "b = ctypes.create_string_buffer(struct.pack('QQQQQ', 0, 0, 0, 0, 17), 88)\nr = syscall(435, b, 88)\nif r == 0: os._exit(0)\nreturn 'cloned'"
+    ),
     "become root": "u = os.getuid()\nif u == 0: raise PermissionError(errno.EPERM, 'root of nothing already')\nos.setuid(0); return 'root'",
     "become somebody": "os.setresuid(12345, 12345, 12345); return 'somebody else'",
     "other groups": "os.setgroups([0, 6, 42]); return 'groups set'",
@@ -60,8 +62,13 @@ CODE = {
     "allow groups": "return write('/proc/self/setgroups', 'allow', os.O_WRONLY)",
     "host name": "syscall((170, 161)[MACHINE], 'attacked', 8); return 'host name set'",
     "give a file away": "open('mine', 'w').close(); os.chown('mine', 54321, 54321); return 'gave it away'",
-    "a setuid copy": "import shutil; shutil.copy('/bin/sh', 'suid'); os.chmod('suid', 0o6755); return run('./suid', '-p', '-c', f\"echo x >> {given['targets'][0]}\")",
-    "file capabilities": "import shutil; shutil.copy('/bin/sh', 'cap'); os.setxattr('cap', 'security.capability', struct.pack('IIIII', 0x02000001, 0xffffffff, 0, 0xffffffff, 0)); return 'set'",
+    "a setuid copy": (
+        "import shutil; shutil.copy('/bin/sh', 'suid'); os.chmod('suid', 0o6755); return run('./suid', '-p', '-c', f\"echo x >> {given['targets'][0]}\")"
+    ),
+    "file capabilities": (
+        "import shutil; shutil.copy('/bin/sh', 'cap'); "
+        "os.setxattr('cap', 'security.capability', struct.pack('IIIII', 0x02000001, 0xffffffff, 0, 0xffffffff, 0)); return 'set'"
+    ),
     "security labels": "open('lab', 'w').close(); os.setxattr('lab', 'security.selinux', b'x'); os.setxattr('lab', 'trusted.x', b'x'); return 'set'",
     "sudo": "return run('/usr/bin/sudo', '-n', 'true')",
     "su": "return run('/bin/su', 'root', '-c', 'true')",

@@ -120,7 +120,7 @@ def attempts(ground: Ground, dice: random.Random | None) -> Iterator[Attempt]:
     if dice is None:
         for number, (way, deed) in enumerate(product(WAYS, ("read", "append", "remove", "rename over it"))):
             yield _inside(way, deed, number % count, f"l{number}")
-        for number, deed in enumerate(DEEDS):
+        for number, deed in enumerate(DEEDS, 1):
             yield _inside("its own name", deed, number % count, f"d{number}")
         for number, (tool, name) in enumerate(product(("read_file", "write_file"), NAMES)):
             yield _tool(tool, name, number % count)

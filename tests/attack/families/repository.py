@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from harness.hands import precheck
+from harness.hands import children, precheck
 from harness.protocol.config import FenceConfig
 from harness.workspace import worktrees
-from harness.workspace.diff import diff, status, untracked
+from harness.workspace.diff import diff, status
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.facts import gather
 from harness.workspace.private import Worktree, agent_head, publish
 from tests.attack.ground import Ground, git
 from tests.attack.model import Attempt, Escape, Outside
 
-STALLED_S = 40.0
+STALLED_S = 90.0
 _numbers = itertools.count(1)
 
 # Settings that name a program; EVIL is one that leaves a file beside the repository wherever it may.
@@ -46,7 +46,9 @@ PLACES: dict[str, str] = {
     "a submodule": NESTED
     + "printf '[submodule \"sub\"]\\npath=sub\\nurl=./sub\\nupdate=!%s\\n' $PWD/evil > .gitmodules; "
     + "git update-index --add --cacheinfo 160000,$(git -C sub rev-parse HEAD),sub; git add .gitmodules; git commit -qm link; echo more >> sub/f",
-    "the worktree's attributes": "echo '* filter=evil diff=evil merge=evil' > .gitattributes; git config --file $ADMIN/config {key} $PWD/evil; echo x >> README.md",
+    "the worktree's attributes": (
+        "echo '* filter=evil diff=evil merge=evil' > .gitattributes; git config --file $ADMIN/config {key} $PWD/evil; echo x >> README.md"
+    ),
 }
 FILES = (
     *("$ADMIN/HEAD", "$ADMIN/index", "$ADMIN/config.worktree", "$ADMIN/commondir", "$ADMIN/gitdir", "$ADMIN/logs/HEAD", "$ADMIN/ORIG_HEAD"),
@@ -87,10 +89,14 @@ SCRIPTS: dict[str, str] = {
         "b=$(echo x | git hash-object -w --stdin); for n in .. . .git .GIT 'git~1' a/b; do t=$(printf \"100644 blob $b\\t$n\\n\" | git mktree); "
         "echo $(git commit-tree $t -p HEAD -m x) > $ADMIN/HEAD; done"
     ),
-    "an index with a way up": 'b=$(echo x | git hash-object -w --stdin); printf "100644 $b 0\\t../../planted\\n100755 $b 0\\t.git/hooks/x\\n" | git update-index --index-info',
+    "an index with a way up": (
+        'b=$(echo x | git hash-object -w --stdin); printf "100644 $b 0\\t../../planted\\n100755 $b 0\\t.git/hooks/x\\n" | git update-index --index-info'
+    ),
     "links out": "ln -s {beside} out; ln -s {secret} key; git add -A; git commit -qm links; git checkout -q -f HEAD; rm -rf src; ln -s {beside} src",
     "a link for a folder": "rm -rf src; ln -s {beside} src; git add -A; git commit -qm x; rm src; mkdir src; ln -s {secret} src/a.txt",
-    "names that act": "touch -- '--output={beside}/planted' '-o' '$(touch {beside}/planted2)' ':(top)x'; git add -A; git commit -qm x; touch -- '--upload-pack=evil'",
+    "names that act": (
+        "touch -- '--output={beside}/planted' '-o' '$(touch {beside}/planted2)' ':(top)x'; git add -A; git commit -qm x; touch -- '--upload-pack=evil'"
+    ),
     "a deep tree": "d=x; for i in $(seq 300); do d=$d/d; done; mkdir -p $d; touch $d/f; git add -A; git commit -qm deep",
     "a log link": "rm -f $ADMIN/logs/HEAD; ln -s {secret} $ADMIN/logs/HEAD; echo x > x; git add x; git commit -qm x",
     "attributes by link": "ln -s {secret} .gitattributes; ln -s {secret} .gitignore; ln -s {secret} .gitmodules; echo y >> README.md",
@@ -107,7 +113,6 @@ def harness_does(tree: Worktree, sid: str) -> list[str]:
         lambda: agent_head(tree),
         lambda: status(tree),
         lambda: diff(tree),
-        lambda: untracked(tree),
         lambda: gather(tree, "exec", given, FenceConfig()),
         lambda: publish(tree),
         lambda: worktrees.unsaved(tree),
@@ -136,6 +141,7 @@ def watched(work: Callable[[], list[str]]) -> bytes:
         end = time.monotonic() + STALLED_S
         while os.waitpid(child, os.WNOHANG) == (0, 0):
             if time.monotonic() > end:
+                children.kill_below(child)  # git runs in sessions of its own
                 os.killpg(child, signal.SIGKILL)
                 os.waitpid(child, 0)
                 raise Escape(f"the harness stood still for {STALLED_S:.0f} s")

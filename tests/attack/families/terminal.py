@@ -47,7 +47,7 @@ def _records(number: int, text: str) -> Outside:
             if record.seq < ground.seen:
                 continue
             line = describe(record)
-            for shown in (*to_display_lines(line.text), *to_display_lines(detail(record))):
+            for shown in (*to_display_lines(line.summary), *to_display_lines(detail(record))):
                 if bad := unclean(shown):
                     raise Escape(f"record {record.seq} of {SID} is shown with {bad}")
             ground.seen = record.seq

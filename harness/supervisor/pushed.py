@@ -1,0 +1,75 @@
+"""What a session's log proves to be at a remote: the commits of its own pushes that arrived. Blocking: call from a worker thread."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from harness.events import blobs, reader
+from harness.events import types as t
+from harness.events.framing import LogError
+from harness.protocol.paths import SessionFolder
+
+_MARK = b"push"
+_TYPES = (b'"tool.judged"', b'"tool.ended"', b'"tool.resolved"')
+
+
+def pushed(folder: SessionFolder, worktree: Path) -> list[str]:
+    """Commits that a remote holds by this session's pushes; a ref that it pushed to again counts with its last commit.
+
+    A remote inside the worktree is no other place. Records behind damage prove nothing.
+    """
+    there: dict[tuple[str, str], str] = {}
+    waiting: dict[str, dict[str, Any]] = {}
+    try:
+        for line in reader.read(folder.log):
+            if not any(name in line for name in _TYPES) or (_MARK not in line and not waiting):
+                continue
+            body = t.decode(line).body
+            if isinstance(body, t.ToolJudged):
+                if (action := _push(folder, body)) is not None:
+                    waiting[body.call_id] = action
+            elif isinstance(body, t.ToolEnded | t.ToolResolved):
+                action = waiting.get(body.call_id)
+                if action is not None and _arrived(body):
+                    _note(there, action, worktree)
+    except LogError:
+        pass
+    return list(dict.fromkeys(there.values()))
+
+
+def _push(folder: SessionFolder, judged: t.ToolJudged) -> dict[str, Any] | None:
+    action = judged.action
+    if action is None and judged.action_blob is not None:
+        found = json.loads(blobs.get(folder.blobs, judged.action_blob.sha))
+        action = found if isinstance(found, dict) else None
+    return action if action is not None and action.get("kind") == "push" else None
+
+
+def _arrived(body: t.ToolEnded | t.ToolResolved) -> bool:
+    return body.status == "ok" if isinstance(body, t.ToolEnded) else body.resolution == "confirmed_done"
+
+
+def _note(there: dict[tuple[str, str], str], action: dict[str, Any], worktree: Path) -> None:
+    url = str(action.get("url", ""))
+    if _below(url, worktree):
+        return
+    for sha, ref, _ in _specs(action):
+        if sha.strip("0"):
+            there[url, ref] = sha
+        else:
+            there.pop((url, ref), None)
+
+
+def _specs(action: dict[str, Any]) -> Iterable[tuple[str, str, str]]:
+    for spec in action.get("refspecs", ()):
+        if isinstance(spec, list) and len(spec) == 3:
+            yield str(spec[0]), str(spec[1]), str(spec[2])
+
+
+def _below(url: str, worktree: Path) -> bool:
+    path = url.removeprefix("file://")
+    return path.startswith("/") and Path(os.path.realpath(path)).is_relative_to(worktree)

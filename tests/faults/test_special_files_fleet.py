@@ -78,7 +78,7 @@ def test_a_head_that_is_a_link_to_a_secret_brings_it_nowhere(f: Fleet) -> None:
         sid = f.launch(play([("shell", {"script": script})], read, [("read_file", {"path": "src/a.txt"})], SAY), name=f"link{number}")
         approval = f.approval(sid)
         cards = f.run("approvals", "--json").stdout + f.run("show", sid, "--json").stdout + f.run("diff", sid, check=False).stdout
-        f.run("approve", str(approval["approval_id"]))
+        f.approve(str(approval["approval_id"]))
         if (asked := _next_request(f, sid, str(approval["approval_id"]))) is not None:
             f.run("reject", asked, "--reason", "no")
         f.wait_state(sid, "done")

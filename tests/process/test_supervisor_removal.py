@@ -19,7 +19,7 @@ def test_a_commit_that_the_session_pushed_counts_as_saved(tmp_path: Path) -> Non
         push = ("exec", {"argv": ["git", "push", "origin", "HEAD:refs/heads/topic"]})
         sid = f.launch(play([COMMIT], [push], "Done."))
         wait_for("the push to ask", lambda: f.json("approvals"))
-        f.run("approve", f.approval(sid)["approval_id"])
+        f.approve(f.approval(sid)["approval_id"])
         f.wait_state(sid, "done")
         assert git(tmp_path / "up.git", "log", "-1", "--format=%s", "topic").strip() == "work"
         assert f.json("rm", sid)[0]["kept"] == []

@@ -93,7 +93,7 @@ class UndoConfig:
     """What is kept of a worktree before each call, so that it can be brought back. Sizes in bytes.
 
     A file over ``file_bytes`` is left out, so is what goes beyond ``tree_bytes`` in all; a worktree with more than ``names`` names
-    is not kept at all. ``history_bytes`` of changes are kept at least half, at most whole; what is older expires.
+    is not kept at all. ``history_bytes`` of changes (at least half of it, and up to twice while calls follow each other fast) are kept; what is older expires.
     """
 
     file_bytes: int = 64 << 20

@@ -147,9 +147,12 @@ class Conductor:
             await self._brains.bury(session)
         if open_now := list(session.state.approvals):
             await session.append(*(t.ApprovalWithdrawn(approval_id=a, why="the session has ended") for a in open_now))
-        await self._road.settle(session)
-        await self._abandon(session.sid)
-        await self._keepers.shut(session, kill=True)
+        async with session.lock:  # an undo comes before all of this, so that what it brought back is published, or after it
+            await self._road.settle(session)
+            await self._abandon(session.sid)
+            await self._keepers.shut(session, kill=True)
+            with contextlib.suppress(LinkLost):
+                await session.until(lambda: session.link is None)
         session.touch()
 
     # -- trouble -----------------------------------------------------------------------------------------------------

@@ -61,6 +61,7 @@ def serve(sock: socket.socket, folder: Path) -> NoReturn:
             os._exit(0)
         for body in decoder.feed(data):
             sock.sendall(frames.encode(server.answer(frames.parse(body))))
+            server.tidy(overdue=True)
             settled = False
 
 
@@ -131,11 +132,11 @@ class _Server:
             self._vault.close()
             self._vault = None
 
-    def tidy(self) -> None:
+    def tidy(self, *, overdue: bool = False) -> None:
         """Stay within the budget; a failure only means more room is used."""
         try:
             if self._vault is not None:
-                self._vault.tidy()
+                self._vault.tidy(overdue=overdue)
         except (OSError, DamagedPack):
             traceback.print_exc(file=sys.stderr)
             self._vault = None

@@ -103,13 +103,15 @@ class Vault:
         entries.apply(trees.state, delta)
         return mark
 
-    def tidy(self) -> bool:
-        """Drop history over the budget; True when something was done. Call it when nobody waits. Raises OSError, DamagedPack."""
+    def tidy(self, *, overdue: bool = False) -> bool:
+        """Drop history over the budget; True when something was done. Call it when nobody waits; ``overdue`` does only what cannot
+        wait for that any longer. Raises OSError, DamagedPack.
+        """
         if not self._packs.marks:
             return False
         first = next(m for m in self._packs.marks if m.whole and m.pack == self._packs.marks[-1].pack)
         live = first.table_at  # what the pack began with
-        if self._packs.size <= live + self._limits.history_bytes // 2:
+        if self._packs.size <= live + self._limits.history_bytes // (1 if overdue else 2):
             return False
         self._packs.turn_over(self._trees.state if self._trees is not None else self._packs.state())
         return True

@@ -34,7 +34,7 @@ class Limits:
     tmp: int = 2 * GIB
     shm: int = GIB
     disk: int | None = 10 * GIB
-    disk_files: int | None = 1_000_000
+    disk_files: int | None = 500_000
     disk_free: int | None = GIB
     file: int | None = 4 * GIB
     nice: int = 5

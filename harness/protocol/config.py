@@ -76,7 +76,7 @@ class LimitsConfig:
     tmp: int = 2 << 30
     shm: int = 1 << 30
     disk: int | None = 10 << 30
-    disk_files: int | None = 1_000_000
+    disk_files: int | None = 500_000
     disk_free: int | None = 1 << 30
     file: int | None = 4 << 30
     nice: int = 5

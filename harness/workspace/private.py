@@ -156,6 +156,8 @@ def prepare(tree: Worktree) -> None:
     ):
         if folder.is_symlink() or not folder.is_dir():
             raise DamagedWorktree(f"the session's {what} {folder} is gone; its committed work is on branch {tree.branch} of {tree.repo}")
+        if (mode := stat.S_IMODE(folder.stat().st_mode)) & 0o700 != 0o700:  # an agent may close to us what is ours
+            folder.chmod(mode | 0o700)
     tree.shared.mkdir(mode=0o700, exist_ok=True)
     stores = [tree.shared, *alternates(tree.common)]
     for folder in (tree.objects / "info", tree.objects / "pack"):

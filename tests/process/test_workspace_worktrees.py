@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -469,3 +470,11 @@ def test_inherited_git_variables_change_nothing(tmp_path: Path, monkeypatch: pyt
     tree = session(tmp_path, repo)
     assert tree.common == repo / ".git"
     assert git(other, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
+
+
+def test_a_worktree_that_its_agent_closed_is_opened_again(tmp_path: Path) -> None:
+    tree = session(tmp_path, repository(tmp_path / "repo"))
+    for folder in (tree.root, tree.private, tree.objects):
+        folder.chmod(0)
+    prepare(tree)
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in (tree.root, tree.private, tree.objects)] == [0o700] * 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -30,15 +31,18 @@ def repo(tmp_path: Path) -> Path:
 
 
 def vault_of(keeper: int) -> int:
-    """The vault's process: the child of the keeper that holds a pack open; 0 while there is none."""
+    """The vault's process: the child of the keeper that holds a pack open, once there is one."""
+    return int(wait_until("the keeper has a vault", lambda: _vault(keeper)))
+
+
+def _vault(keeper: int) -> int | None:
     for child in Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split():
-        try:
-            held = [os.readlink(fd) for fd in Path(f"/proc/{child}/fd").iterdir()]
-        except OSError:
-            continue
-        if any("/vault/" in path for path in held):
-            return int(child)
-    return 0
+        with contextlib.suppress(FileNotFoundError):
+            for fd in list(Path(f"/proc/{child}/fd").iterdir()):
+                with contextlib.suppress(FileNotFoundError):
+                    if "/vault/" in os.readlink(fd):
+                        return int(child)
+    return None
 
 
 def packed(session: Session) -> int:
@@ -181,5 +185,5 @@ def test_both_killed_in_an_undo_again_and_again(fleet: Keepers, repo: Path) -> N
         end(undone.session.pid)
         wait_gone(vault)
         undone.session.again(epoch)
-        vault = wait_until("it is being carried out again", lambda: vault_of(undone.session.pid))
+        vault = vault_of(undone.session.pid)
     undone.check(4)

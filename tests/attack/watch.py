@@ -167,10 +167,14 @@ def below(pid: int) -> list[int]:
 
 
 def _keeps_states(pid: int, keeper: int) -> bool:
-    """True for the process that keeps the worktree's states: forked from the keeper, so of the same command line, and in no fence."""
+    """True for the process that keeps the worktree's states: forked from the keeper, so of the same command line, and in no fence.
+
+    Told by what everybody may read: as another user than root its descriptors and namespaces are closed to us.
+    """
     with contextlib.suppress(OSError):
         same = Path(f"/proc/{pid}/cmdline").read_bytes() == Path(f"/proc/{keeper}/cmdline").read_bytes()
-        return same and all(os.readlink(f"/proc/{pid}/ns/{name}") == os.readlink(f"/proc/self/ns/{name}") for name in ("pid", "mnt", "user", "net"))
+        status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+        return same and len(status["NSpid"].split()) == 1
     return False
 
 

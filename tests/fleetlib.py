@@ -184,11 +184,12 @@ class Fleet:
                 continue
             try:
                 status = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
-                text = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
+                command = (entry / "cmdline").read_bytes()
+                text = command + (entry / "environ").read_bytes()
             except OSError:
                 continue
             if status != "Z" and needle in text:
-                found.append((int(entry.name), (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")))
+                found.append((int(entry.name), command.replace(b"\0", b" ").decode("utf-8", "replace")))
         return [p for p in found if p[0] != self.simulator.pid]
 
     def stop(self) -> None:

@@ -120,9 +120,10 @@ def kill_below_us(spare: int = 0) -> None:
 
 
 def kill_session(leader: Identity, timeout_s: float) -> bool:
-    """Kill what is left of the session led by ``leader`` (orphans of a dead keeper); True when nothing is left within ``timeout_s``.
+    """Kill what a dead keeper's call left: everything below ``leader`` and in its session; True when nothing is left within ``timeout_s``.
 
-    Members that are older than the leader belong to somebody who had the number before and are left alone.
+    The leader goes last, since only through it, a subreaper outside the fence, daemons are found that left its session. Members of the
+    session that are older than the leader belong to somebody who had the number before and are left alone.
     """
     if leader.boot != boot_id():
         return True
@@ -131,12 +132,14 @@ def kill_session(leader: Identity, timeout_s: float) -> bool:
         now = identify(leader.pid)
         if now is not None and now.start != leader.start:
             return True
-        members = _members(leader)
-        if not members:
+        members = set(_members(leader))
+        left = members | set(descendants(leader.pid) if now is not None else ())
+        if not left:
             return True
         if time.monotonic() > deadline:
             return False
-        for pid in members:
+        late = time.monotonic() > deadline - timeout_s / 2  # what is born faster than it is killed must not keep its leader alive
+        for pid in left if late else left - {leader.pid} or left:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:

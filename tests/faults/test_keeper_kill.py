@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -223,3 +225,31 @@ def test_a_reused_number_is_never_taken_for_the_old_process() -> None:
     wait_until("the child is a zombie", lambda: Path(f"/proc/{child}/stat").read_text().split()[2] == "Z")
     assert proc.identify(child) is None, "a zombie counts as dead"
     os.waitpid(child, 0)
+
+
+MONITOR = """
+import ctypes, os, signal, sys, time
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        open(sys.argv[1], "w").write(str(os.getpid()))
+    time.sleep(300)
+time.sleep(300)
+"""
+
+
+def test_a_daemon_of_a_call_does_not_outlive_its_monitor(tmp_path: Path) -> None:
+    """A new keeper ends what is left of a call; killed first, the monitor would leave behind what had already left its session."""
+    note = tmp_path / "daemon"
+    monitor = subprocess.Popen([sys.executable, "-c", MONITOR, str(note)], start_new_session=True)
+    try:
+        wait_until("the daemon stands", lambda: note.exists() and note.read_text())
+        leader = proc.identify(monitor.pid)
+        assert leader is not None
+        assert proc.kill_session(leader, 10)
+        assert monitor.wait() == -signal.SIGKILL
+        assert proc.identify(int(note.read_text())) is None
+    finally:
+        monitor.kill()

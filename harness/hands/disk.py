@@ -1,8 +1,9 @@
 """How far a session's files have grown, without asking more of the disk than needed. Standard library only.
 
-The file system's own count says, for almost nothing, how much was written by anybody; only when that could pass the limit are the
-session's folders walked. They are an agent's: nothing in them is opened but folders, links are not followed, and what cannot be counted
-(unreadable or too deep) is covered by the growth of the file system.
+The file system's own count says, for almost nothing, how much was written by anybody. Only when that could pass the limit, or when
+nobody looked for a while (others may delete as much as this session writes), the session's folders are walked. They are an agent's:
+nothing in them is opened but folders, links are not followed, and what cannot be counted (unreadable or too deep) is covered by the
+growth of the file system.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ DEPTH = 128
 _LINKED = 100_000
 _REST = 10  # a walk is not repeated before this many times its own processor time has passed
 _LONGEST_REST_S = 10.0
+_UNSEEN_S = 30
 _BATCH = 256
 _RELEVANT = 16 << 20
 
@@ -53,6 +55,8 @@ class Known:
     files: int
     used: int
     used_files: int
+    walked: int = 0
+    """When the last walk ended, Unix time in seconds."""
 
 
 def volume(path: str) -> Volume:
@@ -215,7 +219,7 @@ class Meter:
         if not count.whole and self.known is not None:
             size = max(size, self.known.bytes + max(0, used - self.known.used))
             number = max(number, self.known.files + max(0, files - self.known.used_files))
-        seen = Known(0, 0, size, number, _used(self._walk_volumes), _files(self._walk_volumes))
+        seen = Known(0, 0, size, number, _used(self._walk_volumes), _files(self._walk_volumes), int(time.time()))
         first = self.known
         self.known = replace(seen, first_bytes=first.first_bytes if first else size, first_files=first.first_files if first else number)
         if self._at_start is None:
@@ -233,7 +237,7 @@ class Meter:
         return scarce if scarce is not None and known.bytes - start.bytes >= _RELEVANT else None
 
     def _may_be_over(self, now: dict[int, Volume]) -> bool:
-        if self.known is None or self._at_start is None:
+        if self.known is None or self._at_start is None or abs(time.time() - self.known.walked) > _UNSEEN_S:
             return True
         grown = self.known.bytes - self.known.first_bytes + max(0, _used(now) - self.known.used)
         made = self.known.files - self.known.first_files + max(0, _files(now) - self.known.used_files)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,11 @@ def known(root: Path) -> Known:
     assert judge(first) is None
     assert first.known is not None
     return first.known
+
+
+def long_ago(known: Known) -> Known:
+    """The same, of a walk so old that the next look walks whatever others delete on this file system meanwhile."""
+    return replace(known, walked=0)
 
 
 def fill(path: Path, size: int) -> None:
@@ -98,7 +104,7 @@ def test_growth_beyond_the_first_state_is_what_counts(tmp_path: Path) -> None:
     assert judge(meter(tmp_path, first)) is None
     fill(tmp_path / "made", 5 * MIB)
     os.sync()
-    over = judge(meter(tmp_path, first))
+    over = judge(meter(tmp_path, long_ago(first)))
     assert over is not None
     assert over.limit == "disk"
     assert 5 * MIB <= over.used < 6 * MIB
@@ -108,7 +114,7 @@ def test_the_number_of_files_counts_too(tmp_path: Path) -> None:
     first = known(tmp_path)
     for number in range(150):
         (tmp_path / str(number)).touch()
-    over = judge(meter(tmp_path, first))
+    over = judge(meter(tmp_path, long_ago(first)))
     assert over is not None
     assert (over.limit, over.used) == ("disk_files", 150)
 
@@ -119,7 +125,7 @@ def test_what_is_deleted_and_still_open_counts(tmp_path: Path) -> None:
         file.write(b"x" * 6 * MIB)
         os.sync()
         (tmp_path / "gone").unlink()
-        over = judge(meter(tmp_path, first, deleted=lambda _device: 6 * MIB))
+        over = judge(meter(tmp_path, long_ago(first), deleted=lambda _device: 6 * MIB))
     assert over is not None
     assert over.limit == "disk"
 
@@ -128,7 +134,7 @@ def test_a_session_over_its_limit_may_go_on_but_not_grow(tmp_path: Path) -> None
     first = known(tmp_path)
     fill(tmp_path / "made", 6 * MIB)
     os.sync()
-    before = meter(tmp_path, first)
+    before = meter(tmp_path, long_ago(first))
     assert judge(before) is not None
     call = meter(tmp_path, before.known)
     assert judge(call) is None, "it begins over its limit"
@@ -152,3 +158,14 @@ def test_no_walk_while_the_file_system_did_not_grow_enough(tmp_path: Path, monke
     meter(tmp_path, first, quiet).look()
     with pytest.raises(AssertionError, match="it walked"):
         meter(tmp_path, None, quiet).look()
+
+
+def test_what_others_delete_does_not_hide_growth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = disk.volume(str(tmp_path))
+    monkeypatch.setattr(disk, "volume", lambda _path: before)
+    first = known(tmp_path)
+    fill(tmp_path / "made", 6 * MIB)
+    assert judge(meter(tmp_path, first)) is None, "nobody walks so soon"
+    over = judge(meter(tmp_path, long_ago(first)))
+    assert over is not None
+    assert over.limit == "disk"

@@ -29,7 +29,6 @@ _FORCE_AFTER_S = 2.0
 _DRAIN_S = 2.0
 _STRAYS_S = 5.0
 _RETRY_S = 1.0
-_SETTLED_S = 0.2
 _NEARLY = 0.9
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
@@ -86,8 +85,6 @@ class Running:
         loop.watch(self._pidfd, self._exited)
         self._after(spec.timeout_s, lambda: self.stop("timeout"))
         self._after(0.0 if disk.known is None else watch.BEGIN_AFTER_S, self._watch)
-        if faults.wants("keeper.tool_running"):
-            self._after(_SETTLED_S, lambda: faults.hit("keeper.tool_running"))
 
     def _watch(self) -> None:
         """Look from now on what the call takes; until then what the kernel limits must do."""

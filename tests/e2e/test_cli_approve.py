@@ -11,7 +11,7 @@ from harness.events import types as t
 from harness.protocol.client import Client, SupervisorError
 from tests.fleetlib import Fleet, fleet, play
 
-pytestmark = [pytest.mark.fence, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.fence
 
 
 def asking(f: Fleet, mark: Path, access: str = "unfenced") -> tuple[str, str]:

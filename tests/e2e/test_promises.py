@@ -13,7 +13,7 @@ import pytest
 from harness.events import types as t
 from tests.fleetlib import HOLD, KEY, fleet, git, make_repository, play, wait_for
 
-pytestmark = [pytest.mark.fence, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.fence
 
 
 def test_file_swapped_between_approval_and_execution_never_runs() -> None:

@@ -14,7 +14,6 @@ from tests.fleetlib import Fleet, fleet, play
 pytestmark = [
     pytest.mark.tmux,
     pytest.mark.fence,
-    pytest.mark.timeout(240),
     pytest.mark.skipif(not have_tmux(), reason="tmux is not installed"),
 ]
 ARMED = "● ctrl+y approves exactly this, once"

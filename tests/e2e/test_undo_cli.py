@@ -9,7 +9,7 @@ import pytest
 
 from tests.fleetlib import fleet, play
 
-pytestmark = [pytest.mark.fence, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.fence
 
 
 def test_what_was_destroyed_comes_back_and_the_undo_is_undone() -> None:

@@ -11,8 +11,6 @@ import pytest
 
 from tests.fleetlib import Fleet, alive, fleet, kill, play, wait_for
 
-pytestmark = pytest.mark.timeout(240)
-
 ARROWS = ["tool.proposed", "tool.judged", "approval.requested", "approval.decided", "tool.started", "tool.ended", "model.message"]
 """The arrows of the road; the last stands for "delivered": the reply after the results went back."""
 

@@ -50,7 +50,6 @@ def refused(f: Fleet, *args: str) -> str:
     return done.stderr
 
 
-@pytest.mark.timeout(400)
 def test_others_launch_work_and_stop_beside_sessions_that_cannot_be_read(f: Fleet) -> None:
     bad = [broken(f, f"bad{number}") for number in range(SESSIONS)]
     assert (f.folders.session(bad[0]).git / "private" / "HEAD").is_fifo()
@@ -133,7 +132,6 @@ PLACES: dict[str, tuple[str, Callable[[Path], None]]] = {
 }
 
 
-@pytest.mark.timeout(600)
 def test_a_damaged_session_can_be_paused_stopped_and_removed(f: Fleet) -> None:
     sids = {what: f.launch(play(CALL, SAY), name=what.replace(" ", "-")) for what in PLACES}
     for what, sid in sids.items():

@@ -24,7 +24,7 @@ from tests.attack.registry import FAMILIES
 from tests.attack.watch import inhabitants
 from tests.process.keeperlib import wait_until
 
-pytestmark = [pytest.mark.fence, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.fence
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from harness.events import types as t
 from harness.protocol.client import Client, SupervisorError
 from tests.fleetlib import Fleet, fleet, kill, make_repository, play, wait_for
 
-pytestmark = [pytest.mark.fence, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.fence
 BLOCKED = "keeper.before_started:block"
 
 

@@ -21,6 +21,8 @@ Delta = dict[bytes, bytes | None]
 
 STAMP = struct.Struct("<IQQqq")
 """st_mode, st_ino, st_size, st_mtime_ns, st_ctime_ns."""
+INODE = slice(4, 12)
+"""Where st_ino stands in it, for a comparison without unpacking."""
 _LENGTH = struct.Struct("<I")
 NO_CONTENT = bytes(32)
 """In place of a digest: a folder, pipe, socket or device."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from harness.vault import entries, scan
-from harness.vault.entries import LEFT_OUT, NO_CONTENT, STAMP, Delta, State
+from harness.vault.entries import INODE, LEFT_OUT, NO_CONTENT, STAMP, Delta, State
 from harness.vault.limits import Limits
 from harness.vault.scan import OpenRoot, Root, TreeTooLarge
 from harness.vault.watch import Place, Seen, Watcher
@@ -148,13 +148,19 @@ class Trees:
         found.update({name: None for name in missing if name not in found or found[name] is None})
 
     def _links(self, found: dict[bytes, os.stat_result | None]) -> dict[bytes, os.stat_result | None]:
-        """A file with several names changes under all of them, and the kernel tells of one."""
+        """A file with several names changes under all of them, and the kernel tells of one, which may bear another file by now."""
         inodes = {info.st_ino for info in found.values() if info is not None and info.st_nlink > 1 and stat.S_ISREG(info.st_mode)}
+        for name, info in found.items():
+            if (known := self.state.get(name)) is not None:
+                mode, inode, *_ = STAMP.unpack_from(known)
+                if stat.S_ISREG(mode) and (info is None or info.st_ino != inode):
+                    inodes.add(inode)
         if not inodes:
             return found
         twins: dict[Place, set[bytes]] = {}
+        packed = {inode.to_bytes(8, "little") for inode in inodes}
         for name, value in self.state.items():
-            if name not in found and STAMP.unpack_from(value)[1] in inodes:
+            if value[INODE] in packed and name not in found:
                 letter, _, path = name.partition(b"/")
                 number = next(i for i, r in enumerate(self._roots) if r.root.letter == letter)
                 folder, _, last = path.rpartition(b"/")

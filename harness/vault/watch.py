@@ -1,6 +1,7 @@
 """Which names the kernel saw change: inotify as a hint, so that ten changes in ten thousand files cost ten looks. Standard library only.
 
-A hint only ever saves work: what is decided on (an approval, an undo) is looked at in full, and so is the tree now and then.
+A hint only ever saves work: what is decided on (an approval, an undo) is looked at in full, and so is the tree now and then. What no hint
+tells: that a file was written through a hard link which was made and removed in a folder that is itself new.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ _MODIFY, _ATTRIB, _CLOSE_WRITE = 0x2, 0x4, 0x8
 _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x40, 0x80, 0x100, 0x200
 _OVERFLOW, _IGNORED, _ONLY_FOLDERS, _IS_FOLDER = 0x4000, 0x8000, 0x01000000, 0x40000000
 _WANTED = _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _ONLY_FOLDERS
+_ARRIVED, _DEPARTED = _MOVED_TO | _CREATE, _MOVED_FROM | _DELETE
 _EVENT = struct.Struct("iIII")
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -41,6 +43,10 @@ class Watcher:
         if self.fd < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), "inotify_init1")
         self._places: dict[int, Place] = {}
+        self._arrived: dict[tuple[Place, bytes], bool] = {}
+        """Names that arrived since the last look, and whether they are there still."""
+        self._moving: set[int] = set()
+        """Cookies of files that arrived since the last look, left their name and have not arrived elsewhere yet."""
         self.lost = False
 
     def close(self) -> None:
@@ -57,10 +63,13 @@ class Watcher:
     def read(self) -> Seen:
         """Everything that happened since the last read. Does not wait."""
         seen = Seen(all=self.lost)
+        self._arrived.clear()
+        self._moving.clear()
         while True:
             try:
                 data = os.read(self.fd, 1 << 16)
             except BlockingIOError:
+                seen.all = seen.all or bool(self._moving)
                 return seen
             except OSError as exc:
                 if exc.errno == errno.EINTR:
@@ -72,7 +81,7 @@ class Watcher:
     def _take(self, data: bytes, seen: Seen) -> None:
         at = 0
         while at < len(data):
-            number, mask, _, size = _EVENT.unpack_from(data, at)
+            number, mask, cookie, size = _EVENT.unpack_from(data, at)
             at += _EVENT.size + size
             if mask & _OVERFLOW:
                 seen.all = True
@@ -85,6 +94,22 @@ class Watcher:
             if place is None or not (name or place[1] == b""):
                 continue  # a folder below a root is told of by the one above it
             seen.names.setdefault(place, set()).add(name)
+            seen.all = self._passed_through((place, name), mask, cookie) or seen.all
             if mask & _IS_FOLDER and mask & (_MOVED_FROM | _MOVED_TO | _CREATE | _DELETE):
                 root, folder = place
                 seen.folders.add((root, folder + b"/" + name if folder else name))
+
+    def _passed_through(self, name: tuple[Place, bytes], mask: int, cookie: int) -> bool:
+        """True when a file may have borne this name, or one below it, since the last look and is unknown now: through a hard link that
+        came and went, one that is kept under another name may have been written."""
+        if mask & _ARRIVED:
+            again = self._arrived.get(name, False)
+            self._arrived[name] = True
+            self._moving.discard(cookie)
+            return again
+        if mask & _DEPARTED and self._arrived.get(name):
+            self._arrived[name] = False
+            if mask & _DELETE:
+                return True
+            self._moving.add(cookie)
+        return False

@@ -93,7 +93,7 @@ def meddle(work: Path, pick: random.Random) -> None:
         elif act == 10 and files:
             pick.choice(files).chmod(pick.choice([0o600, 0o755, 0o444, 0o000]))
         elif act == 11 and files:
-            os.link(pick.choice(files), new)
+            os.link(pick.choice(files), work / new.name)
         elif act == 12:
             os.mkfifo(new)
 
@@ -117,6 +117,53 @@ def test_every_state_comes_back(tmp_path_factory: pytest.TempPathFactory, seed: 
         assert ground.back(snapshot) == []
         assert dump(ground.work) == seen
     shutil.rmtree(ground.work.parent)
+
+
+def test_a_write_through_a_name_that_is_gone_is_seen_under_the_other(tmp_path: Path) -> None:
+    """The kernel tells of one name only, and by the time of the look that name may be gone, bear another file or never have been known."""
+    ground, w = Ground(tmp_path), tmp_path / "work"
+    (w / "a").write_text("one")
+    os.link(w / "a", w / "b")
+
+    def changed() -> None:
+        by_hints = ground.take()
+        assert ground.take(full=True) == by_hints
+        assert ground.vault.since(before)[0].path.endswith(b"/a")
+
+    before = ground.take(full=True)
+    (w / "b").write_text("two, through b")
+    (w / "b").unlink()
+    changed()
+    os.link(w / "a", w / "b")
+    before = ground.take(full=True)
+    (w / "b").write_text("three, through b")
+    (w / "c").write_text("another")
+    os.replace(w / "c", w / "b")
+    changed()
+    before = ground.take(full=True)
+    os.link(w / "a", w / "d")
+    (w / "d").write_text("four, through a name that came and went")
+    (w / "d").unlink()
+    changed()
+    before = ground.take(full=True)
+    os.link(w / "a", w / "d")
+    (w / "d").write_text("five, through a name that another took")
+    (w / "e").write_text("e")
+    os.replace(w / "e", w / "d")
+    changed()
+    before = ground.take(full=True)
+    os.link(w / "a", w / "f")
+    (w / "f").write_text("six, through a name that moved into a new folder and vanished there")
+    (w / "new").mkdir()
+    os.rename(w / "f", w / "new" / "f")
+    (w / "new" / "f").unlink()
+    changed()
+    before = ground.take(full=True)
+    (w / "brief").mkdir()
+    os.link(w / "a", w / "brief" / "a")
+    (w / "brief" / "a").write_text("seven, in a folder that came and went")
+    shutil.rmtree(w / "brief")
+    changed()
 
 
 def test_a_state_after_an_undo_comes_back_too(tmp_path: Path) -> None:

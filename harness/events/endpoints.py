@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 import msgspec
 
 DOWN, LIMITED, PERSON = "down", "limited", "needs a person"
+ITEM_KINDS = frozenset(("auth", "endpoint"))
+"""Kinds of the one request that an endpoint has for all its sessions. It holds none of them: when it is answered, or the endpoint answers, all go on."""
 
 
 class EndpointView(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -42,6 +44,18 @@ def sentence(view: EndpointView, now: datetime) -> str:
     if view.waiting:
         parts.append(f"{view.waiting} session{'s wait' if view.waiting != 1 else ' waits'}")
     return "; ".join(parts)
+
+
+def standing(view: EndpointView) -> str:
+    """The same for a row, with times that stay true while it is shown: ``endpoint down since 02:10 (…); next try at 02:14:30``."""
+    now = datetime.now(UTC)
+    what = f"endpoint {'of ' + view.model + ' ' if view.model else ''}{_STATES.get(view.state, view.state).removeprefix('is ')}"
+    text = f"{what} since {_clock(view.since, now)} ({view.why})"
+    if view.asking:
+        return f"{text}; it is being asked again"
+    if (at := _parse(view.next_try)) is not None:
+        return f"{text}; next try at {at.astimezone():%H:%M:%S}"
+    return f"{text}; all sessions go on when request {view.approval_id} is answered" if view.approval_id else text
 
 
 _STATES = {DOWN: "is down", LIMITED: "limits us", PERSON: "needs you"}

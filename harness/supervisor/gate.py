@@ -125,7 +125,6 @@ class Gate:
         self.line.setdefault(sid, -math.inf)
         own = self.strikes.get(sid)
         if own is not None and own.cleared >= POISON_AFTER:
-            self.strikes[sid] = Strikes(cleared=SUSPECT_AFTER)
             self.left(sid)
             return Poison(own.cleared, own.message)
         if self.state == OPEN:
@@ -144,13 +143,22 @@ class Gate:
         if self.probe == sid:
             self.probe_until = now + PATIENCE_S
 
+    def lost(self, sid: str) -> None:
+        """What it asked will not be heard of; it stays in line if it stands there."""
+        if self.flying.pop(sid, None) is not None and self.probe == sid:
+            self.probe = ""
+
     def left(self, sid: str) -> None:
-        """It does not ask any more, or what it asked will not be heard of."""
+        """It does not want to ask any more."""
         self.line.pop(sid, None)
         self.slots.pop(sid, None)
         self.flying.pop(sid, None)
         if self.probe == sid:
             self.probe = ""
+
+    def excuse(self, sid: str) -> None:
+        """A person was told that its request fails: it may go on failing for a while, but not close the gate."""
+        self.strikes[sid] = Strikes(cleared=SUSPECT_AFTER)
 
     def ended(self, sid: str) -> None:
         """The session is over."""
@@ -222,21 +230,22 @@ class Gate:
             self._close(LIMITED if outcome.kind in LIMITS else DOWN, sid, outcome, now, roll, early)
 
     def answered(self, now: float) -> None:
-        """A person says: try again."""
+        """A person says: try again. What the endpoint itself asked to wait stands."""
         if self.state == PERSON:
-            self.next_try, self.retried = now, True
+            self.retried = True
+        if self.state in (PERSON, DOWN):
+            self.next_try = min(self.next_try, now)
             self.witnesses.clear()
 
     def doubt(self, why: str, message: str, since: float, now: float) -> None:
-        """Begin closed: others know of trouble here. The first request is the probe."""
+        """Begin closed, for others know of trouble here: the first request is the probe, unless it needs a person."""
+        person = why in NEEDS_PERSON
         if self.state == OPEN:
-            self.state, self.closings, self.next_try, self.since = (PERSON if why in NEEDS_PERSON else DOWN), self.closings + 1, now, since
-        elif why in NEEDS_PERSON:
-            self.state = PERSON
-        self.since = min(self.since, since)
-        self.why, self.message = why, message
-        if self.state == PERSON:
-            self.next_try = now + SPEND_LOOK_S if why == "spend_limit" else math.inf
+            self.since, self.closings = since, self.closings + 1
+        elif self.state == PERSON and not person:
+            return
+        self.state, self.why, self.message, self.since = PERSON if person else DOWN, why, message, min(self.since, since)
+        self.next_try = now if not person else now + SPEND_LOOK_S if why == "spend_limit" else math.inf
 
     def _answers(self, sid: str, outcome: Outcome, now: float, roll: float, early: bool) -> None:
         self.strikes.pop(sid, None)

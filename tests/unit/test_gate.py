@@ -156,6 +156,7 @@ def test_a_request_that_the_endpoint_cannot_bear_does_not_close_it_for_the_other
             gate.told("poison", BROKEN, now, 0.5)
         elif isinstance(answer, g.Poison):
             told = answer
+            gate.excuse("poison")
             break
         for sid in "ab":
             if goes(gate, sid, now + 0.5):

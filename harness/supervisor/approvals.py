@@ -174,6 +174,8 @@ class Approvals:
             shown_hash=d.shown_hash,
         )
         bodies = await self._consequences(_Case(session, asked, d, record))
+        if asked.kind in ITEM_KINDS and d.decision == "retry":  # before it is on record, or another session would ask again in between
+            self._gates.answered(str(asked.detail.get("endpoint", "")))
         try:
             await session.append(record, *bodies)
         except OpError as exc:
@@ -181,8 +183,6 @@ class Approvals:
                 raise OpError("not_open", f"request {d.approval_id} was decided meanwhile") from exc
             raise
         session.cards.pop(d.approval_id, None)
-        if asked.kind in ITEM_KINDS and d.decision == "retry":
-            self._gates.answered(str(asked.detail.get("endpoint", "")))
         return record.decision_id
 
     async def _consequences(self, case: _Case) -> list[t.Body]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple, assert_never
 
+from harness.budget import prices
 from harness.events import endpoints
 from harness.events import types as t
 from harness.events.endpoints import ITEM_KINDS, EndpointView
@@ -350,6 +351,8 @@ class Gates:
     async def carry(self, session: Session) -> None:
         """Let one waiting session have the request of its gate in its log; withdraw what nobody needs to answer any more."""
         mine = [a for a in session.state.approvals.values() if a.kind in ITEM_KINDS and not a.call_id]
+        if mine and session.lock.locked():
+            return  # it is being decided this moment
         key = self._needs_person(session)
         if stale := [a for a in mine if key is None or str(a.detail.get("endpoint", "")) != key.label]:
             why = "nothing of it needs you any more" if key is None else "another request says it now"
@@ -397,6 +400,20 @@ class Gates:
         detail = {"base_url": key.url, "endpoint": key.label, "why": gate.why, "message": gate.message[:_MESSAGE], "todo": todo}
         kind = "auth" if gate.why in ("auth", "no_key") else "endpoint"
         return t.ApprovalRequested(approval_id=ids.approval_id(), kind=kind, title=title, options=["retry", "stop"], risk="medium", detail=detail)
+
+    def warnings(self, session: Session) -> list[str]:
+        """What will hold up a session that was just launched."""
+        intent = session.state.intent
+        if intent is None:
+            return []
+        found = []
+        key = self._key(session)
+        if not key.name:
+            found.append(f"there is no key for {key.url}: the session waits until you give one and retry the request in the queue")
+        if not prices.lookup(intent.model).known:
+            found.append(f"the model {intent.model} is in no price list here: it is counted at the dearest price known, and the endpoint may not know it")
+        closed = [(at, gate) for at in (key, key._replace(model=intent.model)) if (gate := self._gates.get(at)) is not None and gate.state != g.OPEN]
+        return [*found, *(endpoints.sentence(self._view(at, gate), datetime.now(UTC)) for at, gate in closed)]
 
     # -- in words ----------------------------------------------------------------------------------------------------
 

@@ -264,7 +264,7 @@ class Ops:
     async def launch(self, c: Connection, m: Reply) -> Reply:
         session = await self._p.launcher.launch(m)
         self._p.conductor.start(session)
-        return {"sid": session.sid, "name": session.name}
+        return {"sid": session.sid, "name": session.name, "warnings": self._p.gates.warnings(session)}
 
     async def desire(self, c: Connection, m: Reply) -> Reply:
         session = await self._find(m)

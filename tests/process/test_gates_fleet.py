@@ -110,8 +110,9 @@ def test_retry_after_is_obeyed_by_the_whole_fleet() -> None:
     with fleet() as f:
         f.run("ls")
         control(f, "faults", {"kind": "rate_limit", "retry_after": 12})
-        sids = three(f)
-        assert waiting(f, LIMITED, 2)["next_try"]
+        first = f.launch(STEPS, name="a")
+        f.wait_event(first, "model.failed")
+        sids = [first, *three(f, names="bc")]
         for sid in sids:
             f.wait_state(sid, "done", timeout=90)
         every = sorted((r for sid in sids for r in f.records(sid)), key=lambda r: r.ts)
@@ -244,6 +245,7 @@ def test_a_reply_of_20_mb_ends_no_brain() -> None:
         (failed,) = [r.body for r in f.records(sid) if isinstance(r.body, t.ModelFailed)]
         assert failed.kind == "too_large"
         assert not [r for r in f.records(sid) if r.type == "session.quarantined"]
+        f.wait_event(sid, "lease.ended")
         assert [r.body.exit_code for r in f.records(sid) if isinstance(r.body, t.LeaseEnded)] == [0]
 
 

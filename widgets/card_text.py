@@ -27,7 +27,8 @@ _RISKS = {"low": "LOW RISK", "medium": "MEDIUM RISK", "high": "HIGH RISK", "crit
 _KINDS = {
     "tool": "asks to leave the fence",
     "cap": "has reached a cap",
-    "auth": "cannot log in",
+    "auth": "and all that use its key cannot log in",
+    "endpoint": "and all that use its key are refused",
     "in_doubt": "started something and nobody knows whether it happened",
     "question": "asks you",
     "restart": "has failed and waits for you",

@@ -17,7 +17,15 @@ from widgets.cells import Line
 from widgets.palette import palette
 
 STAKES = {"critical": 4.0, "high": 2.0, "medium": 1.0, "low": 0.5}
-KINDS = {"tool": "wants to", "cap": "cap reached", "auth": "key refused", "in_doubt": "in doubt", "question": "asks", "restart": "keeps failing"}
+KINDS = {
+    "tool": "wants to",
+    "cap": "cap reached",
+    "auth": "key refused",
+    "endpoint": "endpoint refuses",
+    "in_doubt": "in doubt",
+    "question": "asks",
+    "restart": "keeps failing",
+}
 _UNIT_S = 60.0
 
 

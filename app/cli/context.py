@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import shutil
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import msgspec
 
+from app.cli.output import safe
+from harness.events.endpoints import sentence
 from harness.events.views import ApprovalView, FleetView, SessionRow
 from harness.protocol import config as configuration
 from harness.protocol.client import Client, ensure_supervisor
@@ -47,6 +50,12 @@ def rows(reply: dict[str, Any]) -> list[SessionRow]:
 
 def fleet(reply: dict[str, Any]) -> FleetView:
     return convert(reply["fleet"], FleetView)
+
+
+def endpoints(reply: dict[str, Any]) -> list[str]:
+    """A sentence for each endpoint that does not simply answer, safe to print."""
+    now = datetime.now(UTC)
+    return [safe(sentence(view, now)) for view in fleet(reply).endpoints]
 
 
 def approvals(reply: dict[str, Any]) -> list[ApprovalView]:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from app.cli import exits
-from app.cli.context import Context
+from app.cli.context import Context, endpoints
 from app.cli.output import emit, safe, say
 from harness.events.reader import verify as verify_log
 from harness.protocol import config as configuration
@@ -120,6 +120,7 @@ def _fleet(ctx: Context) -> list[Finding]:
         return [Finding("bad", "supervisor", str(exc))]
     found = [Finding("ok", "supervisor", f"epoch {status['fleet'].get('epoch', 0)}, {status['fleet'].get('sessions', 0)} sessions")]
     found += [_held(hold) for hold in status["fence"].get("limits", [])]  # the supervisor's: it and its tools may live in another cgroup than we
+    found += [Finding("warning", "endpoint", text) for text in endpoints(status)]
     found += [Finding("warning", "fleet", str(p)) for p in status.get("problems", [])]
     found += [Finding("bad", f"invariant {v['id']}", f"{v.get('sid', '')} {v['text']}".strip()) for v in broken]
     return found if broken else [*found, Finding("ok", "invariants", "all hold")]

@@ -13,6 +13,7 @@ from app.cli import context, exits
 from app.cli.context import Context
 from app.cli.output import age, emit, safe, say, table
 from app.cli.sessions import Refused, Usage
+from harness.events.endpoints import ITEM_KINDS
 from harness.events.views import ApprovalView
 from harness.protocol import config as configuration
 from harness.protocol.client import Client
@@ -169,8 +170,8 @@ def _chosen(ctx: Context, args: argparse.Namespace, view: ApprovalView, edited: 
 
 
 def _key(ctx: Context, view: ApprovalView) -> dict[str, Any]:
-    """Retrying after an authentication failure hands over the key as it is now."""
-    if view.kind != "auth":
+    """Retrying what an endpoint refused hands over the key as it is now."""
+    if view.kind not in ITEM_KINDS:
         return {}
     found = configuration.credential(configuration.load(ctx.folders))
     return {"credential": {"base_url": found.base_url, "key": found.key}} if found else {}

@@ -54,9 +54,11 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
         reply = client.call("launch", **request)
     if args.json:
-        emit({"sid": reply["sid"], "name": reply["name"]})
+        emit({"sid": reply["sid"], "name": reply["name"], "warnings": reply.get("warnings", [])})
     else:
         say(f"launched {safe(reply['name'])} ({reply['sid']}); watch it: watchfloor attach {reply['sid']}")
+        for text in reply.get("warnings", []):
+            say(safe(text))
         if not args.check:
             say("no --check was given: the session will end on the agent's word, marked as not verified")
     return exits.OK
@@ -107,6 +109,8 @@ def ls(ctx: Context, args: argparse.Namespace) -> int:
         for r in rows
     ]
     for line in table(("ID", "NAME", "STATE", "FOR", "SPENT/CAP", "CHECKS", "DETAIL"), body, width=ctx.width):
+        say(line)
+    for line in context.endpoints(reply):
         say(line)
     return exits.OK
 

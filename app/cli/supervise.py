@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from app.cli import exits
-from app.cli.context import Context
+from app.cli.context import Context, endpoints
 from app.cli.output import emit, safe, say, warn
 from harness.protocol import locks
 from harness.protocol.client import Client, Unreachable
@@ -35,7 +35,10 @@ def supervisor(ctx: Context, args: argparse.Namespace) -> int:
 
 def _running(args: argparse.Namespace, client: Client) -> int:
     epoch, pid = client.hello.get("epoch"), client.hello.get("pid")
-    _tell(args, {"running": True, "epoch": epoch, "pid": pid}, f"running, epoch {epoch}, pid {pid}")
+    reply = client.call("sessions")
+    _tell(args, {"running": True, "epoch": epoch, "pid": pid, "endpoints": reply["fleet"].get("endpoints", [])}, f"running, epoch {epoch}, pid {pid}")
+    for line in [] if args.json else endpoints(reply):
+        say(line)
     return exits.OK
 
 

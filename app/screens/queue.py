@@ -14,6 +14,7 @@ from textual.widgets import Static
 from app.arming import ARM_S, Arming, differences
 from app.models import Dirty, Snapshot
 from app.screens.base import WatchScreen, bindings
+from harness.events.endpoints import ITEM_KINDS
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
 from harness.protocol import config as configuration
@@ -392,7 +393,7 @@ class QueueScreen(WatchScreen):
     async def _send(self, view: ApprovalView, decision: str, proof: str, given: dict[str, Any]) -> None:
         self._sent.add(view.approval_id)
         try:
-            if view.kind == "auth" and decision == "retry":
+            if view.kind in ITEM_KINDS and decision == "retry":
                 given |= self._key()
             await self.host.feed.call("decide", approval_id=view.approval_id, decision=decision, action_hash=view.action_hash, shown_hash=proof, **given)
         except SupervisorError as exc:

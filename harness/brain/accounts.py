@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -11,6 +13,8 @@ from harness.brain.errors import NoSupervisor, Refused
 from harness.brain.links import Link
 from harness.events.types import Usage
 from harness.protocol import frames
+
+_REPLY_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,26 @@ class Settled:
 
     nano: int
     source: str
+    retry_in_s: float | None = None
+    """After a failure: when the endpoint is asked again, if that is known."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of a request, for the gate: ``ok`` or the kind of the failure; ``free``: it surely cost nothing."""
+
+    kind: str
+    message: str = ""
+    wait_s: float | None = None
+    free: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """``held`` says why the endpoint is not to be asked for long, ``since`` since when; else ask, and when ``probe`` tell of the first words."""
+
+    probe: bool = False
+    held: str = ""
+    since: str = ""
 
 
 class Accounts:
@@ -35,7 +59,7 @@ class Accounts:
     def __init__(self, socket: Path, sid: str, gen: int, secret: str) -> None:
         self._socket, self._sid, self._gen, self._secret = socket, sid, gen, secret
         self.link: Link | None = None
-        self._unsettled: list[tuple[str, Usage | None]] = []
+        self._unsettled: list[tuple[str, Usage | None, Outcome | None]] = []
         self.problems: list[str] = []
         """Refused settlements, in words, for the log."""
 
@@ -55,9 +79,9 @@ class Accounts:
             raise
         self.link = link
         while self._unsettled:
-            reservation, usage = self._unsettled[0]
+            reservation, usage, outcome = self._unsettled[0]
             try:
-                self._settle(reservation, usage)
+                self._settle(reservation, usage, outcome)
             except Refused as exc:
                 self.problems.append(f"the supervisor would not settle reservation {reservation}: {exc}")
             self._unsettled.pop(0)
@@ -67,31 +91,47 @@ class Accounts:
             raise NoSupervisor("supervisor: not connected")
         return self.link
 
-    def reserve(self, request_id: str, attempt: int, model: str, est_input: int, max_tokens: int) -> Reservation:
-        """Raises Refused (``cap``, ``paused`` …), NoSupervisor."""
+    def _ask(self, op: str, **arguments: object) -> dict[str, Any]:
         link = self._live()
         try:
-            reply = link.call("reserve", request_id=request_id, attempt=attempt, model=model, est_input=est_input, max_tokens=max_tokens)
+            return link.call(op, within_s=_REPLY_S, **arguments)
         except Refused as exc:
             if exc.code != "stale_lease":
                 raise
             link.close()
             raise NoSupervisor(f"the supervisor does not know this brain: {exc}") from exc
+
+    def admit(self, endpoint: str) -> Admission:
+        """Wait at the gate. Raises Refused (``poison``, ``paused``), NoSupervisor."""
+        reply = self._ask("admit", endpoint=endpoint)
+        return Admission(reply.get("probe") is True, str(reply.get("held", "")), str(reply.get("since", "")))
+
+    def heard(self) -> None:
+        """The first words of a reply have come; nothing is lost when nobody can be told."""
+        with contextlib.suppress(Refused, NoSupervisor):
+            self._live().call("heard")
+
+    def reserve(self, request_id: str, attempt: int, model: str, est_input: int, max_tokens: int) -> Reservation:
+        """Raises Refused (``cap``, ``paused`` …), NoSupervisor."""
+        reply = self._ask("reserve", request_id=request_id, attempt=attempt, model=model, est_input=est_input, max_tokens=max_tokens)
         return Reservation(str(reply["reservation"]), int(reply["reserved_nano"]))
 
-    def _settle(self, reservation: str, usage: Usage | None) -> Settled:
-        if usage is None:
-            reply = self._live().call("settle", reservation=reservation, unknown=True)
-        else:
-            reply = self._live().call("settle", reservation=reservation, usage=msgspec.to_builtins(usage))
-        return Settled(int(reply.get("cost_nano", 0)), str(reply.get("price_source", "")))
+    def _settle(self, reservation: str, usage: Usage | None, outcome: Outcome | None) -> Settled:
+        cost: dict[str, object] = {"unknown": True} if usage is None else {"usage": msgspec.to_builtins(usage)}
+        told: dict[str, object] = {} if outcome is None else {"outcome": msgspec.to_builtins(outcome)}
+        reply = self._live().call("settle", within_s=_REPLY_S, reservation=reservation, **cost, **told)
+        again = reply.get("retry_in_s")
+        return Settled(int(reply.get("cost_nano", 0)), str(reply.get("price_source", "")), again if isinstance(again, float) else None)
 
-    def settle(self, reservation: Reservation, usage: Usage | None) -> Settled:
-        """Usage None = outcome unknown. Without a supervisor the worst case stands for the cost and the settlement is made up for later."""
+    def settle(self, reservation: Reservation, usage: Usage | None, outcome: Outcome | None = None) -> Settled:
+        """Usage None = cost unknown; outcome None = the endpoint was not asked, or nobody knows what it said.
+
+        Without a supervisor the worst case stands for the cost and the settlement is made up for later.
+        """
         try:
-            return self._settle(reservation.id, usage)
+            return self._settle(reservation.id, usage, outcome)
         except NoSupervisor:
-            self._unsettled.append((reservation.id, usage))
+            self._unsettled.append((reservation.id, usage, outcome))
         except Refused as exc:
             self.problems.append(f"the supervisor would not settle reservation {reservation.id}: {exc}")
         return Settled(reservation.nano, "reserved")

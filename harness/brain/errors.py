@@ -33,3 +33,11 @@ class Refused(Exception):
 
 class Conflict(Refused):
     """The log has moved since the decision was taken: decide again."""
+
+
+class Overdue(Exception):
+    """A reply took longer than it may; the text says which deadline."""
+
+
+class TooLarge(Exception):
+    """A reply is larger than what can be kept."""

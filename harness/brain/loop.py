@@ -6,13 +6,13 @@ Every step is safe to decide twice: a brain that dies between a decision and its
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from harness.brain import prompt
-from harness.brain.retry import LONGEST_WAIT_S, MAX_IN_ROW, RETRYABLE, too_long
+from harness.brain.retry import AT_THE_GATE, too_long
 from harness.brain.view import IDLE_POINTS, CallFact, ModelTurn, ToolUse, View
 from harness.events import types as t
+from harness.events.endpoints import ITEM_KINDS
 
 SAME_CALLS, TOOL_ERRORS, IDLE_TURNS = 5, 10, 20
 """Breakers: the same call in a row, tool errors in a row, turns with tools and without a changed file (three times as many with commands)."""
@@ -21,16 +21,15 @@ _MOST_ROOM = 2
 _CHECK_OUTPUT = 4000
 _SUMMARY = 4000
 _NOT_RUN = ("denied", "refused", "cancelled")
-_HUMAN_KINDS = {"cap": "cap", "auth": "auth"}
+_HUMAN_KINDS = {"cap": "cap"}
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Send the conversation. ``wait_s`` was promised by the last failure; ``finish``: the last reply, without tools."""
+    """Send the conversation, once the gate lets it through. ``finish``: the last reply, without tools."""
 
     attempt: int = 1
     request_id: str = ""
-    wait_s: float = 0.0
     finish: bool = False
     room: int = 0
     """How often the output limit is doubled for this attempt."""
@@ -121,7 +120,7 @@ def next_step(v: View) -> Step:
             return Propose(missing)
     if v.open_calls():
         return _outstanding(v)
-    if (waiting := next((a for a in s.approvals.values() if not a.call_id), None)) is not None:
+    if (waiting := next((a for a in s.approvals.values() if not a.call_id and a.kind not in ITEM_KINDS), None)) is not None:
         return Park(_HUMAN_KINDS.get(waiting.kind, "approval"), waiting.title)
     if last is not None and v.finished:
         return _done(v, s.intent, last)
@@ -144,7 +143,6 @@ def _ask(v: View) -> Ask:
     return Ask(
         attempt=len(failures) + 1,
         request_id=failures[0].body.request_id if failures else "",
-        wait_s=(failures[-1].body.retry_in_s or 0.0) if failures else 0.0,
         finish=v.finish_seq >= 0,
         room=min(_MOST_ROOM, v.cut_calls + (last is not None and last.stop_reason == "max_tokens")),
     )
@@ -154,28 +152,18 @@ def _trouble(v: View) -> Step | None:
     """What the failures since the last reply (or park) ask for."""
     if not v.failures:
         return None
-    newest, count = v.failures[-1], len(v.failures)
+    newest = v.failures[-1]
     last = newest.body
-    if last.kind == "auth":
-        return Park("auth", f"the endpoint refused the key: {last.message}")
+    if last.kind in AT_THE_GATE:
+        return _ask(v)
     if too_long(last.kind, last.message):
         return _ask(v) if v.overflows < _MAX_OVERFLOWS else Park("error", f"the conversation does not fit the model's window: {last.message}")
-    if last.kind == "max_tokens":
+    if last.kind in ("max_tokens", "too_large"):
         if v.cut_calls >= _MAX_CUT_CALLS:
-            return Park("error", f"{v.cut_calls} replies in a row were cut at the output limit inside a tool call")
-        return Say(prompt.CUT_CALL) if v.newest_user_seq < newest.seq else _ask(v)
-    if last.kind not in RETRYABLE:
-        return Park("error", f"{last.kind}: {last.message}")
-    if last.retry_in_s is not None and last.retry_in_s > LONGEST_WAIT_S:
-        return Park("limited", f"the endpoint asks to wait {last.retry_in_s:.0f} s: {last.message}", until=_later(newest.ts, last.retry_in_s))
-    if count >= MAX_IN_ROW:
-        return Park("error", f"{count} attempts in a row failed; the last: {last.kind}: {last.message}")
-    return _ask(v)
-
-
-def _later(ts: str, seconds: float) -> str:
-    at = datetime.fromisoformat(ts) + timedelta(seconds=seconds)
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            return Park("error", f"{v.cut_calls} replies in a row could not be used; the last: {last.message}")
+        cut = prompt.CUT_CALL if last.kind == "max_tokens" else prompt.TOO_LARGE
+        return Say(cut) if v.newest_user_seq < newest.seq else _ask(v)
+    return Park("error", f"{last.kind}: {last.message}")
 
 
 def _turn(v: View, intent: t.SessionIntent, last: ModelTurn | None) -> Step:

@@ -21,7 +21,7 @@ import httpx2
 import msgspec
 
 from harness.brain import conversation, loop, retry, stream
-from harness.brain.accounts import Accounts, Reservation
+from harness.brain.accounts import Accounts, Outcome, Reservation
 from harness.brain.errors import Conflict, Fenced, Interruption, NoSupervisor, Refused, Stopped
 from harness.brain.journal import Journal
 from harness.brain.view import DamagedMessage
@@ -52,6 +52,9 @@ class Spec(msgspec.Struct, frozen=True):
     credential: Credential
     model: str
     max_tokens: int = 8192
+    endpoint: str = ""
+    """The credential's short name: whose gate its requests pass."""
+    deadlines: tuple[float, float, float] = (300.0, 300.0, 3600.0)
 
     def __repr__(self) -> str:
         return f"Spec({self.sid}, gen {self.gen})"
@@ -66,7 +69,6 @@ class Brain:
         self._system = conversation.system_blocks()
         self._fixed_bytes = len(json.dumps([self._tools, self._system]).encode())
         self._counted: tuple[int, int | None] = (-1, None)
-        self._not_before: dict[int, float] = {}
 
     def run(self) -> int:
         """Until there is nothing to do. Raises Interruption."""
@@ -148,8 +150,15 @@ class Brain:
     # -- one attempt ---------------------------------------------------------------------------------------------------
 
     def _ask(self, step: loop.Ask) -> int | None:
-        if self._must_wait(step.wait_s):
-            return None
+        try:
+            admitted = self._accounts.admit(self._spec.endpoint)
+        except Refused as exc:
+            return self._no_money(exc)
+        if admitted.held:  # the gate wakes the session when its turn comes
+            self._append([t.SessionParked(why="limited", detail=admitted.held, since=admitted.since)])
+            return OK
+        if self._journal.follow(0.0):
+            return None  # something was said while it waited
         head, view = self._journal.head, self._journal.view
         talk = conversation.build(view)
         room = max(self._spec.max_tokens, min(_MOST_TOKENS, self._spec.max_tokens << step.room))
@@ -177,19 +186,8 @@ class Brain:
         except (Conflict, Refused):
             self._accounts.settle(reservation, t.Usage())
             raise
-        self._answer(sent, reservation, request)
+        self._answer(sent, reservation, request, admitted.probe)
         return None
-
-    def _must_wait(self, wait_s: float) -> bool:
-        """True while the pause after the newest failure lasts; a moving log ends the wait so that it is decided anew."""
-        if wait_s <= 0:
-            return False
-        key = self._journal.view.failures[-1].seq
-        left = self._not_before.setdefault(key, time.monotonic() + wait_s) - time.monotonic()
-        if left <= 0:
-            return False
-        self._journal.follow(left, self._accounts.link)
-        return True
 
     def _estimate(self, request: stream.Request, known: int | None) -> int:
         """Input tokens, never too few: from the newest reply's usage, else counted by the endpoint, else one per byte."""
@@ -206,12 +204,12 @@ class Brain:
         self._append([t.SessionParked(why=why, detail=str(exc))])
         return OK
 
-    def _answer(self, sent: t.ModelRequest, reservation: Reservation, request: stream.Request) -> None:
+    def _answer(self, sent: t.ModelRequest, reservation: Reservation, request: stream.Request, probe: bool) -> None:
         """Send, then put the reply or the failure on record, with what it cost. A complete reply is kept whatever happens around it."""
         key = self._spec.credential.key
         try:
             outcome = (
-                stream.attempt(self._client, request, self._watch)
+                stream.attempt(self._client, request, self._watch, stream.Deadlines(*self._spec.deadlines), self._accounts.heard if probe else _nobody)
                 if key
                 else retry.Failure("auth", "no API key is configured for this endpoint", usage=t.Usage())
             )
@@ -223,17 +221,17 @@ class Brain:
         if isinstance(outcome, stream.Reply):
             self._journal.append(self._reply(sent, outcome, reservation))
             return
-        self._accounts.settle(reservation, outcome.usage)
-        wait_s = retry.wait_s(outcome, sent.attempt, self._rng)
         message = outcome.message.replace(key, "[the key]") if key else outcome.message
-        failed = t.ModelFailed(request_id=sent.request_id, attempt=sent.attempt, kind=outcome.kind, message=message, status=outcome.status, retry_in_s=wait_s)
+        told = Outcome(outcome.kind, message[:_CLAIM], outcome.retry_after_s, outcome.usage is not None)
+        again = self._accounts.settle(reservation, outcome.usage, told).retry_in_s
+        failed = t.ModelFailed(request_id=sent.request_id, attempt=sent.attempt, kind=outcome.kind, message=message, status=outcome.status, retry_in_s=again)
         self._journal.append([failed])
 
     def _reply(self, sent: t.ModelRequest, reply: stream.Reply, reservation: Reservation) -> list[t.Body]:
         data = json.dumps(reply.content, ensure_ascii=False).encode("utf-8", "replace")
         inline = len(data) <= BLOB_FROM
         blob = None if inline else self._journal.put_blob(data, "application/json")
-        cost = self._accounts.settle(reservation, reply.usage)
+        cost = self._accounts.settle(reservation, reply.usage, Outcome("ok", wait_s=reply.used_up_s))
         message = t.ModelMessage(
             request_id=sent.request_id,
             message_id=reply.message_id,
@@ -255,6 +253,10 @@ class Brain:
         self._journal.follow(0.0)
         if self._journal.view.state.desired == "stopped":
             raise Stopped("stopped by the user")
+
+
+def _nobody() -> None:
+    return None
 
 
 def run(spec: Spec, context: ssl.SSLContext) -> int:

@@ -1,9 +1,9 @@
-"""What a failed attempt means: its class, whether another attempt may help, how long to wait, and whether it may have cost money."""
+"""What a failed attempt means: its class, who may mend it, how long the endpoint asks to wait, and whether it may have cost money."""
 
 from __future__ import annotations
 
-import random
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -11,16 +11,14 @@ from email.utils import parsedate_to_datetime
 import anthropic
 import httpx2
 
+from harness.brain.errors import Overdue, TooLarge
 from harness.events.types import Usage
 
-MAX_IN_ROW = 6
-"""Failed attempts in a row before the session parks with an error."""
-LONGEST_WAIT_S = 60.0
-"""A longer ``retry-after`` parks the session until then: a waiting session needs no process."""
-_FIRST_WAIT_S = 1.0
 _MESSAGE_LIMIT = 2000
 
-RETRYABLE = frozenset(("rate_limit", "overloaded", "server", "network", "cut"))
+AT_THE_GATE = frozenset(("rate_limit", "overloaded", "server", "network", "cut", "auth", "spend_limit", "model_unknown"))
+"""Trouble of the endpoint, not of the conversation: the supervisor's gate says when to ask again, for as long as it takes."""
+_LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
 _SPEND_CODES = re.compile(r"spend_limit|ramp_limit|billing|credit|on_hold|contract", re.IGNORECASE)
 _TOO_LONG = re.compile(r"prompt is too long|context (window|length)|too many (input )?tokens|exceeds? the (model'?s )?(maximum )?context", re.IGNORECASE)
 _BY_TYPE = {
@@ -74,6 +72,8 @@ def classify(exc: Exception) -> Failure:
     """The failure that an exception of the SDK, of its HTTP layer or of the decoding of a stream stands for."""
     if isinstance(exc, anthropic.APIStatusError):
         return _status(exc)
+    if isinstance(exc, (Overdue, TooLarge)):
+        return Failure("cut" if isinstance(exc, Overdue) else "too_large", str(exc))
     if isinstance(exc, anthropic.APITimeoutError):
         return Failure("network", "the endpoint did not answer in time", usage=_if_unsent(exc))
     if isinstance(exc.__cause__, (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.InvalidURL, UnicodeError)):
@@ -81,6 +81,8 @@ def classify(exc: Exception) -> Failure:
         return Failure("invalid", f"the base URL or the key cannot be used: {type(exc.__cause__).__name__}", usage=Usage())
     if isinstance(exc, anthropic.APIConnectionError):
         return Failure("network", _say("cannot reach the endpoint", exc.__cause__ or exc), usage=_if_unsent(exc))
+    if isinstance(exc, httpx2.ReadTimeout):
+        return Failure("cut", "the reply stood still: not a byte of it came for too long")
     if isinstance(exc, (httpx2.HTTPError, httpx2.StreamError, OSError)):
         return Failure("network", _say("the connection broke during the reply", exc))
     return Failure("cut", _say("the reply could not be read", exc))
@@ -103,7 +105,10 @@ def _status(exc: anthropic.APIStatusError) -> Failure:
         message = f"the endpoint does not know this address or model: {message}"
     in_stream = exc.status_code == 200  # an error event after the stream began: tokens may have been billed
     free = not in_stream and (exc.status_code < 500 or kind_of_error in _BY_TYPE)
-    return Failure(kind, message, exc.status_code, _retry_after(exc.response), Usage() if free else None)
+    wait_s = _retry_after(exc.response)
+    if wait_s is None and exc.status_code == 429:
+        wait_s = used_up_s(exc.response.headers)
+    return Failure(kind, message, exc.status_code, wait_s, Usage() if free else None)
 
 
 def _if_unsent(exc: Exception) -> Usage | None:
@@ -126,22 +131,23 @@ def _retry_after(response: httpx2.Response) -> float | None:
         return float(value)
     if value:
         try:
-            at = parsedate_to_datetime(value)
+            return _until(parsedate_to_datetime(value))
         except ValueError:
             return None
-        return max(0.0, ((at if at.tzinfo else at.replace(tzinfo=UTC)) - datetime.now(UTC)).total_seconds())
     return None
 
 
-def wait_s(failure: Failure, failures_in_row: int, rng: random.Random) -> float | None:
-    """Seconds until the next attempt, or None when another attempt would not help.
+def used_up_s(headers: Mapping[str, str]) -> float | None:
+    """Seconds until every rate limit of which nothing is left is filled again (``anthropic-ratelimit-*``); None when something is left of each."""
+    waits = []
+    for name in _LIMITS:
+        if headers.get(f"anthropic-ratelimit-{name}-remaining", "").strip() == "0":
+            try:
+                waits.append(_until(datetime.fromisoformat(headers.get(f"anthropic-ratelimit-{name}-reset", "").strip())))
+            except ValueError:
+                continue
+    return max(waits, default=None)
 
-    ``failures_in_row`` counts this one. Full jitter over 1 s · 2ⁿ up to 60 s; an endpoint's ``retry-after`` is a lower bound.
-    """
-    if failure.kind not in RETRYABLE:
-        return None
-    ceiling = min(LONGEST_WAIT_S, _FIRST_WAIT_S * 2.0 ** (failures_in_row - 1))
-    jitter = rng.uniform(0.0, ceiling)
-    if failure.retry_after_s is None:
-        return jitter
-    return failure.retry_after_s if failure.retry_after_s > LONGEST_WAIT_S else min(LONGEST_WAIT_S, failure.retry_after_s + min(jitter, 1.0))
+
+def _until(at: datetime) -> float:
+    return max(0.0, ((at if at.tzinfo else at.replace(tzinfo=UTC)) - datetime.now(UTC)).total_seconds())

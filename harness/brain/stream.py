@@ -10,7 +10,7 @@ import json
 import re
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
@@ -18,20 +18,24 @@ import anthropic
 import httpx2
 from anthropic.types.beta import BetaMessage, BetaMessageParam, BetaTextBlockParam, BetaToolParam, BetaUsage
 
-from harness.brain.errors import Interruption
-from harness.brain.retry import Failure, classify
+from harness.brain.errors import Interruption, Overdue, TooLarge
+from harness.brain.retry import Failure, classify, used_up_s
 from harness.events.types import Usage
 from harness.protocol.config import DEFAULT_BASE_URL
 
 Block = dict[str, Any]
 
 STOP_REASONS = frozenset(("end_turn", "stop_sequence", "tool_use", "max_tokens", "pause_turn", "compaction", "refusal", "model_context_window_exceeded"))
-_TIMEOUT = httpx2.Timeout(connect=15.0, read=300.0, write=60.0, pool=15.0)
+_CONNECT_S, _WRITE_S = 15.0, 60.0
 _COUNT_TIMEOUT_S = 15.0
 _NAME = re.compile(r"[A-Za-z0-9_.:|/=+-]{1,256}")
 """Ids and tool names are sent back with every later request: what the API would not take must not enter the log."""
 _LONGEST_MODEL = 256
 _MOST_COUNTED = 1 << 40
+MAX_CONTENT = 4 << 20
+"""Bytes of a reply's content, as JSON: what a frame to the keeper carries."""
+_MAX_RAW = 128 << 20
+"""Bytes of its event stream; small deltas are mostly envelope."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,51 @@ class Reply:
     content: list[Block]
     ms: int
     detail: str = ""
+    used_up_s: float | None = None
+    """Seconds until a rate limit of which this reply took the last is filled again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """Seconds: until a reply begins, between two pieces of its content, for the whole of it."""
+
+    first_s: float = 300.0
+    silence_s: float = 300.0
+    total_s: float = 3600.0
+
+
+class Paced(httpx2.SyncByteStream):
+    """A response's bytes with somebody looking at the clock at each arrival: the SDK passes over pings, so only here are they seen for what they are."""
+
+    def __init__(self, inner: httpx2.SyncByteStream, deadlines: Deadlines, watch: Callable[[], None]) -> None:
+        self._inner, self._deadlines, self._watch = inner, deadlines, watch
+        self._begun = self._said = time.monotonic()
+        self._raw = self._content = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for chunk in self._inner:
+            self._raw += len(chunk)
+            self._look()
+            yield chunk
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def said(self, size: int) -> None:
+        """A piece of content has come. Raises TooLarge."""
+        self._said, self._content = time.monotonic(), self._content + size
+        if self._content > MAX_CONTENT:
+            raise TooLarge(f"the reply is larger than {MAX_CONTENT >> 20} MiB, more than can be kept; it was cut off")
+
+    def _look(self) -> None:
+        self._watch()
+        now, d = time.monotonic(), self._deadlines
+        if now - self._begun > d.total_s:
+            raise Overdue(f"the reply was not complete after {d.total_s:.0f} s")
+        if now - self._said > d.silence_s:
+            raise Overdue(f"the connection is kept open, but no word of the reply came for {d.silence_s:.0f} s")
+        if self._raw > _MAX_RAW:
+            raise TooLarge(f"the reply's stream is larger than {_MAX_RAW >> 20} MiB; it was cut off")
 
 
 @dataclass(slots=True)
@@ -75,12 +124,22 @@ def make_client(base_url: str, key: str, context: ssl.SSLContext | None = None) 
     ``context``: a TLS context made earlier, so that a fork need not make one.
     """
     verify: dict[str, Any] = {} if context is None else {"verify": context}
-    http = anthropic.DefaultHttpxClient(timeout=_TIMEOUT, follow_redirects=False, **verify)
+    http = anthropic.DefaultHttpxClient(follow_redirects=False, **verify)
     return anthropic.Anthropic(api_key=key, base_url=base_url or DEFAULT_BASE_URL, max_retries=0, http_client=http, open_telemetry=False)
 
 
-def attempt(client: anthropic.Anthropic, request: Request, watch: Callable[[], None]) -> Reply | Failure:
-    """Send once. ``watch`` is called at every event and may raise `Interruption`; everything else becomes a value."""
+def _nothing() -> None:
+    return None
+
+
+def attempt(
+    client: anthropic.Anthropic,
+    request: Request,
+    watch: Callable[[], None],
+    deadlines: Deadlines = Deadlines(),
+    heard: Callable[[], None] = _nothing,
+) -> Reply | Failure:
+    """Send once. ``watch`` is called at every arrival and may raise `Interruption`; ``heard`` once, at the first words. Everything else becomes a value."""
     begun = time.monotonic()
     received = Received({}, set())
     arguments: dict[str, Any] = {"tool_choice": {"type": "none"}} if request.no_tools and request.tools else {}
@@ -91,10 +150,18 @@ def attempt(client: anthropic.Anthropic, request: Request, watch: Callable[[], N
             system=cast(list[BetaTextBlockParam], request.system),
             messages=cast(list[BetaMessageParam], request.messages),
             tools=cast(list[BetaToolParam], request.tools),
+            timeout=httpx2.Timeout(connect=_CONNECT_S, read=deadlines.first_s, write=_WRITE_S, pool=_CONNECT_S),
             **arguments,
         ) as stream:
+            response = stream.response
+            used_up = used_up_s(response.headers)
+            paced = response.stream = Paced(cast(httpx2.SyncByteStream, response.stream), deadlines, watch)
+            response.request.extensions.get("timeout", {})["read"] = deadlines.silence_s  # the first one was for its beginning
             for event in stream:
                 watch()
+                if event.type == "message_start":
+                    heard()
+                paced.said(_size(event.delta) if event.type == "content_block_delta" else 0)
                 if event.type == "content_block_delta" and event.delta.type == "input_json_delta":
                     received.inputs[event.index] = received.inputs.get(event.index, "") + event.delta.partial_json
                 elif event.type == "content_block_stop":
@@ -105,14 +172,18 @@ def attempt(client: anthropic.Anthropic, request: Request, watch: Callable[[], N
             if not received.complete:
                 return Failure("cut", "the stream ended before the reply was complete")
             message = stream.current_message_snapshot
-        return accept(message, received, request.tools, int((time.monotonic() - begun) * 1000))
+        return accept(message, received, request.tools, int((time.monotonic() - begun) * 1000), used_up)
     except Interruption:
         raise
     except Exception as exc:  # the SDK, its HTTP layer, its decoders and a reply of no known shape raise many kinds; each is a failed attempt, on record
         return classify(exc)
 
 
-def accept(message: BetaMessage, received: Received, tools: list[Block], ms: int) -> Reply | Failure:
+def _size(delta: object) -> int:
+    return sum(len(value) for name in ("text", "partial_json", "thinking", "data") if isinstance(value := getattr(delta, name, None), str))
+
+
+def accept(message: BetaMessage, received: Received, tools: list[Block], ms: int, used_up: float | None = None) -> Reply | Failure:
     """The reply, or why it is none; pure. A message without the fields that every message has raises: the SDK does not check what it reads."""
     usage = usage_of(message.usage)
     if not _NAME.fullmatch(message.id) or not 0 < len(message.model) <= _LONGEST_MODEL:
@@ -123,6 +194,8 @@ def accept(message: BetaMessage, received: Received, tools: list[Block], ms: int
     if reason not in STOP_REASONS:
         return Failure("cut", f"the reply stopped for an unknown reason: {reason or 'none'}", usage=usage)
     content = [cast(Block, _whole(block.to_dict(mode="json", warnings=False))) for block in message.content]
+    if (size := len(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"))) > MAX_CONTENT:
+        return Failure("too_large", f"the reply holds {size:,} bytes, more than can be kept ({MAX_CONTENT >> 20} MiB)", usage=usage)
     calls = [i for i, block in enumerate(content) if block.get("type") == "tool_use"]
     if reason == "max_tokens" and (calls or not any(str(b.get("text", "")).strip() for b in content if b.get("type") == "text")):
         return Failure("max_tokens", "the reply reached the output limit " + ("inside a tool call" if calls else "before it said anything"), usage=usage)
@@ -138,7 +211,7 @@ def accept(message: BetaMessage, received: Received, tools: list[Block], ms: int
             return Failure("cut", "two calls of the reply have the same id", usage=usage)
     detail = message.stop_details
     said = "" if detail is None else json.dumps(detail.to_dict(mode="json"), ensure_ascii=False)
-    return Reply(message.id, str(_whole(message.model)), reason, usage, content, ms, str(_whole(said)))
+    return Reply(message.id, str(_whole(message.model)), reason, usage, content, ms, str(_whole(said)), used_up)
 
 
 def _whole(value: object) -> object:

@@ -199,7 +199,7 @@ class View:
 
     def _failed(self, r: t.Record, body: t.ModelFailed) -> None:
         self.failures.append(FailedTry(r.seq, r.ts, body))
-        self.cut_calls += body.kind == "max_tokens"
+        self.cut_calls += body.kind in ("max_tokens", "too_large")
         if too_long(body.kind, body.message):
             self._overflow()
 

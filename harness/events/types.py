@@ -105,6 +105,8 @@ class SessionParked(Body, frozen=True, kw_only=True):
     why: str
     detail: str = ""
     until: str = ""
+    since: str = ""
+    """``limited``: since when the endpoint is not to be asked."""
 
 
 class SessionEnded(Body, frozen=True, kw_only=True):
@@ -215,7 +217,7 @@ class ModelMessage(Body, frozen=True, kw_only=True):
 class ModelFailed(Body, frozen=True, kw_only=True):
     """An attempt ended without a usable reply.
 
-    ``kind``: auth, rate_limit, spend_limit, overloaded, server, network, cut, max_tokens, invalid, model_unknown, refused, other.
+    ``kind``: auth, rate_limit, spend_limit, overloaded, server, network, cut, max_tokens, too_large, invalid, model_unknown, refused, other.
     """
 
     TYPE = "model.failed"
@@ -263,7 +265,7 @@ class ToolJudged(Body, frozen=True, kw_only=True):
 
 
 class ApprovalRequested(Body, frozen=True, kw_only=True):
-    """A question for the human. ``kind``: tool, cap, auth, in_doubt, question, restart. ``options`` are the only decisions accepted."""
+    """A question for the human. ``kind``: tool, cap, auth, endpoint, in_doubt, question, restart. ``options`` are the only decisions accepted."""
 
     TYPE = "approval.requested"
     approval_id: str

@@ -28,12 +28,17 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
+    """``reply_*_s``: longest wait for the beginning of a reply, between two pieces of its content (pings are none), and for all of it."""
+
     default: str = "claude-sonnet-5-5"
     base_url: str = ""
     api_key_file: str = ""
     api_key_env: str = "ANTHROPIC_API_KEY"
     max_tokens: int = 8192
     max_rounds: int = 5
+    reply_first_s: int = 300
+    reply_silence_s: int = 300
+    reply_total_s: int = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +247,8 @@ def _value(section: str, key: str, raw: Any) -> Any:
             raise ValueError("must be a table of strings")
         return dict(raw)
     if kind == "int":
+        if key.startswith("reply_") and raw == 0:
+            raise ValueError("must be at least 1 second")
         return _int(raw)
     if not isinstance(raw, str):
         raise ValueError("must be a string")

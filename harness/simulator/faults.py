@@ -9,7 +9,7 @@ from typing import Any
 from harness.simulator.errors import KINDS, ApiError
 
 STATUS = {"overloaded": 529, "rate_limit": 429, "auth": 401, "server": 500, "permission": 403, "timeout": 504, "spend_limit": 402}
-STREAM_KINDS = ("stream_error", "cut", "stall", "trickle")
+STREAM_KINDS = ("stream_error", "cut", "stall", "trickle", "pings", "flood")
 _MESSAGES = {
     401: "invalid x-api-key",
     402: "Your credit balance is too low to access the API. Please go to Plans & Billing to upgrade or purchase credits.",
@@ -31,7 +31,9 @@ class Fault:
 
     ``kind``: a status by name (``overloaded``, ``rate_limit``, ``auth``, ``server``, ``permission``, ``timeout``, ``spend_limit``), any
     ``status``, or inside the reply: ``stream_error`` (an error event), ``cut`` (the connection ends), ``stall`` (silence for
-    ``seconds``, then it goes on), ``trickle`` (``rate`` bytes a second). The latter happen after ``after_bytes`` bytes of the body.
+    ``seconds``, then it goes on), ``trickle`` (``rate`` bytes a second), ``pings`` (nothing else for ``seconds``).
+    The latter happen after ``after_bytes`` bytes of the body.
+    ``flood``: the reply is a text of ``size`` bytes, whatever ``max_tokens`` says. ``headers`` come with a status error.
     """
 
     kind: str
@@ -42,6 +44,8 @@ class Fault:
     after_bytes: int = 0
     seconds: float = 3600.0
     rate: int = 200
+    size: int = 20_000_000
+    headers: tuple[tuple[str, str], ...] = ()
 
     @property
     def in_stream(self) -> bool:
@@ -50,7 +54,7 @@ class Fault:
     def as_error(self) -> ApiError:
         """The answer for a fault that comes instead of a reply."""
         status = self.status or STATUS[self.kind]
-        headers = {} if self.retry_after is None else {"retry-after": f"{self.retry_after:g}"}
+        headers = {**({} if self.retry_after is None else {"retry-after": f"{self.retry_after:g}"}), **dict(self.headers)}
         return ApiError(status, self.message or _MESSAGES.get(status, "Simulated failure"), headers=headers)
 
 
@@ -70,13 +74,16 @@ def parse_fault(raw: object) -> Fault:
         raise FaultError(f"kind: must be one of status, {', '.join((*STATUS, *STREAM_KINDS))}")
     if raw.get("error", "overloaded_error") not in KINDS.values():
         raise FaultError(f"error: must be one of {', '.join(KINDS.values())}")
-    for name in ("after_bytes", "seconds", "rate", "retry_after", "status"):
+    headers = raw.get("headers", {})
+    if not isinstance(headers, dict) or not all(isinstance(v, str) for v in headers.values()):
+        raise FaultError("headers: must be an object of texts")
+    for name in ("after_bytes", "seconds", "rate", "retry_after", "status", "size"):
         value = raw.get(name, 0)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
             raise FaultError(f"{name}: must be a number, 0 or more")
     if raw.get("rate", 1) == 0:
         raise FaultError("rate: must be above 0")
-    return Fault(**raw)
+    return Fault(**{**raw, "headers": tuple(headers.items())})
 
 
 @dataclass(slots=True)

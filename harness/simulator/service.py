@@ -7,7 +7,7 @@ import hashlib
 import json
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from aiohttp import web
@@ -109,9 +109,13 @@ class Service:
         fault = fault or self.book.of_turn(seed, turn.faults)
         if fault is not None and not fault.in_stream:
             raise fault.as_error()
+        room = body["max_tokens"]
+        if fault is not None and fault.kind == "flood":
+            turn, room = Turn("x" * fault.size), fault.size
         prompt = self.cache.account(key, model, blocks, now)
         offered = {tool["name"] for tool in body.get("tools") or []}
-        message = compose.message(_offered(turn, offered), model=model.id, seed=seed, prompt=prompt, max_tokens=body["max_tokens"])
+        message = compose.message(_offered(turn, offered), model=model.id, seed=seed, prompt=prompt, max_tokens=room)
+        message = replace(message, output=min(message.output, body["max_tokens"]))  # what more is sent is nobody's bill
         return Answer(key, scenario.name, goal, model, message, fault)
 
     def _bill(self, request: web.Request, answer: Answer, output: int) -> None:

@@ -31,6 +31,9 @@ class Pace:
         return self.speed * 0.025
 
 
+_PING_S = 0.05
+
+
 class Cut(Exception):
     """The connection was ended on purpose."""
 
@@ -50,7 +53,7 @@ class Body:
         fault = self._fault
         if fault is not None and self._sent + len(data) > fault.after_bytes:
             keep = fault.after_bytes - self._sent
-            if fault.kind == "stream_error":
+            if fault.kind in ("stream_error", "pings"):
                 boundary = data.rfind(b"\n\n", 0, keep)  # an error event stands between two events
                 keep = boundary + 2 if boundary >= 0 else 0
             await self._put(data[:keep])
@@ -73,8 +76,14 @@ class Body:
     async def _strike(self, fault: Fault) -> None:
         if fault.kind == "stall":
             await asyncio.sleep(fault.seconds)
+        elif fault.kind == "pings":
+            for _ in range(round(fault.seconds / _PING_S)):
+                await self._put(b'event: ping\ndata: {"type": "ping"}\n\n')
+                await asyncio.sleep(_PING_S)
         elif fault.kind == "trickle":
             self._slow, self._rate = True, fault.rate
+        elif fault.kind == "flood":
+            return  # the reply itself is the fault
         elif fault.kind == "stream_error":
             error = error_body(fault.error, fault.message or "Overloaded", self._request_id)
             await self._put(b"event: error\ndata: " + json.dumps(error).encode() + b"\n\n")

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from harness.events import types as t
+from harness.events.endpoints import ITEM_KINDS
 from harness.events.fold import OpenApproval
 from harness.events.framing import LogError
 from harness.events.views import ApprovalView
@@ -18,6 +19,7 @@ from harness.supervisor import cards, ids
 from harness.supervisor.credentials import Credentials
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet import Fleet, Session
+from harness.supervisor.gates import Gates
 from harness.supervisor.launch import given_credential
 from harness.supervisor.money import Purse
 from harness.supervisor.road import Road, outcome_of
@@ -61,8 +63,8 @@ class _Case:
 class Approvals:
     """Answers the queue's ops. Every decision is one batch of records, durable before the reply."""
 
-    def __init__(self, fleet: Fleet, road: Road, credentials: Credentials, purse: Purse) -> None:
-        self._fleet, self._road, self._credentials, self._purse = fleet, road, credentials, purse
+    def __init__(self, fleet: Fleet, road: Road, credentials: Credentials, purse: Purse, gates: Gates) -> None:
+        self._fleet, self._road, self._credentials, self._purse, self._gates = fleet, road, credentials, purse, gates
         self._sizes: dict[str, int] = {}
 
     # -- looking -----------------------------------------------------------------------------------------------------
@@ -172,6 +174,8 @@ class Approvals:
             shown_hash=d.shown_hash,
         )
         bodies = await self._consequences(_Case(session, asked, d, record))
+        if asked.kind in ITEM_KINDS and d.decision == "retry":  # before it is on record, or another session would ask again in between
+            self._gates.answered(str(asked.detail.get("endpoint", "")))
         try:
             await session.append(record, *bodies)
         except OpError as exc:
@@ -190,7 +194,7 @@ class Approvals:
                 return await self._tool(case)
             case "cap":
                 return await self._cap(case)
-            case "auth":
+            case "auth" | "endpoint":
                 intent = case.session.state.intent
                 key = given_credential(d.credential)
                 added = self._credentials.add(key) if key is not None else ""

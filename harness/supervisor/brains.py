@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import secrets
 import signal
 import time
@@ -13,16 +12,17 @@ from typing import Any
 
 from harness.events import types as t
 from harness.events.fold import SessionState
-from harness.protocol.config import Config, ConfigError, Credential, credential
+from harness.protocol.config import Config
 from harness.protocol.paths import Folders
 from harness.supervisor import ids
-from harness.supervisor.credentials import Credentials
+from harness.supervisor.credentials import fingerprint
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import Brain, Session
+from harness.supervisor.gates import Gates
 from harness.supervisor.nursery import Nursery
 from harness.supervisor.process import Identity, Watch, alive
 
-BLOCKING = frozenset({"cap", "auth", "restart", "question"})
+BLOCKING = frozenset({"cap", "restart", "question"})
 _TERM_GRACE = 5.0
 _FENCED = 75
 _CODE_TRIES = 40
@@ -55,8 +55,8 @@ def needs_brain(s: SessionState, now: float) -> bool:
 class Brains:
     """Starts, adopts, watches and ends brains."""
 
-    def __init__(self, folders: Folders, epoch: int, credentials: Credentials, config: Callable[[], Config], later: Callable[[Session, float], None]) -> None:
-        self._folders, self._epoch, self._credentials = folders, epoch, credentials
+    def __init__(self, folders: Folders, epoch: int, gates: Gates, config: Callable[[], Config], later: Callable[[Session, float], None]) -> None:
+        self._folders, self._epoch, self._gates = folders, epoch, gates
         self._config, self._later = config, later
         self._codes: dict[int, int] = {}
         self.nursery = Nursery("harness.brain.nursery", network=True, isolated=False, on_push=self._pushed)
@@ -68,16 +68,22 @@ class Brains:
     async def step(self, session: Session) -> None:
         """Bring the session's brain in line with its state: adopt, bury, or wake."""
         s = session.state
+        await self._gates.carry(session)
         if session.brain is None and s.lease is not None:
             await self._adopt(session, s.lease)
         if session.brain is not None or not needs_brain(s, time.time()):
             if (wait := limited_for(s, time.time())) > 0 and session.brain is None:
                 self._later(session, wait + 0.05)
+            if session.brain is None:
+                self._gates.left(session)
             return
         if (wait := session.brain_not_before - time.monotonic()) > 0:
             self._later(session, wait)
             return
-        await self._wake(session)
+        if self._gates.may_wake(session):
+            await self._wake(session)
+        else:
+            await self._gates.carry(session)
 
     async def _adopt(self, session: Session, lease: t.LeaseGranted) -> None:
         who = Identity(lease.pid, lease.start, lease.boot)
@@ -91,19 +97,12 @@ class Brains:
         session.brain = brain
         session.touch()
 
-    def _credential(self, session: Session, intent: t.SessionIntent) -> Credential | None:
-        configured: Credential | None = None
-        with contextlib.suppress(ConfigError):  # an unreadable key file is a missing key: the approval says which endpoint needs one
-            configured = credential(self._config())
-        return self._credentials.find(intent.base_url, intent.credential, configured)
-
     async def _wake(self, session: Session) -> None:
         intent = session.state.intent
         assert intent is not None
-        key = self._credential(session, intent)
+        key = self._gates.credential(session.state)
         if key is None:
-            await self.ask(session, "auth", f"no key for {intent.base_url}", {"base_url": intent.base_url})
-            return
+            return  # it went this moment; the gate says so at the next step
         gen, secret = session.state.lease_gen + 1, secrets.token_hex(16)
         config = self._config()
         order: dict[str, object] = {
@@ -114,6 +113,8 @@ class Brains:
             "gen": gen,
             "secret": secret,
             "credential": {"base_url": key.base_url, "key": key.key},
+            "endpoint": fingerprint(key),
+            "deadlines": [config.model.reply_first_s, config.model.reply_silence_s, config.model.reply_total_s],
             "model": intent.model,
             "max_tokens": config.model.max_tokens,
         }
@@ -145,6 +146,7 @@ class Brains:
             session.brain = None
             brain.exit_code = self._codes.pop(brain.who.pid, None)
             session.buried.append(brain)
+            self._gates.unsent(session)
         session.touch()
 
     async def bury(self, session: Session) -> None:
@@ -195,13 +197,7 @@ class Brains:
         if s.parked is None or s.lease is not None or s.desired != "running":
             return
         why, detail = s.parked.why, s.parked.detail
-        if why == "auth" and track.asked_seq.get("auth", -1) < track.parked_seq:
-            if s.intent is not None:
-                self._credentials.mark_bad(s.intent.credential)
-            told = s.last_failure.message if s.last_failure is not None and s.last_failure.kind == "auth" else detail
-            url = s.intent.base_url if s.intent is not None else ""
-            await self.ask(session, "auth", f"{url} refuses the key: {told}", {"base_url": url, "message": told})
-        elif why == "error" and track.asked_seq.get("restart", -1) < track.parked_seq:
+        if why == "error" and track.asked_seq.get("restart", -1) < track.parked_seq:
             await self.ask(session, "restart", detail or "the model cannot be reached", {"part": "model", "failures": s.failures_in_row})
         elif why == "breaker" and track.asked_seq.get("question", -1) < track.parked_seq:
             await self.ask(session, "question", detail or "a breaker opened: the agent goes in circles", {"breaker": detail}, ("answer", "retry", "stop"))

@@ -28,6 +28,7 @@ from harness.supervisor.track import Track
 from harness.workspace.errors import Unexamined
 
 _SEEN_WAIT = 15.0
+_MAY_WAIT = frozenset(("running", "starting", "parked", "limited"))
 T = TypeVar("T")
 
 
@@ -283,6 +284,8 @@ class Fleet:
         self.folders = folders
         self.sessions: dict[str, Session] = {}
         self._money = money
+        self.at_gate: Callable[[Session], str] = lambda _: ""
+        """What a session waits for before it may ask its endpoint, in words; empty when it does not."""
         self._groups: dict[str, str] = {}
         self._regroup: set[str] = set()
         self._observers: list[Callable[[Session], None]] = []
@@ -349,6 +352,8 @@ class Fleet:
             return SessionRow(session.sid, session.sid, "unknown", NEEDS_YOU, session.trouble or "not read yet", "", evidence=str(session.folder.log))
         money = self._money(session.sid)
         made = row(session.sid, session.state, session.live, spent_nano=money.spent, reserved_nano=money.reserved, price=money.price)
+        if made.state in _MAY_WAIT and (words := self.at_gate(session)):
+            made = msgspec.structs.replace(made, state="limited", detail=words, source="supervisor")
         if session.trouble and not session.state.terminal:
             made = msgspec.structs.replace(made, state="failed", group=NEEDS_YOU, detail=session.trouble, source="supervisor")
         return made

@@ -25,6 +25,7 @@ from harness.supervisor.conduct import Conductor, unfinished
 from harness.supervisor.credentials import Credentials
 from harness.supervisor.fence_report import FenceReport
 from harness.supervisor.fleet import Fleet, Session, session_folders
+from harness.supervisor.gates import Gates
 from harness.supervisor.guardian import EXIT_ASKED, EXIT_OTHER_LIVES, EXIT_REFUSED, STOPPING
 from harness.supervisor.ids import is_session_id
 from harness.supervisor.index import DayCost, Entry, Index, mark_of
@@ -133,11 +134,13 @@ class Supervisor:
         self.fleet = Fleet(folders, self.purse.of)
         self.index = Index(folders.index)
         self.keepers = Keepers(folders, epoch)
-        self.brains = Brains(folders, epoch, credentials, lambda: self.settings.config, self._later)
+        self.gates = Gates(credentials, lambda: self.settings.config, self.fleet, lambda: self.server.nudge())
+        self.fleet.at_gate = self.gates.words
+        self.brains = Brains(folders, epoch, self.gates, lambda: self.settings.config, self._later)
         self.road = Road(self.settings, self._later)
         self.launcher = Launcher(folders, self.fleet, self.keepers, self.settings, credentials)
         self.conductor = Conductor(self.fleet, self.keepers, self.brains, self.road, self.launcher, self._abandon, self._displaced)
-        self.approvals = Approvals(self.fleet, self.road, credentials, self.purse)
+        self.approvals = Approvals(self.fleet, self.road, credentials, self.purse, self.gates)
         self.fence = FenceReport()
         self.ops = Ops(
             Parts(
@@ -148,6 +151,7 @@ class Supervisor:
                 credentials=credentials,
                 purse=self.purse,
                 brains=self.brains,
+                gates=self.gates,
                 conductor=self.conductor,
                 launcher=self.launcher,
                 approvals=self.approvals,
@@ -214,6 +218,7 @@ class Supervisor:
         for sid in known.keys() - self.fleet.sessions.keys():
             self.index.drop(sid)
         await asyncio.gather(*(self._first_look(s) for s in fresh))
+        self.gates.begin()
 
     async def _first_look(self, session: Session) -> None:
         """Read one log; sessions that have not ended get their worker. Damage stays with its session."""
@@ -223,6 +228,7 @@ class Supervisor:
             session.held, session.trouble = True, str(exc)
             session.loaded = session.state.seq >= 0
             return
+        self.gates.recall(session)
         if not session.state.terminal or unfinished(session):
             self.conductor.start(session)
 

@@ -24,6 +24,8 @@ from harness.supervisor.credentials import Credentials
 from harness.supervisor.errors import OpError
 from harness.supervisor.fence_report import FenceReport
 from harness.supervisor.fleet import Fleet, Session
+from harness.supervisor.gate import Outcome
+from harness.supervisor.gates import Gates
 from harness.supervisor.halt import Halt
 from harness.supervisor.index import DayCost, Index
 from harness.supervisor.launch import Launcher, given_credential
@@ -55,6 +57,7 @@ class Parts:
     credentials: Credentials
     purse: Purse
     brains: Brains
+    gates: Gates
     conductor: Conductor
     launcher: Launcher
     approvals: Approvals
@@ -103,6 +106,8 @@ class Ops:
             "invariants": self.invariants,
             "subscribe": self.subscribe,
             "brain_hello": self.brain_hello,
+            "admit": self.admit,
+            "heard": self.heard,
             "reserve": self.reserve,
             "settle": self.settle,
             "brain_park": self.brain_park,
@@ -126,6 +131,7 @@ class Ops:
                 epoch=p.epoch,
                 fence=p.fence.summary,
                 warnings=warnings,
+                endpoints=p.gates.views(),
             )
         )
 
@@ -258,7 +264,7 @@ class Ops:
     async def launch(self, c: Connection, m: Reply) -> Reply:
         session = await self._p.launcher.launch(m)
         self._p.conductor.start(session)
-        return {"sid": session.sid, "name": session.name}
+        return {"sid": session.sid, "name": session.name, "warnings": self._p.gates.warnings(session)}
 
     async def desire(self, c: Connection, m: Reply) -> Reply:
         session = await self._find(m)
@@ -272,6 +278,8 @@ class Ops:
             )
         if (key := given_credential(m.get("credential"))) is not None:
             self._p.credentials.add(key)
+        if state == "running":
+            self._p.gates.retry(session)
         session.quiet = state == "stopped"
         try:
             if state == "running" or session.link is None:
@@ -383,8 +391,25 @@ class Ops:
             raise OpError("stale_lease", "another brain holds the lease")
         return session
 
+    async def admit(self, c: Connection, m: Reply) -> Reply:
+        """Wait until the endpoint may be asked."""
+        session = self._of_brain(c)
+        return asdict(await self._p.gates.admit(session, _text(m, "endpoint"), lambda: self._of_brain(c)))
+
+    async def heard(self, c: Connection, m: Reply) -> Reply:
+        """The first words of a reply."""
+        self._p.gates.heard(self._of_brain(c))
+        return {}
+
     async def reserve(self, c: Connection, m: Reply) -> Reply:
         session = self._of_brain(c)
+        try:
+            return await self._reserve(session, m)
+        except OpError:
+            self._p.gates.unsent(session)
+            raise
+
+    async def _reserve(self, session: Session, m: Reply) -> Reply:
         if session.state.desired != "running":
             raise OpError("paused", f"the session is wanted {session.state.desired}")
         try:
@@ -411,9 +436,17 @@ class Ops:
                 usage = msgspec.convert(m.get("usage"), t.Usage)
             except msgspec.ValidationError as exc:
                 raise OpError("bad_request", f"settle: usage: {exc}") from exc
+        retry_in_s = None
+        if (said := m.get("outcome")) is None:
+            self._p.gates.unsent(session)
+        else:
+            try:
+                retry_in_s = self._p.gates.told(session, msgspec.convert(said, Outcome))
+            except msgspec.ValidationError as exc:
+                raise OpError("bad_request", f"settle: outcome: {exc}") from exc
         settled = await self._p.purse.settle(session, _text(m, "reservation"), usage)
         session.touch()
-        return {"cost_nano": settled.nano, "price_source": settled.source}
+        return {"cost_nano": settled.nano, "price_source": settled.source, "retry_in_s": retry_in_s}
 
     async def brain_park(self, c: Connection, m: Reply) -> Reply:
         """A brain says that it leaves; its record and its exit say the rest."""

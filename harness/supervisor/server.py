@@ -23,7 +23,7 @@ PUSH_INTERVAL = 0.04
 QUEUE_LIMIT = 4 << 20
 MAX_CLIENTS = 256
 _SELF_CHECK = 30.0
-_BRAIN_OPS = frozenset({"reserve", "settle", "brain_park"})
+_BRAIN_OPS = frozenset({"admit", "heard", "reserve", "settle", "brain_park"})
 
 Reply = dict[str, Any]
 

@@ -80,6 +80,8 @@ class Money:
     reserved: list[dict[str, Any]] = field(default_factory=list)
     settled: list[dict[str, Any]] = field(default_factory=list)
     refuse: dict[str, Any] | None = None
+    held_after: int | None = None
+    """Settlements after which the gate is closed."""
 
 
 class SmallSupervisor:
@@ -124,6 +126,8 @@ class SmallSupervisor:
         money, op = self.money, message["op"]
         if op == "brain_hello":
             self.hellos += 1
+        if op == "admit" and money.held_after is not None and len(money.settled) >= money.held_after:
+            return {"ok": True, "held": "the endpoint is down", "since": "2026-01-02T03:04:05Z"}
         if op == "reserve":
             if money.refuse is not None:
                 return {"ok": False, "error": money.refuse}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -83,6 +84,10 @@ class Answer:
     hold: threading.Event | None = None
     length: bool = True
     """Announce the true length; False: close the connection at the end, as a cut stream does."""
+    forever: bytes = b""
+    """Sent again and again after the body, until the brain leaves."""
+    before: threading.Event | None = None
+    """Nothing at all is said before it is set."""
 
 
 def stream(*blocks: Event, **options: Any) -> Answer:
@@ -140,6 +145,8 @@ class ModelServer:
 
     def _send(self, http: BaseHTTPRequestHandler, answer: Answer) -> None:
         try:
+            if answer.before is not None:
+                answer.before.wait(60)
             http.send_response(answer.status)
             for name, value in answer.headers.items():
                 http.send_header(name, value)
@@ -151,6 +158,10 @@ class ModelServer:
             http.end_headers()
             http.wfile.write(answer.body)
             http.wfile.flush()
+            while answer.forever:
+                http.wfile.write(answer.forever)
+                http.wfile.flush()
+                time.sleep(0.01)
             if answer.hold is not None:
                 answer.hold.wait(60)
         except (BrokenPipeError, ConnectionResetError):

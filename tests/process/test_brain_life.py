@@ -161,26 +161,38 @@ def test_killed_while_its_calls_run_and_woken_again(make: Make, nursery: BrainNu
         assert answers_for(server) == [[], ["toolu_1", "toolu_2"]]
 
 
-@pytest.mark.parametrize(
-    ("answer", "kind", "why"),
-    [
-        (error(401, "authentication_error", "invalid x-api-key"), "auth", "auth"),
-        (error(402, "billing_error", "credit balance too low"), "spend_limit", "error"),
-        (error(400, "invalid_request_error", "messages: bad"), "invalid", "error"),
-        (error(404, "not_found_error", "model: claude-none"), "model_unknown", "error"),
-        (error(429, "rate_limit_error", "slow down", **{"retry-after": "600"}), "rate_limit", "limited"),
-    ],
-)
-def test_what_no_retry_mends_parks_after_one_request(make: Make, answer: Answer, kind: str, why: str) -> None:
-    with ModelServer(answer) as server:
+def test_what_is_wrong_with_the_conversation_parks_after_one_request(make: Make) -> None:
+    with ModelServer(error(400, "invalid_request_error", "messages: bad")) as server:
         house = make(server.url)
         assert house.until_exit(house.wake()) == 0
         assert len(server.requests) == 1
     (failed,) = house.of("model.failed")
+    assert failed["kind"] == "invalid"
+    assert house.of("session.parked")[0]["why"] == "error"
+    assert house.money.settled[0]["usage"] == {}
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "wait_s"),
+    [
+        (error(401, "authentication_error", "invalid x-api-key"), "auth", None),
+        (error(402, "billing_error", "credit balance too low"), "spend_limit", None),
+        (error(404, "not_found_error", "model: claude-none"), "model_unknown", None),
+        (error(429, "rate_limit_error", "slow down", **{"retry-after": "600"}), "rate_limit", 600.0),
+    ],
+)
+def test_what_the_endpoint_says_goes_to_the_gate_which_holds_the_next_request(make: Make, answer: Answer, kind: str, wait_s: float | None) -> None:
+    with ModelServer(answer) as server:
+        house = make(server.url)
+        house.money.held_after = 1
+        assert house.until_exit(house.wake()) == 0
+        assert len(server.requests) == 1
+    (failed,) = house.of("model.failed")
     assert failed["kind"] == kind
+    (told,) = [s["outcome"] for s in house.money.settled]
+    assert (told["kind"], told.get("wait_s")) == (kind, wait_s)
     (parked,) = house.of("session.parked")
-    assert parked["why"] == why
-    assert bool(parked.get("until")) == (why == "limited")
+    assert parked == {"why": "limited", "detail": "the endpoint is down", "since": "2026-01-02T03:04:05Z"}
     assert house.money.settled[0]["usage"] == {}
 
 
@@ -203,9 +215,10 @@ def test_trouble_that_passes_is_waited_out(make: Make) -> None:
 def test_no_key_asks_nobody(make: Make) -> None:
     with ModelServer() as server:
         house = make(server.url)
+        house.money.held_after = 1
         assert house.until_exit(house.wake(credential={"base_url": server.url, "key": ""})) == 0
         assert server.requests == []
-    assert house.of("session.parked")[0]["why"] == "auth"
+    assert house.money.settled[0]["outcome"]["kind"] == "auth"
 
 
 def test_a_cap_parks_before_anything_is_sent(make: Make) -> None:

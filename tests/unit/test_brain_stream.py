@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import random
 import socket
 import threading
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.brain import retry, stream
 from harness.brain.errors import Interruption
@@ -194,17 +192,96 @@ def test_counting(count: int | None, expected: int | None) -> None:
         assert stream.count_tokens(client, request()) == expected
 
 
-@given(st.sampled_from(sorted(retry.RETRYABLE)), st.integers(1, 12), st.one_of(st.none(), st.floats(0, 5000)), st.integers())
-def test_waits_are_bounded_and_never_shorter_than_asked(kind: str, row: int, after: float | None, seed: int) -> None:
-    wait = retry.wait_s(Failure(kind, "x", retry_after_s=after), row, random.Random(seed))
-    assert wait is not None
-    if after is None:
-        assert 0 <= wait <= min(retry.LONGEST_WAIT_S, 2.0 ** (row - 1))
-    else:
-        assert wait >= after
-        assert (wait > retry.LONGEST_WAIT_S) == (after > retry.LONGEST_WAIT_S)
+# -- deadlines and sizes -----------------------------------------------------------------------------------------------
+
+PING = b'event: ping\ndata: {"type": "ping"}\n\n'
+SHORT = stream.Deadlines(first_s=0.3, silence_s=0.3, total_s=30.0)
 
 
-@pytest.mark.parametrize("kind", ["auth", "spend_limit", "invalid", "model_unknown", "max_tokens", "refused"])
-def test_what_no_retry_mends(kind: str) -> None:
-    assert retry.wait_s(Failure(kind, "x"), 1, random.Random(1)) is None
+def dripping(*events: dict[str, Any], forever: bytes = b"") -> Answer:
+    return Answer(sse(events), headers={"content-type": "text/event-stream"}, length=False, forever=forever)
+
+
+@pytest.mark.parametrize("forever", [PING, b""])
+def test_pings_are_no_words(forever: bytes) -> None:
+    """A stream that is kept open with pings, or with nothing at all, is cut at the silence deadline."""
+    gate = threading.Event()
+    answer = dripping(*reply(TEXT)[:4], forever=forever)
+    answer.hold = gate
+    heard: list[int] = []
+    with ModelServer(answer) as server, stream.make_client(server.url, "key") as client:
+        outcome = stream.attempt(client, request(), lambda: None, SHORT, lambda: heard.append(1))
+        gate.set()
+    assert isinstance(outcome, Failure)
+    assert (outcome.kind, outcome.usage) == ("cut", None)
+    assert heard == [1]
+
+
+def test_a_reply_that_never_begins_is_not_waited_for() -> None:
+    gate = threading.Event()
+    with ModelServer(Answer(b"", hold=gate, headers={"content-type": "text/event-stream"}, before=gate)) as server:
+        with stream.make_client(server.url, "key") as client:
+            outcome = stream.attempt(client, request(), lambda: None, SHORT)
+        gate.set()
+    assert isinstance(outcome, Failure)
+    assert (outcome.kind, outcome.usage, outcome.message) == ("network", None, "the endpoint did not answer in time")
+
+
+def test_words_without_an_end_are_cut_at_the_total_deadline() -> None:
+    word = sse([{"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "and "}}])
+    with ModelServer(dripping(*reply(TEXT)[:4], forever=word)) as server, stream.make_client(server.url, "key") as client:
+        outcome = stream.attempt(client, request(), lambda: None, stream.Deadlines(5.0, 5.0, 0.5))
+    assert isinstance(outcome, Failure)
+    assert outcome.kind == "cut"
+    assert "not complete" in outcome.message
+
+
+@pytest.mark.parametrize("chunk", [100_000, 8_000_000])
+def test_a_reply_of_20_mb_is_a_failure_and_not_the_end_of_the_brain(chunk: int) -> None:
+    outcome = once(streamed({"type": "text", "text": "x" * 20_000_000}, chunk=chunk, stop="end_turn"))
+    assert isinstance(outcome, Failure)
+    assert (outcome.kind, outcome.usage) == ("too_large", None)
+
+
+def test_stopping_is_noticed_between_pings() -> None:
+    class Enough(Interruption):
+        pass
+
+    seen: list[int] = []
+
+    def watch() -> None:
+        seen.append(1)
+        if len(seen) > 20:
+            raise Enough
+
+    with ModelServer(dripping(*reply(TEXT)[:4], forever=PING)) as server, stream.make_client(server.url, "key") as client, pytest.raises(Enough):
+        stream.attempt(client, request(), watch)
+
+
+# -- rate limits -------------------------------------------------------------------------------------------------------
+
+
+def test_a_used_up_limit_says_when_it_is_filled_again() -> None:
+    def at(seconds: float) -> str:
+        return (datetime.now(UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    head = "anthropic-ratelimit-"
+    some = {f"{head}requests-remaining": "3", f"{head}requests-reset": at(500)}
+    assert retry.used_up_s(some) is None
+    none = {**some, f"{head}input-tokens-remaining": "0", f"{head}input-tokens-reset": at(40), f"{head}tokens-remaining": "0", f"{head}tokens-reset": at(20)}
+    assert 35 < (retry.used_up_s(none) or 0) <= 40
+    assert retry.used_up_s({f"{head}tokens-remaining": "0", f"{head}tokens-reset": "soon"}) is None
+    refused = once(error(429, "rate_limit_error", **none))
+    assert isinstance(refused, Failure)
+    assert 35 < (refused.retry_after_s or 0) <= 40
+    told = streamed(TEXT, stop="end_turn")
+    told.headers |= none
+    kept = once(told)
+    assert isinstance(kept, stream.Reply)
+    assert 35 < (kept.used_up_s or 0) <= 40
+
+
+def test_a_retry_after_of_2099_is_read_as_it_is() -> None:
+    outcome = once(error(429, "rate_limit_error", **{"retry-after": "Fri, 01 Jan 2099 00:00:00 GMT"}))
+    assert isinstance(outcome, Failure)
+    assert (outcome.retry_after_s or 0) > 365 * 86400

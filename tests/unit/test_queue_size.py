@@ -42,7 +42,7 @@ def queue(sizes: list[int]) -> tuple[Approvals, dict[str, OpenApproval]]:
         )
     session = SimpleNamespace(finished=False, name="s", cards=made, state=SimpleNamespace(approvals=open_), track=SimpleNamespace(calls={}))
     unused = cast("Any", None)
-    return Approvals(cast("Any", [session]), unused, unused, unused), open_
+    return Approvals(cast("Any", [session]), unused, unused, unused, unused), open_
 
 
 @pytest.mark.parametrize("sizes", [[200_000] * 100, [9_000_000], [300, 9_000_000, 300], [3_000_000] * 4])

@@ -1,0 +1,263 @@
+"""Real fleets whose endpoint is away, overloaded, limiting, unpaid, or given a wrong key: what waits by itself, and what is asked once for all."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.request
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from harness.events import types as t
+from harness.events.endpoints import DOWN, LIMITED, PERSON
+from harness.protocol.client import Client, Unreachable
+from tests.fleetlib import KEY, SCENARIOS, Fleet, fleet, kill, play, wait_for
+
+STEPS = play([("list_files", {})], [("read_file", {"path": "README.md"})], [("list_files", {})], "Done.")
+
+
+def control(f: Fleet, path: str, body: object = None) -> dict[str, Any]:
+    data = None if body is None else json.dumps(body).encode()
+    with urllib.request.urlopen(urllib.request.Request(f"{f.base_url}/_sim/{path}", data=data)) as reply:
+        return dict(json.loads(reply.read()))
+
+
+def asked(f: Fleet) -> list[dict[str, Any]]:
+    """Requests for replies that reached the endpoint, oldest first."""
+    return [r for r in control(f, "requests")["requests"] if r["path"].startswith("/v1/messages") and "count_tokens" not in r["path"]]
+
+
+def endpoints(f: Fleet) -> list[dict[str, Any]]:
+    with Client(f.folders.supervisor_socket) as client:
+        return list(client.call("sessions")["fleet"].get("endpoints", []))
+
+
+def waiting(f: Fleet, state: str, count: int) -> dict[str, Any]:
+    def probe() -> dict[str, Any] | None:
+        try:
+            return next((e for e in endpoints(f) if e["state"] == state and e.get("waiting", 0) >= count), None)
+        except Unreachable:
+            return None
+
+    return wait_for(f"{count} sessions waiting at an endpoint that is {state}", probe)
+
+
+def three(f: Fleet, goal: str = STEPS, names: str = "abc") -> list[str]:
+    return [f.launch(goal, name=name) for name in names]
+
+
+def questions(f: Fleet, sids: list[str]) -> list[t.ApprovalRequested]:
+    return [r.body for sid in sids for r in f.records(sid) if isinstance(r.body, t.ApprovalRequested)]
+
+
+def requests(f: Fleet, sids: list[str]) -> int:
+    return sum(r.type == "model.request" for sid in sids for r in f.records(sid))
+
+
+def take_away(f: Fleet) -> int:
+    """End the endpoint; its port."""
+    f.simulator.kill()
+    f.simulator.wait()
+    return int(f.base_url.rsplit(":", 1)[1])
+
+
+def bring_back(f: Fleet, port: int) -> None:
+    argv = [sys.executable, "-P", "-s", "-m", "harness.simulator", "--port", str(port), "--key", KEY, "--speed", "0", "--scenarios", str(SCENARIOS)]
+    f.simulator = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
+
+
+def test_a_dead_endpoint_is_one_state_of_the_fleet_and_all_go_on_by_themselves() -> None:
+    with fleet() as f:
+        f.run("ls")
+        port = take_away(f)
+        sids = three(f)
+        view = waiting(f, DOWN, 2)
+        assert view["url"] == f.base_url
+        assert "cannot reach" in view["why"]
+        row = wait_for("a row that says so", lambda: next((r for s in sids if (r := f.row(s))["state"] == "limited"), None))
+        assert "endpoint down since" in row["detail"]
+        shown = f.run("ls").stdout
+        assert f"{f.base_url} is down since" in shown
+        wait_for("a third try", lambda: requests(f, sids) >= 3)
+        wait_for("a process that must wait long to be gone", lambda: any(r.type == "session.parked" for s in sids for r in f.records(s)))
+        tried = requests(f, sids)
+        assert tried <= 12, "it is asked by one session at a time, ever more rarely"
+        bring_back(f, port)
+        for sid in sids:
+            f.wait_state(sid, "done", timeout=90)
+        assert questions(f, sids) == []
+        assert endpoints(f) == []
+        assert f.violations() == []
+
+
+@pytest.mark.parametrize("fault", [{"kind": "overloaded"}, {"kind": "server"}, {"kind": "cut", "after_bytes": 300}])
+def test_trouble_that_ends_costs_nobody_a_question(fault: dict[str, Any]) -> None:
+    with fleet() as f:
+        f.run("ls")
+        control(f, "faults", {**fault, "times": 5})
+        sids = three(f)
+        for sid in sids:
+            f.wait_state(sid, "done", timeout=90)
+        assert questions(f, sids) == []
+        assert not [r for sid in sids for r in f.records(sid) if isinstance(r.body, t.SessionParked) and r.body.why != "limited"]
+        assert f.violations() == []
+
+
+def test_retry_after_is_obeyed_by_the_whole_fleet() -> None:
+    with fleet() as f:
+        f.run("ls")
+        control(f, "faults", {"kind": "rate_limit", "retry_after": 12})
+        first = f.launch(STEPS, name="a")
+        f.wait_event(first, "model.failed")
+        sids = [first, *three(f, names="bc")]
+        for sid in sids:
+            f.wait_state(sid, "done", timeout=90)
+        every = sorted((r for sid in sids for r in f.records(sid)), key=lambda r: r.ts)
+        refused = next(r for r in every if isinstance(r.body, t.ModelFailed))
+        later = [r for r in every if r.type == "model.request" and r.ts > refused.ts]
+        assert _seconds(later[0].ts) - _seconds(refused.ts) >= 12
+        assert questions(f, sids) == []
+
+
+def test_a_retry_after_of_2099_is_said_and_bounded() -> None:
+    with fleet() as f:
+        f.run("ls")
+        control(f, "faults", {"kind": "rate_limit", "headers": {"retry-after": "Fri, 01 Jan 2099 00:00:00 GMT"}})
+        sid = f.launch(STEPS)
+        view = waiting(f, LIMITED, 1)
+        assert "01 Jan 2099" in view["why"] or "31 Dec 2098" in view["why"]
+        assert "every hour" in view["why"]
+        f.wait_event(sid, "session.parked")
+        assert "2099" in f.run("ls").stdout or "2098" in f.run("ls").stdout
+        assert f.state(sid).lease is None or f.state(sid).parked is not None
+
+
+def test_a_wrong_key_is_one_item_for_three_sessions_and_answered_once() -> None:
+    with fleet(key="sk-wrong") as f:
+        sids = three(f)
+        item = f.approval(sids[0]) if f.json("approvals") else wait_for("the item", lambda: next(iter(f.json("approvals")), None))
+        assert item["kind"] == "auth"
+        assert item["detail"]["why"] == "auth"
+        view = waiting(f, PERSON, 3)
+        assert view["approval_id"] == item["approval_id"]
+        assert len(f.json("approvals")) == 1
+        before = requests(f, sids)
+        assert before <= 3
+        (f.folders.config / "key").write_text(KEY)
+        f.approve(item["approval_id"])
+        for sid in sids:
+            f.wait_state(sid, "done", timeout=90)
+        assert len(questions(f, sids)) == 1
+        assert f.violations() == []
+
+
+def test_the_item_moves_to_another_session_when_its_own_is_stopped() -> None:
+    with fleet(key="") as f:
+        said = f.json("launch", "--repo", str(f.repository()), "--goal", STEPS, "--name", "a")[0]
+        assert any("no key" in text for text in said["warnings"])
+        sids = [str(said["sid"]), *three(f, names="bc")]
+        waiting(f, PERSON, 3)
+        first = wait_for("the item", lambda: next(iter(f.json("approvals")), None))
+        assert "no key" in first["title"]
+        f.run("stop", first["sid"])
+        second = wait_for("another one carries it", lambda: next((a for a in f.json("approvals") if a["sid"] != first["sid"]), None))
+        f.run("pause", second["sid"])
+        third = wait_for("the last one carries it", lambda: next((a for a in f.json("approvals") if a["sid"] not in (first["sid"], second["sid"])), None))
+        assert len(f.json("approvals")) == 1
+        (f.folders.config / "key").write_text(KEY)
+        f.approve(third["approval_id"])
+        f.wait_state(third["sid"], "done")
+        f.run("resume", second["sid"])
+        f.wait_state(second["sid"], "done")
+        assert asked(f)
+        assert len(questions(f, sids)) == 3
+
+
+def test_an_unpaid_account_and_an_unknown_model_say_what_they_are() -> None:
+    with fleet() as f:
+        f.run("ls")
+        control(f, "faults", {"kind": "spend_limit"})
+        sids = three(f)
+        waiting(f, PERSON, 3)
+        item = wait_for("the item", lambda: next(iter(f.json("approvals")), None))
+        assert (item["kind"], item["detail"]["why"]) == ("endpoint", "spend_limit")
+        control(f, "faults", {"kind": "spend_limit"})
+        f.approve(item["approval_id"])
+        again = wait_for("the item of the second refusal", lambda: next((a for a in f.json("approvals") if a["approval_id"] != item["approval_id"]), None))
+        f.approve(again["approval_id"])
+        for sid in sids:
+            f.wait_state(sid, "done", timeout=90)
+        said = f.run("launch", "--repo", str(f.repository()), "--goal", STEPS, "--model", "claude-nonesuch-9", "--name", "odd").stdout
+        assert "claude-nonesuch-9 is in no price list" in said
+        odd = [next(r["sid"] for r in f.json("ls") if r["name"] == "odd"), f.launch(STEPS, name="odd-2", more=("--model", "claude-nonesuch-9"))]
+        waiting(f, PERSON, 2)
+        (item,) = f.json("approvals")
+        assert (item["kind"], item["detail"]["why"]) == ("endpoint", "model_unknown")
+        assert "claude-nonesuch-9" in item["title"]
+        f.wait_state(f.launch(STEPS, name="other"), "done")
+        for sid in odd:
+            f.run("stop", sid)
+        wait_for("nothing to be left", lambda: not f.json("approvals") and not endpoints(f))
+
+
+def test_a_new_supervisor_asks_with_one_probe_too() -> None:
+    with fleet() as f:
+        f.run("ls")
+        port = take_away(f)
+        sids = three(f)
+        since = waiting(f, DOWN, 3)["since"]
+        wait_for("a brain to have left", lambda: any(r.type == "session.parked" for s in sids for r in f.records(s)))
+        before = requests(f, sids)
+        kill(f.supervisor_pid())
+        view = waiting(f, DOWN, 2)
+        assert abs(_seconds(view["since"]) - _seconds(since)) <= 2, "it remembers since when"
+        assert requests(f, sids) <= before + 3
+        bring_back(f, port)
+        for sid in sids:
+            f.wait_state(sid, "done", timeout=90)
+        assert questions(f, sids) == []
+
+
+def _seconds(ts: str) -> float:
+    return datetime.fromisoformat(ts).timestamp()
+
+
+def test_a_reply_of_pings_is_cut_and_asked_again() -> None:
+    with fleet(config="reply_silence_s = 1\n") as f:
+        f.run("ls")
+        control(f, "faults", {"kind": "pings", "after_bytes": 300})
+        sid = f.launch(STEPS)
+        f.wait_state(sid, "done")
+        (failed,) = [r.body for r in f.records(sid) if isinstance(r.body, t.ModelFailed)]
+        assert failed.kind == "cut"
+        assert "no word" in failed.message
+
+
+def test_a_reply_of_20_mb_ends_no_brain() -> None:
+    with fleet() as f:
+        f.run("ls")
+        control(f, "faults", {"kind": "flood", "size": 20_000_000})
+        sid = f.launch(STEPS)
+        f.wait_state(sid, "done")
+        (failed,) = [r.body for r in f.records(sid) if isinstance(r.body, t.ModelFailed)]
+        assert failed.kind == "too_large"
+        assert not [r for r in f.records(sid) if r.type == "session.quarantined"]
+        f.wait_event(sid, "lease.ended")
+        assert [r.body.exit_code for r in f.records(sid) if isinstance(r.body, t.LeaseEnded)] == [0]
+
+
+def test_a_request_that_only_fails_for_itself_stops_nobody() -> None:
+    with fleet() as f:
+        f.run("ls")
+        poison = play([("list_files", {"path": "src"})], "Poison done.")
+        control(f, "faults", {"kind": "server", "times": 40, "goal": "Poison"})
+        bad = f.launch(poison, name="bad")
+        f.wait_event(bad, "model.failed")
+        sids = three(f)
+        for sid in sids:
+            f.wait_state(sid, "done", timeout=90)
+        assert questions(f, [*sids, bad]) == []
+        assert f.state(bad).ended is None

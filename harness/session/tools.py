@@ -15,13 +15,14 @@ from typing import Any
 from harness.events import blobs
 from harness.events.log import NoSpace
 from harness.hands import spawn as hands
+from harness.hands.files import SHOWN_BYTES
 from harness.hands.limits import Over
 from harness.protocol.paths import SessionFolder
 from harness.session import proc, spool, watch
 from harness.session.fault import Faults
 from harness.session.loop import Loop, Timer
 
-PREVIEW_BYTES = 8 * 1024
+PREVIEW_BYTES = SHOWN_BYTES
 _HEAD, _TAIL = 6 * 1024, 2 * 1024
 _CHUNK = 256 * 1024
 _RESULT_BYTES = 1024 * 1024

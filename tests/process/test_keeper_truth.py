@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import re
 import signal
 import subprocess
 import weakref
@@ -48,6 +49,28 @@ def test_a_call_without_a_descriptor_of_its_process_is_run_and_its_end_is_seen(f
     link.append(*allowed(action(tmp_path / "work", "c9.0", ["sh", "-c", "echo again >> once"])))
     assert link.call("execute", call_id="c9.0")["started"] is True
     wait_until("the next call has ended", lambda: fleet.types().count("tool.ended") == 2)
+
+
+def test_what_read_file_says_it_shows_is_what_the_record_holds(fleet: Keepers, tmp_path: Path) -> None:
+    fleet.spawn()
+    link = fleet.supervisor()
+    (tmp_path / "work" / "long").write_text("".join(f"this is line {n}\n" for n in range(1, 5001)))
+    offset = 1
+    for turn in range(3):
+        call = f"c{10 * turn}.0"
+        given = {"path": "long", "offset": offset}
+        what = action(tmp_path / "work", call, ["read"], access="fence", tool="read_file", kind="file", path="long", input=given)
+        link.append(*allowed(what))
+        assert link.call("execute", call_id=call)["started"] is True
+        wait_until("the call has ended", lambda turn=turn: fleet.types().count("tool.ended") == turn + 1)
+        ended = next(record["data"] for record in reversed(fleet.log()) if record["type"] == "tool.ended")
+        assert ended["status"] == "ok", ended
+        *lines, last = ended["preview"].rstrip().split("\n")
+        found = re.fullmatch(r"\(lines (\d+) to (\d+) of 5000; go on with offset (\d+)\)", last)
+        assert found is not None, last
+        first, end, offset = (int(number) for number in found.groups())
+        assert [line.strip() for line in lines] == [f"{n}\tthis is line {n}" for n in range(first, end + 1)]
+        assert offset == end + 1
 
 
 def test_a_cancelled_timer_keeps_nothing(tmp_path: Path) -> None:

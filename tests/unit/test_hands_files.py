@@ -44,9 +44,7 @@ def test_reading_is_numbered_and_pages(ground: Path) -> None:
     assert "has only 5 lines" in failure(ground, "read_file", path="a", offset=9)
 
 
-@pytest.mark.parametrize(
-    ("line", "count"), [("line {}", 1500), ("", 1500), ("{} " + "é" * 300, 100), ("\U0001f980" * 3000, 5), ("x" * 5000, 20)], ids=range(5)
-)
+@pytest.mark.parametrize(("line", "count"), [("line {}", 1500), ("", 1500), ("{} " + "é" * 300, 100), ("\U0001f980" * 3000, 5), ("x" * 5000, 20)], ids=range(5))
 def test_a_long_file_comes_in_whole_lines_that_all_reach_the_model(ground: Path, line: str, count: int) -> None:
     """Going on as the last line says shows every line exactly once, and nothing is longer than what a keeper passes on whole."""
     (ground / "long").write_text("".join(line.format(n) + "\n" for n in range(1, count + 1)))

@@ -32,9 +32,6 @@ class Faults:
         if spec and (self._point not in POINTS or self._action not in ACTIONS):
             raise FaultError(f"fault {spec[:80]!r} is not one of {', '.join(POINTS)} followed by :kill or :block")
 
-    def wants(self, point: str) -> bool:
-        return self._point == point
-
     def hit(self, point: str) -> None:
         """Die or stop here when this point was asked for."""
         if self._point != point:

@@ -31,7 +31,6 @@ _DRAIN_S = 2.0
 _STRAYS_S = 5.0
 _RETRY_S = 1.0
 _LOOK_S = 0.05
-_SETTLED_S = 0.2
 _NEARLY = 0.9
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
@@ -85,8 +84,6 @@ class Running:
                 spool.note_leader(self._base, who)
         self._after(spec.timeout_s, lambda: self.stop("timeout"))
         self._after(0.0 if disk.known is None else watch.BEGIN_AFTER_S, self._watch)
-        if faults.wants("keeper.tool_running"):
-            self._after(_SETTLED_S, lambda: faults.hit("keeper.tool_running"))
 
     def _watch(self) -> None:
         """Look from now on what the call takes; until then what the kernel limits must do."""

@@ -15,7 +15,7 @@ from harness.events import types as t
 from harness.events.endpoints import ITEM_KINDS
 
 SAME_CALLS, TOOL_ERRORS, IDLE_TURNS = 5, 10, 20
-"""Breakers: the same call in a row, tool errors in a row, turns with tools and without a changed file (three times as many with commands)."""
+"""Breakers: the same call in a row, tool errors in a row, turns in which no file, commit or check changed (three times as many with commands)."""
 _MAX_PAUSES, _MAX_CUT_CALLS, _MAX_OVERFLOWS = 8, 3, 3
 _MOST_ROOM = 2
 _CHECK_OUTPUT = 4000
@@ -197,7 +197,7 @@ def _breaker(v: View) -> Park | None:
     for opens, count, kind, detail in (
         (v.same_calls >= SAME_CALLS, v.same_calls, "same_call", "the agent made the same call again and again"),
         (v.errors_in_row >= TOOL_ERRORS, v.errors_in_row, "tool_errors", "one tool call after the other failed"),
-        (v.idle_points >= IDLE_TURNS * IDLE_POINTS, v.idle_turns, "no_progress", "many turns went by without a changed file"),
+        (v.idle_points >= IDLE_TURNS * IDLE_POINTS, v.idle_turns, "no_progress", "many turns went by and no file, commit or check changed"),
     ):
         if opens:
             return Park("breaker", f"{detail} ({count} in a row)", breaker=t.BreakerOpened(kind=kind, count=count, detail=detail))

@@ -25,7 +25,9 @@ KEEP_TURNS = 5
 CLEAR_AT = 0.6
 _CLEAR_STEP = 5  # turns a clearing must gain: each one breaks the prompt cache from there on
 IDLE_POINTS = 3
-"""Weight of a turn without a changed file; commands may change files without saying so, and a turn with one weighs 1."""
+"""Weight of a turn that only looks; running something is more, and a turn with a command weighs 1."""
+REBOOT = "reboot"
+"""Component of the notes of a keeper that the model reads too."""
 _MAY_CHANGE = ("exec", "shell")
 _KEEP_AFTER_OVERFLOW = (2, 1, 1)
 
@@ -116,6 +118,10 @@ class View:
     errors_in_row: int = 0
     idle_turns: int = 0
     idle_points: int = 0
+    claimed_turns: int = 0
+    claimed_points: int = 0
+    believing: bool = True
+    outcomes: dict[str, int | None] = field(default_factory=dict)
 
     @property
     def last_model(self) -> ModelTurn | None:
@@ -149,8 +155,12 @@ class View:
                 self._failed(r, body)
             case t.ToolProposed():
                 self._proposed(r, body)
+            case t.ToolStarted():
+                self._started(body)
             case t.ToolEnded():
                 self._ended(r, body)
+            case t.HarnessNote() if body.component == REBOOT:
+                self.turns.append(UserTurn(r.seq, body.text, "harness"))
             case t.ToolResolved() if body.resolution != "confirmed_not_done":
                 self._finish_call(r, body.call_id, body)
             case t.SessionParked():
@@ -174,7 +184,8 @@ class View:
 
     def _begin_anew(self) -> None:
         """The breakers count from here."""
-        self.same_calls = self.errors_in_row = self.idle_turns = self.idle_points = 0
+        self.same_calls = self.errors_in_row = 0
+        self._progress()
 
     def _model(self, r: t.Record, body: t.ModelMessage, load: LoadBlob) -> None:
         content = _content(r.seq, body, load)
@@ -221,15 +232,40 @@ class View:
         if body.by_harness and last is not None and self.round_of != last.seq:
             self.round_of, self.rounds = last.seq, self.rounds + 1
 
+    def _started(self, body: t.ToolStarted) -> None:
+        """What changed shows in the states before two calls, so the second one says it of the first."""
+        if body.worked:
+            self._progress()
+        elif body.snapshot and self.claimed_turns:
+            self.idle_turns += self.claimed_turns
+            self.idle_points += self.claimed_points
+            self.claimed_turns = self.claimed_points = 0
+            self.believing = False
+
+    def _progress(self) -> None:
+        self.idle_turns = self.idle_points = self.claimed_turns = self.claimed_points = 0
+        self.believing = True
+
+    def _claim(self) -> None:
+        """A tool says that it changed a file: believed until a state says otherwise, and then no more until one says that something did."""
+        if self.believing:
+            self.claimed_turns += self.idle_turns
+            self.claimed_points += self.idle_points
+            self.idle_turns = self.idle_points = 0
+
     def _ended(self, r: t.Record, body: t.ToolEnded) -> None:
         fact = self.calls.get(body.call_id)
         if fact is None:
             return
         self._finish_call(r, body.call_id, body)
-        if not fact.command:
-            self.errors_in_row = 0 if body.status == "ok" else self.errors_in_row + 1
-            if body.files_changed:
-                self.idle_turns = self.idle_points = 0
+        if fact.command:
+            if self.outcomes.get(fact.command) != body.exit_code:
+                self.outcomes[fact.command] = body.exit_code
+                self._progress()
+            return
+        self.errors_in_row = 0 if body.status == "ok" else self.errors_in_row + 1
+        if body.files_changed:
+            self._claim()
 
     def _finish_call(self, r: t.Record, call_id: str, result: t.ToolEnded | t.ToolResolved) -> None:
         fact = self.calls.get(call_id)

@@ -16,6 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from harness.events import anchor
 from harness.events.durable import sync_folder
 from harness.events.framing import (
     GENESIS,
@@ -31,7 +32,7 @@ from harness.events.framing import (
     parse_mark,
     whole,
 )
-from harness.events.reader import DamagedLog, Scan, segment_name, segments
+from harness.events.reader import DamagedLog, Scan, missing, segment_name, segments
 
 SEGMENT_BYTES = 64 * 1024 * 1024
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -93,6 +94,9 @@ class LogWriter:
         self._head, self._hash, self._chain = self._durable
         self._pending: list[bytes] = []
         self._unsynced = False
+        self._anchor = anchor.Anchor(folder_fd)
+        self.taken_leave = False
+        """True when whoever wrote the log before us closed it after its last record; False after a kill, a crash or a power cut."""
         self._poison = ""
         self._clock = _Clock()
 
@@ -170,7 +174,8 @@ class LogWriter:
     def commit(self, sync: bool) -> None:
         """Write the batch; with ``sync`` everything written so far is on the disk when this returns.
 
-        Raises NoSpace (batch dropped, the log as before it), Poisoned.
+        Raises NoSpace (batch dropped, the log as before it), Poisoned. What is in the log by then is never refused: trouble with the
+        segment after it shows in `poisoned` and at the next call.
         """
         self._refuse_poisoned()
         if self._pending:
@@ -181,15 +186,19 @@ class LogWriter:
         if sync and self._unsynced:
             self._sync(self._fd)
             self._unsynced = False
+            self._note_head()
         if self._size >= self._segment_bytes:
-            self._seal()
+            with contextlib.suppress(Poisoned):
+                self._seal()
 
     def close(self) -> None:
         """Drop what is pending and let go of the log; everything committed is flushed first unless poisoned. Raises Poisoned."""
         try:
-            if self._fd >= 0 and not self._poison and self._unsynced:
-                self._sync(self._fd)
-                self._unsynced = False
+            if self._fd >= 0 and not self._poison:
+                if self._unsynced:
+                    self._sync(self._fd)
+                    self._unsynced = False
+                self._note_head(closed=True)
         finally:
             self._rewind()
             self._release()
@@ -236,6 +245,12 @@ class LogWriter:
         except OSError as exc:
             raise self._poisoned_by("fdatasync", exc) from exc
 
+    def _note_head(self, *, closed: bool = False) -> None:
+        """Keep beside the log how far it reaches; only after a sync, so that this is never ahead of the disk."""
+        seq, chain, _ = self._durable
+        if seq >= 0:
+            self._anchor.put(anchor.Head(seq, chain, closed))
+
     def _seal(self) -> None:
         """Close the segment with a footer and go on in a new one. Without room for it the segment simply stays open."""
         last, _, chain = self._durable
@@ -248,13 +263,16 @@ class LogWriter:
             raise self._poisoned_by("preparing the segment after", exc) from exc
         try:
             self._write(footer)
+            self._sync(self._fd)
+            self._unsynced = False
+            self._note_head()
+            self._publish(self._number + 1)
         except NoSpace:
             os.close(fresh)
             return
-        self._sync(self._fd)
-        self._unsynced = False
-        try:
-            self._publish(self._number + 1)
+        except Poisoned:
+            os.close(fresh)
+            raise
         except OSError as exc:
             os.close(fresh)
             raise self._poisoned_by("naming the segment after", exc) from exc
@@ -291,6 +309,7 @@ class LogWriter:
         self._durable = (self._head, self._hash, self._chain)
 
     def _release(self) -> None:
+        self._anchor.close()
         for fd in (self._fd, self._folder_fd):
             if fd >= 0:
                 os.close(fd)
@@ -302,18 +321,23 @@ class LogWriter:
         for name in os.listdir(self._folder_fd):
             if name.endswith(_TEMPORARY):
                 os.unlink(name, dir_fd=self._folder_fd)
+        known = anchor.load(self._folder)
         numbers = segments(self._folder)
         if not numbers:
+            if known is not None:
+                raise missing(self._folder, known)
             self._begin(1, GENESIS, 0)
             return
         number = numbers[-1]
         prev, last, last_hash = self._end_of(number - 1) if number > 1 else (GENESIS, -1, GENESIS)
         path = self._folder / segment_name(number)
-        scan = Scan(path, number, prev, last, self._sid, last_hash)
+        scan = Scan(path, number, prev, last, self._sid, last_hash, known)
         for _ in scan.events(last=True):
             pass
         if scan.bad:
             raise scan.damage()
+        self.taken_leave = known is not None and known.closed and known.seq == scan.head
+        self._unsynced = True  # what a killed writer left may still be in memory only
         self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
         if scan.torn:
             self._cut(path, scan.offset)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from harness.events.framing import MAX_LINE, is_header, parse_mark, seq_of, whole
+from harness.events.framing import MAX_LINE, BadLine, is_header, parse_mark, seq_of, whole
 from harness.events.reader import segment_name
 
 PAGE = 64
@@ -146,20 +146,31 @@ class OffsetIndex:
             return False
         head = os.pread(fd, _PROBE, 0)
         header = head[: head.find(b"\n") + 1]
-        if not is_header(header) or not whole(header):
-            os.close(fd)
-            return False
         try:
-            first = int(parse_mark(header)["first_seq"])
+            first = self._first_of(header)
         except BaseException:
             os.close(fd)
             raise
+        if first < 0:
+            os.close(fd)
+            return False
         if self._segments:
             self._measure(self._segments[-1], sealed_before=first)
         self._segments.append(_Segment(number, fd, first, len(header), len(header), {}))
         self._firsts.append(first)
         self._count = max(self._count, first)
         return True
+
+    def _first_of(self, header: bytes) -> int:
+        """The first ``seq`` of the segment that this line begins; -1 when it begins none that can follow what is known. Raises NewerLog."""
+        try:
+            first = parse_mark(header).get("first_seq") if is_header(header) and whole(header) else None
+        except BadLine:
+            return -1
+        if not isinstance(first, int) or not self._segments:
+            return 0 if first == 0 else -1
+        before = self._segments[-1]
+        return first if before.first <= first <= before.first + os.fstat(before.fd).st_size else -1
 
     def _measure(self, segment: _Segment, sealed_before: int | None = None) -> None:
         """Find the last whole event line; pages behind a cut are forgotten."""

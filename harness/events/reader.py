@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import re
 from collections import deque
@@ -13,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from zlib import crc32
 
+from harness.events import anchor
 from harness.events.framing import (
     GENESIS,
     MAX_LINE,
@@ -96,15 +96,17 @@ class Scan:
     is empty or says what is damaged.
     """
 
-    __slots__ = ("bad", "chain", "first", "hash", "head", "number", "offset", "path", "sealed", "sid", "torn")
+    __slots__ = ("bad", "chain", "first", "hash", "head", "known", "number", "offset", "path", "sealed", "sid", "torn")
 
-    def __init__(self, path: Path, number: int, chain: bytes, head: int, sid: str = "", last: bytes = GENESIS) -> None:
+    def __init__(self, path: Path, number: int, chain: bytes, head: int, sid: str = "", last: bytes = GENESIS, known: anchor.Head | None = None) -> None:
+        """``known``: a record that the log must reach, and that must be this one where it stands in this segment."""
         self.hash = last
         self.path, self.number, self.chain, self.head, self.sid = path, number, chain, head, sid
         self.first = head + 1
         self.offset = 0
         self.sealed = self.torn = False
         self.bad = ""
+        self.known = known
 
     def events(self, last: bool) -> Iterator[bytes]:
         """Event lines with their line feed; ``last``: no segment follows, so the end may be torn.
@@ -114,10 +116,11 @@ class Scan:
         tried = -1
         while True:
             yield from self._pass()
-            if not self.bad:
-                return
-            if last and torn(self.path, self.offset):
+            if self.bad and last and torn(self.path, self.offset):
                 self.torn, self.bad = True, ""
+            if not self.bad:
+                if last and self.known is not None and self.known.seq > self.head:
+                    self.bad = _ends_early(self.head, self.known)
                 return
             if tried == self.offset:
                 return
@@ -134,6 +137,7 @@ class Scan:
                 else:
                     self._header(read(MAX_LINE + 1))
                 chain, seq = self.chain, self.head
+                marked = self.known.seq if self.known is not None else -1
                 while line := read(MAX_LINE + 1):
                     body = line[:-TRAILER]
                     chained = sha256(chain + body).digest()[:16]
@@ -148,6 +152,8 @@ class Scan:
                                 raise BadLine("bytes follow the footer of a sealed segment")
                             return
                         raise BadLine(f"expected record {seq + 1} here")
+                    if seq + 1 == marked and self.known is not None and chained != self.known.hash:
+                        raise BadLine(f"record {marked} is not the one that was acknowledged (the log was written anew)")
                     chain = self.chain = self.hash = chained
                     seq = self.head = seq + 1
                     self.offset += len(line)
@@ -183,44 +189,35 @@ class Scan:
 
 
 def torn(path: Path, offset: int) -> bool:
-    """True when no whole record stands at or after ``offset``: what is there is an unfinished write, not damage."""
-    size = path.stat().st_size
-    if size <= offset:
-        return True
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        start = offset
-        while (end := data.find(b"\n", start, size)) >= 0:
-            if end - start >= TRAILER - 1 and data[end + 1 - TRAILER : end + 8 - TRAILER] == b',"_c":"' and _whole_inside(data, start, end + 1):
-                return False
-            start = end + 1
-    return True
+    """True when no line ends at or after ``offset``: an unfinished write. A line that is whole and wrong is damage, wherever it stands."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        return not any(b"\n" in piece for piece in iter(lambda: file.read(_BUFFER), b""))
 
 
-def _whole_inside(data: mmap.mmap, start: int, end: int) -> bool:
-    """A record between two line feeds, also behind a damaged line feed; the tries are bounded because the text is not ours."""
-    lowest = max(start, end - MAX_LINE)
-    if start == lowest and whole(data[start:end]):
-        return True
-    at = end
-    for _ in range(32):
-        at = data.rfind(b'{"v":1,"', lowest, at)
-        if at < 0:
-            return False
-        if whole(data[at:end]):
-            return True
-    return False
+def _ends_early(head: int, known: anchor.Head) -> str:
+    return f"the log ends after record {head}, but record {known.seq} was acknowledged: the records between are missing"
+
+
+def missing(folder: Path, known: anchor.Head) -> DamagedLog:
+    """The damage of a log without any segment that is known to have had records."""
+    return DamagedLog(folder / segment_name(1), 0, 0, _ends_early(-1, known))
 
 
 def verify(folder: Path) -> Report:
-    """Check every byte of a log. Damage and a torn tail are reported, not raised; raises NewerLog, and OSError when unreadable."""
+    """Check every byte of a log, and that it reaches as far as was acknowledged. Damage and a torn tail are reported, not raised; raises
+    NewerLog, and OSError when unreadable."""
+    known = anchor.load(folder)  # first, so that a living writer can only be further than this
     try:
         numbers = segments(folder)
+        if not numbers and known is not None:
+            raise missing(folder, known)
     except DamagedLog as exc:
         return Report(False, 0, 0, -1, GENESIS.hex(), Problem(str(exc.file), exc.offset, exc.seq, exc.why))
     chain, head, last_hash, sid, problem, rest = GENESIS, -1, GENESIS, "", None, None
     number = 0
     for number in numbers:
-        scan = Scan(folder / segment_name(number), number, chain, head, sid, last_hash)
+        scan = Scan(folder / segment_name(number), number, chain, head, sid, last_hash, known)
         last = number == numbers[-1]
         for _ in scan.events(last):
             pass

@@ -332,6 +332,8 @@ class ToolStarted(Body, frozen=True, kw_only=True):
     left_out: int = 0
     """Things in the worktree whose content that snapshot does not hold; the first are named."""
     left_out_names: list[str] = []
+    worked: int = 0
+    """Names in the worktree, and HEAD, that became another thing since the snapshot of the call before; what tools make by themselves is not counted."""
 
 
 class ToolEnded(Body, frozen=True, kw_only=True):

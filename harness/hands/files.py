@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 from harness.hands.beneath import PathError, Root
 
 MAX_READ = 64 << 20
-MAX_TEXT = 256 << 10
-MAX_LINE = 2000
+SHOWN_BYTES = 8 << 10
+"""What a keeper passes on of an output whole; of a longer one the middle is left out."""
+_LAST_LINE = 160  # bytes kept free for saying how to go on
+MAX_LINE = 1900  # characters, so that one line of the widest always fits
 DEFAULT_LINES = 2000
 MAX_LISTED = 1000
 MAX_WALKED = 200_000
@@ -63,6 +65,7 @@ def run(tool: str, value: dict[str, Any], places: Places) -> Result:
 
 
 def _read_file(value: dict[str, Any], places: Places) -> Result:
+    """Whole lines, as many as reach the model; the last line of the answer says which they are."""
     root, relative = places.find(value["path"])
     data = root.read(relative, MAX_READ)
     if b"\0" in data[:8192]:
@@ -81,10 +84,11 @@ def _read_file(value: dict[str, Any], places: Places) -> Result:
         text = lines[number - 1]
         if len(text) > MAX_LINE:
             text = f"{text[:MAX_LINE]} … (+{len(text) - MAX_LINE} characters)"
-        size += len(text) + 8
-        if size > MAX_TEXT and shown:
+        line = f"{number:6}\t{text}"
+        size += len(line.encode()) + 1
+        if size > SHOWN_BYTES - _LAST_LINE and shown:
             break
-        shown.append(f"{number:6}\t{text}")
+        shown.append(line)
     last = first + len(shown) - 1
     if last < len(lines) or first > 1:
         more = f"; go on with offset {last + 1}" if last < len(lines) else ""

@@ -22,6 +22,8 @@ NO_COMMIT = "not a commit"
 _LARGE = 256 << 20
 _CONFIG = 4 << 20
 _DEPTH = 8
+QUICK = ("worktree", "cwd")
+"""Preconditions that cost one look at a name; to observe any other one files are read."""
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _USERINFO = re.compile(r"://[^/@\s]*@")
 

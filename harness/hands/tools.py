@@ -62,11 +62,11 @@ TABLE: dict[str, Tool] = {
             "file",
             READ,
             "Read a text file. Lines come numbered as `   12\\ttext`; the numbers are not part of the file. "
-            "Long files are cut; go on with `offset`. Binary files are refused.",
+            "A long file comes in pieces of whole lines, about 8 KB each; the last line says how to go on. Binary files are refused.",
             {
                 "path": {"type": "string", "description": _PATH},
                 "offset": {"type": "integer", "minimum": 1, "description": "First line to show, counted from 1 (default 1)."},
-                "limit": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "How many lines to show (default 2000)."},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "How many lines to show at most (default: as many as fit)."},
             },
             ("path",),
         ),

@@ -45,9 +45,24 @@ class _Preparing:
     dropped: bool = False
 
 
-def _unobserved(expected: dict[str, Any]) -> dict[str, Any]:
-    """Preconditions that the vault compares, not `precheck`."""
-    return {name: expected[name] for name in ("snapshot",) if name in expected}
+_COMPARED = "snapshot"
+"""The precondition that the vault compares, not `precheck`."""
+
+
+def _slow(action: dict[str, Any]) -> dict[str, Any] | None:
+    """As much of an action as it takes to observe what costs reading files; None when nothing of it does."""
+    pre = {name: value for name, value in (action.get("pre") or {}).items() if name not in (*precheck.QUICK, _COMPARED)}
+    return {name: action[name] for name in ("kind", "argv", "cwd", "env", "fence", "remote") if name in action} | {"pre": pre} if pre else None
+
+
+def _quick(action: dict[str, Any]) -> dict[str, Any]:
+    return action | {"pre": {name: value for name, value in (action.get("pre") or {}).items() if name in precheck.QUICK}}
+
+
+def _to_be_kept(action: dict[str, Any]) -> bool:
+    """True when the state before it must be kept: it may change files, or a person was shown a state that must still be there."""
+    shown = _COMPARED in (action.get("pre") or {})
+    return shown or tools.may_change_files(str(action.get("tool")), str(action.get("access", "fence")))
 
 
 class Gate:
@@ -148,20 +163,25 @@ class Gate:
                 answer(reply)
 
     def _begin(self, call_id: str, answer: Answer) -> dict[str, Any] | None:
-        """The first step: whatever may change files, or was allowed for the world as it was shown, waits for a snapshot."""
+        """The first step: whatever may change files, or was allowed for the world as it was shown, waits for a snapshot; what takes long to
+        look at is looked at beside it, so that everybody else is answered meanwhile."""
         _, action = self._check(call_id)
-        shown = (action.get("pre") or {}).get("snapshot")
-        if shown is None and not tools.may_change_files(str(action.get("tool")), str(action.get("access", "fence"))):
+        shown, slow = (action.get("pre") or {}).get(_COMPARED), _slow(action)
+        keep = _to_be_kept(action)
+        if not keep and slow is None:
             return self._start(call_id, None)
         preparing = self._preparing = _Preparing(call_id, answer)
-        request: dict[str, Any] = {"op": "take", "label": call_id, "roots": self.vault.roots(action), "full": shown is not None}
+        request: dict[str, Any] = {"op": "look", "action": slow}
+        if keep:
+            worked = self._journal.memory.snapshot or None
+            request |= {"op": "take", "label": call_id, "roots": self.vault.roots(action), "full": shown is not None, "worked": worked}
         if shown is not None:
             request |= {"since": shown, "only": "w/"}
         self.vault.ask(request, lambda reply: self._kept(preparing, reply))
         return None
 
     def _kept(self, preparing: _Preparing, reply: dict[str, Any]) -> None:
-        """The second step, once the state before the call is kept, or cannot be."""
+        """The second step, once the state before the call is kept, or cannot be, and the world was looked at."""
         if self._preparing is not preparing:
             return
         self._preparing = None
@@ -208,15 +228,19 @@ class Gate:
     def _start(self, call_id: str, kept: dict[str, Any] | None) -> dict[str, Any]:
         """The last step: everything is looked at once more, then the start is on record, then it starts."""
         call, action = self._check(call_id)
-        if kept is not None and not kept.get("ok"):
+        if kept is not None and not kept.get("ok") and _to_be_kept(action):
             error = kept["error"]
             if error["code"] == "no_space":
                 raise OpError("no_space", f"the state before the call cannot be kept: {error['message']}", "free some space, then ask again")
             if (action.get("pre") or {}).get("snapshot") is not None or UNPROTECTED not in action.get("effects", []):
                 return {"unprotected": str(error["message"])}
         expected: dict[str, Any] = action.get("pre") or {}
+        seen: dict[str, Any] = (kept or {}).get("seen") or {}
+        if _slow(action) is not None and not seen:
+            return {"stale": [f"what it depends on could not be looked at: {(kept or {}).get('error', {}).get('message', 'no answer')}"]}
+        compared = {_COMPARED: expected[_COMPARED]} if _COMPARED in expected else {}
         difference = list((kept or {}).get("difference", []))
-        if difference := difference + precheck.difference(expected, precheck.observe(action) | _unobserved(expected)):
+        if difference := difference + precheck.difference(expected, seen | precheck.observe(_quick(action)) | compared):
             return {"stale": difference}
         attempt = call.attempt + 1
         try:
@@ -236,8 +260,10 @@ class Gate:
             started: dict[str, Any] = {"call_id": call_id, "action_hash": call.action_hash, "effect": effect, "attempt": attempt, "pre": expected}
             if call.allowed_by:
                 started["decision_id"] = call.allowed_by
-            if kept is not None and kept.get("ok"):
+            if kept is not None and "snapshot" in kept:
                 started["snapshot"] = kept["snapshot"]
+                if worked := kept.get("worked"):
+                    started["worked"] = worked
                 if kept["left_out"]:
                     started |= {"left_out": kept["left_out"], "left_out_names": kept["left_out_names"]}
             self._write("tool.started", started)

@@ -50,6 +50,11 @@ class Journal:
         return self._log.recovery
 
     @property
+    def taken_leave(self) -> bool:
+        """True when the keeper before this one closed the log after its last record."""
+        return self._log.taken_leave
+
+    @property
     def head(self) -> int:
         """``seq`` of the last staged record; equal to `written` between commits."""
         return self._log.head

@@ -19,19 +19,19 @@ from harness.session.wire import PAUSE_BYTES, QUEUE_BYTES, Conn
 
 MAX_CONNECTIONS = 64
 _FINAL_WRITE_S = 1.0
+_CROWDED = 32  # pending calls above which those that were cancelled are thrown out
 
 
 class Timer:
-    """A pending call; ``cancel`` makes it never happen."""
+    """A pending call; ``cancel`` makes it never happen and lets go of all that it would have needed."""
 
-    __slots__ = ("cancelled", "run")
+    __slots__ = ("run",)
 
     def __init__(self, run: Callable[[], None]) -> None:
-        self.run = run
-        self.cancelled = False
+        self.run: Callable[[], None] | None = run
 
     def cancel(self) -> None:
-        self.cancelled = True
+        self.run = None
 
 
 class Loop:
@@ -42,6 +42,7 @@ class Loop:
         self._selector = selectors.DefaultSelector()
         self._timers: list[tuple[float, int, Timer]] = []
         self._order = itertools.count()
+        self._crowded = _CROWDED
         self.conns: set[Conn] = set()
         self.stopping = False
         self.on_frame: Callable[[Conn, bytes], None]
@@ -82,6 +83,10 @@ class Loop:
     # -- timers and other descriptors --------------------------------------------------------------------------------
 
     def call_later(self, seconds: float, run: Callable[[], None]) -> Timer:
+        if len(self._timers) >= self._crowded:
+            self._timers = [item for item in self._timers if item[2].run is not None]
+            heapq.heapify(self._timers)
+            self._crowded = max(_CROWDED, 2 * len(self._timers))
         timer = Timer(run)
         heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._order), timer))
         return timer
@@ -108,7 +113,7 @@ class Loop:
         self._finish()
 
     def _timeout(self) -> float | None:
-        while self._timers and self._timers[0][2].cancelled:
+        while self._timers and self._timers[0][2].run is None:
             heapq.heappop(self._timers)
         return max(0.0, self._timers[0][0] - time.monotonic()) if self._timers else None
 
@@ -116,7 +121,7 @@ class Loop:
         now = time.monotonic()
         while self._timers and self._timers[0][0] <= now:
             timer = heapq.heappop(self._timers)[2]
-            if not timer.cancelled:
+            if timer.run is not None:
                 timer.run()
 
     def _finish(self) -> None:

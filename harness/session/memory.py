@@ -11,8 +11,9 @@ from typing import Any
 
 from harness.events.road import Call, Road
 
-CONCERNS = ("tool.", "approval.", "lease.", "undo.")
+CONCERNS = ("tool.", "approval.", "lease.", "undo.", "keeper.")
 _PLACE_OF_TYPE = 96
+_NAMED = 5  # calls that are named when a reboot may have undone part of them
 
 
 @dataclass(slots=True)
@@ -26,10 +27,20 @@ class Memory:
     lease: dict[str, Any] | None = None
     undo: dict[str, Any] | None = None
     """An undo that was begun and has not ended."""
+    snapshot: str = ""
+    """The state before the newest call that had one."""
+    boot: str = ""
+    """The boot of the machine in which the newest keeper started."""
+    changing: int = 0
+    """Calls since that boot began for this session that may have changed files; ``newest`` are the last of them."""
+    newest: tuple[str, ...] = ()
 
     def copy(self) -> Memory:
         calls = {key: _copy(call) for key, call in self.road.calls.items()}
-        return Memory(Road(calls, dict(self.road.approvals), self.road.last), dict(self.judged), self.gen, self.epoch, self.lease, self.undo)
+        return Memory(Road(calls, dict(self.road.approvals), self.road.last), dict(self.judged), *self._rest())
+
+    def _rest(self) -> tuple[Any, ...]:
+        return (self.gen, self.epoch, self.lease, self.undo, self.snapshot, self.boot, self.changing, self.newest)
 
     def take(self, kind: str, data: dict[str, Any]) -> None:
         """Advance by one record. Raises KeyError, TypeError or RoadError when its data is not what its type needs."""
@@ -43,6 +54,14 @@ class Memory:
         if kind.startswith("undo."):
             self.undo = dict(data) if kind == "undo.started" else None
             return
+        if kind == "keeper.started":
+            if data["boot"] != self.boot:
+                self.boot, self.changing, self.newest = str(data["boot"]), 0, ()
+            return
+        if kind == "tool.started" and data["effect"] != "read":
+            self.snapshot = data.get("snapshot") or self.snapshot
+            self.changing += 1
+            self.newest = (*self.newest, data["call_id"])[-_NAMED:]
         self.road.apply(kind, data)
         if kind == "tool.judged":
             self.judged[data["call_id"]] = {"action": data.get("action"), "action_blob": data.get("action_blob")}

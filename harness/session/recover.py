@@ -10,19 +10,38 @@ from harness.session import proc, spool
 from harness.session.journal import Journal
 from harness.session.proc import Identity
 
+REBOOT = "reboot"
+"""The component of a note that `harness.brain.view` gives to the model too."""
 _LEFTOVERS_S = 5.0
+
+
+def _perhaps_lost(journal: Journal, me: Identity) -> str:
+    """What to say when the machine went down under calls whose effects nobody made durable; empty when there is nothing to say."""
+    memory = journal.memory
+    if not memory.boot or memory.boot == me.boot or journal.taken_leave or not memory.changing:
+        return ""
+    count = memory.changing
+    calls = f"The newest of the {count} calls before that were {', '.join(memory.newest)}" if count > 1 else f"The one call before that was {memory.newest[0]}"
+    return (
+        "The machine was started anew without an orderly end. What commands wrote shortly before (usually the last half minute) may be missing or "
+        f"cut short on disk, although their results say that it was written. {calls}. Look at the files before you rely on them."
+    )
 
 
 def recover(journal: Journal, folder: SessionFolder, me: Identity) -> None:
     """Append ``log.recovered`` (if a tail was cut), ``keeper.started`` and the outcome of every call that was started.
 
+    A machine that went down without this keeper's leave may have lost what calls wrote: that is noted, and the model reads it.
     A call whose result reached the spool has ended; every other is in doubt, and what may be left of it is killed first.
     Raises OpError, NoSpace, Poisoned.
     """
     cut = journal.recovery
     if cut is not None:
         journal.write("log.recovered", {"at": cut.at, "bytes": cut.bytes, "sha": cut.sha, "file": cut.file})
+    lost = _perhaps_lost(journal, me)
     journal.write("keeper.started", {"pid": me.pid, "start": me.start, "boot": me.boot, "recovered": cut is not None})
+    if lost:
+        journal.write("harness.note", {"level": "warning", "text": lost, "component": REBOOT})
     for call in list(journal.memory.road.calls.values()):
         if call.stage != "started":
             continue

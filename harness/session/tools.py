@@ -15,13 +15,14 @@ from typing import Any
 from harness.events import blobs
 from harness.events.log import NoSpace
 from harness.hands import spawn as hands
+from harness.hands.files import SHOWN_BYTES
 from harness.hands.limits import Over
 from harness.protocol.paths import SessionFolder
 from harness.session import proc, spool, watch
 from harness.session.fault import Faults
 from harness.session.loop import Loop, Timer
 
-PREVIEW_BYTES = 8 * 1024
+PREVIEW_BYTES = SHOWN_BYTES
 _HEAD, _TAIL = 6 * 1024, 2 * 1024
 _CHUNK = 256 * 1024
 _RESULT_BYTES = 1024 * 1024
@@ -29,6 +30,7 @@ _FORCE_AFTER_S = 2.0
 _DRAIN_S = 2.0
 _STRAYS_S = 5.0
 _RETRY_S = 1.0
+_LOOK_S = 0.05
 _NEARLY = 0.9
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
@@ -76,13 +78,10 @@ class Running:
         self._file = output
         self._open: set[int] = set()
         self._pid = self._start()
-        self._pidfd = os.pidfd_open(self._pid)
+        self._await_exit()
         if (who := proc.identify(self._pid)) is not None:
             with contextlib.suppress(OSError):
                 spool.note_leader(self._base, who)
-        loop.watch(self._output, lambda: self._read(self._output, self._take_output))
-        loop.watch(self._results, lambda: self._read(self._results, self._take_result))
-        loop.watch(self._pidfd, self._exited)
         self._after(spec.timeout_s, lambda: self.stop("timeout"))
         self._after(0.0 if disk.known is None else watch.BEGIN_AFTER_S, self._watch)
 
@@ -121,21 +120,52 @@ class Running:
             self._watcher = 0
 
     def _start(self) -> int:
-        self._output, out_w = os.pipe2(os.O_CLOEXEC)
-        self._results, res_w = os.pipe2(os.O_CLOEXEC)
+        """Its pid. All that can fail comes before the start or cannot fail after it: what is refused here never runs."""
+        written: list[int] = []
         try:
-            pid = hands.start(self._spec, out_w, res_w)
+            self._output = self._pipe(written, self._take_output)
+            self._results = self._pipe(written, self._take_result)
+            return hands.start(self._spec, *written)
         except OSError:
-            for fd in (self._output, self._results, self._file):
-                os.close(fd)
+            for fd in list(self._open):
+                self._drop(fd)
+            os.close(self._file)
             raise
         finally:
-            os.close(out_w)
-            os.close(res_w)
-        for fd in (self._output, self._results):
-            os.set_blocking(fd, False)
-            self._open.add(fd)
-        return pid
+            for fd in written:
+                os.close(fd)
+
+    def _pipe(self, written: list[int], take: Callable[[bytes], None]) -> int:
+        """A pipe whose reading end is watched; the other goes to ``written``. Raises OSError."""
+        ours, theirs = os.pipe2(os.O_CLOEXEC)
+        written.append(theirs)
+        os.set_blocking(ours, False)
+        try:
+            self._loop.watch(ours, lambda: self._read(ours, take))
+        except OSError:
+            os.close(ours)
+            raise
+        self._open.add(ours)
+        return ours
+
+    def _await_exit(self) -> None:
+        """Hear of its end by a descriptor; when there is none to be had, look every now and then."""
+        self._pidfd = -1
+        try:
+            self._pidfd = os.pidfd_open(self._pid)
+            self._loop.watch(self._pidfd, self._exited)
+        except OSError as exc:
+            print(f"keeper: call {self.call_id} has no descriptor to wait on, so it is looked at now and then: {exc}", file=sys.stderr, flush=True)
+            if self._pidfd >= 0:
+                os.close(self._pidfd)
+                self._pidfd = -1
+            self._loop.call_later(_LOOK_S, self._look_for_exit)
+
+    def _look_for_exit(self) -> None:
+        if os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            self._exited()
+        else:
+            self._loop.call_later(_LOOK_S, self._look_for_exit)
 
     def _after(self, seconds: float, run: Callable[[], None]) -> None:
         self._timers.append(self._loop.call_later(seconds, run))
@@ -189,8 +219,9 @@ class Running:
     # -- its end -----------------------------------------------------------------------------------------------------
 
     def _exited(self) -> None:
-        self._loop.unwatch(self._pidfd)
-        os.close(self._pidfd)
+        if self._pidfd >= 0:
+            self._loop.unwatch(self._pidfd)
+            os.close(self._pidfd)
         _, self._status, used = os.wait4(self._pid, 0)
         self._largest = used.ru_maxrss << 10
         self._unwatch()

@@ -131,6 +131,18 @@ def sentence(change: Change) -> str:
     return f"{name} {words[change.how]}"
 
 
+_MADE = frozenset({b"node_modules", b"__pycache__", b".venv", b".tox", b".nox", b".mypy_cache", b".ruff_cache", b".pytest_cache", b".hypothesis", b".cache"})
+"""Folders that tools fill by themselves: what changes in them says that something ran, not that something was done."""
+
+
+def is_work(path: bytes) -> bool:
+    """True for a name whose change is progress: a file of the worktree that no tool makes by itself, or where HEAD is (a commit)."""
+    letter, _, rest = path.partition(b"/")
+    if letter == b"g":
+        return rest == b"HEAD"
+    return letter == b"w" and bool(rest) and _MADE.isdisjoint(rest.split(b"/"))
+
+
 def apply(state: State, delta: Mapping[bytes, bytes | None]) -> None:
     """Bring ``state`` forward by one delta."""
     for path, value in delta.items():

@@ -48,6 +48,8 @@ class Mark:
     """Things in the tree whose content is not kept."""
     whole: bool
     """True when its table names the whole tree."""
+    work: int = 0
+    """Of ``changed``, those that somebody worked on: see `entries.is_work`."""
     pack: int = 0
     table_at: int = 0
     table_size: int = 0
@@ -147,6 +149,7 @@ class Packs:
                 changed=value["changed"],
                 left_out=value["left_out"],
                 whole=value["whole"],
+                work=value.get("work", 0),
                 pack=pack,
                 table_at=table[0],
                 table_size=table[1],
@@ -242,6 +245,7 @@ class Packs:
                 "changed": mark.changed,
                 "left_out": mark.left_out,
                 "whole": mark.whole,
+                "work": mark.work,
             }
             body = json.dumps(fields, ensure_ascii=True).encode()
             self._frame(_SNAPSHOT, body + struct.pack("<I", zlib.crc32(body)))

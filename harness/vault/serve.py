@@ -6,12 +6,15 @@ Requests and answers are frames (`harness.protocol.frames`) on an inherited sock
 
 | op | arguments | answer |
 | --- | --- | --- |
-| ``take`` | ``roots, label, full, since?`` | ``snapshot, changed, left_out, left_out_names, difference?`` |
+| ``take`` | ``roots, label, full, since?, worked?`` | ``snapshot, changed, left_out, left_out_names, difference?, worked?`` |
+| ``look`` | ``action`` | ``seen`` |
 | ``bring_back`` | ``roots, snapshot, label, exact`` | ``before, written, removed, refused`` |
 | ``list`` | – | ``marks: [{id, label, ts, changed, left_out}]``, ``stored`` |
 
 Any request may carry ``limits`` (`harness.vault.limits`), which count from then on.
-``roots`` are ``[[letter, path, [hidden names]], …]``. ``difference`` lists what is another thing than in snapshot ``since``.
+``roots`` are ``[[letter, path, [hidden names]], …]``. ``difference`` lists what is another thing than in snapshot ``since``; ``worked`` counts
+the names that were worked on since the snapshot of that name. Any request may carry an ``action``; the answer, an error too, then has in ``seen``
+what `precheck.observe` says of it just after: reading what an action names may take long, so it is done here, where nobody waits.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
-from harness.hands import kernel
+from harness.hands import kernel, precheck
 from harness.protocol import frames
 from harness.vault import entries, limits
 from harness.vault.limits import Limits
@@ -72,6 +75,10 @@ class _Server:
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """Carry out one request; every failure is a value."""
+        reply = self._answer(request)
+        return reply if request.get("action") is None else reply | {"seen": precheck.observe(request["action"])}
+
+    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         number = request.get("id")
         try:
             return {"id": number, "ok": True, **self._do(request)}
@@ -90,10 +97,12 @@ class _Server:
     def _do(self, request: dict[str, Any]) -> dict[str, Any]:
         if request.get("limits") is not None:
             self._within(limits.from_wire(request["limits"]))
+        op = request.get("op")
+        if op == "look":
+            return {}
         vault = self._vault
         if vault is None:
             vault = self._vault = Vault(self._folder, self._limits)
-        op = request.get("op")
         roots = [Root(letter.encode(), path, frozenset(n.encode() for n in hidden)) for letter, path, hidden in request.get("roots", [])]
         if op == "take":
             taken = vault.take(roots, str(request["label"]), full=bool(request.get("full")), since=str(request.get("since") or ""))
@@ -105,6 +114,8 @@ class _Server:
             }
             if (since := request.get("since")) is not None:
                 reply["difference"] = _difference(vault, str(since), request.get("only"))
+            if worked := request.get("worked"):
+                reply["worked"] = vault.worked_since(str(worked))
             return reply
         if op == "bring_back":
             exact = frozenset(letter.encode() for letter in request["exact"])

@@ -98,6 +98,7 @@ class Vault:
             changed=len(delta),
             left_out=left_out,
             whole=before is None,
+            work=0 if before is None else sum(1 for name, value in delta.items() if entries.is_work(name) and not _only_a_folder(value)),
         )
         mark = self._packs.finish(delta, mark)
         entries.apply(trees.state, delta)
@@ -115,6 +116,11 @@ class Vault:
             return False
         self._packs.turn_over(self._trees.state if self._trees is not None else self._packs.state())
         return True
+
+    def worked_since(self, snapshot: str) -> int:
+        """How many names were worked on since that snapshot, up to the newest; 0 when it is no longer known."""
+        mark = self._packs.find(snapshot)
+        return sum(later.work for later in self._packs.marks if later.number > mark.number) if mark is not None else 0
 
     # -- telling -----------------------------------------------------------------------------------------------------
 
@@ -160,6 +166,10 @@ class Vault:
         self._forget()
         self.take(wanted, f"after {label}", full=True)
         return before, done
+
+
+def _only_a_folder(value: bytes | None) -> bool:
+    return value is not None and entries.Entry.of(value).is_folder
 
 
 def _was_left_out(state: State, name: bytes) -> bool:

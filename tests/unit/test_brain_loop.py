@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -495,3 +496,82 @@ def test_a_window_overflow_clears_more_each_time_then_parks() -> None:
     w.ask()
     w.fail("invalid", "prompt is too long: 210000 tokens > 200000 maximum")
     assert isinstance(w.step(), loop.Park)
+
+
+def turns_until_no_progress(w: World, one_turn: Callable[[int], None], most: int = 100) -> int:
+    """How many turns go by until the breaker opens; ``most`` when it does not."""
+    for turn in range(most):
+        step = w.step()
+        if isinstance(step, loop.Park):
+            assert step.breaker is not None
+            assert step.breaker.kind == "no_progress"
+            return turn
+        assert isinstance(step, loop.Ask)
+        w.request(step)
+        one_turn(turn)
+    return most
+
+
+def played(w: World, name: str, *, worked: int = 0, files: list[str] | None = None, snapshot: bool = True) -> Callable[[int], None]:
+    """A turn with one call, before which the keeper saw ``worked`` names changed."""
+
+    def one_turn(turn: int) -> None:
+        w.reply("tool_use", use(turn, name, path=str(turn)) if name.endswith("file") else use(turn))
+        for call in w.propose():
+            kept = {"snapshot": f"s{turn}.aa", "worked": worked} if snapshot else {}
+            w.put(t.ToolJudged(call_id=call, action_hash="h", verdict="allow", rule="r", reason="", policy="p"))
+            w.put(t.ToolStarted(call_id=call, action_hash="h", effect="contained", **kept))
+            w.end(call, files=files)
+
+    return one_turn
+
+
+@pytest.mark.parametrize(
+    ("name", "worked", "files", "snapshot", "turns"),
+    [
+        ("exec", 1, None, True, 100),  # a command that edits with sed or commits
+        ("exec", 0, None, True, 60),
+        ("exec", 0, None, False, 60),
+        ("write_file", 1, ["f"], True, 100),
+        ("write_file", 0, ["f"], True, 20),  # the same content again and again
+        ("write_file", 0, ["f"], False, 100),  # no state is kept: its own word is all there is
+        ("read_file", 0, None, False, 20),
+    ],
+)
+def test_progress_is_what_changed_and_not_what_a_tool_is_called(name: str, worked: int, files: list[str] | None, snapshot: bool, turns: int) -> None:
+    w = World()
+    assert turns_until_no_progress(w, played(w, name, worked=worked, files=files, snapshot=snapshot)) == turns
+
+
+@pytest.mark.parametrize(("codes", "opens"), [((1, 1, 1, 1, 1, 1), True), ((1, 2, 1, 2, 1, 2), False)])
+def test_a_check_with_another_result_is_progress_and_the_same_result_is_none(codes: tuple[int, ...], opens: bool) -> None:
+    w = World(checks=["pytest"], max_rounds=9)
+    opened = False
+    for code in codes:
+        opened = opened or turns_until_no_progress(w, played(w, "exec"), 14) < 14
+        if opened:
+            break
+        w.ask()
+        w.reply("end_turn", text("done"))
+        w.check(code)
+        said = w.step()
+        assert isinstance(said, loop.Say)
+        w.put(t.UserMessage(text=said.text, origin="harness"))
+    assert opened == opens
+
+
+def test_a_reboot_is_told_to_the_model_once() -> None:
+    w = World()
+    w.ask()
+    w.reply("tool_use", use(1))
+    (call,) = w.propose()
+    w.put(t.HarnessNote(level="warning", text="The machine was started anew.", component="reboot"))
+    w.end(call)
+    assert w.step() == loop.Ask()
+    assert [b["type"] for b in shape(w.view)[-1]["content"]] == ["tool_result", "text"]
+    assert shape(w.view)[-1]["content"][1]["text"] == "The machine was started anew."
+    w.ask()
+    w.reply("end_turn", text("done"))
+    w.put(t.HarnessNote(level="warning", text="of no concern to it", component="workspace"))
+    assert isinstance(w.step(), loop.End)
+    assert sum("started anew" in str(message) for message in conversation.build(w.view).messages) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -11,6 +12,9 @@ from harness.brain.errors import NoSupervisor, Refused
 from harness.brain.links import Link
 from harness.events.types import Usage
 from harness.protocol import frames
+
+_AWAY = frozenset(("stale_lease", "stopping"))
+"""Refusals of a supervisor that does not know us (yet) or is about to leave: another one will answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +71,27 @@ class Accounts:
             raise NoSupervisor("supervisor: not connected")
         return self.link
 
-    def reserve(self, request_id: str, attempt: int, model: str, est_input: int, max_tokens: int) -> Reservation:
-        """Raises Refused (``cap``, ``paused`` …), NoSupervisor."""
+    def _call(self, op: str, **arguments: Any) -> dict[str, Any]:
+        """One request to a supervisor that knows us. Raises Refused, NoSupervisor."""
         link = self._live()
         try:
-            reply = link.call("reserve", request_id=request_id, attempt=attempt, model=model, est_input=est_input, max_tokens=max_tokens)
+            return link.call(op, **arguments)
         except Refused as exc:
-            if exc.code != "stale_lease":
+            if exc.code not in _AWAY:
                 raise
             link.close()
-            raise NoSupervisor(f"the supervisor does not know this brain: {exc}") from exc
+            raise NoSupervisor(f"the supervisor does not answer for this session: {exc}") from exc
+
+    def reserve(self, request_id: str, attempt: int, model: str, est_input: int, max_tokens: int) -> Reservation:
+        """Raises Refused (``cap``, ``paused`` …), NoSupervisor."""
+        reply = self._call("reserve", request_id=request_id, attempt=attempt, model=model, est_input=est_input, max_tokens=max_tokens)
         return Reservation(str(reply["reservation"]), int(reply["reserved_nano"]))
 
     def _settle(self, reservation: str, usage: Usage | None) -> Settled:
         if usage is None:
-            reply = self._live().call("settle", reservation=reservation, unknown=True)
+            reply = self._call("settle", reservation=reservation, unknown=True)
         else:
-            reply = self._live().call("settle", reservation=reservation, usage=msgspec.to_builtins(usage))
+            reply = self._call("settle", reservation=reservation, usage=msgspec.to_builtins(usage))
         return Settled(int(reply.get("cost_nano", 0)), str(reply.get("price_source", "")))
 
     def settle(self, reservation: Reservation, usage: Usage | None) -> Settled:

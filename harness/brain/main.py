@@ -33,7 +33,9 @@ from harness.protocol.config import Credential
 OK, DEFECT, AGAIN = 0, 70, 75
 BLOB_FROM = 16 * 1024
 _SUPERVISOR_S, _UNKNOWN_S = 600.0, 60.0
-_LONGEST_PAUSE_S = 15.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 15.0
+_WAITS = frozenset(("no_space", "ledger", "held", "lost"))
+"""Refusals of a reservation that end by themselves once something was mended; no request is sent meanwhile."""
 _IDLE_S = 60.0
 _MOST_TOKENS = 32_768
 _CLAIM = 2000
@@ -67,6 +69,7 @@ class Brain:
         self._fixed_bytes = len(json.dumps([self._tools, self._system]).encode())
         self._counted: tuple[int, int | None] = (-1, None)
         self._not_before: dict[int, float] = {}
+        self._patience = _FIRST_PAUSE_S
 
     def run(self) -> int:
         """Until there is nothing to do. Raises Interruption."""
@@ -161,6 +164,7 @@ class Brain:
             reservation = self._accounts.reserve(request_id, step.attempt, model, estimate, room)
         except Refused as exc:
             return self._no_money(exc)
+        self._patience = _FIRST_PAUSE_S
         sent = t.ModelRequest(
             request_id=request_id,
             attempt=step.attempt,
@@ -201,7 +205,12 @@ class Brain:
         counted = self._counted[1]
         return self._fixed_bytes + conversation.size_bound(request.messages) if counted is None else counted + counted // 20 + 64
 
-    def _no_money(self, exc: Refused) -> int:
+    def _no_money(self, exc: Refused) -> int | None:
+        """The exit code after a park, or None when the refusal only has to be waited out: the supervisor says meanwhile what is in the way."""
+        if exc.code in _WAITS:
+            self._journal.follow(self._patience, self._accounts.link)
+            self._patience = min(_LONGEST_PAUSE_S, self._patience * 2)
+            return None
         why = exc.code if exc.code in ("cap", "paused") else "error"
         self._append([t.SessionParked(why=why, detail=str(exc))])
         return OK

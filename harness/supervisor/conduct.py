@@ -13,6 +13,7 @@ from harness.events import types as t
 from harness.events.framing import LogError
 from harness.supervisor import road as roads
 from harness.supervisor.brains import Brains, quarantine
+from harness.supervisor.due import Falls
 from harness.supervisor.errors import Later, LinkLost, OpError
 from harness.supervisor.fleet import Fleet, Session
 from harness.supervisor.keepers import Keepers
@@ -68,11 +69,12 @@ class Conductor:
                     session.worker = None
                     session.touch()
                     return
+                session.unhinder("step")
             except LogError as exc:
                 self._hold(session, str(exc))
             except Later as exc:
-                session.trouble = exc.trouble
-                session.touch()
+                if exc.trouble:
+                    session.hinder("step", exc.trouble, mend=True)
                 session.poke.clear()
                 self.later(session, exc.seconds)
             except LinkLost as exc:
@@ -106,9 +108,8 @@ class Conductor:
         if s.quarantined is not None:
             return False
         await self._launcher.create(session)
-        await self._brains.parked(session)
-        await self._road.step(session)
         await self._brains.step(session)
+        await self._road.step(session)
         return False
 
     async def _stop(self, session: Session) -> None:
@@ -212,7 +213,9 @@ class Conductor:
     def release(self, session: Session) -> None:
         """The user wants something of it again: forget what was counted against it."""
         session.held, session.trouble = False, ""
-        for falls in (session.keeper_falls, session.brain_falls, session.brain_fenced, session.step_falls):
+        session.hindrances.clear()
+        for falls in (session.keeper_falls, session.brain_fenced, session.step_falls):
             falls.times.clear()
+        session.brain_falls = Falls()
         session.brain_not_before = 0.0
         self.start(session)

@@ -71,6 +71,14 @@ def _text(message: Reply, name: str, limit: int = 4096) -> str:
     return value
 
 
+def refuse_ended(session: Session, state: str) -> None:
+    """Raise OpError ``ended`` when a session that has ended or was stopped is wanted otherwise."""
+    s = session.state
+    if s.terminal or (s.desired == "stopped" and state != "stopped"):
+        how = s.ended.outcome if s.ended is not None else "stopped"
+        raise OpError("ended", f"{session.name} has ended ({how}) and does not come back", "launch a new session on its branch")
+
+
 class Ops:
     """The table of operations, and the feed of pushes."""
 
@@ -152,7 +160,7 @@ class Ops:
     async def status(self, c: Connection, m: Reply) -> Reply:
         p = self._p
         view = self.fleet_view()
-        troubled = [f"session {s.name}: {s.trouble}" for s in p.fleet if s.trouble]
+        troubled = [f"session {s.name}: {why}" for s in p.fleet for why in (s.trouble, *(h.text for h in s.hindrances.values())) if why]
         return {
             "fleet": view,
             "fence": await p.fence.result(),
@@ -265,21 +273,20 @@ class Ops:
         state, reason = _text(m, "state"), _text(m, "reason")
         if state not in ("running", "paused", "stopped"):
             raise OpError("bad_request", f"a session can be wanted running, paused or stopped, not {state!r}")
-        s = session.state
-        if s.terminal or (s.desired == "stopped" and state != "stopped"):
-            raise OpError(
-                "ended", f"{session.name} has ended ({s.ended.outcome if s.ended else 'stopped'}) and does not come back", "launch a new session on its branch"
-            )
+        refuse_ended(session, state)
         if (key := given_credential(m.get("credential"))) is not None:
             self._p.credentials.add(key)
-        session.quiet = state == "stopped"
+        stop = state == "stopped"
+        session.quiet = session.quiet or stop
         try:
             if state == "running" or session.link is None:
                 self._p.conductor.release(session)
                 await self._taken_up(self._p.fleet, session)
-            await session.append(t.SessionDesired(state=state, reason=reason, by=c.by))
+            async with session.wish:  # another wish may have been recorded while this one waited
+                refuse_ended(session, state)
+                await session.append(t.SessionDesired(state=state, reason=reason, by=c.by))
         finally:
-            session.quiet = False
+            session.quiet = session.quiet and not stop
         if state == "running":
             await self._withdraw_restart(session)
         return {}

@@ -15,10 +15,11 @@ from harness.protocol.config import Config, ConfigError, Credential, credential
 from harness.protocol.paths import Folders
 from harness.supervisor import due, ids
 from harness.supervisor.credentials import Credentials
-from harness.supervisor.errors import LinkLost, OpError
+from harness.supervisor.errors import Later, LinkLost, OpError
 from harness.supervisor.fleet import Brain, Session
 from harness.supervisor.nursery import Nursery
 from harness.supervisor.process import Identity, Watch, alive
+from harness.supervisor.road import HELD_S, ailing, held_for
 
 _TERM_GRACE = 5.0
 _FENCED = 75
@@ -88,6 +89,8 @@ class Brains:
         if key is None:
             await self.ask(session, "auth", f"no key for {intent.base_url}", {"base_url": intent.base_url})
             return
+        if why := await ailing(session):
+            raise Later(HELD_S, held_for(why))
         gen, secret = session.state.lease_gen + 1, secrets.token_hex(16)
         config = self._config()
         order: dict[str, object] = {

@@ -21,6 +21,7 @@ from harness.supervisor.launch import Launcher
 from harness.supervisor.process import Identity, alive
 
 _CANCEL_WAIT = 20.0
+_NOW_AND_THEN_S = 120.0
 
 
 def unfinished(session: Session) -> bool:
@@ -175,13 +176,15 @@ class Conductor:
             self._retry(session, f"{exc.message}" + (f" ({exc.hint})" if exc.hint else ""))
 
     def _retry(self, session: Session, why: str) -> None:
-        """Try again with growing pauses; too often within a minute holds the session until the user resumes it."""
+        """Try again with growing pauses; after too many within a minute only now and then, or when the user resumes it."""
         if self.closing or session.removing:
             return
         now = time.monotonic()
         if session.keeper_falls.add(now):
             session.keeper_falls.times.clear()
-            session.held, session.trouble = True, f"given up after {session.keeper_falls.limit} failures within a minute: {why}; resume it to try again"
+            again = f"it is tried again every {_NOW_AND_THEN_S // 60:.0f} minutes, or at once when you resume it"
+            session.trouble = f"given up for now after {session.keeper_falls.limit} failures within a minute: {why}; {again}"
+            self.later(session, _NOW_AND_THEN_S)
         else:
             self.later(session, session.keeper_falls.backoff())
             if session.link is None:
@@ -213,7 +216,8 @@ class Conductor:
     def release(self, session: Session) -> None:
         """The user wants something of it again: forget what was counted against it."""
         session.held, session.trouble = False, ""
-        session.hindrances.clear()
+        for source in ("brain", "money"):  # what the ground or a call is held for stands until it was looked at again
+            session.unhinder(source)
         for falls in (session.keeper_falls, session.brain_fenced, session.step_falls):
             falls.times.clear()
         session.brain_falls = Falls()

@@ -136,6 +136,11 @@ class Session:
         if self.hindrances.pop(source, None) is not None:
             self._changed(self)
 
+    @property
+    def blocked(self) -> str:
+        """Why no reply may be paid for now: what it asks for could not be carried out. Empty when nothing is in the way."""
+        return next((h.text for source in ("step", "call") if (h := self.hindrances.get(source)) is not None), "")
+
     def feed(self, lines: list[str]) -> None:
         """Fold raw log lines from the keeper. A line that does not decode drops the link: the log must be looked at."""
         wanted = self.state.desired

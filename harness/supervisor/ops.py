@@ -394,6 +394,8 @@ class Ops:
         session = self._of_brain(c)
         if session.state.desired != "running":
             raise OpError("paused", f"the session is wanted {session.state.desired}")
+        if session.blocked:
+            raise OpError("held", session.blocked)
         try:
             amounts = [int(m[name]) for name in ("attempt", "est_input", "max_tokens")]
         except (KeyError, TypeError, ValueError) as exc:
@@ -407,6 +409,11 @@ class Ops:
         except CapReached as exc:
             await ask_cap(session, exc.reached)
             raise OpError("cap", str(exc)) from exc
+        except OpError as exc:
+            if exc.code in ("ledger", "no_space"):  # its brain waits, and asks again by itself
+                session.hinder("money", f"no request is sent: {exc.message}; it goes on by itself once that is mended", mend=True)
+            raise
+        session.unhinder("money")
         session.touch()
         return {"reservation": held.reservation, "reserved_nano": held.nano}
 

@@ -75,7 +75,9 @@ class Road:
     # -- what is due -------------------------------------------------------------------------------------------------
 
     async def step(self, session: Session) -> None:
-        """Do everything that is due for this session's calls. Raises OpError, LinkLost."""
+        """Do everything that is due for this session's calls. Raises OpError, LinkLost, Later."""
+        if session.blocked and (why := await ailing(session)):
+            raise Later(HELD_S, held_for(why))  # nothing begins on ground that is known to be broken
         while await self._one(session):
             pass
         if session.track.ran_command and not session.doing_calls:

@@ -154,10 +154,10 @@ class Brain:
         if self._must_wait(step.wait_s):
             return None
         head, view = self._journal.head, self._journal.view
-        talk = conversation.build(view)
+        talk = self._journal.talk.build(view)
         room = max(self._spec.max_tokens, min(_MOST_TOKENS, self._spec.max_tokens << step.room))
         model = self._spec.model
-        request = stream.Request(model, room, self._system, self._tools, talk.messages, step.finish)
+        request = stream.Request(model, room, self._system, self._tools, talk.encoded, step.finish)
         estimate = self._estimate(request, conversation.estimate(view, talk))
         request_id = step.request_id or f"r{head}.{self._spec.gen}"
         try:
@@ -203,7 +203,7 @@ class Brain:
         if self._counted[0] != spoken or self._counted[1] is None:
             self._counted = (spoken, stream.count_tokens(self._client, request) if not self._journal.view.failures else None)
         counted = self._counted[1]
-        return self._fixed_bytes + conversation.size_bound(request.messages) if counted is None else counted + counted // 20 + 64
+        return self._fixed_bytes + conversation.size_bound(json.loads(request.messages)) if counted is None else counted + counted // 20 + 64
 
     def _no_money(self, exc: Refused) -> int | None:
         """The exit code after a park, or None when the refusal only has to be waited out: the supervisor says meanwhile what is in the way."""

@@ -16,7 +16,8 @@ from typing import Any, NoReturn, cast
 
 import anthropic
 import httpx2
-from anthropic.types.beta import BetaMessage, BetaMessageParam, BetaTextBlockParam, BetaToolParam, BetaUsage
+from anthropic.lib.streaming import BetaMessageStreamManager
+from anthropic.types.beta import BetaMessage, BetaMessageParam, BetaRawMessageStreamEvent, BetaTextBlockParam, BetaToolParam, BetaUsage
 
 from harness.brain.errors import Interruption
 from harness.brain.retry import Failure, classify
@@ -42,7 +43,8 @@ class Request:
     max_tokens: int
     system: list[Block]
     tools: list[Block]
-    messages: list[Block]
+    messages: bytes
+    """A JSON array: a long conversation is encoded once, and not by every request again."""
     no_tools: bool = False
     """Keep the tools in the request (the prompt cache holds) but let the model use none."""
 
@@ -83,16 +85,8 @@ def attempt(client: anthropic.Anthropic, request: Request, watch: Callable[[], N
     """Send once. ``watch`` is called at every event and may raise `Interruption`; everything else becomes a value."""
     begun = time.monotonic()
     received = Received({}, set())
-    arguments: dict[str, Any] = {"tool_choice": {"type": "none"}} if request.no_tools and request.tools else {}
     try:
-        with client.beta.messages.stream(
-            model=request.model,
-            max_tokens=request.max_tokens,
-            system=cast(list[BetaTextBlockParam], request.system),
-            messages=cast(list[BetaMessageParam], request.messages),
-            tools=cast(list[BetaToolParam], request.tools),
-            **arguments,
-        ) as stream:
+        with _open(client, request) as stream:
             for event in stream:
                 watch()
                 if event.type == "content_block_delta" and event.delta.type == "input_json_delta":
@@ -110,6 +104,20 @@ def attempt(client: anthropic.Anthropic, request: Request, watch: Callable[[], N
         raise
     except Exception as exc:  # the SDK, its HTTP layer, its decoders and a reply of no known shape raise many kinds; each is a failed attempt, on record
         return classify(exc)
+
+
+def _open(client: anthropic.Anthropic, request: Request) -> BetaMessageStreamManager[None]:
+    """What ``client.beta.messages.stream`` does, with a body that is encoded already: the SDK would copy and walk the whole of it for each request."""
+    head: dict[str, Any] = {"model": request.model, "max_tokens": request.max_tokens, "system": request.system, "tools": request.tools, "stream": True}
+    if request.no_tools and request.tools:
+        head["tool_choice"] = {"type": "none"}
+    body = b'%b,"messages":%b}' % (json.dumps(head, ensure_ascii=False).encode()[:-1], request.messages)
+
+    def send() -> anthropic.Stream[BetaRawMessageStreamEvent]:
+        stream_cls = anthropic.Stream[BetaRawMessageStreamEvent]
+        return client.post("/v1/messages", content=body, cast_to=BetaMessage, options={"params": {"beta": "true"}}, stream=True, stream_cls=stream_cls)
+
+    return BetaMessageStreamManager(send, output_format=anthropic.not_given)
 
 
 def accept(message: BetaMessage, received: Received, tools: list[Block], ms: int) -> Reply | Failure:
@@ -194,7 +202,7 @@ def count_tokens(client: anthropic.Anthropic, request: Request) -> int | None:
         counted = client.beta.messages.count_tokens(
             model=request.model,
             system=cast(list[BetaTextBlockParam], request.system),
-            messages=cast(list[BetaMessageParam], request.messages),
+            messages=cast(list[BetaMessageParam], json.loads(request.messages)),
             tools=cast(list[BetaToolParam], request.tools),
             timeout=_COUNT_TIMEOUT_S,
         )

@@ -6,6 +6,7 @@ Synchronous, one thread. Exit codes: 0 parked, ended or told to leave; 75 fenced
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import ssl
@@ -182,6 +183,7 @@ class Brain:
             self._accounts.settle(reservation, t.Usage())
             raise
         self._answer(sent, reservation, request)
+        gc.collect()  # the SDK's objects of a request hold each other, and with them its whole body
         return None
 
     def _must_wait(self, wait_s: float) -> bool:

@@ -15,6 +15,8 @@ from harness.events.types import Usage
 from harness.protocol import frames
 
 _REPLY_S = 60.0
+_AWAY = frozenset(("stale_lease", "stopping"))
+"""Refusals of a supervisor that does not know us (yet) or is about to leave: another one will answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,35 +93,36 @@ class Accounts:
             raise NoSupervisor("supervisor: not connected")
         return self.link
 
-    def _ask(self, op: str, **arguments: object) -> dict[str, Any]:
+    def _call(self, op: str, **arguments: object) -> dict[str, Any]:
+        """One request to a supervisor that knows us. Raises Refused, NoSupervisor."""
         link = self._live()
         try:
             return link.call(op, within_s=_REPLY_S, **arguments)
         except Refused as exc:
-            if exc.code != "stale_lease":
+            if exc.code not in _AWAY:
                 raise
             link.close()
-            raise NoSupervisor(f"the supervisor does not know this brain: {exc}") from exc
+            raise NoSupervisor(f"the supervisor does not answer for this session: {exc}") from exc
 
     def admit(self, endpoint: str) -> Admission:
         """Wait at the gate. Raises Refused (``poison``, ``paused``), NoSupervisor."""
-        reply = self._ask("admit", endpoint=endpoint)
+        reply = self._call("admit", endpoint=endpoint)
         return Admission(reply.get("probe") is True, str(reply.get("held", "")), str(reply.get("since", "")))
 
     def heard(self) -> None:
         """The first words of a reply have come; nothing is lost when nobody can be told."""
         with contextlib.suppress(Refused, NoSupervisor):
-            self._live().call("heard")
+            self._call("heard")
 
     def reserve(self, request_id: str, attempt: int, model: str, est_input: int, max_tokens: int) -> Reservation:
         """Raises Refused (``cap``, ``paused`` …), NoSupervisor."""
-        reply = self._ask("reserve", request_id=request_id, attempt=attempt, model=model, est_input=est_input, max_tokens=max_tokens)
+        reply = self._call("reserve", request_id=request_id, attempt=attempt, model=model, est_input=est_input, max_tokens=max_tokens)
         return Reservation(str(reply["reservation"]), int(reply["reserved_nano"]))
 
     def _settle(self, reservation: str, usage: Usage | None, outcome: Outcome | None) -> Settled:
         cost: dict[str, object] = {"unknown": True} if usage is None else {"usage": msgspec.to_builtins(usage)}
         told: dict[str, object] = {} if outcome is None else {"outcome": msgspec.to_builtins(outcome)}
-        reply = self._live().call("settle", within_s=_REPLY_S, reservation=reservation, **cost, **told)
+        reply = self._call("settle", reservation=reservation, **cost, **told)
         again = reply.get("retry_in_s")
         return Settled(int(reply.get("cost_nano", 0)), str(reply.get("price_source", "")), again if isinstance(again, float) else None)
 

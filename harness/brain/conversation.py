@@ -9,6 +9,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from harness.brain import prompt
 from harness.brain.view import Block, ModelTurn, UserTurn, View
 from harness.events import types as t
@@ -18,6 +20,7 @@ Message = dict[str, Any]
 _CACHE = {"type": "ephemeral"}
 _DROPPED = ("refusal", "model_context_window_exceeded")  # cut replies: their content is no part of the conversation
 _CLEARED = "[the output of this older call was cleared to save room; run it again if you need it]"
+_OPEN = 4  # messages that may still get blocks or cache breakpoints: the two newest user turns are among them
 _PER_BLOCK = 32  # tokens of framing per message or block that the wire does not show
 
 
@@ -27,35 +30,114 @@ class Unanswered(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """``messages`` as sent; ``delivers`` the calls whose results the model sees for the first time."""
+    """``encoded``: the messages as sent, a JSON array; ``delivers``: the calls whose results the model sees for the first time.
 
-    messages: list[Message]
+    ``added`` bounds the tokens of what was said after the newest reply.
+    """
+
+    encoded: bytes
+    added: int
     delivers: tuple[str, ...]
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages, decoded."""
+        found: list[Message] = json.loads(self.encoded)
+        return found
+
+
+class Talk:
+    """A conversation taken in turn by turn and kept as it is sent, so that a request costs what is new in it and nothing is held twice."""
+
+    def __init__(self) -> None:
+        self._closed: list[bytes] = []
+        self._open: list[Message] = []
+        self._results: dict[int, int] = {}
+        """By turn whose results are not cleared: the number of the message that holds them."""
+        self._taken = self._cleared = -1
+        self._begun = False
+
+    def take(self, v: View) -> None:
+        """Take in all turns before the newest reply; these are final but for clearing. Raises Unanswered."""
+        if not self._begun:
+            self._begun = True
+            _add(self._open, "user", [_text(v.state.intent.goal if v.state.intent is not None else "")])
+        last = v.last_model
+        for turn in v.turns:
+            if last is not None and turn.seq < last.seq and turn.seq > self._taken:
+                self._say(v, turn, self._open, calls=isinstance(turn, ModelTurn) and turn.stop_reason == "tool_use")
+                self._taken = turn.seq
+        if v.cleared_before > self._cleared:
+            self._clear(v.cleared_before)
+        while len(self._open) > _OPEN:
+            self._closed.append(_encode(self._open.pop(0)))
+
+    def build(self, v: View) -> Conversation:
+        """The whole conversation. Raises Unanswered when a call of any kept reply has no result."""
+        self.take(v)
+        messages = [{**m, "content": list(m["content"])} for m in self._open]
+        delivers: list[str] = []
+        for turn in v.turns:
+            if turn.seq <= self._taken:
+                continue
+            calls = isinstance(turn, ModelTurn) and turn.stop_reason == "tool_use" and not v.finished
+            self._say(v, turn, messages, calls=calls)
+            if isinstance(turn, ModelTurn) and calls:
+                delivers = [turn.call_id(i) for i in range(len(turn.tool_uses))]
+        if v.finish_seq >= 0 and not v.finished:
+            _add(messages, "user", [_text(prompt.FINISH)])
+        added = 0
+        for message in reversed(messages):
+            if message["role"] == "assistant":
+                break
+            added += size_bound([message])
+        _breakpoints(messages)
+        return Conversation(b"[" + b",".join([*self._closed, *map(_encode, messages)]) + b"]", added, tuple(delivers))
+
+    def _say(self, v: View, turn: ModelTurn | UserTurn, messages: list[Message], *, calls: bool) -> None:
+        """Add one turn, with its results when it has ``calls``."""
+        if isinstance(turn, UserTurn):
+            _add(messages, "user", [_text(turn.text)])
+            return
+        if turn.stop_reason in _DROPPED:
+            return
+        results = [_result(v, turn, i) for i in range(len(turn.tool_uses))] if calls else []
+        _add(messages, "assistant", [b for b in turn.content if _sendable(b, calls)])
+        if results:
+            _add(messages, "user", results)
+            if messages is self._open:
+                self._results[turn.seq] = len(self._closed) + len(messages) - 1
+
+    def _clear(self, before: int) -> None:
+        """The results of the turns before ``before`` count as cleared from now on."""
+        self._cleared = before
+        for seq in [seq for seq in self._results if seq < before]:
+            number = self._results.pop(seq)
+            if number >= len(self._closed):
+                _cleared(self._open[number - len(self._closed)])
+            else:
+                message = json.loads(self._closed[number])
+                _cleared(message)
+                self._closed[number] = _encode(message)
 
 
 def build(v: View) -> Conversation:
-    """The whole conversation. Raises Unanswered when a call of any kept reply has no result."""
-    intent = v.state.intent
-    messages: list[Message] = []
-    _add(messages, "user", [_text(intent.goal if intent is not None else "")])
-    delivers: list[str] = []
-    for turn in v.turns:
-        if isinstance(turn, UserTurn):
-            _add(messages, "user", [_text(turn.text)])
-            continue
-        if turn.stop_reason in _DROPPED:
-            continue
-        calls = turn.stop_reason == "tool_use" and not (v.finished and turn is v.last_model)
-        _add(messages, "assistant", [b for b in turn.content if _sendable(b, calls)])
-        if calls:
-            results = [_result(v, turn, i) for i in range(len(turn.tool_uses))]
-            _add(messages, "user", results)
-            if turn is v.last_model:
-                delivers = [turn.call_id(i) for i in range(len(turn.tool_uses))]
-    if v.finish_seq >= 0 and not v.finished:
-        _add(messages, "user", [_text(prompt.FINISH)])
-    _breakpoints(messages)
-    return Conversation(messages, tuple(delivers))
+    """The whole conversation of a view that forgot nothing. Raises Unanswered when a call of any kept reply has no result."""
+    return Talk().build(v)
+
+
+def _encode(message: Message) -> bytes:
+    try:
+        return msgspec.json.encode(message)
+    except UnicodeEncodeError:  # half a surrogate pair from an older log: JSON can name it, and the endpoint may refuse it
+        return json.dumps(message).encode()
+
+
+def _cleared(message: Message) -> None:
+    """Clear the tool results of one message, in place."""
+    for index, block in enumerate(message["content"]):
+        if block.get("type") == "tool_result" and len(block["content"]) > 2 * len(_CLEARED):
+            message["content"][index] = {**block, "content": _CLEARED}
 
 
 def _add(messages: list[Message], role: str, blocks: list[Block]) -> None:
@@ -153,9 +235,4 @@ def estimate(v: View, conversation: Conversation) -> int | None:
     last = v.last_model
     if last is None or last.usage.total == 0:
         return None
-    added = 0
-    for message in reversed(conversation.messages):
-        if message["role"] == "assistant":
-            break
-        added += size_bound([message])
-    return last.usage.total + added
+    return last.usage.total + conversation.added

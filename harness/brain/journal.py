@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.brain.conversation import Talk, Unanswered
 from harness.brain.errors import Conflict, Fenced, Lost, NoSupervisor, Refused
 from harness.brain.links import Link
 from harness.brain.view import View
@@ -29,7 +30,7 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self._log, self._blobs = folder / "log", folder / "blobs"
         self._link: Link | None = None
-        self.view = View()
+        self.view, self.talk = View(), Talk()
         self.following = True
 
     def load(self) -> None:
@@ -74,6 +75,10 @@ class Journal:
 
     def _fold(self, record: t.Record) -> None:
         self.view.advance(record, lambda ref: blobs.get(self._blobs, ref.sha))
+        if isinstance(record.body, t.ModelMessage):
+            with contextlib.suppress(Unanswered):  # told when the conversation is needed: then nothing can be sent
+                self.talk.take(self.view)
+                self.view.forget()
 
     def _take(self) -> bool:
         moved = False

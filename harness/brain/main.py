@@ -6,6 +6,7 @@ Synchronous, one thread. Exit codes: 0 parked, ended or told to leave; 75 fenced
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import ssl
@@ -33,7 +34,9 @@ from harness.protocol.config import Credential
 OK, DEFECT, AGAIN = 0, 70, 75
 BLOB_FROM = 16 * 1024
 _SUPERVISOR_S, _UNKNOWN_S = 600.0, 60.0
-_LONGEST_PAUSE_S = 15.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 15.0
+_WAITS = frozenset(("no_space", "ledger", "held", "lost"))
+"""Refusals of a reservation that end by themselves once something was mended; no request is sent meanwhile."""
 _IDLE_S = 60.0
 _MOST_TOKENS = 32_768
 _CLAIM = 2000
@@ -69,6 +72,7 @@ class Brain:
         self._system = conversation.system_blocks()
         self._fixed_bytes = len(json.dumps([self._tools, self._system]).encode())
         self._counted: tuple[int, int | None] = (-1, None)
+        self._patience = _FIRST_PAUSE_S
 
     def run(self) -> int:
         """Until there is nothing to do. Raises Interruption."""
@@ -160,16 +164,17 @@ class Brain:
         if self._journal.follow(0.0):
             return None  # something was said while it waited
         head, view = self._journal.head, self._journal.view
-        talk = conversation.build(view)
+        talk = self._journal.talk.build(view)
         room = max(self._spec.max_tokens, min(_MOST_TOKENS, self._spec.max_tokens << step.room))
         model = self._spec.model
-        request = stream.Request(model, room, self._system, self._tools, talk.messages, step.finish)
+        request = stream.Request(model, room, self._system, self._tools, talk.encoded, step.finish)
         estimate = self._estimate(request, conversation.estimate(view, talk))
         request_id = step.request_id or f"r{head}.{self._spec.gen}"
         try:
             reservation = self._accounts.reserve(request_id, step.attempt, model, estimate, room)
         except Refused as exc:
             return self._no_money(exc)
+        self._patience = _FIRST_PAUSE_S
         sent = t.ModelRequest(
             request_id=request_id,
             attempt=step.attempt,
@@ -187,6 +192,7 @@ class Brain:
             self._accounts.settle(reservation, t.Usage())
             raise
         self._answer(sent, reservation, request, admitted.probe)
+        gc.collect()  # the SDK's objects of a request hold each other, and with them its whole body
         return None
 
     def _estimate(self, request: stream.Request, known: int | None) -> int:
@@ -197,9 +203,14 @@ class Brain:
         if self._counted[0] != spoken or self._counted[1] is None:
             self._counted = (spoken, stream.count_tokens(self._client, request) if not self._journal.view.failures else None)
         counted = self._counted[1]
-        return self._fixed_bytes + conversation.size_bound(request.messages) if counted is None else counted + counted // 20 + 64
+        return self._fixed_bytes + conversation.size_bound(json.loads(request.messages)) if counted is None else counted + counted // 20 + 64
 
-    def _no_money(self, exc: Refused) -> int:
+    def _no_money(self, exc: Refused) -> int | None:
+        """The exit code after a park, or None when the refusal only has to be waited out: the supervisor says meanwhile what is in the way."""
+        if exc.code in _WAITS:
+            self._journal.follow(self._patience, self._accounts.link)
+            self._patience = min(_LONGEST_PAUSE_S, self._patience * 2)
+            return None
         why = exc.code if exc.code in ("cap", "paused") else "error"
         self._append([t.SessionParked(why=why, detail=str(exc))])
         return OK

@@ -27,6 +27,7 @@ from harness.brain import warm
 from harness.protocol import frames
 
 _PR_SET_DUMPABLE, _PR_SET_NAME = 4, 15
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _LARGE = -1, -3, 128 * 1024
 
 
 def _prctl(option: int, argument: int | bytes) -> None:
@@ -129,6 +130,14 @@ class Nursery:
             os._exit(code)
 
 
+def give_back() -> None:
+    """Large blocks go back to the system when they are freed: a request is a little larger each turn, and the heap would grow by every one of them."""
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "mallopt"):
+        libc.mallopt(_M_MMAP_THRESHOLD, _LARGE)
+        libc.mallopt(_M_TRIM_THRESHOLD, _LARGE)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Entry point."""
     parser = argparse.ArgumentParser(description="Fork server of brains; started by the supervisor.")
@@ -136,6 +145,7 @@ def main(argv: list[str] | None = None) -> int:
     sock = socket.socket(fileno=parser.parse_args(argv).fd)
     sock.set_inheritable(False)
     harden()
+    give_back()
     context = warm.load()
     nursery = Nursery(sock, context)
     warm.freeze()

@@ -16,7 +16,9 @@ from typing import Any, NoReturn, cast
 
 import anthropic
 import httpx2
-from anthropic.types.beta import BetaMessage, BetaMessageParam, BetaTextBlockParam, BetaToolParam, BetaUsage
+from anthropic._types import RequestOptions
+from anthropic.lib.streaming import BetaMessageStreamManager
+from anthropic.types.beta import BetaMessage, BetaMessageParam, BetaRawMessageStreamEvent, BetaTextBlockParam, BetaToolParam, BetaUsage
 
 from harness.brain.errors import Interruption, Overdue, TooLarge
 from harness.brain.retry import Failure, classify, used_up_s
@@ -46,7 +48,8 @@ class Request:
     max_tokens: int
     system: list[Block]
     tools: list[Block]
-    messages: list[Block]
+    messages: bytes
+    """A JSON array: a long conversation is encoded once, and not by every request again."""
     no_tools: bool = False
     """Keep the tools in the request (the prompt cache holds) but let the model use none."""
 
@@ -142,17 +145,8 @@ def attempt(
     """Send once. ``watch`` is called at every arrival and may raise `Interruption`; ``heard`` once, at the first words. Everything else becomes a value."""
     begun = time.monotonic()
     received = Received({}, set())
-    arguments: dict[str, Any] = {"tool_choice": {"type": "none"}} if request.no_tools and request.tools else {}
     try:
-        with client.beta.messages.stream(
-            model=request.model,
-            max_tokens=request.max_tokens,
-            system=cast(list[BetaTextBlockParam], request.system),
-            messages=cast(list[BetaMessageParam], request.messages),
-            tools=cast(list[BetaToolParam], request.tools),
-            timeout=httpx2.Timeout(connect=_CONNECT_S, read=deadlines.first_s, write=_WRITE_S, pool=_CONNECT_S),
-            **arguments,
-        ) as stream:
+        with _open(client, request, deadlines) as stream:
             response = stream.response
             used_up = used_up_s(response.headers)
             paced = response.stream = Paced(cast(httpx2.SyncByteStream, response.stream), deadlines, watch)
@@ -181,6 +175,22 @@ def attempt(
 
 def _size(delta: object) -> int:
     return sum(len(value) for name in ("text", "partial_json", "thinking", "data") if isinstance(value := getattr(delta, name, None), str))
+
+
+def _open(client: anthropic.Anthropic, request: Request, deadlines: Deadlines) -> BetaMessageStreamManager[None]:
+    """What ``client.beta.messages.stream`` does, with a body that is encoded already: the SDK would copy and walk the whole of it for each request."""
+    head: dict[str, Any] = {"model": request.model, "max_tokens": request.max_tokens, "system": request.system, "tools": request.tools, "stream": True}
+    if request.no_tools and request.tools:
+        head["tool_choice"] = {"type": "none"}
+    body = b'%b,"messages":%b}' % (json.dumps(head, ensure_ascii=False).encode()[:-1], request.messages)
+    timeout = httpx2.Timeout(connect=_CONNECT_S, read=deadlines.first_s, write=_WRITE_S, pool=_CONNECT_S)
+
+    def send() -> anthropic.Stream[BetaRawMessageStreamEvent]:
+        stream_cls = anthropic.Stream[BetaRawMessageStreamEvent]
+        options: RequestOptions = {"params": {"beta": "true"}, "timeout": timeout}
+        return client.post("/v1/messages", content=body, cast_to=BetaMessage, options=options, stream=True, stream_cls=stream_cls)
+
+    return BetaMessageStreamManager(send, output_format=anthropic.not_given)
 
 
 def accept(message: BetaMessage, received: Received, tools: list[Block], ms: int, used_up: float | None = None) -> Reply | Failure:
@@ -267,7 +277,7 @@ def count_tokens(client: anthropic.Anthropic, request: Request) -> int | None:
         counted = client.beta.messages.count_tokens(
             model=request.model,
             system=cast(list[BetaTextBlockParam], request.system),
-            messages=cast(list[BetaMessageParam], request.messages),
+            messages=cast(list[BetaMessageParam], json.loads(request.messages)),
             tools=cast(list[BetaToolParam], request.tools),
             timeout=_COUNT_TIMEOUT_S,
         )

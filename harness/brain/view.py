@@ -102,6 +102,10 @@ class View:
     turns: list[ModelTurn | UserTurn] = field(default_factory=list)
     models: list[ModelTurn] = field(default_factory=list)
     calls: dict[str, CallFact] = field(default_factory=dict)
+    newest_user_seq: int = -1
+    """Seq of the newest user turn, -1 when only the goal was said."""
+    results_from: list[int] = field(default_factory=list)
+    """Seqs of the turns whose tool results are not cleared, in order."""
     model: str = ""
     failures: list[FailedTry] = field(default_factory=list)
     cut_calls: int = 0
@@ -128,17 +132,20 @@ class View:
         return self.models[-1] if self.models else None
 
     @property
-    def newest_user_seq(self) -> int:
-        """Seq of the newest user turn, -1 when only the goal was said."""
-        return next((turn.seq for turn in reversed(self.turns) if isinstance(turn, UserTurn)), -1)
-
-    @property
     def finished(self) -> bool:
         """True when the one last reply of a session that was told to finish up has come."""
         return self.finish_seq >= 0 and bool(self.models) and self.models[-1].seq > self.finish_seq
 
     def open_calls(self) -> list[str]:
         return list(self.state.road.calls)
+
+    def forget(self) -> None:
+        """Drop what was said before the newest reply, and its calls: no decision looks at it, and `conversation.Talk` holds it in its own form."""
+        last = self.last_model
+        if last is not None:
+            self.turns = [turn for turn in self.turns if turn.seq >= last.seq]
+            self.models = self.models[-1:]
+            self.calls = {call_id: fact for call_id, fact in self.calls.items() if fact.seq >= last.seq or fact.result is None}
 
     def advance(self, r: t.Record, load: LoadBlob) -> None:
         """Apply one record in place. Raises DamagedMessage when a reply's content is neither inline nor in a readable blob."""
@@ -179,6 +186,7 @@ class View:
         if body.origin == "goal" and self.state.intent is not None and body.text == self.state.intent.goal:
             return
         self.turns.append(UserTurn(r.seq, body.text, body.origin))
+        self.newest_user_seq = r.seq
         if body.origin == "human":
             self._begin_anew()
 
@@ -193,6 +201,8 @@ class View:
         turn = ModelTurn(r.seq, body.stop_reason, body.usage, tuple(content), uses)
         self.turns.append(turn)
         self.models.append(turn)
+        if uses:
+            self.results_from.append(r.seq)
         self.failures, self.cut_calls = [], 0
         self.pauses = self.pauses + 1 if body.stop_reason in ("pause_turn", "compaction", "max_tokens") else 0
         if body.stop_reason == "model_context_window_exceeded":
@@ -221,9 +231,9 @@ class View:
 
     def _clear(self, keep: int, step: int) -> None:
         """Tool results of the turns before the newest `keep` count as cleared from now on, if that gains `step` turns."""
-        done = [turn.seq for turn in self.models if turn.tool_uses]
-        if len(done) > keep and sum(1 for seq in done[:-keep] if seq >= self.cleared_before) >= step:
-            self.cleared_before = done[-keep]
+        if len(self.results_from) - keep >= step:
+            self.results_from = self.results_from[-keep:]
+            self.cleared_before = self.results_from[0]
 
     def _proposed(self, r: t.Record, body: t.ToolProposed) -> None:
         command = str((body.input or {}).get("command", "")) if body.by_harness else ""

@@ -85,7 +85,7 @@ def load() -> ssl.SSLContext:
     client = anthropic.Anthropic(api_key="none", base_url="http://127.0.0.1:9", max_retries=0, http_client=http, open_telemetry=False)
     tools = [{"name": "a", "description": "a", "input_schema": {"type": "object", "properties": {}}}]
     for model, kind in (("m", stream.Reply), ("fail", Failure)):
-        request = stream.Request(model, 1, [{"type": "text", "text": "a"}], tools, [{"role": "user", "content": [{"type": "text", "text": "a"}]}])
+        request = stream.Request(model, 1, [{"type": "text", "text": "a"}], tools, b'[{"role":"user","content":[{"type":"text","text":"a"}]}]')
         if not isinstance(outcome := stream.attempt(client, request, lambda: None), kind):
             raise RuntimeError(f"the SDK does not behave as expected: {outcome}")
         stream.count_tokens(client, request)

@@ -143,6 +143,8 @@ def _renamed(s: SessionState, r: t.Record, b: t.SessionRenamed) -> None:
 
 @_on(t.SessionDesired)
 def _desired(s: SessionState, r: t.Record, b: t.SessionDesired) -> None:
+    if s.desired == "stopped" and b.state != "stopped":
+        return  # a stop is final, whoever writes what after it
     s.desired, s.desired_reason = b.state, b.reason
     if b.state == "running":
         s.quarantined = None

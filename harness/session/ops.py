@@ -79,6 +79,7 @@ class Ops:
             "append": (("supervisor", "brain"), self._append),
             "blob": (("supervisor", "brain"), self._blob),
             "subscribe": (("supervisor", "brain", "viewer"), self._subscribe),
+            "ping": (("supervisor", "brain", "viewer"), lambda conn, message: {}),
             "stats": (("supervisor", "brain", "viewer"), self._stats),
             "lease": (("supervisor",), self._lease),
             "lease_end": (("supervisor",), self._lease_end),

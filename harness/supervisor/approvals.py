@@ -177,7 +177,10 @@ class Approvals:
         if asked.kind in ITEM_KINDS and d.decision == "retry":  # before it is on record, or another session would ask again in between
             self._gates.answered(str(asked.detail.get("endpoint", "")))
         try:
-            await session.append(record, *bodies)
+            async with session.wish:  # a decision may be a wish of its own (stop, retry), and a stop comes before every other
+                if session.state.desired == "stopped":
+                    raise OpError("ended", f"{session.name} was stopped meanwhile; nothing of it is decided any more")
+                await session.append(record, *bodies)
         except OpError as exc:
             if exc.code == "refused" and d.approval_id not in session.state.approvals:
                 raise OpError("not_open", f"request {d.approval_id} was decided meanwhile") from exc

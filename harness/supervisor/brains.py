@@ -7,49 +7,23 @@ import secrets
 import signal
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 from harness.events import types as t
-from harness.events.fold import SessionState
 from harness.protocol.config import Config
 from harness.protocol.paths import Folders
-from harness.supervisor import ids
+from harness.supervisor import due, ids
 from harness.supervisor.credentials import fingerprint
-from harness.supervisor.errors import LinkLost, OpError
+from harness.supervisor.errors import Later, LinkLost, OpError
 from harness.supervisor.fleet import Brain, Session
 from harness.supervisor.gates import Gates
 from harness.supervisor.nursery import Nursery
 from harness.supervisor.process import Identity, Watch, alive
+from harness.supervisor.road import HELD_S, ailing, held_for
 
-BLOCKING = frozenset({"cap", "restart", "question"})
 _TERM_GRACE = 5.0
 _FENCED = 75
 _CODE_TRIES = 40
-
-
-def limited_for(s: SessionState, now: float) -> float:
-    """Seconds until a session that was told to wait may try again; 0 when it may now."""
-    if s.parked is None or s.parked.why != "limited" or not s.parked.until:
-        return 0.0
-    try:
-        until = datetime.fromisoformat(s.parked.until)
-    except ValueError:
-        return 0.0
-    if until.tzinfo is None:
-        until = until.replace(tzinfo=UTC)
-    return max(0.0, until.timestamp() - now)
-
-
-def needs_brain(s: SessionState, now: float) -> bool:
-    """True when there is something to think about and nobody thinks: the one rule of waking. ``now`` is Unix time."""
-    if s.intent is None or s.created is None or s.ended is not None or s.quarantined is not None:
-        return False
-    if s.desired != "running" or s.lease is not None:
-        return False
-    if s.road.calls or any(a.kind in BLOCKING for a in s.approvals.values()):
-        return False
-    return limited_for(s, now) == 0.0
 
 
 class Brains:
@@ -66,24 +40,33 @@ class Brains:
             self._codes[int(message["pid"])] = int(message["code"])
 
     async def step(self, session: Session) -> None:
-        """Bring the session's brain in line with its state: adopt, bury, or wake."""
-        s = session.state
+        """Bring the session's brain in line with its log: adopt or bury, then what is due: ask about its park, wait, or wake."""
         await self._gates.carry(session)
-        if session.brain is None and s.lease is not None:
-            await self._adopt(session, s.lease)
-        if session.brain is not None or not needs_brain(s, time.time()):
-            if (wait := limited_for(s, time.time())) > 0 and session.brain is None:
-                self._later(session, wait + 0.05)
-            if session.brain is None:
-                self._gates.left(session)
+        if session.brain is None and session.state.lease is not None:
+            await self._adopt(session, session.state.lease)
+        self._mended(session)
+        what = due.due(session.state, session.track, time.time())
+        if isinstance(what, due.Ask):
+            await self.ask(session, what.kind, what.title, what.detail, what.options)
+        if session.brain is not None:
             return
-        if (wait := session.brain_not_before - time.monotonic()) > 0:
-            self._later(session, wait)
-            return
-        if self._gates.may_wake(session):
+        if not isinstance(what, due.Wake):
+            self._gates.left(session)
+            if isinstance(what, due.Until):
+                self._later(session, what.at - time.time() + 0.05)
+        elif (pause := session.brain_not_before - time.monotonic()) > 0:
+            self._later(session, pause)
+        elif self._gates.may_wake(session):
             await self._wake(session)
         else:
             await self._gates.carry(session)
+
+    @staticmethod
+    def _mended(session: Session) -> None:
+        """A brain that did something, or a session that wants none, has nothing to show any more of those that died."""
+        s = session.state
+        if s.parked is not None or s.desired != "running" or (s.lease is not None and session.track.worked_gen == s.lease.gen):
+            session.unhinder("brain")
 
     async def _adopt(self, session: Session, lease: t.LeaseGranted) -> None:
         who = Identity(lease.pid, lease.start, lease.boot)
@@ -103,6 +86,8 @@ class Brains:
         key = self._gates.credential(session.state)
         if key is None:
             return  # it went this moment; the gate says so at the next step
+        if why := await ailing(session):
+            raise Later(HELD_S, held_for(why))
         gen, secret = session.state.lease_gen + 1, secrets.token_hex(16)
         config = self._config()
         order: dict[str, object] = {
@@ -168,21 +153,30 @@ class Brains:
             if code == _FENCED and not session.brain_fenced.add(time.monotonic()):
                 continue  # it lost its keeper, or came before its lease was on record: the next one finds both
             if s.ended is None and s.desired == "running" and s.parked is None:
-                await self._fell(session, f"it left without a word (exit code {code})" if code is not None else "it died")
+                why = "it died" if code is None else f"killed by signal {-code}" if code < 0 else f"it left without a word (exit code {code})"
+                track = session.track
+                paid = s.request is not None and track.request_gen == brain.gen
+                await self._fell(session, why, worked=track.worked_gen == brain.gen, paid=paid)
 
     async def _end_lease(self, session: Session, gen: int, reason: str, code: int | None) -> None:
         await session.keeper().call("lease_end", gen=gen, reason=reason, exit_code=code)
         await session.until(lambda: session.state.lease is None or session.state.lease.gen > gen)
 
-    async def _fell(self, session: Session, why: str) -> None:
-        too_many = session.brain_falls.add(time.monotonic())
-        session.brain_not_before = time.monotonic() + session.brain_falls.backoff()
-        if not too_many:
-            self._later(session, session.brain_falls.backoff())
+    async def _fell(self, session: Session, why: str, *, worked: bool = False, paid: bool = False) -> None:
+        """A brain ended that should not have: the next one comes after a growing pause, by itself, unless too many replies were lost with them."""
+        falls = session.brain_falls
+        falls.add(worked=worked, paid=paid)
+        if falls.too_dear:
+            times = falls.paid
+            session.brain_falls, session.brain_not_before = due.Falls(), 0.0
+            session.unhinder("brain")
+            await quarantine(session, "brain", f"{why}; the reply it had asked for was lost each time", times)
             return
-        times = len(session.brain_falls.times)
-        session.brain_falls.times.clear()
-        await quarantine(session, "brain", why, times)
+        session.brain_not_before = time.monotonic() + falls.pause_s
+        if falls.count > 1:
+            text = f"its brain failed {falls.count} times in a row ({why}); it is tried again every few minutes at least, or at once when you resume it"
+            session.hinder("brain", text, mend=falls.lasting)
+        self._later(session, falls.pause_s)
 
     async def ask(
         self, session: Session, kind: str, title: str, detail: dict[str, Any], options: tuple[str, ...] = ("retry", "stop"), risk: str = "medium"
@@ -190,17 +184,6 @@ class Brains:
         """Put one request of this kind in the queue, unless one is open already."""
         if not any(a.kind == kind for a in session.state.approvals.values()):
             await session.append(t.ApprovalRequested(approval_id=ids.approval_id(), kind=kind, title=title, options=list(options), detail=detail))
-
-    async def parked(self, session: Session) -> None:
-        """A brain that left because of trouble: put what a human must decide in the queue, once for each time."""
-        s, track = session.state, session.track
-        if s.parked is None or s.lease is not None or s.desired != "running":
-            return
-        why, detail = s.parked.why, s.parked.detail
-        if why == "error" and track.asked_seq.get("restart", -1) < track.parked_seq:
-            await self.ask(session, "restart", detail or "the model cannot be reached", {"part": "model", "failures": s.failures_in_row})
-        elif why == "breaker" and track.asked_seq.get("question", -1) < track.parked_seq:
-            await self.ask(session, "question", detail or "a breaker opened: the agent goes in circles", {"breaker": detail}, ("answer", "retry", "stop"))
 
     @staticmethod
     async def end(session: Session, grace: float = 0.0) -> None:
@@ -235,7 +218,7 @@ async def quarantine(session: Session, part: str, why: str, times: int) -> None:
         t.ApprovalRequested(
             approval_id=ids.approval_id(),
             kind="restart",
-            title=f"the {part} failed {times} times within a minute: {why}",
+            title=f"the {part} failed {times} times in a row: {why}",
             options=["retry", "stop"],
             risk="medium",
             detail={"part": part, "reason": why, "restarts": times},

@@ -13,6 +13,7 @@ from harness.events import types as t
 from harness.events.framing import LogError
 from harness.supervisor import road as roads
 from harness.supervisor.brains import Brains, quarantine
+from harness.supervisor.due import Falls
 from harness.supervisor.errors import Later, LinkLost, OpError
 from harness.supervisor.fleet import Fleet, Session
 from harness.supervisor.keepers import Keepers
@@ -20,6 +21,7 @@ from harness.supervisor.launch import Launcher
 from harness.supervisor.process import Identity, alive
 
 _CANCEL_WAIT = 20.0
+_NOW_AND_THEN_S = 120.0
 
 
 def unfinished(session: Session) -> bool:
@@ -68,11 +70,12 @@ class Conductor:
                     session.worker = None
                     session.touch()
                     return
+                session.unhinder("step")
             except LogError as exc:
                 self._hold(session, str(exc))
             except Later as exc:
-                session.trouble = exc.trouble
-                session.touch()
+                if exc.trouble:
+                    session.hinder("step", exc.trouble, mend=True)
                 session.poke.clear()
                 self.later(session, exc.seconds)
             except LinkLost as exc:
@@ -106,9 +109,8 @@ class Conductor:
         if s.quarantined is not None:
             return False
         await self._launcher.create(session)
-        await self._brains.parked(session)
-        await self._road.step(session)
         await self._brains.step(session)
+        await self._road.step(session)
         return False
 
     async def _stop(self, session: Session) -> None:
@@ -174,13 +176,15 @@ class Conductor:
             self._retry(session, f"{exc.message}" + (f" ({exc.hint})" if exc.hint else ""))
 
     def _retry(self, session: Session, why: str) -> None:
-        """Try again with growing pauses; too often within a minute holds the session until the user resumes it."""
+        """Try again with growing pauses; after too many within a minute only now and then, or when the user resumes it."""
         if self.closing or session.removing:
             return
         now = time.monotonic()
         if session.keeper_falls.add(now):
             session.keeper_falls.times.clear()
-            session.held, session.trouble = True, f"given up after {session.keeper_falls.limit} failures within a minute: {why}; resume it to try again"
+            again = f"it is tried again every {_NOW_AND_THEN_S // 60:.0f} minutes, or at once when you resume it"
+            session.trouble = f"given up for now after {session.keeper_falls.limit} failures within a minute: {why}; {again}"
+            self.later(session, _NOW_AND_THEN_S)
         else:
             self.later(session, session.keeper_falls.backoff())
             if session.link is None:
@@ -212,7 +216,10 @@ class Conductor:
     def release(self, session: Session) -> None:
         """The user wants something of it again: forget what was counted against it."""
         session.held, session.trouble = False, ""
-        for falls in (session.keeper_falls, session.brain_falls, session.brain_fenced, session.step_falls):
+        for source in ("brain", "money"):  # what the ground or a call is held for stands until it was looked at again
+            session.unhinder(source)
+        for falls in (session.keeper_falls, session.brain_fenced, session.step_falls):
             falls.times.clear()
+        session.brain_falls = Falls()
         session.brain_not_before = 0.0
         self.start(session)

@@ -20,6 +20,7 @@ from harness.events.fold import SessionState, advance
 from harness.events.views import DONE, NEEDS_YOU, RUNNING, ApprovalView, FleetView, Liveness, SessionRow, row
 from harness.protocol.paths import Folders, SessionFolder
 from harness.supervisor import memory
+from harness.supervisor.due import Falls
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.links import KeeperLink
 from harness.supervisor.process import Identity, Watch
@@ -66,6 +67,15 @@ class Restarts:
         return min(longest, 0.2 * 4.0 ** max(0, len(self.times) - 1))
 
 
+@dataclass(frozen=True, slots=True)
+class Hindrance:
+    """Why a session does not go on though nobody has to decide anything: it goes on by itself. ``mend``: once a person has mended what is named."""
+
+    text: str
+    state: str = "parked"
+    mend: bool = False
+
+
 class Session:
     """One session: folder, fold, link, processes. Everything in it is derived or re-adopted; the log is the truth."""
 
@@ -81,6 +91,9 @@ class Session:
         self.buried: list[Brain] = []
         self.trouble = ""
         self.held = False
+        self.hindrances: dict[str, Hindrance] = {}
+        self.wish = asyncio.Lock()
+        """Held from the look at what is wanted of the session to the record of what is wanted now."""
         self.removing = False
         self.quiet = False
         """Its end is about to be recorded: nothing new begins."""
@@ -92,7 +105,7 @@ class Session:
         self.poke = asyncio.Event()
         self.worker: asyncio.Task[None] | None = None
         self.keeper_falls = Restarts()
-        self.brain_falls = Restarts()
+        self.brain_falls = Falls()
         self.brain_fenced = Restarts(limit=10)
         self.step_falls = Restarts()
         self.brain_not_before = 0.0
@@ -112,6 +125,22 @@ class Session:
         """Its row may look different now, and its worker may have something to do."""
         self.poke.set()
         self._changed(self)
+
+    def hinder(self, source: str, text: str, *, state: str = "parked", mend: bool = False) -> None:
+        """Say why the session does not go on just now; `unhinder` with the same ``source`` takes it back."""
+        told = Hindrance(text, state, mend)
+        if self.hindrances.get(source) != told:
+            self.hindrances[source] = told
+            self._changed(self)
+
+    def unhinder(self, source: str) -> None:
+        if self.hindrances.pop(source, None) is not None:
+            self._changed(self)
+
+    @property
+    def blocked(self) -> str:
+        """Why no reply may be paid for now: what it asks for could not be carried out. Empty when nothing is in the way."""
+        return next((h.text for source in ("step", "call") if (h := self.hindrances.get(source)) is not None), "")
 
     def feed(self, lines: list[str]) -> None:
         """Fold raw log lines from the keeper. A line that does not decode drops the link: the log must be looked at."""
@@ -352,10 +381,16 @@ class Fleet:
             return SessionRow(session.sid, session.sid, "unknown", NEEDS_YOU, session.trouble or "not read yet", "", evidence=str(session.folder.log))
         money = self._money(session.sid)
         made = row(session.sid, session.state, session.live, spent_nano=money.spent, reserved_nano=money.reserved, price=money.price)
+        if session.state.terminal:
+            return made
+        if session.trouble:
+            return msgspec.structs.replace(made, state="failed", group=NEEDS_YOU, detail=session.trouble, source="supervisor")
+        if session.hindrances and made.state not in ("waiting", "stopped"):
+            told = next((h for h in session.hindrances.values() if h.mend), next(iter(session.hindrances.values())))
+            group = NEEDS_YOU if told.mend else RUNNING
+            return msgspec.structs.replace(made, state=told.state, group=group, detail=told.text, source="supervisor")
         if made.state in _MAY_WAIT and (words := self.at_gate(session)):
-            made = msgspec.structs.replace(made, state="limited", detail=words, source="supervisor")
-        if session.trouble and not session.state.terminal:
-            made = msgspec.structs.replace(made, state="failed", group=NEEDS_YOU, detail=session.trouble, source="supervisor")
+            return msgspec.structs.replace(made, state="limited", detail=words, source="supervisor")
         return made
 
     def rows(self) -> list[SessionRow]:

@@ -100,11 +100,12 @@ class Halt:
             if session.link is None:
                 self._conductor.release(session)
                 await self._fleet.until(lambda: session.link is not None or session.held, TAKE_UP_S)
-            if session.state.desired != "stopped":
-                await session.append(t.SessionDesired(state="stopped", reason="everything was stopped", by=by))
-            else:
-                session.keeper()
-                session.touch()
+            async with session.wish:
+                if session.state.desired != "stopped":
+                    await session.append(t.SessionDesired(state="stopped", reason="everything was stopped", by=by))
+                else:
+                    session.keeper()
+                    session.touch()
         finally:
             session.quiet = False
 

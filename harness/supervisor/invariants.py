@@ -117,7 +117,7 @@ class _Books:
                 self.brain = Identity(b.pid, b.start, b.boot) if b.pid else None
             case t.KeeperStarted():
                 self.keepers.append(Identity(b.pid, b.start, b.boot))
-            case t.SessionDesired():
+            case t.SessionDesired() if self.desired != "stopped":
                 self.desired = b.state
                 if b.state == "running":
                     self.quarantined = False

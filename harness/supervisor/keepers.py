@@ -6,13 +6,14 @@ import asyncio
 import os
 import signal
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from harness.events.fold import SessionState
 from harness.protocol.paths import Folders
 from harness.supervisor.errors import LinkLost, OpError
-from harness.supervisor.fleet import Session
+from harness.supervisor.fleet import Fleet, Session
 from harness.supervisor.links import KeeperHello, KeeperLink
 from harness.supervisor.nursery import Nursery
 from harness.supervisor.process import Identity, alive, end
@@ -23,6 +24,8 @@ CONNECT_BUDGET = 2.0
 _LEAVE_S, _KILLED_S = 10.0, 5.0
 """Seconds a keeper has to leave when asked, and to be gone when killed."""
 _CATCH_UP = 60.0
+PULSE_S, MUTE_S = 3.0, 8.0
+"""Seconds between two questions to a keeper, and without an answer until its row says so."""
 
 
 class Keepers:
@@ -95,6 +98,34 @@ class Keepers:
         async with asyncio.timeout(_CATCH_UP):
             await session.reached(hello.head)
         session.touch()
+
+    async def pulse(self, fleet: Fleet) -> None:
+        """Ask every keeper now and then whether it is there, until cancelled: one that is frozen says nothing, and its row must not say *running*."""
+        asking: dict[str, asyncio.Task[None]] = {}
+        while True:
+            await asyncio.sleep(PULSE_S)
+            asking = {sid: task for sid, task in asking.items() if not task.done()}
+            for session in fleet:
+                if session.link is not None and session.sid not in asking and not session.state.terminal:
+                    asking[session.sid] = asyncio.get_running_loop().create_task(self._ask(session, session.link))
+
+    @staticmethod
+    async def _ask(session: Session, link: KeeperLink) -> None:
+        since = datetime.now(UTC)
+        answer = asyncio.ensure_future(link.call("ping", wait=None))
+        try:
+            if not (await asyncio.wait({answer}, timeout=MUTE_S))[0]:
+                who = f"its keeper (process {link.hello.pid})" if link.hello is not None else "its keeper"
+                text = f"{who} has not answered since {since:%H:%M:%S} UTC; it goes on by itself when it answers, or when it is ended and another one starts"
+                session.hinder("keeper", text, state="lost", mend=True)
+            await answer
+        except OpError:
+            return  # a keeper of an earlier version does not know this question, which is an answer
+        except LinkLost:
+            return  # it is taken up again, and that says what is wrong
+        finally:
+            answer.cancel()
+            session.unhinder("keeper")
 
     @staticmethod
     def _lost(session: Session, link: KeeperLink) -> None:

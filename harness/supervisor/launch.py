@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import shutil
 import socket
@@ -21,19 +22,20 @@ from harness.protocol.config import base_url as configured_url
 from harness.protocol.paths import FolderError, Folders, ensure_private
 from harness.supervisor import ids
 from harness.supervisor.credentials import Credentials
-from harness.supervisor.errors import LinkLost, OpError
+from harness.supervisor.errors import Later, LinkLost, OpError
 from harness.supervisor.fleet import Fleet, Session
 from harness.supervisor.keepers import Keepers
 from harness.supervisor.road import private_of
 from harness.supervisor.threads import StandsStill, Threads, at_home
 from harness.supervisor.watch import Settings
 from harness.workspace import worktrees
-from harness.workspace.errors import NoCommits, NotARepository, WorkspaceError
+from harness.workspace.errors import GitMissing, NoCommits, NotARepository, WorkspaceError
 from harness.workspace.git import head_commit, open_repository
 
 MAX_GOAL = 256 * 1024
 MAX_NAME = 60
 MAX_CHECKS = 50
+_AGAIN_S, _FULL = 10.0, (errno.ENOSPC, errno.EDQUOT)
 _CHECK_S, _CREATE_S = 30.0, 600.0
 """Seconds that looking at a repository and making a worktree of it may take."""
 _FIELDS = ("repo", "goal", "checks", "name", "model", "caps", "credential", "base_url")
@@ -233,6 +235,8 @@ class Launcher:
             where = (Path(intent.repo), Path(intent.worktree), intent.branch, private_of(session))
             tree = await session.do("making its worktree", _CREATE_S, lambda: worktrees.create(*where), lasting=True)
         except (WorkspaceError, OSError) as exc:
+            if isinstance(exc, GitMissing) or (isinstance(exc, OSError) and exc.errno in _FULL):
+                raise Later(_AGAIN_S, f"its worktree cannot be made: {exc}; mend this and it goes on by itself") from exc
             await session.append(t.SessionEnded(outcome="failed", reason=f"the worktree could not be made: {exc}"))
             return
         bodies: list[t.Body] = []

@@ -286,7 +286,7 @@ class Supervisor:
             loop.add_signal_handler(number, self._stop.set)
         self.fleet.observe(self._index_changes)
         await self._adopt()
-        for work in (self.index.run(), self._mirror(), follow(self.settings, self.folders.config), self._test_fence()):
+        for work in (self.index.run(), self._mirror(), follow(self.settings, self.folders.config), self._test_fence(), self.keepers.pulse(self.fleet)):
             self._go(loop.create_task(work))
         await self._taken_up()
         await self.server.listen()

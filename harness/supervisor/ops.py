@@ -74,6 +74,14 @@ def _text(message: Reply, name: str, limit: int = 4096) -> str:
     return value
 
 
+def refuse_ended(session: Session, state: str) -> None:
+    """Raise OpError ``ended`` when a session that has ended or was stopped is wanted otherwise."""
+    s = session.state
+    if s.terminal or (s.desired == "stopped" and state != "stopped"):
+        how = s.ended.outcome if s.ended is not None else "stopped"
+        raise OpError("ended", f"{session.name} has ended ({how}) and does not come back", "launch a new session on its branch")
+
+
 class Ops:
     """The table of operations, and the feed of pushes."""
 
@@ -158,7 +166,7 @@ class Ops:
     async def status(self, c: Connection, m: Reply) -> Reply:
         p = self._p
         view = self.fleet_view()
-        troubled = [f"session {s.name}: {s.trouble}" for s in p.fleet if s.trouble]
+        troubled = [f"session {s.name}: {why}" for s in p.fleet for why in (s.trouble, *(h.text for h in s.hindrances.values())) if why]
         return {
             "fleet": view,
             "fence": await p.fence.result(),
@@ -271,23 +279,22 @@ class Ops:
         state, reason = _text(m, "state"), _text(m, "reason")
         if state not in ("running", "paused", "stopped"):
             raise OpError("bad_request", f"a session can be wanted running, paused or stopped, not {state!r}")
-        s = session.state
-        if s.terminal or (s.desired == "stopped" and state != "stopped"):
-            raise OpError(
-                "ended", f"{session.name} has ended ({s.ended.outcome if s.ended else 'stopped'}) and does not come back", "launch a new session on its branch"
-            )
+        refuse_ended(session, state)
         if (key := given_credential(m.get("credential"))) is not None:
             self._p.credentials.add(key)
         if state == "running":
             self._p.gates.retry(session)
-        session.quiet = state == "stopped"
+        stop = state == "stopped"
+        session.quiet = session.quiet or stop
         try:
             if state == "running" or session.link is None:
                 self._p.conductor.release(session)
                 await self._taken_up(self._p.fleet, session)
-            await session.append(t.SessionDesired(state=state, reason=reason, by=c.by))
+            async with session.wish:  # another wish may have been recorded while this one waited
+                refuse_ended(session, state)
+                await session.append(t.SessionDesired(state=state, reason=reason, by=c.by))
         finally:
-            session.quiet = False
+            session.quiet = session.quiet and not stop
         if state == "running":
             await self._withdraw_restart(session)
         return {}
@@ -412,6 +419,8 @@ class Ops:
     async def _reserve(self, session: Session, m: Reply) -> Reply:
         if session.state.desired != "running":
             raise OpError("paused", f"the session is wanted {session.state.desired}")
+        if session.blocked:
+            raise OpError("held", session.blocked)
         try:
             amounts = [int(m[name]) for name in ("attempt", "est_input", "max_tokens")]
         except (KeyError, TypeError, ValueError) as exc:
@@ -425,6 +434,11 @@ class Ops:
         except CapReached as exc:
             await ask_cap(session, exc.reached)
             raise OpError("cap", str(exc)) from exc
+        except OpError as exc:
+            if exc.code in ("ledger", "no_space"):  # its brain waits, and asks again by itself
+                session.hinder("money", f"no request is sent: {exc.message}; it goes on by itself once that is mended", mend=True)
+            raise
+        session.unhinder("money")
         session.touch()
         return {"reservation": held.reservation, "reserved_nano": held.nano}
 

@@ -33,8 +33,9 @@ from harness.supervisor.limits import ask_cap, over_cap
 from harness.supervisor.threads import at_home
 from harness.supervisor.track import OpenCall, signature
 from harness.supervisor.watch import Settings
+from harness.workspace import health
 from harness.workspace.errors import WorkspaceError
-from harness.workspace.facts import Kept, gather
+from harness.workspace.facts import Kept, ShellAnalysisMissing, gather
 from harness.workspace.private import publish
 from harness.workspace.worktrees import open_worktree
 
@@ -46,6 +47,8 @@ _STALE_LIMIT = 5
 _RETRY_SPACE, _SHORTLY = 5.0, 0.2
 _CARD_S, _FACTS_S, _PUBLISH_S, _PROBE_S = 15.0, 90.0, 120.0, 90.0
 """Seconds that reading the worktree may take: for a card, for one call's facts, for a publish, for asking a remote."""
+HELD_S = 10.0
+"""Seconds after which the ground of a held session is looked at again."""
 _BROKEN = frozenset({"poisoned", "lost"})
 _WAITS = frozenset({"shutting_down", "poisoned", "stale_epoch"})
 _LATER = frozenset({"not_started", "conflict", "shutting_down", "cancelled", "cannot_start"})
@@ -72,7 +75,9 @@ class Road:
     # -- what is due -------------------------------------------------------------------------------------------------
 
     async def step(self, session: Session) -> None:
-        """Do everything that is due for this session's calls. Raises OpError, LinkLost."""
+        """Do everything that is due for this session's calls. Raises OpError, LinkLost, Later."""
+        if session.blocked and (why := await ailing(session)):
+            raise Later(HELD_S, held_for(why))  # nothing begins on ground that is known to be broken
         while await self._one(session):
             pass
         if session.track.ran_command and not session.doing_calls:
@@ -151,6 +156,7 @@ class Road:
         try:
             built = await self.build(session, known.proposed, given, unprotected)
         except WorkspaceError as exc:
+            await self._or_hold(session, exc)
             await session.append(
                 t.HarnessNote(level="error", text=f"call {call.call_id} cannot be judged: {exc}", component="supervisor"),
                 t.ToolEnded(call_id=call.call_id, status="refused", preview=f"The harness could not examine this call: {exc}"),
@@ -187,6 +193,13 @@ class Road:
         else:
             await session.append(judged)
         return True
+
+    @staticmethod
+    async def _or_hold(session: Session, exc: WorkspaceError) -> None:
+        """Raise Later when it is the harness's own ground that failed: the agent can do nothing about that, and is neither told nor paid for it."""
+        why = str(exc) if isinstance(exc, ShellAnalysisMissing) else await ailing(session)
+        if why:
+            raise Later(HELD_S, held_for(why))
 
     async def build(self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], unprotected: str = "") -> Built:
         """The canonical action of a proposal with this input, and the verdict in force now.
@@ -327,6 +340,10 @@ class Road:
                 await session.until(lambda: not _ready(session, call_id))
         except LinkLost:
             pass  # the keeper is taken up again and the log says how far the call came
+        except Later as exc:
+            session.hinder("call", exc.trouble, mend=True)
+            await asyncio.sleep(exc.seconds)
+            session.unhinder("call")
         except OpError as exc:
             await self._not_executed(session, call_id, exc)
         finally:
@@ -436,6 +453,9 @@ class Road:
         try:
             await session.do("publishing its commits", _PUBLISH_S, lambda: publish(open_worktree(private_of(session))))
         except (WorkspaceError, OSError) as exc:
+            if why := await ailing(session):
+                session.track.ran_command = True  # it is still to be published
+                raise Later(HELD_S, held_for(why)) from exc
             text = f"the agent's commits could not be brought into the repository: {exc}"
             if text != session.last_note:
                 session.last_note = text
@@ -456,6 +476,19 @@ def _detail(built: Built, verdict: Verdict, changed: list[str]) -> dict[str, Any
 def private_of(session: Session) -> Path:
     """The private git directory of a session."""
     return session.folder.git / "private"
+
+
+async def ailing(session: Session) -> str:
+    """What of the harness's own is broken under this session, in words; empty when nothing is."""
+    try:
+        return await session.do("seeing whether its ground stands", _CARD_S, lambda: health.ailing(private_of(session)))
+    except WorkspaceError as exc:
+        return str(exc)
+
+
+def held_for(why: str) -> str:
+    """What the row of a session says that waits for its ground to be mended."""
+    return f"held, at no cost: {why.rstrip('.')}; mend this and it goes on by itself (`resume` looks at once)"
 
 
 def _ready(session: Session, call_id: str) -> bool:

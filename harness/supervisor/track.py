@@ -43,6 +43,11 @@ class Track:
     """By call: how the world differs from what a person was shown before."""
     asked_seq: dict[str, int] = field(default_factory=dict)
     parked_seq: int = -1
+    resumed_seq: int = -1
+    worked_gen: int = 0
+    """The newest lease under which a brain did something that stays: a reply, a call, a park, an end."""
+    request_gen: int = 0
+    """The lease under which the newest model request was sent."""
     doubt_asked: dict[str, str] = field(default_factory=dict)
     has_goal: bool = False
     ran_command: bool = False
@@ -51,6 +56,8 @@ class Track:
     def note(self, s: SessionState, r: t.Record) -> None:
         """Take in one record; ``s`` is the state before it."""
         b = r.body
+        if isinstance(b, (t.ModelMessage, t.ToolProposed, t.SessionParked, t.SessionEnded)):
+            self.worked_gen = max(self.worked_gen, r.gen)
         if isinstance(b, t.ToolProposed):
             self.calls[b.call_id] = OpenCall(b)
         elif isinstance(b, t.ToolJudged):
@@ -74,6 +81,8 @@ class Track:
         elif isinstance(b, t.ModelMessage):
             nano, tokens, requests = self.costs.get(r.ts[:10], (0, 0, 0))
             self.costs[r.ts[:10]] = (nano + b.cost_nano, tokens + b.usage.total, requests + 1)
+        elif isinstance(b, t.ModelRequest):
+            self.request_gen = r.gen
         elif isinstance(b, t.ToolResolved):
             if b.resolution == "confirmed_not_done":
                 if (call := self.calls.get(b.call_id)) is not None:
@@ -83,6 +92,8 @@ class Track:
                 self._gone(b.call_id)
         elif isinstance(b, t.SessionParked):
             self.parked_seq = r.seq
+        elif isinstance(b, t.SessionDesired) and b.state == "running":
+            self.resumed_seq = r.seq
         elif isinstance(b, t.UserMessage):
             self.has_goal = self.has_goal or b.origin == "goal"
 

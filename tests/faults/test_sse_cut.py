@@ -16,7 +16,7 @@ from tests.process.brainlib import reply, sse
 CALL = {"type": "tool_use", "id": "toolu_1", "name": "shell", "input": {"script": "rm -rf build && echo ü", "why": "clean"}}
 BODY = sse(reply({"type": "thinking", "thinking": "hm", "signature": "cw=="}, {"type": "text", "text": "Cleaning."}, CALL, chunk=9))
 STOP = BODY.rindex(b"event: message_stop")
-REQUEST = stream.Request("claude-test", 100, [], tools.definitions(), [{"role": "user", "content": [{"type": "text", "text": "go"}]}])
+REQUEST = stream.Request("claude-test", 100, [], tools.definitions(), b'[{"role":"user","content":[{"type":"text","text":"go"}]}]')
 
 
 class Cut(httpx2.SyncByteStream):

@@ -106,7 +106,7 @@ SOUND: dict[str, list[t.Body | tuple[int, t.Body]]] = {
     "stale": [proposed(), judged("ask"), asked(), decided(), STALE, judged("ask"), asked("a2"), decided(approval="a2", name="d2"), started(), ended()],
     "in doubt": [proposed(), judged(), started(), DOUBT, resolved("confirmed_not_done"), judged(), started(), ended()],
     "withdrawn": [proposed(), judged("ask"), asked(), t.ApprovalWithdrawn(approval_id="a1", why="stopped")],
-    "resumed": [desired("stopped"), desired("running"), lease(1), lease(2, 3)],
+    "resumed": [desired("paused"), desired("running"), lease(1), lease(2, 3)],
 }
 BROKEN: dict[str, tuple[str, list[t.Body | tuple[int, t.Body]]]] = {
     "started twice": ("I2", [proposed(), judged(), started(), DOUBT, judged(), started()]),

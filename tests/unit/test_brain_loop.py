@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,7 @@ class World:
 
     def __init__(self, *, checks: list[str] | None = None, goal: str = "make it work", max_rounds: int = 3, model: str = "claude-sonnet-4-6") -> None:
         self.view = View()
+        self.lean, self.talk = View(), conversation.Talk()
         self.blobs: dict[str, bytes] = {}
         intent = t.SessionIntent(name="n", goal=goal, repo="/r", branch="b", worktree="/w", model=model, checks=checks or [], max_rounds=max_rounds)
         self.put(intent)
@@ -35,7 +37,13 @@ class World:
         for body in bodies:
             wire = msgspec.json.encode(t.to_wire(body)["data"])
             decoded = msgspec.json.decode(wire, type=type(body))
-            self.view.advance(t.Record(self.view.state.seq + 1, TS, "test", 0, decoded), lambda ref: self.blobs[ref.sha])
+            record = t.Record(self.view.state.seq + 1, TS, "test", 0, decoded)
+            for view in (self.view, self.lean):
+                view.advance(record, lambda ref: self.blobs[ref.sha])
+            if isinstance(body, t.ModelMessage):
+                with contextlib.suppress(conversation.Unanswered):
+                    self.talk.take(self.lean)
+                    self.lean.forget()
         return self.view.state.seq
 
     def lease(self) -> None:
@@ -43,7 +51,9 @@ class World:
         self.put(t.LeaseGranted(gen=self.gen, epoch=1))
 
     def step(self) -> loop.Step:
-        return loop.next_step(self.view)
+        step = loop.next_step(self.view)
+        assert loop.next_step(self.lean) == step, "what a brain forgets decides nothing"
+        return step
 
     def ask(self) -> None:
         step = self.step()
@@ -51,6 +61,8 @@ class World:
         self.request(step)
 
     def request(self, step: loop.Ask) -> t.ModelRequest:
+        whole = conversation.build(self.view)
+        assert self.talk.build(self.lean) == whole, "kept turn by turn, a conversation is what it is when built anew"
         body = t.ModelRequest(
             request_id=step.request_id or f"r{self.view.state.seq}",
             attempt=step.attempt,

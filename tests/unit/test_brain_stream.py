@@ -27,7 +27,7 @@ def request(**changes: Any) -> stream.Request:
         "max_tokens": 1000,
         "system": [{"type": "text", "text": "s"}],
         "tools": tools.definitions(),
-        "messages": [{"role": "user", "content": [{"type": "text", "text": "go"}]}],
+        "messages": b'[{"role":"user","content":[{"type":"text","text":"go"}]}]',
     }
     return stream.Request(**{**base, **changes})
 

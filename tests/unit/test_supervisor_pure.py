@@ -17,7 +17,6 @@ from harness.events.fold import SessionState, advance, fold
 from harness.protocol.config import Credential
 from harness.protocol.paths import STATE_VERSION
 from harness.supervisor import cards, guardian, ids, main
-from harness.supervisor.brains import limited_for, needs_brain
 from harness.supervisor.credentials import Credentials, fingerprint
 from harness.supervisor.doubt import file_outcome
 from harness.supervisor.errors import OpError
@@ -33,72 +32,7 @@ def state(*bodies: t.Body) -> SessionState:
     return fold(t.Record(i, TS, "test", 0, b) for i, b in enumerate(bodies))
 
 
-INTENT = t.SessionIntent(name="n", goal="g", repo="/r", branch="b", worktree="/w", model="m")
-CREATED = t.SessionCreated(base="0" * 40, worktree="/w", branch="b")
-ASKED = t.ApprovalRequested(approval_id="a1", kind="cap", title="cap", options=["raise"])
 PROPOSED = t.ToolProposed(call_id="c2.0", tool="exec", input={"argv": ["true"]})
-
-
-# -- waking ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_new_session_needs_a_brain_once_its_worktree_stands() -> None:
-    assert not needs_brain(state(INTENT), NOW)
-    assert needs_brain(state(INTENT, CREATED), NOW)
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        (t.SessionDesired(state="paused"),),
-        (t.SessionDesired(state="stopped"),),
-        (t.SessionEnded(outcome="done"),),
-        (t.Quarantined(part="brain", reason="r", restarts=3),),
-        (t.LeaseGranted(gen=1, epoch=1),),
-        (ASKED,),
-        (PROPOSED,),
-        (t.LeaseGranted(gen=1, epoch=1), t.SessionParked(why="limited", until="2026-01-02T03:04:06.000Z"), t.LeaseEnded(gen=1, reason="exited")),
-    ],
-)
-def test_nobody_thinks_when_there_is_nothing_to_think_about(more: tuple[t.Body, ...]) -> None:
-    assert not needs_brain(state(INTENT, CREATED, *more), NOW)
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        (ASKED, t.ApprovalDecided(approval_id="a1", decision_id="d1", decision="raise")),
-        (PROPOSED, t.ToolEnded(call_id="c2.0", status="denied")),
-        (t.Quarantined(part="brain", reason="r", restarts=3), t.SessionDesired(state="running")),
-        (t.SessionParked(why="limited", until="2026-01-02T03:04:04.000Z"),),
-        (t.ApprovalRequested(approval_id="a2", kind="tool", title="x", options=["allow"], call_id="gone"),),
-        (t.SessionParked(why="limited", until="no time"),),
-    ],
-)
-def test_what_wakes(more: tuple[t.Body, ...]) -> None:
-    assert needs_brain(state(INTENT, CREATED, *more), NOW)
-
-
-def test_limited_counts_down_in_any_zone() -> None:
-    assert limited_for(state(t.SessionParked(why="limited", until="2026-01-02T03:04:15.000Z")), NOW) == pytest.approx(10)
-    assert limited_for(state(t.SessionParked(why="limited", until="2026-01-02T03:04:15")), NOW) == pytest.approx(10)
-    assert limited_for(state(t.SessionParked(why="paused", until="2026-01-02T03:04:15.000Z")), NOW) == 0
-
-
-@given(
-    st.lists(
-        st.sampled_from(
-            [INTENT, CREATED, ASKED, PROPOSED, t.SessionDesired(state="stopped"), t.SessionDesired(state="running"), t.LeaseGranted(gen=1, epoch=1)]
-        )
-    )
-)
-def test_stopped_or_leased_or_waiting_never_wakes(bodies: list[t.Body]) -> None:
-    s = state(*bodies)
-    if needs_brain(s, NOW):
-        assert s.desired == "running"
-        assert s.lease is None
-        assert not s.approvals
-        assert not s.road.calls
 
 
 # -- restarts --------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 from harness.simulator.errors import KINDS, ApiError
 
 STATUS = {"overloaded": 529, "rate_limit": 429, "auth": 401, "server": 500, "permission": 403, "timeout": 504, "spend_limit": 402}
-STREAM_KINDS = ("stream_error", "cut", "stall", "trickle")
+STREAM_KINDS = ("stream_error", "cut", "stall", "trickle", "pings")
 _MESSAGES = {
     401: "invalid x-api-key",
     402: "Your credit balance is too low to access the API. Please go to Plans & Billing to upgrade or purchase credits.",
@@ -31,7 +31,8 @@ class Fault:
 
     ``kind``: a status by name (``overloaded``, ``rate_limit``, ``auth``, ``server``, ``permission``, ``timeout``, ``spend_limit``), any
     ``status``, or inside the reply: ``stream_error`` (an error event), ``cut`` (the connection ends), ``stall`` (silence for
-    ``seconds``, then it goes on), ``trickle`` (``rate`` bytes a second). The latter happen after ``after_bytes`` bytes of the body.
+    ``seconds``, then it goes on), ``pings`` (nothing but a ping every ``every`` seconds for ``seconds``), ``trickle`` (``rate`` bytes a
+    second). The latter happen after ``after_bytes`` bytes of the body.
     """
 
     kind: str
@@ -41,6 +42,7 @@ class Fault:
     retry_after: float | None = None
     after_bytes: int = 0
     seconds: float = 3600.0
+    every: float = 1.0
     rate: int = 200
 
     @property
@@ -70,12 +72,13 @@ def parse_fault(raw: object) -> Fault:
         raise FaultError(f"kind: must be one of status, {', '.join((*STATUS, *STREAM_KINDS))}")
     if raw.get("error", "overloaded_error") not in KINDS.values():
         raise FaultError(f"error: must be one of {', '.join(KINDS.values())}")
-    for name in ("after_bytes", "seconds", "rate", "retry_after", "status"):
+    for name in ("after_bytes", "seconds", "every", "rate", "retry_after", "status"):
         value = raw.get(name, 0)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
             raise FaultError(f"{name}: must be a number, 0 or more")
-    if raw.get("rate", 1) == 0:
-        raise FaultError("rate: must be above 0")
+    for name in ("rate", "every"):
+        if raw.get(name, 1) == 0:
+            raise FaultError(f"{name}: must be above 0")
     return Fault(**raw)
 
 

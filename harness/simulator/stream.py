@@ -50,8 +50,8 @@ class Body:
         fault = self._fault
         if fault is not None and self._sent + len(data) > fault.after_bytes:
             keep = fault.after_bytes - self._sent
-            if fault.kind == "stream_error":
-                boundary = data.rfind(b"\n\n", 0, keep)  # an error event stands between two events
+            if fault.kind in ("stream_error", "pings"):
+                boundary = data.rfind(b"\n\n", 0, keep)  # an event of its own stands between two events
                 keep = boundary + 2 if boundary >= 0 else 0
             await self._put(data[:keep])
             data = data[keep:]
@@ -73,6 +73,10 @@ class Body:
     async def _strike(self, fault: Fault) -> None:
         if fault.kind == "stall":
             await asyncio.sleep(fault.seconds)
+        elif fault.kind == "pings":
+            for _ in range(max(1, int(fault.seconds / fault.every))):
+                await self._response.write(b'event: ping\ndata: {"type": "ping"}\n\n')
+                await asyncio.sleep(fault.every)
         elif fault.kind == "trickle":
             self._slow, self._rate = True, fault.rate
         elif fault.kind == "stream_error":

@@ -29,7 +29,9 @@ class SessionEvidence:
     detail: str = ""
     finished: bool = False
     stop_acknowledged: bool = False
+    stop_recorded: bool = False
     stopped: bool = False
+    """Its log says so now: the last wish, or the outcome."""
     after_stop: list[str] = field(default_factory=list)
     alive: list[str] = field(default_factory=list)
     open_requests: list[tuple[str, str]] = field(default_factory=list)
@@ -89,8 +91,10 @@ def life(s: SessionEvidence) -> Iterator[Violation]:
     ended = s.finished or s.stopped
     if not ended and not s.open_requests:
         yield Violation("stuck", s.name, f"{s.state}: {s.detail}; nothing in the queue")
-    if s.stop_acknowledged and (not s.stopped or s.state not in ("stopped", "done", "failed")):
+    if s.stop_acknowledged and not ended:
         yield Violation("undone stop", s.name, f"its stop was acknowledged, and it is {s.state}: {s.detail}")
+    if s.stop_acknowledged and not s.stop_recorded:
+        yield Violation("undone stop", s.name, "its stop was acknowledged, and its log does not know of it")
     woken = [kind for kind in s.after_stop if kind in _WOKEN]
     if woken:
         yield Violation("undone stop", s.name, f"after its stop: {', '.join(woken[:5])}")

@@ -88,6 +88,7 @@ def _session(w: World, sid: str, row: dict[str, object]) -> SessionEvidence:
     s.told = told_lines(w.notes / f"{s.name}.jsonl")
     s.open_requests = [(a.kind, a.title) for a in state.approvals.values()]
     stopped_at = next((r.seq for r in records if isinstance(r.body, t.SessionDesired) and r.body.state == "stopped"), None)
+    s.stop_recorded = stopped_at is not None
     for r in records:
         if isinstance(r.body, t.ApprovalRequested):
             s.questions.append((r.body.kind, r.body.title))

@@ -212,7 +212,7 @@ def _whole_inside(data: mmap.mmap, start: int, end: int) -> bool:
 
 
 def verify(folder: Path) -> Report:
-    """Check every byte of a log. Damage and a torn tail are reported, not raised; raises NewerLog, and OSError when unreadable."""
+    """Check every byte of a log. Damage, a segment that cannot be read and a torn tail are reported; raises NewerLog, and OSError without the folder."""
     try:
         numbers = segments(folder)
     except DamagedLog as exc:
@@ -222,8 +222,11 @@ def verify(folder: Path) -> Report:
     for number in numbers:
         scan = Scan(folder / segment_name(number), number, chain, head, sid, last_hash)
         last = number == numbers[-1]
-        for _ in scan.events(last):
-            pass
+        try:
+            for _ in scan.events(last):
+                pass
+        except OSError as exc:
+            scan.bad = f"the segment cannot be read: {exc.strerror}"
         chain, head, last_hash, sid = scan.chain, scan.head, scan.hash, scan.sid
         if not scan.bad and not scan.sealed and not last:
             scan.bad = "the segment is not sealed though another follows"

@@ -46,7 +46,7 @@ def calm(w: World) -> None:
         for row in rows:
             if row.get("desired") == "paused" and row["state"] not in _OVER:
                 w.desire(str(row["sid"]), "running")
-        open_rows = [row for row in rows if row["state"] not in _OVER and not row.get("approvals")]
+        open_rows = [row for row in rows if not row.get("approvals") and not (row["state"] in _OVER and w.ended(str(row["sid"])))]
         if rows and {row["sid"] for row in rows} >= set(w.sids()) and not open_rows:
             return
         time.sleep(0.5)

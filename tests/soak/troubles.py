@@ -10,6 +10,7 @@ import time
 import traceback
 from collections.abc import Callable
 
+from harness.session.proc import Identity
 from tests.soak.world import KINDS, World, command, send
 
 Trouble = Callable[[World, random.Random], None]
@@ -21,19 +22,26 @@ def kills(w: World, dice: random.Random) -> None:
     while not w.over.wait(dice.uniform(0.3, 1.8)):
         order = order or dice.sample(KINDS, len(KINDS))
         kind = order.pop()
-        group = w.census()[kind]
+        group = _present(w, kind)
         if group and send(dice.choice(group), signal.SIGKILL):
             w.count(f"killed: {kind}")
         else:
             w.count("kills that found nobody")
 
 
+def _present(w: World, kind: str) -> list[Identity]:
+    """Who there is of a kind; those that come and go are watched for during a moment."""
+    end = time.monotonic() + 2.0
+    while not (group := w.census()[kind]) and time.monotonic() < end and not w.over.wait(0.05):
+        pass
+    return group
+
+
 def freezes(w: World, dice: random.Random) -> None:
     """SIGSTOP of one process of some kind, and SIGCONT a while later."""
     while not w.over.wait(dice.uniform(0.5, 4.0)):
         kind = dice.choice(KINDS)
-        group = w.census()[kind]
-        if not group:
+        if not (group := _present(w, kind)):
             continue
         who, begun = dice.choice(group), time.monotonic()
         try:
@@ -84,26 +92,25 @@ def endpoint(w: World, dice: random.Random) -> None:
             }
             begun = time.monotonic()
             if kind == "refuse":
-                w.control("refuse", {"seconds": seconds})
+                _insist(w, "refuse", {"seconds": seconds})
             else:
-                w.control("faults", faults[kind])
+                _insist(w, "faults", faults[kind])
             w.over.wait(seconds)
-            if kind == "refuse":
-                _answers(w)
-            else:
-                w.control("faults", method="DELETE")
+            _insist(w, "faults", method="DELETE")
             w.lasted(f"endpoint: {kind}", time.monotonic() - begun)
     finally:
-        _answers(w)
-        w.control("faults", method="DELETE")
+        _insist(w, "faults", method="DELETE")
 
 
-def _answers(w: World) -> None:
-    """Come back once the endpoint answers. It opens by itself."""
+def _insist(w: World, path: str, body: object | None = None, method: str = "") -> None:
+    """Ask the simulator until it answers: a shut door opens by itself. Raises OSError when it does not within a minute."""
+    end = time.monotonic() + 60
     while True:
         try:
-            w.control("requests")
+            w.control(path, body, method)
         except OSError:
+            if time.monotonic() > end:
+                raise
             time.sleep(0.05)
         else:
             return

@@ -21,7 +21,7 @@ from typing import Any
 
 from harness.events import types as t
 from harness.events.framing import LogError
-from harness.events.reader import Tail
+from harness.events.reader import Tail, read
 from harness.protocol.client import SupervisorError, Unreachable, ensure_supervisor
 from harness.protocol.paths import FolderError
 from harness.session.proc import Identity, alive, identify
@@ -171,6 +171,12 @@ class World:
         with contextlib.suppress(OSError):
             return sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith(".") and (entry / "log").is_dir())
         return []
+
+    def ended(self, sid: str) -> bool:
+        """True when its log says that it ended or was stopped; a row that shows failed may only be waiting for its next try."""
+        with contextlib.suppress(LogError, OSError):
+            return any(b'"session.ended"' in line or b'"state":"stopped"' in line for line in read(self.fleet.folders.session(sid).log))
+        return False
 
     def newest(self, sid: str) -> tuple[Identity | None, Identity | None]:
         """The keeper and the brain that its log names last."""

@@ -3,7 +3,7 @@ VENV := .venv
 STAMP := $(VENV)/.installed
 BIN := $(VENV)/bin
 
-.PHONY: install demo test check bench attack screenshots clean
+.PHONY: install demo test check bench attack soak screenshots clean
 
 install: $(STAMP)
 
@@ -33,6 +33,9 @@ bench: install
 MINUTES ?= 10
 attack: install
 	$(BIN)/python -m tests.attack --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))
+
+soak: install
+	$(BIN)/python -m tests.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))
 
 screenshots: install
 	$(BIN)/python -m tests.screenshots

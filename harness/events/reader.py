@@ -205,8 +205,8 @@ def missing(folder: Path, known: anchor.Head) -> DamagedLog:
 
 
 def verify(folder: Path) -> Report:
-    """Check every byte of a log, and that it reaches as far as was acknowledged. Damage and a torn tail are reported, not raised; raises
-    NewerLog, and OSError when unreadable."""
+    """Check every byte of a log, and that it reaches as far as was acknowledged. Damage, a segment that cannot be read and a torn tail are
+    reported; raises NewerLog, and OSError without the folder."""
     known = anchor.load(folder)  # first, so that a living writer can only be further than this
     try:
         numbers = segments(folder)
@@ -219,8 +219,11 @@ def verify(folder: Path) -> Report:
     for number in numbers:
         scan = Scan(folder / segment_name(number), number, chain, head, sid, last_hash, known)
         last = number == numbers[-1]
-        for _ in scan.events(last):
-            pass
+        try:
+            for _ in scan.events(last):
+                pass
+        except OSError as exc:
+            scan.bad = f"the segment cannot be read: {exc.strerror}"
         chain, head, last_hash, sid = scan.chain, scan.head, scan.hash, scan.sid
         if not scan.bad and not scan.sealed and not last:
             scan.bad = "the segment is not sealed though another follows"

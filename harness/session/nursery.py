@@ -139,12 +139,14 @@ def _stdio(folder: SessionFolder, report: int) -> None:
     os.dup2(null, 0)
     os.dup2(null, 1)
     try:
-        folder.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         errors = os.open(folder.root / "keeper.err", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         if os.fstat(errors).st_size > _ERRORS_KEPT:
             os.ftruncate(errors, 0)
         os.dup2(errors, 2)
         os.close(errors)
+    except FileNotFoundError as exc:  # asked for long ago: a keeper that comes late must not bring back what was given up or removed
+        os.dup2(null, 2)
+        raise main.StartError("gone", f"session folder {folder.root} is not there; the session was removed or its launch given up") from exc
     except OSError as exc:
         os.dup2(null, 2)
         raise main.StartError("io", f"session folder {folder.root} cannot be used: {exc.strerror or exc}", "make it writable") from exc

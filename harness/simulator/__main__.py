@@ -84,26 +84,71 @@ def _announce(args: argparse.Namespace, port: int) -> None:
         print(json.dumps(ready), flush=True)
 
 
+_CUT_S = 0.05
+"""How long a request under way may still take once the door is shut."""
+
+
+class _Door:
+    """The listening socket, which can be shut for a while: then connecting is refused, and what was connected is cut."""
+
+    def __init__(self, runner: web.AppRunner) -> None:
+        self._runner = runner
+        self._site: web.SockSite | None = None
+        self._task: asyncio.Task[None] | None = None
+        self.port = 0
+
+    async def open(self, port: int) -> None:
+        """Listen. Raises OSError."""
+        sock = socket.create_server(("127.0.0.1", port), backlog=512)
+        self.port = sock.getsockname()[1]
+        self._site = web.SockSite(self._runner, sock)
+        await self._site.start()
+
+    def shut(self, seconds: float) -> None:
+        """Nobody comes in for so long; a door that is shut already stays so for its own time."""
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._shut(seconds))
+
+    async def _shut(self, seconds: float) -> None:
+        assert self._site is not None
+        await self._site.stop()
+        if self._runner.server is not None:
+            await self._runner.server.shutdown(_CUT_S)
+        await asyncio.sleep(seconds)
+        while True:
+            try:
+                return await self.open(self.port)
+            except OSError:  # another program got the port meanwhile; it is ours, so wait for it
+                await asyncio.sleep(0.1)
+
+    def leave(self) -> None:
+        """The service ends."""
+        if self._task is not None:
+            self._task.cancel()
+
+
 async def _serve(args: argparse.Namespace) -> None:
     limits = Limits(args.requests_per_minute, args.input_tokens_per_minute, args.output_tokens_per_minute)
     service = Service(_keys(args), library.load(args.scenarios), Pace(args.speed), limits)
     runner = web.AppRunner(service.app(), handler_cancellation=True, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
-    sock = socket.create_server(("127.0.0.1", args.port), backlog=512)
+    door = _Door(runner)
+    service.shut = door.shut
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     watchers = []
     try:
-        await web.SockSite(runner, sock).start()
+        await door.open(args.port)
         if args.exit_on_stdin_eof:
             watchers.append(asyncio.create_task(_stdin_ends(stop)))
         if args.exit_without:
             watchers.append(asyncio.create_task(_socket_gone(args.exit_without, stop)))
-        _announce(args, sock.getsockname()[1])
+        _announce(args, door.port)
         await stop.wait()
     finally:
+        door.leave()
         for task in watchers:
             task.cancel()
         await runner.cleanup()

@@ -31,7 +31,7 @@ class Fault:
 
     ``kind``: a status by name (``overloaded``, ``rate_limit``, ``auth``, ``server``, ``permission``, ``timeout``, ``spend_limit``), any
     ``status``, or inside the reply: ``stream_error`` (an error event), ``cut`` (the connection ends), ``stall`` (silence for
-    ``seconds``, then it goes on), ``trickle`` (``rate`` bytes a second), ``pings`` (nothing else for ``seconds``).
+    ``seconds``, then it goes on), ``trickle`` (``rate`` bytes a second), ``pings`` (nothing but one every ``every`` seconds for ``seconds``).
     The latter happen after ``after_bytes`` bytes of the body.
     ``flood``: the reply is a text of ``size`` bytes, whatever ``max_tokens`` says. ``headers`` come with a status error.
     """
@@ -43,6 +43,7 @@ class Fault:
     retry_after: float | None = None
     after_bytes: int = 0
     seconds: float = 3600.0
+    every: float = 1.0
     rate: int = 200
     size: int = 20_000_000
     headers: tuple[tuple[str, str], ...] = ()
@@ -77,12 +78,13 @@ def parse_fault(raw: object) -> Fault:
     headers = raw.get("headers", {})
     if not isinstance(headers, dict) or not all(isinstance(v, str) for v in headers.values()):
         raise FaultError("headers: must be an object of texts")
-    for name in ("after_bytes", "seconds", "rate", "retry_after", "status", "size"):
+    for name in ("after_bytes", "seconds", "every", "rate", "retry_after", "status", "size"):
         value = raw.get(name, 0)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
             raise FaultError(f"{name}: must be a number, 0 or more")
-    if raw.get("rate", 1) == 0:
-        raise FaultError("rate: must be above 0")
+    for name in ("rate", "every"):
+        if raw.get(name, 1) == 0:
+            raise FaultError(f"{name}: must be above 0")
     return Fault(**{**raw, "headers": tuple(headers.items())})
 
 

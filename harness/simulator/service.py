@@ -50,6 +50,8 @@ class Service:
     cache: prompt_cache.PromptCache = field(default_factory=prompt_cache.PromptCache)
     limiter: RateLimiter = field(init=False)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
+    shut: Callable[[float], None] | None = None
+    """Refuses every connection for so many seconds; None where nobody can."""
     count: int = 0
 
     def __post_init__(self) -> None:
@@ -202,6 +204,20 @@ class Service:
         self.gate.set()
         return web.json_response({"held": False})
 
+    async def refuse(self, request: web.Request) -> web.StreamResponse:
+        """POST /_sim/refuse ``{seconds}``: no connection is taken for so long and those at hand are cut, as when a service is started anew."""
+        body = await self._body(request)
+        seconds = body.get("seconds") if isinstance(body, dict) else None
+        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds <= 3600:
+            raise ApiError(400, "seconds: must be a number above 0, at most 3600")
+        if self.shut is None:
+            raise ApiError(400, "this simulator cannot refuse connections")
+        response = web.json_response({"refused_s": seconds})
+        await response.prepare(request)
+        await response.write_eof()  # the answer is out before its connection is cut
+        self.shut(seconds)
+        return response
+
     # -- around every request ----------------------------------------------------------------------------------------
 
     def _log(self, request: web.Request, status: int) -> None:
@@ -244,6 +260,7 @@ class Service:
                 web.delete("/_sim/faults", self.clear_faults),
                 web.post("/_sim/hold", self.hold),
                 web.post("/_sim/release", self.release),
+                web.post("/_sim/refuse", self.refuse),
             ]
         )
         return app

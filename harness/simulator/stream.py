@@ -31,9 +31,6 @@ class Pace:
         return self.speed * 0.025
 
 
-_PING_S = 0.05
-
-
 class Cut(Exception):
     """The connection was ended on purpose."""
 
@@ -54,7 +51,7 @@ class Body:
         if fault is not None and self._sent + len(data) > fault.after_bytes:
             keep = fault.after_bytes - self._sent
             if fault.kind in ("stream_error", "pings"):
-                boundary = data.rfind(b"\n\n", 0, keep)  # an error event stands between two events
+                boundary = data.rfind(b"\n\n", 0, keep)  # an event of its own stands between two events
                 keep = boundary + 2 if boundary >= 0 else 0
             await self._put(data[:keep])
             data = data[keep:]
@@ -77,9 +74,9 @@ class Body:
         if fault.kind == "stall":
             await asyncio.sleep(fault.seconds)
         elif fault.kind == "pings":
-            for _ in range(round(fault.seconds / _PING_S)):
+            for _ in range(max(1, int(fault.seconds / fault.every))):
                 await self._put(b'event: ping\ndata: {"type": "ping"}\n\n')
-                await asyncio.sleep(_PING_S)
+                await asyncio.sleep(fault.every)
         elif fault.kind == "trickle":
             self._slow, self._rate = True, fault.rate
         elif fault.kind == "flood":

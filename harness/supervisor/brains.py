@@ -114,6 +114,10 @@ class Brains:
         except ProcessLookupError:
             await self._fell(session, "it ended at once")
             return
+        if session.quiet or session.state.desired == "stopped":
+            brain.watch.signal(signal.SIGKILL)  # the stop came while it was forked; our requests reach the log in their order, so no lease follows it
+            self._later(session, 0.5)  # the stop may not reach the log, and then somebody has to think
+            return
         session.brain = brain
         try:
             await session.keeper().call("lease", gen=gen, epoch=self._epoch, secret=secret, pid=who.pid, start=who.start, boot=who.boot)

@@ -222,8 +222,10 @@ class Launcher:
             return
         await self._keepers.shut(session, kill=True)
         self._fleet.drop(session)
-        with contextlib.suppress(OSError):
-            await at_home(shutil.rmtree, session.folder.root)
+        gone = session.folder.root.with_name(f".{session.sid}.given-up")
+        with contextlib.suppress(OSError):  # out of the way first: a keeper that is just starting would go on making files below that name
+            await at_home(session.folder.root.rename, gone)
+            await at_home(shutil.rmtree, gone)
 
     async def create(self, session: Session) -> None:
         """Make the worktree of a session that has only its intent; safe to repeat after a crash. A failure ends the session, clearly."""

@@ -115,6 +115,20 @@ def test_every_flipped_byte_is_located(tmp_path: Path, segment_bytes: int) -> No
     assert verify(folder).ok
 
 
+def test_a_segment_that_cannot_be_read_is_reported_like_damage(tmp_path: Path) -> None:
+    """One log that a disk refuses must not keep `verify` from looking at the others."""
+    folder = tmp_path / "log"
+    build(folder, 200, 6000)
+    second = folder / segment_name(2)
+    second.unlink()
+    second.mkdir()
+    report = verify(folder)
+    assert report.problem is not None
+    assert report.problem.file == str(second)
+    assert "cannot be read: Is a directory" in report.problem.why
+    assert 0 < report.records < 200, "what stands before it is counted"
+
+
 def test_readers_survive_any_flip_and_any_cut(tmp_path: Path) -> None:
     folder = tmp_path / "log"
     data = build(folder, 150)

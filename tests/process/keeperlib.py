@@ -20,7 +20,7 @@ from harness.events import framing, reader
 from harness.events.action import action_hash
 from harness.hands import precheck
 from harness.protocol import frames
-from harness.protocol.paths import Folders, SessionFolder
+from harness.protocol.paths import Folders, SessionFolder, ensure_private
 from harness.session import proc
 
 SID = "testsess00"
@@ -152,6 +152,8 @@ class Keepers:
 
     def ask(self, sid: str = SID, **arguments: Any) -> int:
         number = next(self._ids)
+        if not self.folder(sid).root.exists():
+            ensure_private(self.folder(sid).root)
         message = {"id": number, "op": "spawn", "sid": sid, "state": str(self.folders.state), "runtime": str(self.folders.runtime), **arguments}
         self.nursery.sendall(frames.encode(message))
         return number

@@ -58,6 +58,16 @@ def test_two_keepers_of_one_session_are_impossible(fleet: Keepers) -> None:
     assert fleet.types() == ["keeper.started"]
 
 
+def test_a_keeper_that_comes_late_does_not_bring_back_its_session(fleet: Keepers) -> None:
+    """A launch was given up, or a session removed, before its keeper came."""
+    where = {"state": str(fleet.folders.state), "runtime": str(fleet.folders.runtime)}
+    fleet.nursery.sendall(frames.encode({"id": 1, "op": "spawn", "sid": SID, **where}))
+    (answer,) = fleet.answers(1)
+    assert (answer["ok"], answer["error"]["code"]) == (False, "gone")
+    assert "given up" in answer["error"]["message"]
+    assert not fleet.folder().root.exists()
+
+
 def test_the_nursery_answers_nonsense_and_serves_on(fleet: Keepers) -> None:
     with refused("spawn"):
         fleet.spawn("../../etc")

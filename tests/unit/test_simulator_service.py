@@ -224,3 +224,38 @@ def test_rate_limit_of_a_minute() -> None:
 def test_a_tool_that_was_not_offered_is_not_used(sim: Simulator) -> None:
     reply = ask(sim, tools=[t for t in TOOLS if t["name"] != "exec"])
     assert [b.name for b in reply.content if b.type == "tool_use"] == ["list_files"]
+
+
+def test_a_stream_of_pings_says_nothing_and_then_goes_on(sim: Simulator) -> None:
+    sim.control("faults", {"kind": "pings", "every": 0.01, "seconds": 0.5})
+    body = {"model": "claude-sonnet-5-5", "max_tokens": 1000, "messages": [{"role": "user", "content": GOAL}], "tools": TOOLS, "stream": True}
+    _, _, data = raw(sim, "POST", "/v1/messages?beta=true", json.dumps(body).encode())
+    kinds = [json.loads(part.split(b"data: ", 1)[1])["type"] for part in data.strip().split(b"\n\n")]
+    assert kinds[:50] == ["ping"] * 50
+    assert kinds[50] == "message_start"
+    assert kinds[-1] == "message_stop"
+
+
+def test_a_shut_door_refuses_connections_and_opens_again() -> None:
+    """A simulator of its own: it cuts every connection."""
+    with running() as mine:
+        raw(mine, "POST", "/_sim/hold")
+        waiting = http.client.HTTPConnection(urllib.parse.urlsplit(mine.url).netloc, timeout=10)
+        waiting.connect()
+        status, _, told = raw(mine, "POST", "/_sim/refuse", b'{"seconds": 1}')
+        assert (status, json.loads(told)) == (200, {"refused_s": 1})
+        assert waiting.sock.recv(1) == b"", "what was connected is cut"
+        with pytest.raises(ConnectionRefusedError):
+            raw(mine, "GET", "/")
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                assert raw(mine, "GET", "/")[0] == 200
+            except ConnectionRefusedError:
+                assert time.monotonic() < deadline, "the door stays shut"
+                time.sleep(0.02)
+            else:
+                break
+        status, _, text = raw(mine, "POST", "/_sim/refuse", b'{"seconds": 0}')
+        assert status == 400
+        assert b"seconds" in text

@@ -76,6 +76,7 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     verified: bool = False
     price: str = ""
     desired: str = "running"
+    ended: bool = False
 
 
 class FleetView(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -180,4 +181,5 @@ def row(sid: str, s: SessionState, live: Liveness, *, spent_nano: int | None = N
         verified=s.ended.verified if s.ended else False,
         price=price,
         desired=s.desired,
+        ended=s.terminal,
     )

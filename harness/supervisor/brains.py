@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from harness.events import asking
 from harness.events import types as t
 from harness.events.fold import SessionState
 from harness.protocol.config import Config, ConfigError, Credential, credential
@@ -203,6 +204,9 @@ class Brains:
             await self.ask(session, "auth", f"{url} refuses the key: {told}", {"base_url": url, "message": told})
         elif why == "error" and track.asked_seq.get("restart", -1) < track.parked_seq:
             await self.ask(session, "restart", detail or "the model cannot be reached", {"part": "model", "failures": s.failures_in_row})
+        elif why == "question" and track.asked_seq.get("question", -1) < track.parked_seq:
+            checks = {"checks": f"{s.checks_passed} of {len(s.checks)} pass"} if s.checks else {}
+            await self.ask(session, "question", asking.asked(detail) or "it asks you", {"asks": detail, **checks}, ("answer", "done", "stop"))
         elif why == "breaker" and track.asked_seq.get("question", -1) < track.parked_seq:
             await self.ask(session, "question", detail or "a breaker opened: the agent goes in circles", {"breaker": detail}, ("answer", "retry", "stop"))
 

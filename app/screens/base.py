@@ -12,6 +12,7 @@ from textual.screen import ModalScreen, Screen
 from app.actions import ACTIONS, BY_ID, EVERYWHERE, Action, show_key
 from app.models import Dirty, Snapshot
 from harness.events.views import SessionRow
+from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets.help_bar import HelpBar
 
@@ -164,7 +165,7 @@ async def _run(app: WatchApp, ident: str, target: Any) -> None:
 
 
 class SessionCommands(WatchScreen):
-    """Pause, resume, stop, remove and say, for the session that the screen is about (`target`)."""
+    """Pause, resume, continue, stop, remove, undo and say, for the session that the screen is about (`target`)."""
 
     @property
     def target(self) -> SessionRow | None:
@@ -181,15 +182,41 @@ class SessionCommands(WatchScreen):
 
     def can_session_resume(self) -> bool:
         row = self.target
-        return row is not None and row.state not in ("done", "stopped") and (row.desired == "paused" or row.state in ("failed", "parked"))
+        return row is not None and not row.ended and row.desired != "stopped" and (row.desired == "paused" or row.state in ("failed", "parked"))
 
     def do_session_resume(self) -> None:
         if row := self.target:
             self.host.send(f"{row.name}: resuming", "desire", sid=row.sid, state="running")
 
+    def can_session_continue(self) -> bool:
+        row = self.target
+        return row is not None and row.ended
+
+    def do_session_continue(self) -> None:
+        from app.screens.going_on import ContinueDialog
+
+        row = self.target
+        if row is None:
+            return
+
+        def given(request: dict[str, Any] | None) -> None:
+            if request is not None:
+                self.host.send(f"{row.name}: goes on", "continue", sid=row.sid, **request, **self._key())
+
+        self.host.push_screen(ContinueDialog(row), given)
+
+    def _key(self) -> dict[str, Any]:
+        """The key as it is configured now: after a reboot nobody else remembers it. An unusable one is said, and the session asks for it."""
+        try:
+            found = configuration.credential(configuration.load(self.host.folders))
+        except configuration.ConfigError as exc:
+            self.host.tell(str(exc), bad=True)
+            return {}
+        return {"credential": {"base_url": found.base_url, "key": found.key}} if found is not None else {}
+
     def can_session_stop(self) -> bool:
         row = self.target
-        return row is not None and row.state not in ("done", "stopped") and row.desired != "stopped"
+        return row is not None and not row.ended and row.desired != "stopped"
 
     def do_session_stop(self) -> None:
         if row := self.target:
@@ -198,7 +225,7 @@ class SessionCommands(WatchScreen):
     def _ask_stop(self, row: SessionRow) -> None:
         from app.screens.dialogs import Confirm
 
-        text = "Its agent ends for good and what runs now is killed. The worktree, the branch and the log stay."
+        text = "What runs now is killed and its agent ends. The worktree, the branch and the log stay; only continuing takes it up again."
 
         def decided(yes: bool | None) -> None:
             if yes:
@@ -270,7 +297,7 @@ class SessionCommands(WatchScreen):
 
     def can_session_say(self) -> bool:
         row = self.target
-        return row is not None and row.state not in ("done", "stopped")
+        return row is not None and not row.ended and row.desired != "stopped"
 
     def do_session_say(self) -> None:
         from app.screens.dialogs import Ask

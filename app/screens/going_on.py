@@ -1,0 +1,45 @@
+"""The question what an ended session gets to go on with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual.containers import Horizontal
+from textual.widget import Widget
+from textual.widgets import Input, Static, TextArea
+
+from app import going_on
+from app.screens.dialogs import Dialog
+from harness.events.views import SessionRow
+
+_FIELDS = {
+    "rounds": ("Rounds", "as before, counted anew"),
+    "usd_nano": ("Dollars", "as before; +5 = five more, 5 = five in all"),
+    "checks": ("New check", "none; a command that must exit with 0 too"),
+}
+
+
+class ContinueDialog(Dialog):
+    """Words, rounds, dollars, one more check: each may stay empty. The result are the arguments of ``continue``."""
+
+    def __init__(self, row: SessionRow) -> None:
+        why = f" ({row.detail})" if row.detail else ""
+        super().__init__(
+            "Continue", row.name, f"It ended {row.state}{why}. Say what it should do now, or leave it empty to let it try again:", submit="continue"
+        )
+
+    def fields(self) -> list[Widget]:
+        lines = [Horizontal(Static(title), Input(placeholder=text, id=name, compact=True), classes="given") for name, (title, text) in _FIELDS.items()]
+        return [TextArea("", soft_wrap=True, show_line_numbers=False, id="field", tab_behavior="focus"), *lines]
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.query_one("#field").focus()
+
+    def result(self) -> dict[str, Any]:
+        typed = {name: self.query_one(f"#{name}", Input).value for name in _FIELDS}
+        try:
+            return going_on.request_of(self.query_one(TextArea).text, typed["rounds"], {"usd_nano": typed["usd_nano"]}, [typed["checks"]])
+        except going_on.Unusable as exc:
+            self.query_one(f"#{exc.field}").focus()
+            raise ValueError(f"{_FIELDS[exc.field][0]}: {exc}") from exc

@@ -11,6 +11,7 @@ from textual.widgets import Input, Static, TextArea
 from app import going_on
 from app.screens.dialogs import Dialog
 from harness.events.views import SessionRow
+from widgets.help_bar import HelpBar
 
 _FIELDS = {
     "rounds": ("Rounds", "as before, counted anew"),
@@ -24,9 +25,8 @@ class ContinueDialog(Dialog):
 
     def __init__(self, row: SessionRow) -> None:
         why = f" ({row.detail})" if row.detail else ""
-        super().__init__(
-            "Continue", row.name, f"It ended {row.state}{why}. Say what it should do now, or leave it empty to let it try again:", submit="continue"
-        )
+        or_else = "give one more check" if row.state == "done" else "leave it empty to let it try again"
+        super().__init__("Continue", row.name, f"It ended {row.state}{why}. Say what it should do now, or {or_else}:", submit="continue")
 
     def fields(self) -> list[Widget]:
         lines = [Horizontal(Static(title), Input(placeholder=text, id=name, compact=True), classes="given") for name, (title, text) in _FIELDS.items()]
@@ -34,7 +34,17 @@ class ContinueDialog(Dialog):
 
     def on_mount(self) -> None:
         super().on_mount()
+        keys = self.host.keys
+        entries = [("form.submit", self.submit_key, "continue"), ("", "tab", "next field"), ("form.cancel", keys.shown("form.cancel"), "cancel")]
+        self.query_one(HelpBar).set_entries(entries)
         self.query_one("#field").focus()
+
+    async def on_help_bar_pressed(self, message: HelpBar.Pressed) -> None:
+        message.stop()
+        if message.action:
+            await self.action_do(message.action)
+        else:
+            self.focus_next()
 
     def result(self) -> dict[str, Any]:
         typed = {name: self.query_one(f"#{name}", Input).value for name in _FIELDS}

@@ -15,13 +15,13 @@ from app.cli import parser
 ROOT = Path(__file__).parents[2]
 SOURCES = [*(p for folder in ("app", "harness", "widgets") for p in sorted((ROOT / folder).rglob("*.py")))]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", ROOT / "Makefile", *sorted((ROOT / "docs").rglob("*.md"))]
+SERVICE = "watchfloor simulator"
+"""What the simulator calls itself to its clients: no way to type."""
 HOLE = "\0"
 """Stands for a value that is put in while the program runs."""
 _NAMED = re.compile(r"(?<![\w./~-])(?:\.venv/bin/)?watchfloor (?P<rest>[a-z][^\n`\"']*)")
-_NO_VERB = {
-    # sentences about the program that happen to put a small word behind its name
-    "is", "opens", "floor", "keeps", "needs", "does", "and", "or", "starts", "has", "will", "can", "in", "on",
-}  # fmt: skip
+_NO_VERB = {"or"}
+"""Small words that sentences about the program put behind its name."""
 
 
 def verbs() -> dict[str, argparse.ArgumentParser]:
@@ -62,7 +62,7 @@ def named(text: str) -> Iterator[str]:
     """What stands behind the program's name, up to where the sentence goes on."""
     for found in _NAMED.finditer(text):
         rest = re.split(r"[,;:()·\[\]]|\. |\s{2,}| watchfloor |\.$|\|\|?\s| #", found["rest"])[0]
-        if rest.split()[0].rstrip(".") not in _NO_VERB:
+        if rest.split()[0].rstrip(".") not in _NO_VERB and text != SERVICE:
             yield rest.strip()
 
 
@@ -70,7 +70,7 @@ def problem(way: str) -> str:
     """Why nobody could type this, or nothing."""
     words = way.split()
     for verb in words[0].rstrip(".").split("|"):
-        if verb == HOLE or verb.isupper():
+        if verb in (HOLE, "…") or verb.isupper():
             continue
         if verb not in VERBS:
             return f"there is no verb {verb!r}"

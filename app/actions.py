@@ -148,7 +148,7 @@ ACTIONS: tuple[Action, ...] = (
     _a("queue.finish", "Finish up", "One last, capped reply to leave things in order.", "f", "queue", "finish up", 2, palette=False, decides=True),
     _a("queue.stop", "Stop the session", "End the session that asks (asks first).", "s", "queue", "stop", 5, palette=False),
     _a("queue.done", "It was done", "The call in doubt had its effect.", "d", "queue", "was done", 1, palette=False, decides=True),
-    _a("queue.accept", "It is finished", "The session ends here as done; no answer is given.", "d", "queue", "finished", 3, palette=False, decides=True),
+    _a("queue.accept", "It is finished", "The session ends here as done; no answer is given.", "d", "queue", "finished", 5, palette=False, decides=True),
     _a("queue.failed", "It was not done", "The call in doubt had no effect.", "o", "queue", "not done", 2, palette=False, decides=True),
     _a("queue.unknown", "Nobody knows", "The agent is told that the outcome is unknown.", "v", "queue", "unknown", 3, palette=False, decides=True),
     _a("queue.defer", "Defer", "Put it last; it stays open.", "z", "queue", "defer", 6, palette=False, decides=True),

@@ -12,7 +12,6 @@ from textual.screen import ModalScreen, Screen
 from app.actions import ACTIONS, BY_ID, EVERYWHERE, Action, show_key
 from app.models import Dirty, Snapshot
 from harness.events.views import SessionRow
-from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets.help_bar import HelpBar
 
@@ -195,24 +194,8 @@ class SessionCommands(WatchScreen):
     def do_session_continue(self) -> None:
         from app.screens.going_on import ContinueDialog
 
-        row = self.target
-        if row is None:
-            return
-
-        def given(request: dict[str, Any] | None) -> None:
-            if request is not None:
-                self.host.send(f"{row.name}: goes on", "continue", sid=row.sid, **request, **self._key())
-
-        self.host.push_screen(ContinueDialog(row), given)
-
-    def _key(self) -> dict[str, Any]:
-        """The key as it is configured now: after a reboot nobody else remembers it. An unusable one is said, and the session asks for it."""
-        try:
-            found = configuration.credential(configuration.load(self.host.folders))
-        except configuration.ConfigError as exc:
-            self.host.tell(str(exc), bad=True)
-            return {}
-        return {"credential": {"base_url": found.base_url, "key": found.key}} if found is not None else {}
+        if row := self.target:
+            self.host.push_screen(ContinueDialog(row))
 
     def can_session_stop(self) -> bool:
         row = self.target

@@ -322,7 +322,9 @@ class QueueScreen(WatchScreen):
             if message is not None:
                 self._decide(view, decision, shown_hash=shown, message=message)
 
-        self.host.push_screen(Ask(title, view.session_name, f"{view.title}. {text}", submit=submit, lines=lines), written)
+        self.host.push_screen(
+            Ask(title, view.session_name, f"{view.title}{'' if view.title.endswith(('?', '!', '.')) else '.'} {text}", submit=submit, lines=lines), written
+        )
 
     def do_queue_raise(self) -> None:
         from app.screens.dialogs import Ask

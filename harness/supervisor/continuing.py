@@ -152,6 +152,8 @@ class Continuing:
             async with session.lock:
                 if session.worker is not None:
                     continue  # an undo has just given it work again
+                if session.removing:
+                    raise OpError("not_found", f"{session.name} was just removed")
                 bodies = records(session.state, wish, used_of(session.state, spent_nano, datetime.now(UTC)), by)
                 await self._still_there(session)
                 await self._keepers.take_up(session)

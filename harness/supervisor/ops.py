@@ -330,7 +330,8 @@ class Ops:
             if exc.code != "damaged" or not force:
                 raise
         removal = Removal(p.folders, session)
-        removed = await removal.run(m.get("force_keep") is True, force)
+        async with session.lock:  # what is undone or continued meanwhile comes before or after
+            removed = await removal.run(m.get("force_keep") is True, force)
         p.index.drop(session.sid)
         p.fleet.drop(session)
         await removal.forget()

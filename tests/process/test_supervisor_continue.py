@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from harness.events import types as t
 from harness.protocol.client import Client, SupervisorError
-from tests.fleetlib import HOLD, Fleet, fleet, git, kill, play, wait_for
+from tests.fleetlib import HOLD, Fleet, fleet, git, kill, make_repository, play, wait_for
 
 pytestmark = pytest.mark.fence
 _PATIENCE_S = 60
@@ -210,6 +211,47 @@ def test_a_worktree_that_is_gone_is_said_with_what_to_do(f: Fleet) -> None:
     git(repo, *command.split()[3:])
     assert git(repo, "log", "-1", "--format=%s").strip() == "one"
     git(repo, "switch", "-q", "main")
+
+
+def test_a_session_whose_worktree_could_not_be_made_tries_again(f: Fleet) -> None:
+    repo = make_repository(f.root / "blocked")
+    block = repo / ".git" / "worktrees"
+    block.write_text("no folder")
+    sid = f.launch(play(write("one"), "Done."), repo=repo, name="unmade")
+    assert "the worktree could not be made" in ended_again(f, sid, 1, "failed")["detail"]
+    block.unlink()
+    f.run("continue", sid)
+    ended_again(f, sid, 2, "done")
+    assert git(repo, "log", "-1", "--format=%s", f.row(sid)["branch"]).strip() == "one"
+
+
+def test_continuing_and_removing_at_once_leave_one_of_both(f: Fleet) -> None:
+    for name in ("race-a", "race-b", "race-c"):
+        sid = f.launch(play("Done.", write("two"), "Done."), name=name)
+        ended_again(f, sid, 1, "done")
+        with ThreadPoolExecutor(2) as pool:
+            verbs = [pool.submit(f.run, *words, check=False) for words in (("continue", sid, "more"), ("rm", sid))]
+            codes = [v.result().returncode for v in verbs]
+        assert sorted(c == 0 for c in codes) == [False, True]
+        if codes[0] == 0:
+            ended_again(f, sid, 2, "done")
+            assert published(f, sid) == ["two", "start"]
+        else:
+            assert not f.folders.session(sid).root.exists()
+    assert f.violations() == []
+
+
+def test_two_who_continue_at_once_are_told_apart(f: Fleet) -> None:
+    sid = f.launch(play("Done.", [HOLD], "Done."), name="twice")
+    ended_again(f, sid, 1, "done")
+    with ThreadPoolExecutor(4) as pool:
+        codes = [d.returncode for d in pool.map(lambda i: f.run("continue", sid, f"words {i}", check=False), range(4))]
+    assert sorted(codes) == [0, 5, 5, 5]
+    assert len(bodies(f, sid, t.SessionContinued)) == 1
+    f.wait_event(sid, "tool.started")
+    f.release(sid)
+    ended_again(f, sid, 2, "done")
+    assert f.violations() == []
 
 
 def test_sessions_known_from_the_index_only_go_on_too() -> None:

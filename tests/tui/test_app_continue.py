@@ -51,11 +51,20 @@ async def test_what_cannot_be_used_is_said_beside_the_fields(tmp_path: Path) -> 
         await s.see("Dollars: ")
         await s.press("escape")
         assert not s.world.of("continue")
-        s.world.refuse["continue"] = {"code": "nothing", "message": "cart is done \x1b[2J", "hint": "give words for the agent"}
+
+
+async def test_what_was_typed_stays_when_it_is_refused(tmp_path: Path) -> None:
+    async with shown(tmp_path, ended, size=(80, 24)) as s:
+        s.world.refuse["continue"] = {"code": "bad_caps", "message": "that cap is used up \x1b[2J", "hint": "give more than that"}
         await s.press("c")
         await s.see("Continue cart")
+        await s.press("g", "o", "ctrl+y")
+        await s.see("that cap is used up ␛[2J; give more than that", "▊ go", "ctrl+y continue")
+        s.world.refuse.clear()
         await s.press("ctrl+y")
-        await s.see("cart is done ␛[2J; give words for the agent")
+        await s.see("cart: goes on")
+        assert [call["text"] for call in s.world.of("continue")] == ["go", "go"]
+        assert "Continue cart" not in s.text
 
 
 @pytest.mark.parametrize("outcome", ["done", "failed", "stopped"])

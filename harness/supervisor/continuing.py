@@ -62,11 +62,11 @@ def parse(arguments: dict[str, Any]) -> Wish:
     return wish
 
 
-def records(s: SessionState, wish: Wish, used: t.Caps, by: t.By) -> list[t.Body]:
-    """What taking it up again puts on record; ``used`` is what counts against its caps. Pure. Raises OpError."""
+def records(sid: str, s: SessionState, wish: Wish, used: t.Caps, by: t.By) -> list[t.Body]:
+    """What taking session ``sid`` up again puts on record; ``used`` is what counts against its caps. Pure. Raises OpError."""
     name, text = s.name, wish.text.strip()
     if s.ended is None:
-        raise OpError("not_ended", f"{name} has not ended", _instead(s))
+        raise OpError("not_ended", f"{name} has not ended", _instead(sid, s))
     checks = list(dict.fromkeys([*(() if wish.replace_checks else s.checks), *wish.checks]))
     if len(checks) > MAX_CHECKS:
         raise OpError("bad_check", f"more than {MAX_CHECKS} checks")
@@ -93,16 +93,15 @@ def _told(s: SessionState, text: str) -> list[str]:
     return told
 
 
-def _instead(s: SessionState) -> str:
+def _instead(sid: str, s: SessionState) -> str:
     """The way that exists for a session that has not ended."""
-    who = s.name or "ID"
     if s.desired == "stopped":
         return "it is being stopped; try again in a moment"
     if s.approvals:
         return f"it waits for you; see what it asks: watchfloor approvals {next(iter(s.approvals))}"
     if s.desired == "paused":
-        return f"it is paused; let it go on: watchfloor resume {who}"
-    return f"tell it what you want: watchfloor say {who} TEXT"
+        return f"it is paused; let it go on: watchfloor resume {sid}"
+    return f"tell it what you want: watchfloor say {sid} TEXT"
 
 
 def _caps(now: t.Caps, wish: Wish, used: t.Caps) -> t.Caps:
@@ -144,7 +143,7 @@ class Continuing:
 
     async def _locked(self, session: Session, wish: Wish, spent_nano: int | None, by: t.By) -> None:
         if not session.state.terminal and session.state.desired != "stopped":
-            records(session.state, wish, t.Caps(), by)  # says why not
+            records(session.sid, session.state, wish, t.Caps(), by)  # says why not
         while True:
             if not await self._fleet.until(lambda: session.worker is None, _PUT_AWAY_S):
                 why = session.trouble or "its end is being carried out"
@@ -154,7 +153,7 @@ class Continuing:
                     continue  # an undo has just given it work again
                 if session.removing:
                     raise OpError("not_found", f"{session.name} was just removed")
-                bodies = records(session.state, wish, used_of(session.state, spent_nano, datetime.now(UTC)), by)
+                bodies = records(session.sid, session.state, wish, used_of(session.state, spent_nano, datetime.now(UTC)), by)
                 await self._still_there(session)
                 await self._keepers.take_up(session)
                 await session.append(*bodies)

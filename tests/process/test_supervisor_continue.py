@@ -170,9 +170,9 @@ def test_the_reasons_why_not_name_the_way_that_exists(f: Fleet) -> None:
     sid = f.launch(play([HOLD], "Done.", "Done."), name="why-not")
     f.wait_event(sid, "tool.started")
     running = refused(f, sid, text="more")
-    assert (running.code, "watchfloor say why-not TEXT" in running.hint) == ("not_ended", True)
+    assert (running.code, f"watchfloor say {sid} TEXT" in running.hint) == ("not_ended", True)
     f.run("pause", sid)
-    assert "watchfloor resume why-not" in refused(f, sid, text="more").hint
+    assert f"watchfloor resume {sid}" in refused(f, sid, text="more").hint
     f.run("resume", sid)
     f.release(sid)
     ended_again(f, sid, 1, "done")

@@ -8,6 +8,8 @@ from harness.brain import conversation, loop
 from harness.events import types as t
 from harness.events.describe import describe
 from harness.events.fold import SessionState, advance, fold
+from harness.supervisor import continuing
+from harness.supervisor.errors import OpError
 from tests.unit.test_brain_loop import World, shape, text, use
 
 QUESTION = "I see two ways.\n\nShould I keep the old API?"
@@ -236,3 +238,63 @@ def test_the_last_reply_at_a_cap_ends_it_whatever_it_asks(checks: list[str]) -> 
     if checks:
         w.check(1)
     assert isinstance(w.step(), loop.End)
+
+
+# -- what may be given -------------------------------------------------------------------------------------------------
+
+
+def given(s: SessionState, used: t.Caps | None = None, **wish: object) -> list[t.Body]:
+    return continuing.records("sid", s, continuing.parse(wish), used or t.Caps(), t.By())
+
+
+def done(*, verified: bool = False, checks: dict[str, int | None] | None = None) -> SessionState:
+    s = ended(outcome="done")
+    s.ended = t.SessionEnded(outcome="done", verified=verified)
+    s.checks = {"a": 0 if verified else None} if checks is None else checks
+    return s
+
+
+def test_what_could_change_a_done_session_is_enough_and_nothing_else() -> None:
+    assert [b.TYPE for b in given(done(verified=True), text="more")] == ["session.continued", "user.message"]
+    assert given(done(verified=True), checks=["b"])[0] == t.SessionContinued(checks=["a", "b"])
+    assert given(done(), rounds=2)[0] == t.SessionContinued(rounds=2)  # undone since: its checks are open again
+    for s, wish in ((done(verified=True), {"rounds": 3}), (done(verified=True), {"checks": ["a"]}), (done(checks={}), {"more": {"usd_nano": 1}})):
+        with pytest.raises(OpError) as caught:
+            given(s, **wish)
+        assert caught.value.code == "nothing"
+
+
+def test_an_agent_is_told_what_it_could_not_know() -> None:
+    stopped = ended()
+    assert [getattr(b, "text", "") for b in given(stopped)] == ["", continuing.STOPPED]
+    assert [getattr(b, "origin", "") for b in given(stopped, text="go")] == ["", "human"]
+    stopped.undone_since = True
+    assert [getattr(b, "text", "") for b in given(stopped, text="go")] == ["", continuing.UNDONE, "go"]
+    finished = done(checks={})
+    finished.finish_up = t.FinishUp(allowance_nano=1)
+    assert [getattr(b, "text", "") for b in given(finished, more={"usd_nano": 1})] == ["", continuing.MORE_MONEY]
+    assert given(ended(outcome="failed")) == [t.SessionContinued()]
+
+
+def test_caps_are_set_added_to_or_lifted_and_never_below_what_is_used() -> None:
+    assert given(ended(), caps={"tokens": 9}, more={"usd_nano": 2})[0] == t.SessionContinued(caps=t.Caps(usd_nano=7, tokens=9))
+    assert given(ended(), caps={"usd_nano": None})[0] == t.SessionContinued(caps=t.Caps())
+    for wish in ({"caps": {"usd_nano": 4}}, {"more": {"tokens": 1}}, {"caps": {"usd_nano": -1}}, {"caps": {"dollars": 1}}):
+        with pytest.raises(OpError) as caught:
+            given(ended(), t.Caps(usd_nano=4), **wish)
+        assert caught.value.code == "bad_caps"
+
+
+def test_who_has_not_ended_is_shown_the_way_that_exists() -> None:
+    running = fold([record(0, t.SessionIntent(name="n", goal="g", repo="/r", branch="b", worktree="/w", model="m"))])
+    asked = t.ApprovalRequested(approval_id="a1", kind="question", title="?", options=["answer"])
+    for body, way in (
+        (t.HarnessNote(level="info", text="x"), "watchfloor say sid TEXT"),
+        (t.SessionDesired(state="paused"), "watchfloor resume sid"),
+        (asked, "watchfloor approvals a1"),
+    ):
+        advance(running, record(running.seq + 1, body))
+        with pytest.raises(OpError) as caught:
+            given(running, text="more")
+        assert caught.value.code == "not_ended"
+        assert way in caught.value.hint

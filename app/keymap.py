@@ -132,7 +132,7 @@ def _check(keys: Mapping[str, tuple[str, ...]], where: str) -> None:
 
 
 # Pairs that share a key on purpose: only one of the two can ever be possible at a time, and the help bar shows which.
-_ALTERNATIVES = frozenset({frozenset({"session.pause", "session.resume"})})
+_ALTERNATIVES = frozenset({frozenset({"session.pause", "session.resume"}), frozenset({"queue.done", "queue.accept"})})
 
 
 def _clash(first: str, second: str) -> bool:

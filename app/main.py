@@ -100,7 +100,7 @@ def _screen(ctx: object, session: str | None) -> int:
 
 
 def _verbs() -> dict[str, Callable[..., int]]:
-    from app.cli import extras, health, queue, sessions, supervise, undo
+    from app.cli import extras, going_on, health, queue, sessions, supervise, undo
 
     return {
         "launch": sessions.launch,
@@ -120,6 +120,7 @@ def _verbs() -> dict[str, Callable[..., int]]:
         "answer": queue.answer,
         "defer": queue.defer,
         "undo": undo.undo,
+        "continue": going_on.go_on,
         "verify": health.verify,
         "doctor": health.doctor,
         "supervisor": supervise.supervisor,

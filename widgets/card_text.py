@@ -22,6 +22,7 @@ from widgets.patch import code_display, patch_display, roles
 
 CLAIM = "CLAIMED BY THE AGENT (not verified)"
 WILL_RUN = "WILL RUN"
+WORDS = "THE AGENT'S WORDS (the end of its reply)"
 _CONTINUED = "    ↪ "
 _RISKS = {"low": "LOW RISK", "medium": "MEDIUM RISK", "high": "HIGH RISK", "critical": "CRITICAL"}
 _KINDS = {
@@ -66,6 +67,8 @@ def card_lines(view: ApprovalView) -> list[CardLine]:
         out += _rule(view)
         out += _fine_print(action)
         out += _hashes(view, action)
+    if words := view.detail.get("asks"):
+        out += [CardLine(""), CardLine(WORDS, "claim-head"), *(CardLine("┊ " + line, "claim") for line in to_display_lines(str(words)))]
     if view.diff:
         out += [CardLine(""), CardLine("CHANGES", "label"), *diff_lines(view.diff)]
     if view.claim:
@@ -268,7 +271,7 @@ def _hashes(view: ApprovalView, action: dict[str, Any]) -> list[CardLine]:
 def _details(detail: Mapping[str, Any]) -> list[CardLine]:
     money = str(detail.get("cap", "")).endswith("usd")
     out = []
-    for name, value in sorted(detail.items()):
+    for name, value in sorted((name, value) for name, value in detail.items() if name != "asks"):
         shown = usd(value) if money and name in ("used", "limit", "need") and isinstance(value, int) else str(value)
         lines = to_display_lines(shown)
         out += [CardLine(f"  {to_display(str(name))}  {lines[0]}"), *(CardLine(f"    {line}") for line in lines[1:])]

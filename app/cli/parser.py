@@ -86,12 +86,23 @@ def build() -> argparse.ArgumentParser:
     session(say)
     say.add_argument("text", metavar="TEXT")
 
+    go_on = verb("continue", "take an ended session up again, with more rounds, budget, words or another check", json=True)
+    session(go_on)
+    go_on.add_argument("text", metavar="TEXT", nargs="?", default="", help="what the agent should do now")
+    go_on.add_argument("--rounds", metavar="N", help="how often failing checks may send it back (default: as before; counted anew)")
+    go_on.add_argument("--check", metavar="CMD", action="append", default=[], help="one more command that must exit with 0; may be repeated")
+    go_on.add_argument("--replace-checks", action="store_true", help="the given checks hold instead of the earlier ones")
+    go_on.add_argument("--cap-usd", metavar="X", help='new hard cap in USD; +X = so much more; "none" = no cap')
+    go_on.add_argument("--cap-tokens", metavar="N", help="new hard cap in tokens, or +N")
+    go_on.add_argument("--cap-wall", metavar="T", help="new hard cap in wall time such as 90m, or +2h; the time since the end does not count")
+    go_on.add_argument("--cap-calls", metavar="N", help="new hard cap in tool calls, or +N")
+
     verb("cost", "what each session has spent against its cap", json=True)
     session(verb("diff", "what a session changed since its start", json=True))
     for name, text in (
         ("pause", "pause a session at its next turn"),
         ("resume", "let a paused session go on"),
-        ("stop", "stop a session for good; its work stays"),
+        ("stop", "end a session; its work stays, and only continue takes it up again"),
     ):
         p = verb(name, text, json=True)
         session(p)

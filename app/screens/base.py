@@ -164,7 +164,7 @@ async def _run(app: WatchApp, ident: str, target: Any) -> None:
 
 
 class SessionCommands(WatchScreen):
-    """Pause, resume, stop, remove and say, for the session that the screen is about (`target`)."""
+    """Pause, resume, continue, stop, remove, undo and say, for the session that the screen is about (`target`)."""
 
     @property
     def target(self) -> SessionRow | None:
@@ -181,15 +181,25 @@ class SessionCommands(WatchScreen):
 
     def can_session_resume(self) -> bool:
         row = self.target
-        return row is not None and row.state not in ("done", "stopped") and (row.desired == "paused" or row.state in ("failed", "parked"))
+        return row is not None and not row.ended and row.desired != "stopped" and (row.desired == "paused" or row.state in ("failed", "parked"))
 
     def do_session_resume(self) -> None:
         if row := self.target:
             self.host.send(f"{row.name}: resuming", "desire", sid=row.sid, state="running")
 
+    def can_session_continue(self) -> bool:
+        row = self.target
+        return row is not None and row.ended
+
+    def do_session_continue(self) -> None:
+        from app.screens.going_on import ContinueDialog
+
+        if row := self.target:
+            self.host.push_screen(ContinueDialog(row))
+
     def can_session_stop(self) -> bool:
         row = self.target
-        return row is not None and row.state not in ("done", "stopped") and row.desired != "stopped"
+        return row is not None and not row.ended and row.desired != "stopped"
 
     def do_session_stop(self) -> None:
         if row := self.target:
@@ -198,7 +208,7 @@ class SessionCommands(WatchScreen):
     def _ask_stop(self, row: SessionRow) -> None:
         from app.screens.dialogs import Confirm
 
-        text = "Its agent ends for good and what runs now is killed. The worktree, the branch and the log stay."
+        text = "What runs now is killed and its agent ends. The worktree, the branch and the log stay; only continuing takes it up again."
 
         def decided(yes: bool | None) -> None:
             if yes:
@@ -270,7 +280,7 @@ class SessionCommands(WatchScreen):
 
     def can_session_say(self) -> bool:
         row = self.target
-        return row is not None and row.state not in ("done", "stopped")
+        return row is not None and not row.ended and row.desired != "stopped"
 
     def do_session_say(self) -> None:
         from app.screens.dialogs import Ask

@@ -174,6 +174,9 @@ class QueueScreen(WatchScreen):
     def _offers(self, *options: str) -> bool:
         return self._shown is not None and bool(set(options) & set(self._shown.options))
 
+    def _is(self, kind: str) -> bool:
+        return self._shown is not None and self._shown.kind == kind
+
     def can_queue_approve(self) -> bool:
         return self._offers("allow", "retry")
 
@@ -196,7 +199,10 @@ class QueueScreen(WatchScreen):
         return self._offers("stop")
 
     def can_queue_done(self) -> bool:
-        return self._offers("done")
+        return self._offers("done") and not self._is("question")
+
+    def can_queue_accept(self) -> bool:
+        return self._offers("done") and self._is("question")
 
     def can_queue_failed(self) -> bool:
         return self._offers("failed")
@@ -302,7 +308,8 @@ class QueueScreen(WatchScreen):
         self._with_text("Deny", "deny", "The agent reads your reason and goes on without this.", "deny")
 
     def do_queue_answer(self) -> None:
-        self._with_text("Answer", "answer", "Your text becomes the result of the call; nothing runs.", "send", lines=True)
+        what = "Your text is its next instruction." if self._is("question") else "Your text becomes the result of the call; nothing runs."
+        self._with_text("Answer", "answer", what, "send", lines=True)
 
     def _with_text(self, title: str, decision: str, text: str, submit: str, *, lines: bool = False) -> None:
         from app.screens.dialogs import Ask
@@ -316,7 +323,9 @@ class QueueScreen(WatchScreen):
             if message is not None:
                 self._decide(view, decision, shown_hash=shown, message=message)
 
-        self.host.push_screen(Ask(title, view.session_name, f"{view.title}. {text}", submit=submit, lines=lines), written)
+        self.host.push_screen(
+            Ask(title, view.session_name, f"{view.title}{'' if view.title.endswith(('?', '!', '.')) else '.'} {text}", submit=submit, lines=lines), written
+        )
 
     def do_queue_raise(self) -> None:
         from app.screens.dialogs import Ask
@@ -361,7 +370,7 @@ class QueueScreen(WatchScreen):
                 self._decide(view, "stop", shown_hash=shown)
 
         self.host.push_screen(
-            Confirm("Stop", view.session_name, "The request is refused and its agent ends for good. The worktree, the branch and the log stay.", "stop it"),
+            Confirm("Stop", view.session_name, "The request is refused and its agent ends. The worktree, the branch and the log stay.", "stop it"),
             decided,
         )
 
@@ -371,6 +380,8 @@ class QueueScreen(WatchScreen):
 
     def do_queue_done(self) -> None:
         self._plain("done")
+
+    do_queue_accept = do_queue_done
 
     def do_queue_failed(self) -> None:
         self._plain("failed")
@@ -408,7 +419,8 @@ class QueueScreen(WatchScreen):
             self._sent.discard(view.approval_id)
             self.host.tell(f"{exc}; the request is still open as far as this screen knows", bad=True)
         else:
-            self.host.tell(f"{view.session_name}: {_DONE.get(decision, decision)}")
+            said = "taken as finished" if decision == "done" and view.kind == "question" else _DONE.get(decision, decision)
+            self.host.tell(f"{view.session_name}: {said}")
         if self.stands:
             self.sync(self.host.snapshot, Dirty.APPROVALS)
 

@@ -21,6 +21,7 @@ _CACHE = {"type": "ephemeral"}
 _DROPPED = ("refusal", "model_context_window_exceeded")  # cut replies: their content is no part of the conversation
 _CLEARED = "[the output of this older call was cleared to save room; run it again if you need it]"
 _OPEN = 4  # messages that may still get blocks or cache breakpoints: the two newest user turns are among them
+_NEVER_RAN = "The session ended before this call; nothing ran."
 _PER_BLOCK = 32  # tokens of framing per message or block that the wire does not show
 
 
@@ -167,6 +168,8 @@ def _text(text: str) -> Block:
 def _result(v: View, turn: ModelTurn, index: int) -> Block:
     call_id, use = turn.call_id(index), turn.tool_uses[index]
     fact = v.calls.get(call_id)
+    if fact is None and turn.seq < v.continued_seq:
+        return {"type": "tool_result", "tool_use_id": use.tool_use_id, "content": _NEVER_RAN, "is_error": True}
     if fact is None or fact.result is None:
         raise Unanswered(f"call {call_id} ({use.name}) has no result yet")
     text, error = _ended(fact.result) if isinstance(fact.result, t.ToolEnded) else _resolved(fact.result)

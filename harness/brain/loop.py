@@ -11,6 +11,7 @@ from typing import TypeAlias
 from harness.brain import prompt
 from harness.brain.retry import AT_THE_GATE, too_long
 from harness.brain.view import IDLE_POINTS, CallFact, ModelTurn, ToolUse, View
+from harness.events import asking
 from harness.events import types as t
 from harness.events.endpoints import ITEM_KINDS
 
@@ -114,7 +115,7 @@ def next_step(v: View) -> Step:
     if s.intent is None or s.created is None:
         return Wait("the worktree is being made")
     last = v.last_model
-    if last is not None and last.stop_reason == "tool_use" and not v.finished:
+    if last is not None and last.stop_reason == "tool_use" and not v.finished and last.seq > v.continued_seq:
         missing = tuple((last.call_id(i), use) for i, use in enumerate(last.tool_uses) if last.call_id(i) not in v.calls)
         if missing:
             return Propose(missing)
@@ -123,8 +124,8 @@ def next_step(v: View) -> Step:
     if (waiting := next((a for a in s.approvals.values() if not a.call_id and a.kind not in ITEM_KINDS), None)) is not None:
         return Park(_HUMAN_KINDS.get(waiting.kind, "approval"), waiting.title)
     if last is not None and v.finished:
-        return _done(v, s.intent, last)
-    return _trouble(v) or _turn(v, s.intent, last)
+        return _done(v, last)
+    return _trouble(v) or _turn(v, last)
 
 
 def _outstanding(v: View) -> Step:
@@ -166,7 +167,7 @@ def _trouble(v: View) -> Step | None:
     return Park("error", f"{last.kind}: {last.message}")
 
 
-def _turn(v: View, intent: t.SessionIntent, last: ModelTurn | None) -> Step:
+def _turn(v: View, last: ModelTurn | None) -> Step:
     """What the newest reply asks for, all its calls answered."""
     if last is None or v.newest_user_seq > last.seq or v.finish_seq >= 0:
         return _ask(v)
@@ -174,7 +175,7 @@ def _turn(v: View, intent: t.SessionIntent, last: ModelTurn | None) -> Step:
         case "tool_use":
             return _breaker(v) or _ask(v)
         case "end_turn" | "stop_sequence":
-            return _done(v, intent, last)
+            return _done(v, last)
         case "pause_turn" | "compaction" | "max_tokens" if v.pauses >= _MAX_PAUSES:
             return Park("error", f"{v.pauses} replies in a row stopped early ({last.stop_reason})")
         case "max_tokens":
@@ -208,13 +209,14 @@ def _text(turn: ModelTurn) -> str:
     return "\n".join(str(b.get("text", "")) for b in turn.content if b.get("type") == "text").strip()
 
 
-def _done(v: View, intent: t.SessionIntent, last: ModelTurn) -> Step:
-    """The agent says it is finished (or had its last reply): the commands decide."""
+def _done(v: View, last: ModelTurn) -> Step:
+    """The agent says it is finished (or had its last reply): the commands decide. What they cannot decide and it asks waits for the answer."""
     summary = _text(last)[:_SUMMARY]
     why = "finished up at its cap; " if v.finished else ""
-    commands = tuple(dict.fromkeys(intent.checks))
+    commands = tuple(v.state.checks)
+    question = "" if v.finished else asking.asked(_text(last))
     if not commands:
-        return End("done", f"{why}no check was given", False, summary)
+        return Park("question", asking.words(_text(last))) if question else End("done", f"{why}no check was given", False, summary)
     results = _check_results(v, last)
     for command, (fact, ended) in results.items():
         if ended.status in _NOT_RUN and fact.result_seq > v.lease_seq:
@@ -224,18 +226,22 @@ def _done(v: View, intent: t.SessionIntent, last: ModelTurn) -> Step:
         return Check(missing)
     failing = [c for c in commands if not _passed(ran[c])]
     if not failing:
-        return End("done", f"{why}{len(commands)} of {len(commands)} checks passed", True, summary)
+        asks = f"; its reply ends in a question: {question}" if question else ""
+        return End("done", f"{why}{len(commands)} of {len(commands)} checks passed{asks}", True, summary)
     names = ", ".join(f"{c} ({_outcome(ran[c])})" for c in failing)[:500]
     if v.finished:
         return End("failed", f"{why}{len(failing)} of {len(commands)} checks fail: {names}", False, summary)
-    if v.rounds >= intent.max_rounds:
+    if question:
+        return Park("question", asking.words(_text(last)))
+    if v.rounds >= v.state.max_rounds:
         return End("failed", f"{len(failing)} of {len(commands)} checks still fail after {v.rounds} rounds: {names}", False, summary)
-    return Say(_report(failing, len(commands), ran, intent.max_rounds - v.rounds))
+    return Say(_report(failing, len(commands), ran, v.state.max_rounds - v.rounds))
 
 
 def _check_results(v: View, last: ModelTurn) -> dict[str, tuple[CallFact, t.ToolEnded]]:
-    """The newest result of each check proposed since the reply; one without a known outcome counts as not run."""
-    return {f.command: (f, f.result) for f in v.calls.values() if f.command and f.seq > last.seq and isinstance(f.result, t.ToolEnded)}
+    """The newest result of each check proposed since the reply (or since the session goes on); one without a known outcome counts as not run."""
+    since = max(last.seq, v.continued_seq)
+    return {f.command: (f, f.result) for f in v.calls.values() if f.command and f.seq > since and isinstance(f.result, t.ToolEnded)}
 
 
 def _passed(ended: t.ToolEnded) -> bool:

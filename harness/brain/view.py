@@ -113,7 +113,9 @@ class View:
     parked_seq: int = -1
     lease_seq: int = -1
     finish_seq: int = -1
+    continued_seq: int = -1
     rounds: int = 0
+    """Rounds of checks since the newest instruction: the goal, words of a human, or being continued."""
     round_of: int = -1
     overflows: int = 0
     cleared_before: int = 0
@@ -171,8 +173,12 @@ class View:
             case t.ToolResolved() if body.resolution != "confirmed_not_done":
                 self._finish_call(r, body.call_id, body)
             case t.SessionParked():
-                self.parked_seq = r.seq
-                self.failures, self.cut_calls, self.pauses, self.overflows = [], 0, 0, 0
+                self._forget_trouble(r)
+            case t.SessionContinued():
+                self._forget_trouble(r)
+                self._begin_anew()
+                self._new_instruction()
+                self.continued_seq, self.finish_seq = r.seq, -1
             case t.LeaseGranted():
                 self.lease_seq = r.seq
             case t.BreakerOpened():
@@ -189,11 +195,21 @@ class View:
         self.newest_user_seq = r.seq
         if body.origin == "human":
             self._begin_anew()
+            self._new_instruction()
 
     def _begin_anew(self) -> None:
         """The breakers count from here."""
         self.same_calls = self.errors_in_row = 0
         self._progress()
+
+    def _new_instruction(self) -> None:
+        """Rounds of checks count from here."""
+        self.rounds, self.round_of = 0, -1
+
+    def _forget_trouble(self, r: t.Record) -> None:
+        """Failures count from here."""
+        self.parked_seq = r.seq
+        self.failures, self.cut_calls, self.pauses, self.overflows = [], 0, 0, 0
 
     def _model(self, r: t.Record, body: t.ModelMessage, load: LoadBlob) -> None:
         content = _content(r.seq, body, load)

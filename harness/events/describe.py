@@ -172,6 +172,15 @@ def _ended(b: t.SessionEnded) -> Line:
     return Line(b.outcome, f"{b.outcome}{verified}" + (f": {text}" if text else ""), tone)
 
 
+@_on(t.SessionContinued)
+def _continued(b: t.SessionContinued) -> Line:
+    parts = [f"by {b.by.client}"] if b.by.client else []
+    parts += [f"{b.rounds} rounds"] if b.rounds else []
+    parts += [f"caps: {_caps(b.caps)}"] if b.caps is not None else []
+    parts += [f"checks: {_first('; '.join(b.checks)) or 'none'}"] if b.checks is not None else []
+    return Line("goes on", "continued" + (f" {' · '.join(parts)}" if parts else ""), "info")
+
+
 @_on(t.SessionRenamed)
 def _renamed(b: t.SessionRenamed) -> Line:
     return Line("name", f"now called {b.name}", "dim")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -56,6 +57,12 @@ class SessionState:
     desired_reason: str = ""
     parked: t.SessionParked | None = None
     ended: t.SessionEnded | None = None
+    ended_ts: str = ""
+    away_s: int = 0
+    """Seconds that it was ended before it was continued: they count against no cap on wall time."""
+    undone_since: bool = False
+    """Something was undone after its end: its agent has not been told."""
+    max_rounds: int = 5
     quarantined: t.Quarantined | None = None
     lease: t.LeaseGranted | None = None
     lease_gen: int = 0
@@ -128,7 +135,7 @@ def _on(cls: type[B]) -> Callable[[Callable[[SessionState, t.Record, B], None]],
 @_on(t.SessionIntent)
 def _intent(s: SessionState, r: t.Record, b: t.SessionIntent) -> None:
     s.intent, s.name, s.caps = b, b.name, b.caps
-    s.checks = dict.fromkeys(b.checks)
+    s.checks, s.max_rounds = dict.fromkeys(b.checks), b.max_rounds
 
 
 @_on(t.SessionCreated)
@@ -159,8 +166,28 @@ def _parked(s: SessionState, r: t.Record, b: t.SessionParked) -> None:
 
 @_on(t.SessionEnded)
 def _ended(s: SessionState, r: t.Record, b: t.SessionEnded) -> None:
-    s.ended = b
+    s.ended, s.ended_ts = b, r.ts
     s.doing.clear()
+
+
+@_on(t.SessionContinued)
+def _continued(s: SessionState, r: t.Record, b: t.SessionContinued) -> None:
+    s.away_s += _seconds(s.ended_ts, r.ts)
+    s.ended, s.ended_ts, s.undone_since = None, "", False
+    s.desired, s.desired_reason = "running", ""
+    s.parked = s.quarantined = s.last_failure = s.budget = s.finish_up = None
+    s.failures_in_row = 0
+    s.max_rounds = b.rounds or s.max_rounds
+    s.caps = s.caps if b.caps is None else b.caps
+    s.checks = dict.fromkeys(s.checks if b.checks is None else b.checks)
+
+
+def _seconds(since: str, until: str) -> int:
+    """Whole seconds between two times of the log, never negative; 0 when one of them is none."""
+    try:
+        return max(0, int((datetime.fromisoformat(until) - datetime.fromisoformat(since)).total_seconds()))
+    except (ValueError, TypeError):
+        return 0
 
 
 @_on(t.Quarantined)
@@ -255,6 +282,7 @@ def _undone(s: SessionState, r: t.Record, b: t.UndoEnded) -> None:
     s.doing.pop(b.undo_id, None)
     s.last_undo = b.undo_id
     s.checks = dict.fromkeys(s.checks)  # what they said was said of another state
+    s.undone_since = s.ended is not None
     if s.ended is not None and s.ended.verified:
         s.ended = msgspec.structs.replace(s.ended, verified=False, reason="undone since it ended; no check has seen what is there now")
 

@@ -99,7 +99,8 @@ class SessionDesired(Body, frozen=True, kw_only=True):
 
 
 class SessionParked(Body, frozen=True, kw_only=True):
-    """The brain left because there is nothing to think about: ``approval``, ``paused``, ``cap``, ``limited``, ``auth``, ``breaker``, ``error``."""
+    """The brain left because there is nothing to think about: ``approval``, ``paused``, ``cap``, ``limited``, ``auth``, ``breaker``, ``error``,
+    ``question`` (its reply ends in one; ``detail`` are its words)."""
 
     TYPE = "session.parked"
     why: str
@@ -110,13 +111,26 @@ class SessionParked(Body, frozen=True, kw_only=True):
 
 
 class SessionEnded(Body, frozen=True, kw_only=True):
-    """Terminal: ``done`` (``verified`` when every check passed), ``failed`` or ``stopped``."""
+    """Terminal until somebody continues it: ``done`` (``verified`` when every check passed), ``failed`` or ``stopped``."""
 
     TYPE = "session.ended"
     outcome: str
     reason: str = ""
     verified: bool = False
     summary: str = ""
+
+
+class SessionContinued(Body, frozen=True, kw_only=True):
+    """An ended session goes on: the one record that lifts an end, and with it a stop.
+
+    ``rounds`` per instruction (0 = as before); ``caps`` and ``checks`` are all that hold from now on (None = as before).
+    """
+
+    TYPE = "session.continued"
+    rounds: int = 0
+    caps: Caps | None = None
+    checks: list[str] | None = None
+    by: By = By()
 
 
 class SessionRenamed(Body, frozen=True, kw_only=True):

@@ -77,6 +77,7 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     verified: bool = False
     price: str = ""
     desired: str = "running"
+    ended: bool = False
 
 
 class FleetView(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -182,4 +183,5 @@ def row(sid: str, s: SessionState, live: Liveness, *, spent_nano: int | None = N
         verified=s.ended.verified if s.ended else False,
         price=price,
         desired=s.desired,
+        ended=s.terminal,
     )

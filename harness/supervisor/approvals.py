@@ -208,8 +208,14 @@ class Approvals:
                 return [t.SessionDesired(state="running", reason="retry", by=case.record.by)]
             case "in_doubt":
                 return [t.ToolResolved(call_id=asked.call_id, resolution=_RESOLUTIONS[d.decision], evidence=d.message or "the human's word", by=case.record.by)]
-        if d.decision == "answer" and d.message.strip():
+        if d.decision == "answer":
+            if not d.message.strip():
+                raise OpError("bad_request", "an answer needs a text: the agent reads it at its next turn")
             return [t.UserMessage(text=d.message, origin="human", by=case.record.by)]
+        if d.decision == "done":
+            s, words = case.session.state, str(asked.detail.get("asks", ""))
+            checks = f"; {s.checks_passed} of {len(s.checks)} checks pass" if s.checks else ""
+            return [t.SessionEnded(outcome="done", reason=f"you took it as finished{checks}", summary=words)]
         return []
 
     async def _tool(self, case: _Case) -> list[t.Body]:

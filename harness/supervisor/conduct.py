@@ -99,8 +99,7 @@ class Conductor:
         if session.buried:
             await self._brains.bury(session)
         if s.terminal:
-            await self._finish(session)
-            return True
+            return await self._finish(session)
         if s.desired == "stopped":
             await self._stop(session)
             return False
@@ -139,8 +138,8 @@ class Conductor:
     async def _gone(session: Session, call_id: str) -> None:
         await session.until(lambda: call_id not in session.state.road.calls, _CANCEL_WAIT)
 
-    async def _finish(self, session: Session) -> None:
-        """After the last record: open requests are withdrawn, the work is published, the keeper leaves."""
+    async def _finish(self, session: Session) -> bool:
+        """After the last record: open requests are withdrawn, the work is published, the keeper leaves. False when it goes on after all."""
         await self._brains.end(session, grace=2.0)
         await self._brains.bury(session)
         if session.state.lease is not None:
@@ -150,12 +149,15 @@ class Conductor:
         if open_now := list(session.state.approvals):
             await session.append(*(t.ApprovalWithdrawn(approval_id=a, why="the session has ended") for a in open_now))
         async with session.lock:  # an undo comes before all of this, so that what it brought back is published, or after it
+            if not session.state.terminal:
+                return False  # it was continued meanwhile
             await self._road.settle(session)
             await self._abandon(session.sid)
             await self._keepers.shut(session, kill=True)
             with contextlib.suppress(LinkLost):
                 await session.until(lambda: session.link is None)
         session.touch()
+        return True
 
     # -- trouble -----------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
+from harness.events import asking
 from harness.events.fold import SessionState
 from harness.supervisor.track import Track
 
@@ -66,6 +67,9 @@ def _request(s: SessionState) -> Ask | None:
     if s.parked is None or s.parked.why in _NO_REQUEST:
         return None
     why, detail = s.parked.why, s.parked.detail
+    if why == "question":
+        checks = {"checks": f"{s.checks_passed} of {len(s.checks)} pass"} if s.checks else {}
+        return Ask("question", asking.asked(detail) or "it asks you", {"asks": detail, **checks}, ("answer", "done", "stop"))
     if why == "breaker":
         return Ask("question", detail or "a breaker opened: the agent goes in circles", {"breaker": detail}, ("answer", "retry", "stop"))
     return Ask("restart", detail or "the model cannot be reached", {"part": "model", "failures": s.failures_in_row})

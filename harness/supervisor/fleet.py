@@ -270,7 +270,9 @@ class Session:
             raise OpError(
                 "lost",
                 f"the keeper of {self.name} does not answer" + (f": {self.trouble}" if self.trouble else ""),
-                "look at it with: watchfloor verify; resume it to try again" if self.held else "it is taken up again by itself; try again",
+                f"look at it: watchfloor verify {self.sid}; try again: watchfloor {'continue' if self.state.terminal else 'resume'} {self.sid}"
+                if self.held
+                else "it is taken up again by itself; try again",
             )
         return self.link
 

@@ -19,7 +19,7 @@ import msgspec
 from harness.events.reader import segment_name, segments
 from harness.events.views import SessionRow
 
-VERSION = 1
+VERSION = 2
 _TAIL = 48
 _SCHEMA = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);

@@ -87,7 +87,7 @@ class _Books:
             yield "I8", f"{at} after the session ended"
         for ref in _refs(b):
             self.blobs[ref.sha] = ref.bytes
-        if isinstance(b, (t.LeaseGranted, t.KeeperStarted, t.SessionDesired, t.Quarantined, t.SessionEnded)):
+        if isinstance(b, (t.LeaseGranted, t.KeeperStarted, t.SessionDesired, t.Quarantined, t.SessionEnded, t.SessionContinued)):
             yield from self._life(r, b, at)
         elif isinstance(b, (t.ApprovalRequested, t.ApprovalDecided, t.ApprovalStale, t.ApprovalWithdrawn)):
             yield from self._approval(b, at)
@@ -127,6 +127,10 @@ class _Books:
                 if self.ended:
                     yield "I8", f"{at} ends the session a second time"
                 self.ended = r.ts
+            case t.SessionContinued():
+                if not self.ended:
+                    yield "I8", f"{at} continues a session that has not ended"
+                self.ended, self.desired, self.quarantined = "", "running", False
 
     def _approval(self, b: t.Body, at: str) -> Iterator[tuple[str, str]]:
         if isinstance(b, t.ApprovalRequested):

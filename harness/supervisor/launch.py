@@ -141,13 +141,14 @@ class Launcher:
 
     async def launch(self, arguments: dict[str, Any]) -> Session:
         """A session whose intent is durable; its worker makes the rest. Raises OpError."""
-        if self.closed:
-            raise OpError("stopping", "everything is being stopped", "launch again when that is done")
-        async with self._counted():
+        async with self.under_way():
             return await self._launch(parse(arguments))
 
     @contextlib.asynccontextmanager
-    async def _counted(self) -> AsyncIterator[None]:
+    async def under_way(self) -> AsyncIterator[None]:
+        """While something begins that stopping everything has to wait for. Raises OpError ``stopping`` once that has begun."""
+        if self.closed:
+            raise OpError("stopping", "everything is being stopped", "try again when that is done")
         self._under_way += 1
         self._none_under_way.clear()
         try:

@@ -5,20 +5,26 @@ from __future__ import annotations
 from datetime import datetime
 
 from harness.events import types as t
+from harness.events.fold import SessionState
 from harness.supervisor import ids
 from harness.supervisor.fleet import Session
 
 
 def over_cap(session: Session, now: datetime) -> t.BudgetReached | None:
-    """The cap on tool calls or on wall time that the next call would pass. Wall time counts from the launch, time spent waiting included."""
+    """The cap on tool calls or on wall time that the next call would pass."""
     s = session.state
     if s.caps.tool_calls is not None and s.tool_calls >= s.caps.tool_calls:
         return t.BudgetReached(cap="session.calls", used=s.tool_calls, limit=s.caps.tool_calls, need=1)
     if s.caps.wall_s is not None and s.first_ts:
-        used = int((now - datetime.fromisoformat(s.first_ts)).total_seconds())
+        used = wall_used(s, now)
         if used >= s.caps.wall_s:
             return t.BudgetReached(cap="session.wall", used=used, limit=s.caps.wall_s)
     return None
+
+
+def wall_used(s: SessionState, now: datetime) -> int:
+    """Seconds that count against the cap on wall time: since the launch, time spent waiting included, time between an end and going on not."""
+    return int((now - datetime.fromisoformat(s.first_ts)).total_seconds()) - s.away_s if s.first_ts else 0
 
 
 async def ask_cap(session: Session, reached: t.BudgetReached) -> None:

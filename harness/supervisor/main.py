@@ -22,6 +22,7 @@ from harness.supervisor.approvals import Approvals
 from harness.supervisor.brains import Brains
 from harness.supervisor.caps import Bookkeeper, LedgerPurse, LedgerUnavailable
 from harness.supervisor.conduct import Conductor, unfinished
+from harness.supervisor.continuing import Continuing
 from harness.supervisor.credentials import Credentials
 from harness.supervisor.fence_report import FenceReport
 from harness.supervisor.fleet import Fleet, Session, session_folders
@@ -158,6 +159,7 @@ class Supervisor:
                 index=self.index,
                 fence=self.fence,
                 undo=Undo(self.keepers),
+                continuing=Continuing(self.fleet, self.keepers, self.conductor, self.launcher),
                 stop=self._asked_to_stop,
             )
         )

@@ -17,9 +17,11 @@ from harness.events.reader import verify
 from harness.events.views import FleetView
 from harness.protocol import frames
 from harness.protocol.paths import Folders
+from harness.supervisor import continuing
 from harness.supervisor.approvals import Approvals
 from harness.supervisor.brains import Brains
 from harness.supervisor.conduct import Conductor
+from harness.supervisor.continuing import Continuing
 from harness.supervisor.credentials import Credentials
 from harness.supervisor.errors import OpError
 from harness.supervisor.fence_report import FenceReport
@@ -64,6 +66,7 @@ class Parts:
     index: Index
     fence: FenceReport
     undo: Undo
+    continuing: Continuing
     stop: Callable[[], Awaitable[None]]
 
 
@@ -79,7 +82,7 @@ def refuse_ended(session: Session, state: str) -> None:
     s = session.state
     if s.terminal or (s.desired == "stopped" and state != "stopped"):
         how = s.ended.outcome if s.ended is not None else "stopped"
-        raise OpError("ended", f"{session.name} has ended ({how}) and does not come back", "launch a new session on its branch")
+        raise OpError("ended", f"{session.name} has ended ({how})", f"take it up again: watchfloor continue {session.sid}")
 
 
 class Ops:
@@ -99,6 +102,7 @@ class Ops:
             "session": self.session,
             "launch": self.launch,
             "desire": self.desire,
+            "continue": self.go_on,
             "remove": self.remove,
             "say": self.say,
             "approvals": self.open_approvals,
@@ -317,9 +321,21 @@ class Ops:
         if not text.strip():
             raise OpError("bad_request", "the message is empty")
         if session.state.terminal or session.state.desired == "stopped":
-            raise OpError("ended", f"{session.name} has ended; nobody would read it", "launch a new session on its branch")
-        await session.append(t.UserMessage(text=text, origin="human", by=c.by))
+            raise OpError(
+                "ended", f"{session.name} has ended; nobody would read it", f"take it up again with your words: watchfloor continue {session.sid} TEXT"
+            )
+        # Words answer what the agent asked: it must not go on waiting for them.
+        answered = [t.ApprovalWithdrawn(approval_id=a.approval_id, why="you said something") for a in session.state.approvals.values() if a.kind == "question"]
+        await session.append(*answered, t.UserMessage(text=text, origin="human", by=c.by))
         return {}
+
+    async def go_on(self, c: Connection, m: Reply) -> Reply:
+        """``continue``: an ended session is taken up again."""
+        session, wish = await self._find(m), continuing.parse(m)
+        if (key := given_credential(m.get("credential"))) is not None:
+            self._p.credentials.add(key)
+        await self._p.continuing.run(session, wish, self._p.purse.of(session.sid).spent, c.by)
+        return {"sid": session.sid, "name": session.name}
 
     async def remove(self, c: Connection, m: Reply) -> Reply:
         p, session, force = self._p, self._p.fleet.find(_text(m, "sid")), m.get("force") is True
@@ -329,7 +345,8 @@ class Ops:
             if exc.code != "damaged" or not force:
                 raise
         removal = Removal(p.folders, session)
-        removed = await removal.run(m.get("force_keep") is True, force)
+        async with session.lock:  # what is undone or continued meanwhile comes before or after
+            removed = await removal.run(m.get("force_keep") is True, force)
         p.index.drop(session.sid)
         p.fleet.drop(session)
         await removal.forget()

@@ -51,7 +51,7 @@ class Removal:
         try:
             removed = await session.do("removing its worktree", REMOVE_S, lambda: self._worktree(force_keep, force), lasting=True)
         except UnsavedWork as exc:
-            hint = "keep it as a ref (watchfloor rm --keep-as-ref), or push or merge it first"
+            hint = f"keep it as a ref (watchfloor rm --keep-as-ref {session.sid}), or push or merge it first"
             raise OpError("unsaved", str(exc), hint) from exc
         except WorkspaceError as exc:
             raise await self._unexamined(exc) from exc

@@ -92,7 +92,7 @@ class Track:
                 self._gone(b.call_id)
         elif isinstance(b, t.SessionParked):
             self.parked_seq = r.seq
-        elif isinstance(b, t.SessionDesired) and b.state == "running":
+        elif isinstance(b, t.SessionContinued) or (isinstance(b, t.SessionDesired) and b.state == "running"):
             self.resumed_seq = r.seq
         elif isinstance(b, t.UserMessage):
             self.has_goal = self.has_goal or b.origin == "goal"

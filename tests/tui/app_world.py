@@ -318,6 +318,12 @@ class World:
     def _op_say(self, r: dict[str, Any], w: asyncio.StreamWriter) -> None:
         self.log(self.sessions[r["sid"]], t.UserMessage(text=r["text"]))
 
+    def _op_continue(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        session = self.sessions[r["sid"]]
+        self.log(session, t.SessionContinued(rounds=r.get("rounds", 0)), *([t.UserMessage(text=r["text"])] if r["text"] else []))
+        self.push_rows(session)
+        return {"sid": session.sid, "name": session.state.name}
+
     def _op_remove(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         self.sessions.pop(r["sid"]).writer.close()
         self.push_rows(gone=[r["sid"]])

@@ -1,0 +1,43 @@
+"""The verb that takes an ended session up again."""
+
+from __future__ import annotations
+
+import argparse
+
+from app import going_on
+from app.cli import exits
+from app.cli.context import Context
+from app.cli.output import emit, safe, say
+from app.cli.sessions import Usage
+from harness.protocol import config as configuration
+
+_PATIENCE_S = 90.0
+"""Seconds for an end that is still being carried out, and for its keeper to come back."""
+_OPTIONS = {
+    "rounds": "--rounds",
+    "checks": "--replace-checks",
+    "usd_nano": "--cap-usd",
+    "tokens": "--cap-tokens",
+    "wall_s": "--cap-wall",
+    "tool_calls": "--cap-calls",
+}
+
+
+def go_on(ctx: Context, args: argparse.Namespace) -> int:
+    caps = {"usd_nano": args.cap_usd, "tokens": args.cap_tokens, "wall_s": args.cap_wall, "tool_calls": args.cap_calls}
+    typed = {name: value for name, value in caps.items() if value is not None}
+    try:
+        request = going_on.request_of(args.text, args.rounds or "", typed, args.check, replace_checks=args.replace_checks)
+    except going_on.Unusable as exc:
+        raise Usage(f"{_OPTIONS.get(exc.field, exc.field)}: {exc}") from exc
+    found = configuration.credential(configuration.load(ctx.folders))
+    if found is not None:  # after a reboot nobody else remembers it
+        request["credential"] = {"base_url": found.base_url, "key": found.key}
+    with ctx.connect() as client:
+        client.wait_up_to(_PATIENCE_S)
+        reply = client.call("continue", sid=args.id, **request)
+    if args.json:
+        emit({"sid": reply["sid"], "name": reply["name"]})
+    else:
+        say(f"{safe(reply['name'])} goes on; watch it: watchfloor attach {reply['sid']}")
+    return exits.OK

@@ -1,0 +1,92 @@
+"""The question what an ended session gets to go on with. It closes when the supervisor has it on record: nothing typed is lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual.containers import Horizontal
+from textual.widget import Widget
+from textual.widgets import Input, Static, TextArea
+
+from app import going_on
+from app.screens.dialogs import Dialog
+from harness.events.views import SessionRow
+from harness.protocol import config as configuration
+from harness.protocol.client import SupervisorError, Unreachable
+from widgets.help_bar import HelpBar
+
+_FIELDS = {
+    "rounds": ("Rounds", "as before, counted anew"),
+    "usd_nano": ("Dollars", "as before; +5 = five more, 5 = five in all"),
+    "checks": ("New check", "none; a command that must exit with 0 too"),
+}
+
+
+class ContinueDialog(Dialog):
+    """Words, rounds, dollars, one more check: each may stay empty."""
+
+    def __init__(self, row: SessionRow) -> None:
+        why = f" ({row.detail})" if row.detail else ""
+        self._row, self._sending = row, False
+        or_else = "give one more check" if row.state == "done" else "leave it empty to let it try again"
+        super().__init__("Continue", row.name, f"It ended {row.state}{why}. Say what it should do now, or {or_else}:", submit="continue")
+
+    def fields(self) -> list[Widget]:
+        lines = [Horizontal(Static(title), Input(placeholder=text, id=name, compact=True), classes="given") for name, (title, text) in _FIELDS.items()]
+        return [TextArea("", soft_wrap=True, show_line_numbers=False, id="field", tab_behavior="focus"), *lines]
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        keys = self.host.keys
+        entries = [("form.submit", self.submit_key, "continue"), ("", "tab", "next field"), ("form.cancel", keys.shown("form.cancel"), "cancel")]
+        self.query_one(HelpBar).set_entries(entries)
+        self.query_one("#field").focus()
+
+    async def on_help_bar_pressed(self, message: HelpBar.Pressed) -> None:
+        message.stop()
+        if message.action:
+            await self.action_do(message.action)
+        else:
+            self.focus_next()
+
+    def do_form_submit(self) -> None:
+        if self._sending:
+            return
+        try:
+            request = self.result() | self._key()
+        except (ValueError, configuration.ConfigError) as exc:
+            self.complain(str(exc))
+            return
+        self._sending = True
+        self.complain("continuing …")
+        self.host.run_beside(self._send(request))
+
+    async def _send(self, request: dict[str, Any]) -> None:
+        said = ""
+        try:
+            await self.host.feed.call("continue", sid=self._row.sid, **request)
+        except SupervisorError as exc:
+            said = f"{exc.message}{'; ' + exc.hint if exc.hint else ''}"
+        except Unreachable as exc:
+            said = str(exc)
+        self._sending = False
+        here = self.is_attached and self.is_running
+        if said:
+            self.complain(said) if here else self.host.tell(f"{self._row.name}: {said}", bad=True)
+            return
+        self.host.tell(f"{self._row.name}: goes on")
+        if here:
+            self.dismiss(None)
+
+    def _key(self) -> dict[str, Any]:
+        """The key as it is configured now: after a reboot nobody else remembers it. Raises ConfigError."""
+        found = configuration.credential(configuration.load(self.host.folders))
+        return {"credential": {"base_url": found.base_url, "key": found.key}} if found is not None else {}
+
+    def result(self) -> dict[str, Any]:
+        typed = {name: self.query_one(f"#{name}", Input).value for name in _FIELDS}
+        try:
+            return going_on.request_of(self.query_one(TextArea).text, typed["rounds"], {"usd_nano": typed["usd_nano"]}, [typed["checks"]])
+        except going_on.Unusable as exc:
+            self.query_one(f"#{exc.field}").focus()
+            raise ValueError(f"{_FIELDS[exc.field][0]}: {exc}") from exc

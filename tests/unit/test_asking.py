@@ -1,0 +1,135 @@
+"""Whether a reply ends in a question: a corpus of endings and what is decided, and properties that hold for any text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.events.asking import MOST_WORDS, TITLE, asked, words
+
+ASKS = [
+    "Which database should I use?",
+    "I read the code.\n\nShould the parser keep accepting tabs?",
+    "Two designs would work. Do you want the fast one or the simple one?",
+    "Everything but the last step is done. May I delete `old/`?",
+    "Is `v1` still in use? I found no caller, but the docs name it. **Should I drop it?**",
+    "Should I use SQLite or Postgres? Please let me know.",
+    "Should I use SQLite or Postgres? I can do either.",
+    "Should I merge them? Thanks!",
+    "Which of these do you want?\n\n1. Keep the old API\n2. Break it now\n3. Both, behind a flag",
+    "I see two ways. Which one should I take?\n- rewrite the loop\n- cache the result",
+    "Please choose one of these options:\n\n- A: rewrite\n- B: patch",
+    "I found two readings of the goal. Let me know which you prefer.",
+    "The goal names no port. Tell me what you want and I go on.",
+    "I cannot go on without the password rules. I need your decision.",
+    "The two specs contradict each other, so I stopped. Please clarify which is right.",
+    "I am waiting for your confirmation before I touch the schema.",
+    "Open questions:\n\n- Is the cap in cents?\n- Should zero be allowed?",
+    "Would you like me to also update the changelog?",
+    "Shall I run this?\n\n```sh\nrm -rf build\n```",
+    "Shall I go on with the second half (about two hours)? 🙂",
+    "(Or should I ask the maintainers first?)",
+    "You meant the v2 API, right?",
+    "What should the limit be?!",
+    "How many workers are wanted?",
+    "Soll ich die alte Tabelle löschen?",
+    "Ich habe beide Varianten geprüft. Bitte entscheide, welche bleibt.",
+    "¿Quieres que borre la tabla?",
+    "Dois-je supprimer l'ancienne table ?",
+    "要删除旧表吗？",
+    "古いテーブルを削除しますか？",
+    "古いテーブルを削除してもよろしいでしょうか。",
+    "هل أحذف الجدول القديم؟",
+    "Να διαγράψω τον παλιό πίνακα\u037e",
+    "Να διαγράψω τον παλιό πίνακα;",
+    "Ջնջե՞մ հին աղյուսակը։",
+    "Удалить старую таблицу?",
+    "See [the notes](https://example.org/a?b=c). Is that the format you want?",
+]
+
+DONE = [
+    "",
+    "All done.",
+    "All 14 tests pass. Committed as 3f2a1c.",
+    "Let me know if you want anything else?",
+    "Let me know if you want anything else.",
+    "All tests pass. Is there anything else you'd like me to do?",
+    "Done. Anything else?",
+    "Would you like me to do anything else?",
+    "Can I help with something else?",
+    "Any questions?",
+    "The parser is ported. Do you have any further questions?",
+    "Does that help?",
+    "Finished. Does this make sense?",
+    "What's next?",
+    "What would you like me to do next?",
+    "How can I help?",
+    "Feel free to ask if anything is unclear?",
+    "It is one line now. Neat, isn't it?",
+    "No framework, no cache. Who needs them?",
+    "Why did it fail? Because the clock was read twice.",
+    "Should I have used a lock? I decided against it, as there is one writer.",
+    "What changed?\n\n- the parser\n- its tests",
+    "## What is left?\n\n- nothing",
+    "Done.\n\n## Questions?",
+    "I added the prompt:\n\n```python\ninput('Are you sure?')\n```",
+    "I added the prompt:\n\n```python\nx = input('Are you sure?')",
+    "The pattern is `colou?r`",
+    "It now matches colou?r and a.*?",
+    "See https://example.org/search?",
+    'The program now asks "Delete everything?"',
+    "The dialog says:\n\n> Do you want to continue?",
+    "| question | answer |\n| --- | --- |\n| ready? | yes |",
+    "The ternary is `a ? b : c`.",
+    "Fixed. The regular expression ended in `?`",
+    "int f(void) { return 1; }\nreturn f();",
+    "Let me know if you would prefer option B.",
+    "I chose option B; tell me if that is wrong.",
+    "The old table is gone. Gibt es sonst noch etwas?",
+    "Listo. ¿Algo más?",
+    "C'est fait. Autre chose ?",
+    "完成了。还有其他问题吗？",
+    "できました。他に何かありますか？",
+    "Nothing asks here.\n\n1. First\n2. Second",
+    "???",
+    "Thanks!",
+]
+
+
+def test_the_corpus_is_large_enough() -> None:
+    assert len(ASKS) + len(DONE) >= 80
+    assert len(set(ASKS) | set(DONE)) == len(ASKS) + len(DONE)
+
+
+@pytest.mark.parametrize("reply", ASKS)
+def test_it_asks(reply: str) -> None:
+    question = asked(reply)
+    assert question
+    assert "\n" not in question
+    assert asked(f"I looked at it.\n\n{reply}\n\n")
+
+
+@pytest.mark.parametrize("reply", DONE)
+def test_it_is_done(reply: str) -> None:
+    assert asked(reply) == ""
+    assert asked(f"Should I go on?\n\nYes, I did.\n\n{reply}") == ""
+
+
+def test_the_question_itself_is_named() -> None:
+    assert asked("I did much.\n\nIt works. Should I drop `v1`? Please let me know.") == "Should I drop `v1`?"
+
+
+@given(st.text(alphabet=st.sampled_from("?？؟;. \n`~>-#|*\"')!abÄか。1)"), max_size=200))
+def test_any_text_gets_an_answer_of_one_short_line(text: str) -> None:
+    found = asked(text)
+    assert "\n" not in found
+    assert len(found) <= TITLE
+    assert asked("x" * 100_000 + "\n\n" + text) == found or not text.strip()
+
+
+def test_long_words_keep_their_end() -> None:
+    text = words("a" * 20_000 + "\n\nWhich one?")
+    assert text.endswith("Which one?")
+    assert len(text) < MOST_WORDS + 100
+    assert words(" short? ") == "short?"

@@ -1,16 +1,15 @@
-"""Verbs on sessions: launch, ls, show, logs, say, diff, cost, pause, resume, stop, rm, attach."""
+"""Verbs on sessions: launch, ls, show, say, diff, cost, pause, resume, stop, rm, attach."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 from app.cli import context, exits
 from app.cli.context import Context
-from app.cli.output import age, emit, escaped, safe, say, table, usd
+from app.cli.output import age, emit, safe, say, table, usd
 from harness.events.views import SessionRow
 from harness.protocol import config as configuration
 
@@ -137,30 +136,6 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
     for approval in context.approvals(reply):
         say(f"{'waits':>10}  {approval.approval_id}  {approval.kind}: {safe(approval.title, 300)}")
     return exits.OK
-
-
-def logs(ctx: Context, args: argparse.Namespace) -> int:
-    from harness.events import types
-    from harness.events.describe import describe
-    from harness.events.reader import Tail
-
-    with ctx.connect() as client:
-        folder = Path(client.call("session", sid=args.id)["folder"])
-    tail = Tail(folder / "log", after=args.after)
-    while True:
-        lines = tail.poll(1 << 20)
-        for line in lines:
-            if args.json:
-                say(escaped(line.decode("utf-8", "replace")))
-                continue
-            record = types.decode(line)
-            told = describe(record)
-            say(f"{record.seq:>6}  {safe(record.ts[11:19])}  {safe(told.kind):<10}  {safe(told.summary)}")
-        if lines:
-            continue
-        if not args.follow:
-            return exits.OK
-        time.sleep(0.1)
 
 
 def message(ctx: Context, args: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from app import key
 from app.cli import context, exits
 from app.cli.context import Context
 from app.cli.output import age, emit, safe, say, table
@@ -165,15 +166,7 @@ def _chosen(ctx: Context, args: argparse.Namespace, view: ApprovalView, edited: 
     positive = next((o for o in ("allow", "retry") if o in view.options), None)
     if positive is None:
         raise Usage(f"this request has no plain approval; choose one with --choose: {', '.join(view.options)}")
-    return positive, _key(ctx, view)
-
-
-def _key(ctx: Context, view: ApprovalView) -> dict[str, Any]:
-    """Retrying after an authentication failure hands over the key as it is now."""
-    if view.kind != "auth":
-        return {}
-    found = configuration.credential(configuration.load(ctx.folders))
-    return {"credential": {"base_url": found.base_url, "key": found.key}} if found else {}
+    return positive, key.here(ctx.folders) if positive == "retry" else {}
 
 
 def reject(ctx: Context, args: argparse.Namespace) -> int:

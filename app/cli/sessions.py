@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from app import key
 from app.cli import context, exits
 from app.cli.context import Context
 from app.cli.output import age, emit, safe, say, table, usd
@@ -38,7 +39,6 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
         goal = args.goal
     if not goal.strip():
         raise Usage("the goal is empty; say what the agent should achieve")
-    credential = configuration.credential(cfg)
     request: dict[str, Any] = {
         "repo": str(Path(args.repo).absolute()),
         "goal": goal,
@@ -47,9 +47,8 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
         "model": args.model or cfg.model.default,
         "caps": _caps(args, cfg),
         "base_url": configuration.base_url(cfg),
+        **key.of(cfg),
     }
-    if credential is not None:
-        request["credential"] = {"base_url": credential.base_url, "key": credential.key}
     with ctx.connect() as client:
         reply = client.call("launch", **request)
     if args.json:
@@ -185,17 +184,10 @@ _STATES = {"pause": "paused", "resume": "running", "stop": "stopped"}
 
 
 def desire(ctx: Context, args: argparse.Namespace) -> int:
+    handed = key.here(ctx.folders) if args.verb == "resume" else {}
     with ctx.connect() as client:
-        client.call("desire", sid=args.id, state=_STATES[args.verb], reason=args.reason, **_credential(ctx, args.verb))
+        client.call("desire", sid=args.id, state=_STATES[args.verb], reason=args.reason, **handed)
     return _done(args, {"pause": "it pauses at its next turn", "resume": "it goes on", "stop": "it stops; its work stays"}[args.verb])
-
-
-def _credential(ctx: Context, verb: str) -> dict[str, Any]:
-    """Resuming hands over the key again: after a reboot nobody else remembers it."""
-    if verb != "resume":
-        return {}
-    found = configuration.credential(configuration.load(ctx.folders))
-    return {"credential": {"base_url": found.base_url, "key": found.key}} if found else {}
 
 
 def remove(ctx: Context, args: argparse.Namespace) -> int:

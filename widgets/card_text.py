@@ -22,6 +22,7 @@ from widgets.patch import code_display, patch_display, roles
 
 CLAIM = "CLAIMED BY THE AGENT (not verified)"
 WILL_RUN = "WILL RUN"
+CHANGED = "ASKED AGAIN: WHAT CHANGED SINCE YOU DECIDED"
 _CONTINUED = "    ↪ "
 _RISKS = {"low": "LOW RISK", "medium": "MEDIUM RISK", "high": "HIGH RISK", "critical": "CRITICAL"}
 _KINDS = {
@@ -56,6 +57,7 @@ def card_lines(view: ApprovalView) -> list[CardLine]:
         out += _details(view.detail)
     else:
         if view.kind == "tool":
+            out += _changed_since(view.detail)
             out += [CardLine("• " + text, "warn") for text in consequences(action)]
             out += [CardLine("• " + text, "warn") for text in left_out(view.diff)]
         else:
@@ -262,6 +264,12 @@ def _hashes(view: ApprovalView, action: dict[str, Any]) -> list[CardLine]:
     if view.action_hash and here != view.action_hash:
         return [CardLine(f"What is shown (hash {here}) is not what was asked (hash {to_display(view.action_hash)}). Deny it.", "warn")]
     return [CardLine(f"  action hash  {here}", "dim")]
+
+
+def _changed_since(detail: Mapping[str, Any]) -> list[CardLine]:
+    """Why a call that was decided on is asked about again: what is no longer as it was shown then."""
+    changed = [line for text in _list(detail.get("changed")) for line in to_display_lines(str(text))]
+    return [CardLine(CHANGED, "label"), *(CardLine("  " + line, "warn") for line in changed), CardLine("")] if changed else []
 
 
 def _details(detail: Mapping[str, Any]) -> list[CardLine]:

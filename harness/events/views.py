@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from harness.events.endpoints import EndpointView
 from harness.events.fold import SessionState
 
 NEEDS_YOU, RUNNING, DONE = "needs you", "running", "done"
@@ -93,6 +94,7 @@ class FleetView(msgspec.Struct, frozen=True, omit_defaults=True):
     epoch: int = 0
     fence: str = ""
     warnings: list[str] = []
+    endpoints: tuple[EndpointView, ...] = ()
 
 
 class Liveness(msgspec.Struct, frozen=True):

@@ -1,0 +1,72 @@
+"""A model endpoint that is not simply answering, as a client sees it: one struct, and its sentence for a person."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+
+DOWN, LIMITED, PERSON = "down", "limited", "needs a person"
+
+
+class EndpointView(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One gate that is not open. An endpoint that answers has none.
+
+    ``state``: `DOWN` and `LIMITED` wait by themselves until ``next_try``; `PERSON` waits for the answer to ``approval_id``.
+    ``why`` holds the endpoint's own words, so it is untrusted text. Times are UTC RFC 3339; ``next_try`` is empty while a try is
+    under way or when none is planned. ``model`` is set when only that model is refused.
+    """
+
+    url: str
+    state: str
+    since: str
+    why: str
+    next_try: str = ""
+    waiting: int = 0
+    model: str = ""
+    asking: bool = False
+    """One session's request is out to see whether it answers again."""
+    approval_id: str = ""
+
+
+def sentence(view: EndpointView, now: datetime) -> str:
+    """``https://… is down since 02:10 (connection refused); next try in 40 s; 3 sessions wait``, in the reader's time zone."""
+    what = f"{view.url} " + (f"(model {view.model}) " if view.model else "")
+    parts = [f"{what}{_STATES.get(view.state, view.state)} since {_clock(view.since, now)} ({view.why})"]
+    if view.asking:
+        parts.append("it is being asked again")
+    elif left := _left(view.next_try, now):
+        parts.append(f"next try {left}")
+    elif view.state == PERSON:
+        parts.append(f"answer request {view.approval_id}" if view.approval_id else "a request in the queue says what to do")
+    if view.waiting:
+        parts.append(f"{view.waiting} session{'s wait' if view.waiting != 1 else ' waits'}")
+    return "; ".join(parts)
+
+
+_STATES = {DOWN: "is down", LIMITED: "limits us", PERSON: "needs you"}
+
+
+def _clock(ts: str, now: datetime) -> str:
+    at = _parse(ts)
+    if at is None:
+        return "an unknown time"
+    local = at.astimezone()
+    return local.strftime("%H:%M") if (now - at).total_seconds() < 20 * 3600 else local.strftime("%d %b %H:%M")
+
+
+def _left(ts: str, now: datetime) -> str:
+    """In how long, in words; empty when no time is given."""
+    at = _parse(ts)
+    if at is None:
+        return ""
+    seconds = max(0, round((at - now).total_seconds()))
+    return "now" if seconds == 0 else f"in {seconds} s" if seconds < 100 else f"in {-(-seconds // 60)} min"
+
+
+def _parse(ts: str) -> datetime | None:
+    try:
+        at = datetime.fromisoformat(ts)
+    except ValueError:
+        return None
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)

@@ -11,13 +11,13 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from harness.events import trouble
 from harness.events.views import ApprovalView
 from widgets import cells
 from widgets.cells import Line
 from widgets.palette import palette
 
 STAKES = {"critical": 4.0, "high": 2.0, "medium": 1.0, "low": 0.5}
-KINDS = {"tool": "wants to", "cap": "cap reached", "auth": "key refused", "in_doubt": "in doubt", "question": "asks", "restart": "keeps failing"}
 _UNIT_S = 60.0
 
 
@@ -101,7 +101,7 @@ class QueueHead(Widget):
         line.right(f"{self._key} answers{f', {more} more' if more else ''} ", quiet).right(f" {cells.age(head.ts, time.time())} · ", quiet)
         risk = self._style("alarm" if head.risk in ("critical", "high") else "attention")
         line.left(cells.safe(head.session_name, max(8, width // 4)) + " ", self._style("call"))
-        line.left(KINDS.get(head.kind, "asks") + ": ", quiet)
+        line.left(trouble.request(head.kind) + ": ", quiet)
         if head.risk in ("critical", "high"):
             line.right(f"{head.risk} ", risk)
         return line.left(cells.safe(head.title, line.room - 1), self._style("text")).strip(base)

@@ -31,7 +31,8 @@ def logs(ctx: Context, args: argparse.Namespace) -> int:
         lines = tail.poll(1 << 20)
         for line in lines:
             record = types.decode(line)
-            ended = ended or isinstance(record.body, types.SessionEnded)
+            if isinstance(record.body, (types.SessionEnded, types.LeaseGranted)):  # what thinks again has not ended
+                ended = isinstance(record.body, types.SessionEnded)
             _print(record, line, as_json=args.json)
         if lines or tail.waiting:
             continue

@@ -14,6 +14,7 @@ from app.cli import context, exits
 from app.cli.context import Context
 from app.cli.output import age, emit, safe, say, table
 from app.cli.sessions import Refused, Usage
+from harness.events import trouble
 from harness.events.views import ApprovalView
 from harness.protocol import config as configuration
 from harness.protocol.client import Client
@@ -37,7 +38,9 @@ def approvals(ctx: Context, args: argparse.Namespace) -> int:
     if not waiting:
         say("nothing waits for you")
         return exits.OK
-    body = [(a.approval_id, safe(a.session_name, 24), a.kind, a.risk, age(a.ts), "|".join(a.options), safe(a.title, 300)) for a in waiting]
+    body = [
+        (a.approval_id, safe(a.session_name, 24), safe(trouble.request(a.kind)), a.risk, age(a.ts), "|".join(a.options), safe(a.title, 300)) for a in waiting
+    ]
     for line in table(("ID", "SESSION", "KIND", "RISK", "AGE", "OPTIONS", "WHAT"), body, width=max(ctx.width, 120)):
         say(line)
     return exits.OK

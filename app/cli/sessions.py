@@ -11,6 +11,7 @@ from app import key
 from app.cli import context, exits
 from app.cli.context import Context
 from app.cli.output import age, emit, safe, say, table, usd
+from harness.events import trouble
 from harness.events.views import SessionRow
 from harness.protocol import config as configuration
 
@@ -120,6 +121,8 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
         ("name", safe(row.name)),
         ("state", f"{row.state} for {age(row.since)}: {safe(row.detail)}"),
         ("because", f"{safe(row.evidence)} ({safe(row.source)})"),
+        *([("next", safe(row.next))] if row.next else []),
+        *([("you can", safe(row.do + (f": {row.command}" if row.command else "")))] if row.do else []),
         ("goal", safe(row.goal, 600)),
         ("repository", safe(row.repo)),
         ("branch", safe(row.branch)),
@@ -133,7 +136,7 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
     for label, text in facts:
         say(f"{label:>10}  {text}")
     for approval in context.approvals(reply):
-        say(f"{'waits':>10}  {approval.approval_id}  {approval.kind}: {safe(approval.title, 300)}")
+        say(f"{'waits':>10}  {approval.approval_id}  {safe(trouble.request(approval.kind))}: {safe(approval.title, 300)}")
     return exits.OK
 
 

@@ -106,6 +106,7 @@ class FloorScreen(SessionCommands):
     def clock(self, now: float) -> None:
         self.list.tick(now)
         self.query_one(QueueHead).tick(now)
+        self.query_one(FleetBar).tick(now)
 
     def on_resize(self) -> None:
         if self._saved_layout is None:

@@ -36,23 +36,26 @@ TABS = (("log", "Log"), ("plan", "Plan & progress"), ("diff", "Diff"), ("cost", 
 
 
 class SessionLine(Widget):
-    """The session's title line: state, name, what it does, money."""
+    """The session's title line: state, name, what it does, money; below it, while something holds it up, what comes next and what can be done."""
 
     DEFAULT_CSS = """
     SessionLine {
         height: 1;
         background: $panel;
+        &.-held { height: 2; }
     }
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._row: SessionRow | None = None
+        self._advice = ""
 
-    def set_row(self, row: SessionRow | None) -> None:
-        """Show this row."""
-        if row != self._row:
-            self._row = row
+    def set_row(self, row: SessionRow | None, advice: str = "") -> None:
+        """Show this row; ``advice``: what happens next by itself and what can be done, empty when nothing holds it up."""
+        if (row, advice) != (self._row, self._advice):
+            self._row, self._advice = row, advice
+            self.set_class(bool(advice), "-held")
             self.refresh()
 
     def _style(self, name: str) -> Style:
@@ -60,6 +63,8 @@ class SessionLine(Widget):
 
     def render_line(self, y: int) -> Strip:
         row, line = self._row, Line(self.size.width)
+        if y == 1:
+            return line.left("   " + cells.safe(self._advice, line.room - 4), self._style("call")).strip(self.rich_style)
         if row is None:
             return line.left(" this session is gone", self._style("bad")).strip(self.rich_style)
         state = self._style(cells.role(row.state))
@@ -122,7 +127,7 @@ class SessionScreen(SessionCommands):
         more = False
         row = snapshot.rows.get(self.sid)
         if dirty & Dirty.ROWS:
-            self.query_one(SessionLine).set_row(row)
+            self.query_one(SessionLine).set_row(row, advice(row, self.host.keys.shown(row.action) if row.action else "") if row is not None else "")
             if row is not None and row.seq != self._seq:
                 self._seq = row.seq
                 more = self.sync_logs(None)
@@ -312,12 +317,21 @@ class SessionScreen(SessionCommands):
         self.log_view.action_last() if self._on_log() else self._body().scroll_end(animate=False)
 
 
+def advice(row: SessionRow, key: str) -> str:
+    """What happens next by itself and what a person can do, in one line; ``key`` does it here, the command anywhere. Empty when nothing holds it up."""
+    by = " or ".join(way for way in (key, row.command) if way)
+    todo = f"{row.do}{f' ({by})' if by else ''}" if row.do else ""
+    return " · ".join(part for part in (row.next, todo) if part)
+
+
 def evidence(row: SessionRow) -> list[tuple[str, str]]:
     """Why a row says what it says: state, source, age, evidence, and what the session is."""
     now = time.time()
     seen = cells.age(row.last_ts, now)
     return [
         ("state", f"{row.state}: {row.detail}"),
+        *([("next", row.next)] if row.next else []),
+        *([("you can", row.do + (f": {row.command}" if row.command else ""))] if row.do else []),
         ("for", cells.age(row.since, now) or "unknown"),
         ("source", row.source),
         ("evidence", row.evidence),

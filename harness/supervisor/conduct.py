@@ -9,8 +9,10 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable
 
+from harness.events import trouble
 from harness.events import types as t
-from harness.events.framing import LogError
+from harness.events.framing import LogError, NewerLog
+from harness.events.trouble import Trouble
 from harness.supervisor import road as roads
 from harness.supervisor.brains import Brains, quarantine
 from harness.supervisor.errors import Later, LinkLost, OpError
@@ -27,6 +29,11 @@ def unfinished(session: Session) -> bool:
     s = session.state
     keeper = s.keeper is not None and alive(Identity(s.keeper.pid, s.keeper.start, s.keeper.boot))
     return keeper or s.lease is not None or bool(s.approvals)
+
+
+def log_trouble(exc: Exception) -> Trouble:
+    """What a log that cannot be read means for its session."""
+    return Trouble("newer" if isinstance(exc, NewerLog) else "disk" if isinstance(exc, OSError) else "damaged", str(exc))
 
 
 def stopping(session: Session) -> bool:
@@ -69,18 +76,18 @@ class Conductor:
                     session.touch()
                     return
             except LogError as exc:
-                self._hold(session, str(exc))
+                self._hold(session, log_trouble(exc))
             except Later as exc:
                 session.trouble = exc.trouble
                 session.touch()
                 session.poke.clear()
                 self.later(session, exc.seconds)
             except LinkLost as exc:
-                self._retry(session, f"{exc}; it is taken up again")
+                self._retry(session, Trouble("gone", str(exc)))
             except OpError as exc:
                 self._refused(session, exc)
             except OSError as exc:
-                self._retry(session, f"its keeper cannot be reached: {exc}")
+                self._retry(session, Trouble("silent", str(exc)))
             except Exception as exc:
                 traceback.print_exc(file=sys.stderr)
                 await self._defect(session, exc)
@@ -157,7 +164,7 @@ class Conductor:
 
     # -- trouble -----------------------------------------------------------------------------------------------------
 
-    def _hold(self, session: Session, why: str) -> None:
+    def _hold(self, session: Session, why: Trouble) -> None:
         """Its log is damaged: leave it alone until a human looks. What could be read stays readable."""
         session.held, session.trouble = True, why
         if session.link is not None:
@@ -169,18 +176,18 @@ class Conductor:
         if exc.code == "stale_epoch":
             self._displaced()
         elif exc.code in ("damaged", "newer"):
-            self._hold(session, exc.message)
+            self._hold(session, trouble.of_code(exc.code, exc.message))
         else:
-            self._retry(session, f"{exc.message}" + (f" ({exc.hint})" if exc.hint else ""))
+            self._retry(session, trouble.of_code(exc.code, exc.message + (f" ({exc.hint})" if exc.hint else "")))
 
-    def _retry(self, session: Session, why: str) -> None:
+    def _retry(self, session: Session, why: Trouble) -> None:
         """Try again with growing pauses; too often within a minute holds the session until the user resumes it."""
         if self.closing or session.removing:
             return
         now = time.monotonic()
         if session.keeper_falls.add(now):
             session.keeper_falls.times.clear()
-            session.held, session.trouble = True, f"given up after {session.keeper_falls.limit} failures within a minute: {why}; resume it to try again"
+            session.held, session.trouble = True, Trouble("gave_up", str(why))
         else:
             self.later(session, session.keeper_falls.backoff())
             if session.link is None:
@@ -200,7 +207,7 @@ class Conductor:
                 session.step_falls.times.clear()
                 await quarantine(session, "supervisor", what[:500], times)
         except (OpError, LinkLost) as again:
-            self._retry(session, f"{what}; and it could not be put on record: {again}")
+            self._retry(session, Trouble("defect", f"{what}; and it could not be put on record: {again}"))
             return
         session.poke.clear()
         self.later(session, session.step_falls.backoff())
@@ -211,7 +218,7 @@ class Conductor:
 
     def release(self, session: Session) -> None:
         """The user wants something of it again: forget what was counted against it."""
-        session.held, session.trouble = False, ""
+        session.held, session.trouble = False, trouble.NONE
         for falls in (session.keeper_falls, session.brain_falls, session.brain_fenced, session.step_falls):
             falls.times.clear()
         session.brain_not_before = 0.0

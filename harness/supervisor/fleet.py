@@ -17,7 +17,8 @@ import msgspec
 from harness.events import snapshots
 from harness.events import types as t
 from harness.events.fold import SessionState, advance
-from harness.events.views import DONE, NEEDS_YOU, RUNNING, ApprovalView, FleetView, Liveness, SessionRow, row
+from harness.events.trouble import NONE, Trouble
+from harness.events.views import DONE, NEEDS_YOU, RUNNING, ApprovalView, FleetView, Liveness, SessionRow, row, troubled
 from harness.protocol.paths import Folders, SessionFolder
 from harness.supervisor import memory
 from harness.supervisor.errors import LinkLost, OpError
@@ -78,7 +79,8 @@ class Session:
         self.link: KeeperLink | None = None
         self.brain: Brain | None = None
         self.buried: list[Brain] = []
-        self.trouble = ""
+        self.trouble = NONE
+        """What holds it up now; with `held` it waits for a person, otherwise it ends by itself."""
         self.held = False
         self.removing = False
         self.quiet = False
@@ -120,7 +122,7 @@ class Session:
                 raw = line.encode()
                 self._advance(t.decode(raw), raw)
         except msgspec.DecodeError as exc:
-            self.trouble = f"its keeper sent a record that does not decode: {exc}"
+            self.trouble = Trouble("unclear", f"a record does not decode: {exc}")
             if self.link is not None:
                 self.link.wire.abort()
         if wanted != "stopped" == self.state.desired:
@@ -184,7 +186,7 @@ class Session:
         except StandsStill as exc:
             if still := threads.still():
                 self.held = True
-                self.trouble = f"{exc} ({len(still)} of its workers stand{'s' if len(still) == 1 else ''} still); mend its worktree, then resume it, or stop it"
+                self.trouble = Trouble("still", f"{exc} ({len(still)} of its workers stand{'s' if len(still) == 1 else ''} still)")
                 self.touch()
             raise
         except OSError as exc:
@@ -239,7 +241,7 @@ class Session:
         if self.link is None:
             raise OpError(
                 "lost",
-                f"the keeper of {self.name} does not answer" + (f": {self.trouble}" if self.trouble else ""),
+                f"{self.name} cannot take this now: " + str(self.trouble or Trouble("silent")),
                 "look at it with: watchfloor verify; resume it to try again" if self.held else "it is taken up again by itself; try again",
             )
         return self.link
@@ -346,11 +348,12 @@ class Fleet:
         if not session.loaded:
             if session.cached is not None:
                 return session.cached
-            return SessionRow(session.sid, session.sid, "unknown", NEEDS_YOU, session.trouble or "not read yet", "", evidence=str(session.folder.log))
+            unread = SessionRow(session.sid, session.sid, "unknown", RUNNING, "", "", evidence=str(session.folder.log))
+            return troubled(unread, session.trouble or Trouble("unread"), held=session.held)
         money = self._money(session.sid)
         made = row(session.sid, session.state, session.live, spent_nano=money.spent, reserved_nano=money.reserved, price=money.price)
         if session.trouble and not session.state.terminal:
-            made = msgspec.structs.replace(made, state="failed", group=NEEDS_YOU, detail=session.trouble, source="supervisor")
+            made = troubled(made, session.trouble, held=session.held)
         return made
 
     def rows(self) -> list[SessionRow]:

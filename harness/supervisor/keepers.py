@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.events.fold import SessionState
+from harness.events.trouble import NONE, Trouble
 from harness.protocol.paths import Folders
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import Session
@@ -90,7 +91,7 @@ class Keepers:
             session.state, session.track = SessionState(), Track()
             await at_home(session.load)
         session.link = link
-        session.trouble = f"its log can no longer be written: {hello.poisoned}" if hello.poisoned else ""
+        session.trouble = Trouble("unwritable", str(hello.poisoned)) if hello.poisoned else NONE
         await link.call("subscribe", after=session.state.seq)
         async with asyncio.timeout(_CATCH_UP):
             await session.reached(hello.head)

@@ -21,11 +21,12 @@ from harness.protocol.paths import STATE_VERSION, FolderError, Folders, ensure_p
 from harness.supervisor.approvals import Approvals
 from harness.supervisor.brains import Brains
 from harness.supervisor.caps import Bookkeeper, LedgerPurse, LedgerUnavailable
-from harness.supervisor.conduct import Conductor, unfinished
+from harness.supervisor.conduct import Conductor, log_trouble, unfinished
 from harness.supervisor.credentials import Credentials
 from harness.supervisor.fence_report import FenceReport
 from harness.supervisor.fleet import Fleet, Session, session_folders
 from harness.supervisor.guardian import EXIT_ASKED, EXIT_OTHER_LIVES, EXIT_REFUSED, STOPPING
+from harness.supervisor.health import Disk
 from harness.supervisor.ids import is_session_id
 from harness.supervisor.index import DayCost, Entry, Index, mark_of
 from harness.supervisor.keepers import Keepers
@@ -139,6 +140,7 @@ class Supervisor:
         self.conductor = Conductor(self.fleet, self.keepers, self.brains, self.road, self.launcher, self._abandon, self._displaced)
         self.approvals = Approvals(self.fleet, self.road, credentials, self.purse)
         self.fence = FenceReport()
+        self.disk = Disk(folders.state, lambda: self.server.nudge())
         self.ops = Ops(
             Parts(
                 folders=folders,
@@ -154,6 +156,7 @@ class Supervisor:
                 index=self.index,
                 fence=self.fence,
                 undo=Undo(self.keepers),
+                disk=self.disk,
                 stop=self._asked_to_stop,
             )
         )
@@ -220,7 +223,7 @@ class Supervisor:
         try:
             await at_home(session.load)
         except (LogError, msgspec.DecodeError, OSError) as exc:
-            session.held, session.trouble = True, str(exc)
+            session.held, session.trouble = True, log_trouble(exc)
             session.loaded = session.state.seq >= 0
             return
         if not session.state.terminal or unfinished(session):
@@ -280,7 +283,7 @@ class Supervisor:
             loop.add_signal_handler(number, self._stop.set)
         self.fleet.observe(self._index_changes)
         await self._adopt()
-        for work in (self.index.run(), self._mirror(), follow(self.settings, self.folders.config), self._test_fence()):
+        for work in (self.index.run(), self._mirror(), follow(self.settings, self.folders.config), self._test_fence(), self.disk.watch()):
             self._go(loop.create_task(work))
         await self._taken_up()
         await self.server.listen()

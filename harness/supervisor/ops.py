@@ -17,6 +17,7 @@ from harness.events.reader import verify
 from harness.events.views import FleetView
 from harness.protocol import frames
 from harness.protocol.paths import Folders
+from harness.supervisor import health
 from harness.supervisor.approvals import Approvals
 from harness.supervisor.brains import Brains
 from harness.supervisor.conduct import Conductor
@@ -61,6 +62,7 @@ class Parts:
     index: Index
     fence: FenceReport
     undo: Undo
+    disk: health.Disk
     stop: Callable[[], Awaitable[None]]
 
 
@@ -115,7 +117,7 @@ class Ops:
         """Totals and health."""
         p = self._p
         money = p.purse.totals()
-        warnings = [*p.settings.problems.values(), *([p.index.problem] if p.index.problem else []), *p.fence.warnings()]
+        warnings = [*p.settings.problems.values(), *filter(None, (p.index.problem, p.disk.problem)), *p.fence.warnings()]
         return p.fleet.totals(
             FleetView(
                 spent_today_nano=money.today,
@@ -126,6 +128,7 @@ class Ops:
                 epoch=p.epoch,
                 fence=p.fence.summary,
                 warnings=warnings,
+                troubles=health.fleet({**p.settings.problems, "index": p.index.problem, "fence": "; ".join(p.fence.warnings()), "disk": p.disk.problem}),
             )
         )
 
@@ -159,6 +162,7 @@ class Ops:
             "policy": {"source": p.settings.policy.source, "hash": p.settings.policy.hash, "rules": len(p.settings.policy.rules)},
             "config": {"file": str(p.settings.config.file), "model": p.settings.config.model.default},
             "problems": [*view.warnings, *troubled],
+            "troubles": [*view.troubles, *health.sessions(p.fleet)],
         }
 
     async def sessions(self, c: Connection, m: Reply) -> Reply:

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from harness.events import blobs
+from harness.events import blobs, trouble
 from harness.events import types as t
 from harness.events.action import action_hash, canonical
 from harness.events.road import Call
@@ -214,11 +214,11 @@ class Road:
             if exc.code == "busy":
                 raise Later(_SHORTLY) from exc
             if exc.code == "no_space":
-                raise Later(_RETRY_SPACE, f"no space left to keep the state of its worktree: {exc.message}") from exc
+                raise Later(_RETRY_SPACE, trouble.of_code(exc.code, exc.message)) from exc
             if exc.code in _WAITS:
                 raise
             return Kept(unprotected=exc.message)
-        session.trouble = ""
+        session.trouble = trouble.NONE
         return Kept(snapshot=str(reply["snapshot"]))
 
     async def changed_since_shown(self, session: Session, call_id: str, action: dict[str, Any]) -> list[str]:
@@ -335,11 +335,11 @@ class Road:
 
     async def _not_executed(self, session: Session, call_id: str, exc: OpError) -> None:
         if exc.code == "no_space":
-            session.trouble = f"no space left for its log: {exc.message}"
+            session.trouble = trouble.of_code(exc.code, exc.message)
             await asyncio.sleep(_RETRY_SPACE)
-            session.trouble = ""
+            session.trouble = trouble.NONE
         elif exc.code in _BROKEN:
-            session.trouble = exc.message
+            session.trouble = trouble.of_code(exc.code, exc.message)
             await asyncio.sleep(1.0)
         elif exc.code in _LATER:
             await asyncio.sleep(0.05)  # the keeper recorded it, or the next step asks again

@@ -218,7 +218,7 @@ async def test_resuming_hands_over_the_key_of_this_environment(tmp_path: Path, m
         (asked,) = s.world.of("desire")
         assert asked["credential"] == {"base_url": "http://127.0.0.1:9", "key": "sk-of-this-screen"}
         (s.world.folders.config / "config.toml").write_text("[model]\nnonsense = 1\n")
-        s.world.log(s.world.sessions[asked["sid"]], t.SessionDesired(state="paused"))
+        await s.press("p")
         await s.until("paused again", lambda: s.app.snapshot.rows[asked["sid"]].desired == "paused")
         await s.press("u")
         await s.see("was not resumed", "nonsense")

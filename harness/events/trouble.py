@@ -99,11 +99,11 @@ _CODES = {
     "unwritable": "poisoned",
     "damaged": "damaged",
     "newer": "newer",
-    "silent": "lost already_running",
+    "silent": "lost already_running timeout",
     "still": "stands_still",
     "gone": "shutting_down not_started stopping",
-    "starting": "died",
-    "unclear": "protocol proto identity bad_record bad_frame internal error unknown_op hello_first forbidden",
+    "starting": "died spawn",
+    "unclear": "protocol proto identity bad_record bad_frame internal error unknown_op hello_first forbidden bad_op",
     "replaced": "stale_epoch",
     "ledger": "ledger unknown_reservation",
     "worktree": (
@@ -114,7 +114,7 @@ _CODES = {
     "refused": (
         "ambiguous bad_caps bad_check bad_edit bad_goal bad_name bad_option bad_request bad_value brain_hello_first busy cancelled cannot_start cap conflict "
         "ended expired name_taken no_commits no_repo no_worktree not_found not_git not_open not_ready not_running not_undone paused refused stale "
-        "stale_lease unexamined unreadable unsaved"
+        "stale_lease too_large unexamined unreadable unsaved"
     ),
 }
 CODES: dict[str, str] = {code: kind for kind, codes in _CODES.items() for code in codes.split()}

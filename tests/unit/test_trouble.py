@@ -61,7 +61,7 @@ def test_every_code_of_a_refusal_has_its_words() -> None:
                 found |= {code: f"{path.relative_to(HARNESS)}:{node.lineno}" for code in texts(node.value) if code}
             if isinstance(node, ast.Dict):  # as a process puts it on the wire
                 pairs = zip(node.keys, node.values, strict=True)
-                found |= {code: f"{path.relative_to(HARNESS)}:{node.lineno}" for key, value in pairs if key and texts(key) == {"code"} for code in texts(value)}
+                found |= dict.fromkeys((code for key, value in pairs if key and texts(key) == {"code"} for code in texts(value)), str(path))
     assert len(found) > 50, "the search finds what is there"
     assert {"no_space", "poisoned", "stale_epoch", "git_failed"} <= found.keys()
     assert {code: where for code, where in found.items() if code not in CODES} == {}
@@ -141,11 +141,14 @@ def started() -> list[t.Body]:
 ASKS = t.ApprovalRequested(approval_id="a1", kind="in_doubt", title="did this happen? git push", options=["done"], call_id="c1", action_hash="")
 
 
+PARKED_ALIVE = Liveness(keeper=True, brain=False)
+
+
 def record(seq: int, body: t.Body) -> t.Record:
     return t.Record(seq, "2026-01-02T03:00:00Z", "test", 0, body)
 
 
-def made(*bodies: t.Body, live: Liveness = Liveness(True, False)) -> tuple[str, str, str, str, str]:
+def made(*bodies: t.Body, live: Liveness = PARKED_ALIVE) -> tuple[str, str, str, str, str]:
     found = row("s1", fold(record(i, body) for i, body in enumerate([*started(), *bodies])), live)
     assert not INSIDE.search(found.detail), found.detail
     return found.state, found.group, found.detail, found.next, found.do

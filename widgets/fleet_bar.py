@@ -71,7 +71,8 @@ class FleetBar(Widget):
         if f.needs_you:
             line.left(f"◆ {f.needs_you} need{'s' if f.needs_you == 1 else ''} you", self._style("call")).left("  ", text)
         line.left(f"● {f.running} running", self._style("good") if f.running else quiet).left("  ", text)
-        line.left(f"✓ {f.done} done", quiet)
+        if len(done := f"✓ {f.done} done ") <= line.room:
+            line.left(done, quiet)
         return line.strip(self.rich_style)
 
 

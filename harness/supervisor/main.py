@@ -282,6 +282,7 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
         self.fleet.observe(self._index_changes)
+        self.settings.subscribe(self.server.nudge)
         await self._adopt()
         for work in (self.index.run(), self._mirror(), follow(self.settings, self.folders.config), self._test_fence(), self.disk.watch()):
             self._go(loop.create_task(work))

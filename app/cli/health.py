@@ -122,8 +122,8 @@ def _fleet(ctx: Context) -> list[Finding]:
     except (Unreachable, FolderError, SupervisorError) as exc:
         return [Finding("bad", "supervisor", str(exc))]
     found = [Finding("ok", "supervisor", f"answers; {status['fleet'].get('sessions', 0)} sessions")]
-    found += [_held(hold) for hold in status["fence"].get("limits", [])]  # the supervisor's: it and its tools may live in another cgroup than we
     found += _right_now(status)
+    found += [_held(hold) for hold in status["fence"].get("limits", [])]  # the supervisor's: it and its tools may live in another cgroup than we
     found += [Finding("bad", f"invariant {v['id']}", f"{v.get('sid', '')} {v['text']}".strip()) for v in broken]
     return found if broken else [*found, Finding("ok", "invariants", "all hold")]
 

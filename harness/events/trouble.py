@@ -80,7 +80,9 @@ SESSION: dict[str, Words] = {
         *_RESUME[1:],
         person=True,
     ),
-    "gave_up": Words(f"it failed {FAILURES} times within a minute", "nothing is tried any more until you say so", *_RESUME, person=True),
+    "gave_up": Words(
+        "it failed again and again", f"after {FAILURES} failures within a minute nothing is tried any more until you say so", *_RESUME, person=True
+    ),
     "defect": Words("Watchfloor itself made an error with it", "it is tried again by itself; if it goes on, you are asked", "see what it was", "session.why"),
     "replaced": Words("another supervisor has taken over", "this one leaves and the other one goes on with everything"),
     "refused": Words("a step of it was refused", _AGAIN),

@@ -187,7 +187,7 @@ class Conductor:
         now = time.monotonic()
         if session.keeper_falls.add(now):
             session.keeper_falls.times.clear()
-            session.held, session.trouble = True, Trouble("gave_up", str(why))
+            session.held, session.trouble = True, why
         else:
             self.later(session, session.keeper_falls.backoff())
             if session.link is None:

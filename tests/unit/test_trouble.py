@@ -175,8 +175,9 @@ def test_trouble_that_ends_by_itself_is_no_failure() -> None:
     full = troubled(plain, Trouble("no_space", "No space left on device"), held=False)
     assert (full.state, full.group, full.detail, full.evidence) == ("limited", RUNNING, "the disk is full", "No space left on device")
     assert full.next == SESSION["no_space"].next
-    held = troubled(plain, Trouble("gave_up", "why"), held=True)
+    held = troubled(plain, Trouble("gone", "why"), held=True)
     assert (held.state, held.group, held.command) == ("failed", NEEDS_YOU, "watchfloor resume s1")
+    assert (held.detail, held.next) == (SESSION["gone"].headline, SESSION["gave_up"].next), "what it was, and that nothing is tried any more"
     unread = troubled(plain, Trouble("disk", "Permission denied"), held=True)
     assert (unread.state, unread.detail, unread.do) == ("failed", SESSION["disk"].headline, SESSION["gave_up"].do), (
         "nothing is tried any more: it must not say so"

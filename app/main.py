@@ -83,12 +83,13 @@ def _run(args: argparse.Namespace | SimpleNamespace) -> int:
 
 
 def _screen(ctx: object, session: str | None) -> int:
+    from app import terminal
     from app.cli import exits, output
     from app.cli.context import Context
 
     assert isinstance(ctx, Context)
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        output.warn("watchfloor: this is not a terminal; for scripts use: watchfloor ls --json (see watchfloor --help)")
+    if why := terminal.lacking():
+        output.warn(f"watchfloor: {why}, so no screen can be shown; without one use: watchfloor ls (see watchfloor --help)")
         return exits.USAGE
     sid: str | None = None
     with ctx.connect() as client:
@@ -100,13 +101,13 @@ def _screen(ctx: object, session: str | None) -> int:
 
 
 def _verbs() -> dict[str, Callable[..., int]]:
-    from app.cli import extras, going_on, health, queue, sessions, supervise, undo
+    from app.cli import extras, going_on, health, logs, queue, sessions, supervise, undo
 
     return {
         "launch": sessions.launch,
         "ls": sessions.ls,
         "show": sessions.show,
-        "logs": sessions.logs,
+        "logs": logs.logs,
         "say": sessions.message,
         "diff": sessions.diff,
         "cost": sessions.cost,

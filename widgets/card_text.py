@@ -14,6 +14,7 @@ from typing import Any
 
 from rich.cells import chop_cells
 
+from harness.events import trouble
 from harness.events.action import action_hash
 from harness.events.describe import usd
 from harness.events.untrusted import to_display, to_display_lines
@@ -23,6 +24,7 @@ from widgets.patch import code_display, patch_display, roles
 CLAIM = "CLAIMED BY THE AGENT (not verified)"
 WILL_RUN = "WILL RUN"
 WORDS = "THE AGENT'S WORDS (the end of its reply)"
+CHANGED = "ASKED AGAIN: WHAT CHANGED SINCE YOU DECIDED"
 _CONTINUED = "    ↪ "
 _RISKS = {"low": "LOW RISK", "medium": "MEDIUM RISK", "high": "HIGH RISK", "critical": "CRITICAL"}
 _KINDS = {
@@ -55,13 +57,14 @@ def card_lines(view: ApprovalView) -> list[CardLine]:
     if action is None:
         if view.kind == "tool":
             out.append(CardLine("What it would run cannot be read. Deny it.", "warn"))
-        out += _details(view.detail)
+        out += [*_details(view.detail), *_next(view.kind)]
     else:
         if view.kind == "tool":
+            out += _changed_since(view.detail)
             out += [CardLine("• " + text, "warn") for text in consequences(action)]
             out += [CardLine("• " + text, "warn") for text in left_out(view.diff)]
         else:
-            out += _details(view.detail)
+            out += [*_details(view.detail), *_next(view.kind)]
         out += [CardLine(""), *will_run(action, WILL_RUN if view.kind == "tool" else "WAS TO RUN")]
         out += [CardLine(""), *_reach(action), *_preconditions(action)]
         out += _rule(view)
@@ -268,11 +271,24 @@ def _hashes(view: ApprovalView, action: dict[str, Any]) -> list[CardLine]:
     return [CardLine(f"  action hash  {here}", "dim")]
 
 
+def _changed_since(detail: Mapping[str, Any]) -> list[CardLine]:
+    """Why a call that was decided on is asked about again: what is no longer as it was shown then."""
+    changed = [line for text in _list(detail.get("changed")) for line in to_display_lines(str(text))]
+    return [CardLine(CHANGED, "label"), *(CardLine("  " + line, "warn") for line in changed), CardLine("")] if changed else []
+
+
+def _next(kind: str) -> list[CardLine]:
+    """What becomes of the session while nobody answers."""
+    return [] if kind == "tool" else [CardLine(""), CardLine("UNTIL YOU ANSWER", "label"), CardLine("  " + to_display(trouble.requested(kind).next))]
+
+
 def _details(detail: Mapping[str, Any]) -> list[CardLine]:
     money = str(detail.get("cap", "")).endswith("usd")
     out = []
     for name, value in sorted((name, value) for name, value in detail.items() if name != "asks"):
-        shown = usd(value) if money and name in ("used", "limit", "need") and isinstance(value, int) else str(value)
+        shown = (
+            trouble.part(str(value)) if name == "part" else usd(value) if money and name in ("used", "limit", "need") and isinstance(value, int) else str(value)
+        )
         lines = to_display_lines(shown)
         out += [CardLine(f"  {to_display(str(name))}  {lines[0]}"), *(CardLine(f"    {line}") for line in lines[1:])]
     return out

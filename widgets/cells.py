@@ -40,7 +40,7 @@ ROLES = {
     "done": "good",
     "failed": "bad",
     "stopped": "quiet",
-    "lost": "bad",
+    "lost": "attention",
     "unknown": "attention",
 }
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
+from harness.events import endpoints
 from harness.events.views import FleetView
 from widgets import cells
 from widgets.cells import Line
@@ -13,7 +16,7 @@ from widgets.palette import palette
 
 
 class FleetBar(Widget):
-    """Spent today against the cap, how many need you, run, are done; fence and epoch."""
+    """Spent today against the cap, how many need you, run, are done; what is wrong with the fleet when anything is, else the fence."""
 
     DEFAULT_CSS = """
     FleetBar {
@@ -26,11 +29,20 @@ class FleetBar(Widget):
         super().__init__(id=dom_id)
         self._fleet = FleetView()
         self._live = False
+        self._phrase = ""
+
+    def tick(self, now: float) -> None:
+        """Repaint when the words of a trouble changed: how long it lasts, when the next try is."""
+        phrase = trouble_phrase(self._fleet, now)
+        if phrase != self._phrase:
+            self._phrase = phrase
+            self.refresh()
 
     def set_fleet(self, fleet: FleetView, *, live: bool) -> None:
         """Take new totals; ``live`` is False while they are not being updated."""
         if (fleet, live) != (self._fleet, self._live):
             self._fleet, self._live = fleet, live
+            self._phrase = trouble_phrase(fleet, time.time())
             self.refresh()
 
     def _style(self, role: str) -> Style:
@@ -38,17 +50,17 @@ class FleetBar(Widget):
 
     def render_line(self, y: int) -> Strip:
         f, quiet, text = self._fleet, self._style("quiet"), self._style("text")
-        line = Line(self.size.width).left(" watchfloor ", self._style("heading"))
+        phrase = self._phrase if self._live else ""
+        line = Line(self.size.width)
+        if not phrase or self.size.width >= 100:
+            line.left(" watchfloor ", self._style("heading"))
         fence, ok = fence_text(f.fence)
-        if self._live:
-            wide = self.size.width >= 100
-            if wide:
-                line.right(f"epoch {f.epoch} ", quiet)
-            line.right(f"{fence} {'· ' if wide else ''}", self._style("good" if ok else "alarm"))
-        else:
+        if not self._live:
             line.right("not connected ", self._style("alarm"))
-        for warning in f.warnings[:1]:
-            line.right(cells.safe(warning, max(0, self.size.width // 4)) + " · ", self._style("call"))
+        elif phrase:
+            line.right(cells.safe(phrase, self.size.width // 2) + " ", self._style("call"))
+        else:
+            line.right(f"{fence} ", self._style("good" if ok else "alarm"))
         line.left(" ", text).left(cells.money(f.spent_today_nano), text).left(" today", quiet)
         if f.day_cap_nano is not None:
             line.left(f" of {cells.cap_text(f.day_cap_nano)} ", quiet)
@@ -59,8 +71,29 @@ class FleetBar(Widget):
         if f.needs_you:
             line.left(f"◆ {f.needs_you} need{'s' if f.needs_you == 1 else ''} you", self._style("call")).left("  ", text)
         line.left(f"● {f.running} running", self._style("good") if f.running else quiet).left("  ", text)
-        line.left(f"✓ {f.done} done", quiet)
+        if len(done := f"✓ {f.done} done ") <= line.room:
+            line.left(done, quiet)
         return line.strip(self.rich_style)
+
+
+def trouble_phrase(fleet: FleetView, now: float) -> str:
+    """The worst trouble of the fleet in one short phrase (untrusted); empty when there is none."""
+    for at in fleet.endpoints:
+        age, left = cells.age(at.since, now), _left(at.next_try, now)
+        tried = ", asked again now" if at.asking else f", next try {left}" if left else ""
+        return f"{_ENDPOINT.get(at.state, at.state)}{f' for {age}' if age else ''}{tried}"
+    return next((found.headline for found in fleet.troubles), "")
+
+
+_ENDPOINT = {endpoints.DOWN: "endpoint down", endpoints.LIMITED: "endpoint limits us", endpoints.PERSON: "endpoint needs you"}
+
+
+def _left(ts: str, now: float) -> str:
+    then = cells.parse_ts(ts)
+    if then is None:
+        return ""
+    seconds = round(then - now)
+    return "now" if seconds <= 0 else f"in {seconds}s" if seconds < 100 else f"in {-(-seconds // 60)}m"
 
 
 def fence_text(fence: str) -> tuple[str, bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.style import Style
 from textual import events
@@ -11,21 +11,13 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from harness.events.views import ApprovalView
+from harness.events import trouble
+from harness.events.views import ApprovalView, SessionRow
 from widgets import cells
 from widgets.cells import Line
 from widgets.palette import palette
 
 STAKES = {"critical": 4.0, "high": 2.0, "medium": 1.0, "low": 0.5}
-KINDS = {
-    "tool": "wants to",
-    "cap": "cap reached",
-    "auth": "key refused",
-    "endpoint": "endpoint refuses",
-    "in_doubt": "in doubt",
-    "question": "asks",
-    "restart": "keeps failing",
-}
 _UNIT_S = 60.0
 
 
@@ -63,12 +55,19 @@ class QueueHead(Widget):
         self._views: tuple[ApprovalView, ...] = ()
         self._key = ""
         self._age = ""
+        self._held: list[SessionRow] = []
 
     def set_queue(self, views: Iterable[ApprovalView], key: str) -> None:
         """The open requests, and the key (as shown) that opens the queue."""
         taken = tuple(views)
         if (taken, key) != (self._views, self._key):
             self._views, self._key = taken, key
+            self.refresh()
+
+    def set_held(self, held: Sequence[SessionRow]) -> None:
+        """Sessions that need a person without asking anything: said here while there is no request."""
+        if list(held) != self._held:
+            self._held = list(held)
             self.refresh()
 
     def tick(self, now: float) -> None:
@@ -102,6 +101,11 @@ class QueueHead(Widget):
             else:
                 line.left(f"◆ {len(self._views)} open request{'s' if len(self._views) != 1 else ''} ", self._style("call"))
             return line.strip(base, "─", rule)
+        if head is None and self._held:
+            first, more = self._held[0], len(self._held) - 1
+            line = Line(width).left(" ! ", self._style("call")).right(f"+{more} more " if more else "", quiet)
+            line.left(cells.safe(first.name, max(8, width // 4)), self._style("call")).left(f": {cells.safe(first.detail, width)}", self._style("text"))
+            return line.left(f" · {cells.safe(first.do, width)}" if first.do else "", quiet).strip(base)
         if head is None:
             return Line(width).left(" ✓ ", self._style("good")).left("Nothing needs you.", quiet).strip(base)
         line = Line(width).left(" ", quiet)
@@ -109,7 +113,7 @@ class QueueHead(Widget):
         line.right(f"{self._key} answers{f', {more} more' if more else ''} ", quiet).right(f" {cells.age(head.ts, time.time())} · ", quiet)
         risk = self._style("alarm" if head.risk in ("critical", "high") else "attention")
         line.left(cells.safe(head.session_name, max(8, width // 4)) + " ", self._style("call"))
-        line.left(KINDS.get(head.kind, "asks") + ": ", quiet)
+        line.left(trouble.request(head.kind) + ": ", quiet)
         if head.risk in ("critical", "high"):
             line.right(f"{head.risk} ", risk)
         return line.left(cells.safe(head.title, line.room - 1), self._style("text")).strip(base)

@@ -12,11 +12,12 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from harness.events import trouble
 from harness.events.views import ApprovalView
 from widgets import cells
 from widgets.cells import Line
 from widgets.palette import palette
-from widgets.queue_head import KINDS, by_weight
+from widgets.queue_head import by_weight
 
 LINES = 2
 
@@ -122,5 +123,5 @@ class QueueList(ScrollView, can_focus=True):
             return line.left(cells.safe(view.session_name, line.room - 1), self._style("name")).strip(base)
         line.left("  ", base)
         if view.kind != "tool":
-            line.left(KINDS.get(view.kind, view.kind) + ": ", self._style("quiet"))
+            line.left(trouble.request(view.kind) + ": ", self._style("quiet"))
         return line.left(cells.safe(view.title, line.room - 1), self._style("text" if chosen else "quiet")).strip(base)

@@ -235,8 +235,10 @@ class SessionList(ScrollView, can_focus=True):
                 return self._dense_line(row, age, line, state, base)
             line.right(f"{age:>4} ", self._style("quiet")).right(f" {row.state:>{_STATE_WIDTH}}", state)
             return line.left(cells.safe(row.name, line.room - 1), self._style("name")).strip(base)
-        self._money(row, line)
-        return line.left("  ", base).left(cells.safe(row.detail, line.room - 1), self._style("quiet")).strip(base)
+        held = bool(row.next) and row.state != "waiting"
+        if not held:
+            self._money(row, line)  # why nothing goes on needs the room more than what it cost
+        return line.left("  ", base).left(cells.safe(row.detail, line.room - 1), self._style("text" if held else "quiet")).strip(base)
 
     def _dense_line(self, row: SessionRow, age: str, line: Line, state: Style, base: Style) -> Strip:
         line.right(f"{age:>4} ", self._style("quiet"))

@@ -4,6 +4,7 @@ OK = 0
 NO = 1
 """The answer is no: a check failed, a log is damaged, an invariant is broken."""
 USAGE = 2
+"""An argument cannot be used, or there is no terminal that a screen can be shown on."""
 UNREACHABLE = 3
 """The supervisor cannot be reached or started, or a folder cannot be used."""
 NOT_FOUND = 4

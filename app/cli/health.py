@@ -8,12 +8,15 @@ import platform
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from app.cli import exits
-from app.cli.context import Context, endpoints
+from app.cli.context import Context, convert
 from app.cli.output import emit, safe, say
+from harness.events import endpoints
 from harness.events.reader import verify as verify_log
+from harness.events.views import FleetView, TroubleView
 from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
 from harness.protocol.paths import FolderError, ensure_private
@@ -118,12 +121,31 @@ def _fleet(ctx: Context) -> list[Finding]:
             broken = client.call("invariants")["violations"]
     except (Unreachable, FolderError, SupervisorError) as exc:
         return [Finding("bad", "supervisor", str(exc))]
-    found = [Finding("ok", "supervisor", f"epoch {status['fleet'].get('epoch', 0)}, {status['fleet'].get('sessions', 0)} sessions")]
+    found = [Finding("ok", "supervisor", f"answers; {status['fleet'].get('sessions', 0)} sessions")]
+    found += _right_now(status)
     found += [_held(hold) for hold in status["fence"].get("limits", [])]  # the supervisor's: it and its tools may live in another cgroup than we
-    found += [Finding("warning", "endpoint", text) for text in endpoints(status)]
-    found += [Finding("warning", "fleet", str(p)) for p in status.get("problems", [])]
     found += [Finding("bad", f"invariant {v['id']}", f"{v.get('sid', '')} {v['text']}".strip()) for v in broken]
     return found if broken else [*found, Finding("ok", "invariants", "all hold")]
+
+
+def _right_now(status: dict[str, Any]) -> list[Finding]:
+    """What is wrong in the running fleet at this moment, each with what happens next by itself and what can be done."""
+    fleet = convert(status["fleet"], FleetView)
+    troubles = convert(status.get("troubles", []), list[TroubleView])
+    now = datetime.now(UTC)
+    found = [Finding("bad" if at.state == endpoints.PERSON else "warning", "endpoint", endpoints.sentence(at, now)) for at in fleet.endpoints]
+    found += [Finding("bad" if t.person else "warning", t.about, told(t)) for t in troubles]
+    known = [t.cause for t in troubles if t.cause] + [t.headline for t in troubles if not t.cause]
+    rest = [str(p) for p in status.get("problems", []) if not any(cause in str(p) for cause in known)]
+    found += [Finding("warning", "the fleet", text) for text in rest]
+    return found or [Finding("ok", "right now", "nothing holds any session up")]
+
+
+def told(found: TroubleView) -> str:
+    """One trouble as a sentence or three: what is wrong and why, what comes next by itself, what can be done."""
+    why = f" ({found.cause})" if found.cause else ""
+    todo = f" You can: {found.do}{f': {found.command}' if found.command else ''}." if found.do else ""
+    return f"{found.headline}{why}. Next: {found.next}.{todo}"
 
 
 def doctor(ctx: Context, args: argparse.Namespace) -> int:
@@ -133,5 +155,5 @@ def doctor(ctx: Context, args: argparse.Namespace) -> int:
         if args.json:
             emit(asdict(f))
         else:
-            say(f"{f.level:>8}  {f.what:<20} {safe(f.detail)}")
+            say(f"{f.level:>8}  {safe(f.what, 40):<20} {safe(f.detail)}")
     return exits.NO if any(f.level == "bad" for f in findings) else exits.OK

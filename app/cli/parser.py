@@ -9,7 +9,8 @@ from harness.events.untrusted import to_display
 
 DESCRIPTION = "A terminal control room for long-running AI agents. Without a verb it opens the floor."
 EPILOG = (
-    "exit codes: 0 done · 1 the answer is no · 2 wrong usage · 3 no supervisor or folder unusable · 4 not found · 5 refused · 6 bad configuration · 70 our bug"
+    "exit codes: 0 done · 1 the answer is no · 2 wrong usage, no terminal · 3 no supervisor or folder unusable · 4 not found · 5 refused · "
+    "6 bad configuration · 70 our bug"
 )
 
 
@@ -60,7 +61,7 @@ def build() -> argparse.ArgumentParser:
 
     logs = verb("logs", "print a session's event log", json=True)
     session(logs)
-    logs.add_argument("-f", "--follow", action="store_true", help="go on as events arrive")
+    logs.add_argument("-f", "--follow", action="store_true", help="go on as events arrive, until the session has ended")
     logs.add_argument("--after", metavar="SEQ", type=int, default=-1, help="only events after this sequence number")
 
     approvals = verb("approvals", "list what waits for you, or print the whole card of one request", json=True)

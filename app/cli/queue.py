@@ -9,11 +9,12 @@ from typing import Any
 
 import msgspec
 
+from app import key
 from app.cli import context, exits
 from app.cli.context import Context
 from app.cli.output import age, emit, safe, say, table
 from app.cli.sessions import Refused, Usage
-from harness.events.endpoints import ITEM_KINDS
+from harness.events import trouble
 from harness.events.views import ApprovalView
 from harness.protocol import config as configuration
 from harness.protocol.client import Client
@@ -37,7 +38,9 @@ def approvals(ctx: Context, args: argparse.Namespace) -> int:
     if not waiting:
         say("nothing waits for you")
         return exits.OK
-    body = [(a.approval_id, safe(a.session_name, 24), a.kind, a.risk, age(a.ts), "|".join(a.options), safe(a.title, 300)) for a in waiting]
+    body = [
+        (a.approval_id, safe(a.session_name, 24), safe(trouble.request(a.kind)), a.risk, age(a.ts), "|".join(a.options), safe(a.title, 300)) for a in waiting
+    ]
     for line in table(("ID", "SESSION", "KIND", "RISK", "AGE", "OPTIONS", "WHAT"), body, width=max(ctx.width, 120)):
         say(line)
     return exits.OK
@@ -169,15 +172,7 @@ def _chosen(ctx: Context, args: argparse.Namespace, view: ApprovalView, edited: 
     positive = next((o for o in ("allow", "retry") if o in view.options), None)
     if positive is None:
         raise Usage(f"this request has no plain approval; choose one with --choose: {', '.join(view.options)}")
-    return positive, _key(ctx, view)
-
-
-def _key(ctx: Context, view: ApprovalView) -> dict[str, Any]:
-    """Retrying what an endpoint refused hands over the key as it is now."""
-    if view.kind not in ITEM_KINDS:
-        return {}
-    found = configuration.credential(configuration.load(ctx.folders))
-    return {"credential": {"base_url": found.base_url, "key": found.key}} if found else {}
+    return positive, key.here(ctx.folders) if positive == "retry" else {}
 
 
 def reject(ctx: Context, args: argparse.Namespace) -> int:

@@ -1,16 +1,17 @@
-"""Verbs on sessions: launch, ls, show, logs, say, diff, cost, pause, resume, stop, rm, attach."""
+"""Verbs on sessions: launch, ls, show, say, diff, cost, pause, resume, stop, rm, attach."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
+from app import key
 from app.cli import context, exits
 from app.cli.context import Context
-from app.cli.output import age, emit, escaped, safe, say, table, usd
+from app.cli.output import age, emit, safe, say, table, usd
+from harness.events import trouble
 from harness.events.views import SessionRow
 from harness.protocol import config as configuration
 
@@ -39,7 +40,6 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
         goal = args.goal
     if not goal.strip():
         raise Usage("the goal is empty; say what the agent should achieve")
-    credential = configuration.credential(cfg)
     request: dict[str, Any] = {
         "repo": str(Path(args.repo).absolute()),
         "goal": goal,
@@ -48,9 +48,8 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
         "model": args.model or cfg.model.default,
         "caps": _caps(args, cfg),
         "base_url": configuration.base_url(cfg),
+        **key.of(cfg),
     }
-    if credential is not None:
-        request["credential"] = {"base_url": credential.base_url, "key": credential.key}
     with ctx.connect() as client:
         reply = client.call("launch", **request)
     if args.json:
@@ -126,6 +125,8 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
         ("name", safe(row.name)),
         ("state", f"{row.state} for {age(row.since)}: {safe(row.detail)}"),
         ("because", f"{safe(row.evidence)} ({safe(row.source)})"),
+        *([("next", safe(row.next))] if row.next else []),
+        *([("you can", safe(row.do + (f": {row.command}" if row.command else "")))] if row.do else []),
         ("goal", safe(row.goal, 600)),
         ("repository", safe(row.repo)),
         ("branch", safe(row.branch)),
@@ -139,32 +140,8 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
     for label, text in facts:
         say(f"{label:>10}  {text}")
     for approval in context.approvals(reply):
-        say(f"{'waits':>10}  {approval.approval_id}  {approval.kind}: {safe(approval.title, 300)}")
+        say(f"{'waits':>10}  {approval.approval_id}  {safe(trouble.request(approval.kind))}: {safe(approval.title, 300)}")
     return exits.OK
-
-
-def logs(ctx: Context, args: argparse.Namespace) -> int:
-    from harness.events import types
-    from harness.events.describe import describe
-    from harness.events.reader import Tail
-
-    with ctx.connect() as client:
-        folder = Path(client.call("session", sid=args.id)["folder"])
-    tail = Tail(folder / "log", after=args.after)
-    while True:
-        lines = tail.poll(1 << 20)
-        for line in lines:
-            if args.json:
-                say(escaped(line.decode("utf-8", "replace")))
-                continue
-            record = types.decode(line)
-            told = describe(record)
-            say(f"{record.seq:>6}  {safe(record.ts[11:19])}  {safe(told.kind):<10}  {safe(told.summary)}")
-        if lines:
-            continue
-        if not args.follow:
-            return exits.OK
-        time.sleep(0.1)
 
 
 def message(ctx: Context, args: argparse.Namespace) -> int:
@@ -214,17 +191,10 @@ _STATES = {"pause": "paused", "resume": "running", "stop": "stopped"}
 
 
 def desire(ctx: Context, args: argparse.Namespace) -> int:
+    handed = key.here(ctx.folders) if args.verb == "resume" else {}
     with ctx.connect() as client:
-        client.call("desire", sid=args.id, state=_STATES[args.verb], reason=args.reason, **_credential(ctx, args.verb))
+        client.call("desire", sid=args.id, state=_STATES[args.verb], reason=args.reason, **handed)
     return _done(args, {"pause": "it pauses at its next turn", "resume": "it goes on", "stop": "it stops; its work stays"}[args.verb])
-
-
-def _credential(ctx: Context, verb: str) -> dict[str, Any]:
-    """Resuming hands over the key again: after a reboot nobody else remembers it."""
-    if verb != "resume":
-        return {}
-    found = configuration.credential(configuration.load(ctx.folders))
-    return {"credential": {"base_url": found.base_url, "key": found.key}} if found else {}
 
 
 def remove(ctx: Context, args: argparse.Namespace) -> int:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import sys
 
+from app import terminal
 from app.cli import exits
 from app.cli.output import say, warn
 from app.demo import fleet, headless
@@ -25,11 +25,14 @@ def run(args: argparse.Namespace) -> int:
     try:
         if args.stop:
             return _stop(args.keep, fleet.found(base))
-        if args.headless:
+        why = terminal.lacking()
+        if why and not args.headless:
+            if args.attach or terminal.there():
+                warn(f"watchfloor demo: {why}, so no screen can be shown; without one use: watchfloor demo --headless")
+                return exits.USAGE
+            warn("watchfloor demo: no terminal here, so it plays by itself and says what became of it")
+        if why or args.headless:
             return headless.play(fleet.fresh(base), speed=args.speed or 0.0, keep=args.keep)
-        if not (sys.stdin.isatty() and sys.stdout.isatty()):
-            warn("watchfloor demo: this is not a terminal; for scripts use: watchfloor demo --headless")
-            return exits.USAGE
         if args.attach:
             running = [d for d in fleet.found(base) if alive(d.folders)]
             if not running:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen, Screen
 
+from app import key
 from app.actions import ACTIONS, BY_ID, EVERYWHERE, Action, show_key
 from app.models import Dirty, Snapshot
 from harness.events.views import SessionRow
+from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets.help_bar import HelpBar
 
@@ -184,8 +186,15 @@ class SessionCommands(WatchScreen):
         return row is not None and not row.ended and row.desired != "stopped" and (row.desired == "paused" or row.state in ("failed", "parked"))
 
     def do_session_resume(self) -> None:
-        if row := self.target:
-            self.host.send(f"{row.name}: resuming", "desire", sid=row.sid, state="running")
+        row = self.target
+        if row is None:
+            return
+        try:
+            handed = key.here(self.host.folders)
+        except configuration.ConfigError as exc:
+            self.host.tell(f"{row.name} was not resumed: {exc}", bad=True)
+            return
+        self.host.send(f"{row.name}: resuming", "desire", sid=row.sid, state="running", **handed)
 
     def can_session_continue(self) -> bool:
         row = self.target

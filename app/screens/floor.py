@@ -15,7 +15,7 @@ from textual.containers import Container
 
 from app.models import Dirty, Snapshot
 from app.screens.base import SessionCommands, bindings
-from harness.events.views import SessionRow
+from harness.events.views import NEEDS_YOU, SessionRow
 from widgets import tiling
 from widgets.fleet_bar import Banner, FleetBar
 from widgets.help_bar import HelpBar
@@ -85,6 +85,7 @@ class FloorScreen(SessionCommands):
             grown = {sid for sid, row in snapshot.rows.items() if self._seqs.get(sid) != row.seq}
             self._seqs = {sid: row.seq for sid, row in snapshot.rows.items()}
             more = self.sync_logs(grown)
+            self.query_one(QueueHead).set_held([row for row in snapshot.rows.values() if row.group == NEEDS_YOU and row.state != "waiting"])
             self.show_keys()
         elif dirty == Dirty.NOTHING:
             more = self.sync_logs(None)
@@ -106,6 +107,7 @@ class FloorScreen(SessionCommands):
     def clock(self, now: float) -> None:
         self.list.tick(now)
         self.query_one(QueueHead).tick(now)
+        self.query_one(FleetBar).tick(now)
 
     def on_resize(self) -> None:
         if self._saved_layout is None:

@@ -12,6 +12,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static, TextArea
 
+from app import key
 from app.screens.base import Form
 from harness.events.untrusted import to_display
 from harness.protocol import config as configuration
@@ -65,12 +66,9 @@ def request_of(wish: Wish, cfg: configuration.Config) -> dict[str, Any]:
         "base_url": configuration.base_url(cfg),
     }
     try:
-        credential = configuration.credential(cfg)
+        return request | key.of(cfg)
     except configuration.ConfigError as exc:
         raise FieldError("model", str(exc)) from exc
-    if credential is not None:
-        request["credential"] = {"base_url": credential.base_url, "key": credential.key}
-    return request
 
 
 _LABELS = {

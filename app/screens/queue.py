@@ -11,10 +11,10 @@ from textual.containers import Container, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from app import key
 from app.arming import ARM_S, Arming, differences
 from app.models import Dirty, Snapshot
 from app.screens.base import WatchScreen, bindings
-from harness.events.endpoints import ITEM_KINDS
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
 from harness.protocol import config as configuration
@@ -404,8 +404,8 @@ class QueueScreen(WatchScreen):
     async def _send(self, view: ApprovalView, decision: str, proof: str, given: dict[str, Any]) -> None:
         self._sent.add(view.approval_id)
         try:
-            if view.kind in ITEM_KINDS and decision == "retry":
-                given |= self._key()
+            if decision == "retry":
+                given |= key.here(self.host.folders)
             await self.host.feed.call("decide", approval_id=view.approval_id, decision=decision, action_hash=view.action_hash, shown_hash=proof, **given)
         except SupervisorError as exc:
             self._sent.discard(view.approval_id)
@@ -423,12 +423,6 @@ class QueueScreen(WatchScreen):
             self.host.tell(f"{view.session_name}: {said}")
         if self.stands:
             self.sync(self.host.snapshot, Dirty.APPROVALS)
-
-    def _key(self) -> dict[str, Any]:
-        """The key that is configured now, for a request that the old one was refused for. Raises ConfigError."""
-        cfg = configuration.load(self.host.folders)
-        found = configuration.credential(cfg)
-        return {"credential": {"base_url": found.base_url, "key": found.key}} if found is not None else {}
 
     async def _refresh_stale(self, before: ApprovalView) -> None:
         """Show the request as it is now, with what changed since it was looked at."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -36,23 +36,28 @@ TABS = (("log", "Log"), ("plan", "Plan & progress"), ("diff", "Diff"), ("cost", 
 
 
 class SessionLine(Widget):
-    """The session's title line: state, name, what it does, money."""
+    """The session's title line: state, name, what it does, money; below it, while something holds it up, what comes next and what can be done."""
 
     DEFAULT_CSS = """
     SessionLine {
         height: 1;
         background: $panel;
+        &.-held { height: 2; }
+        &.-held.-todo { height: 3; }
     }
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._row: SessionRow | None = None
+        self._advice: list[str] = []
 
-    def set_row(self, row: SessionRow | None) -> None:
-        """Show this row."""
-        if row != self._row:
-            self._row = row
+    def set_row(self, row: SessionRow | None, advice: Sequence[str] = ()) -> None:
+        """Show this row; ``advice``: a line each for what happens next by itself and what can be done, none when nothing holds it up."""
+        if (row, [*advice]) != (self._row, self._advice):
+            self._row, self._advice = row, [*advice]
+            self.set_class(bool(advice), "-held")
+            self.set_class(len(advice) > 1, "-todo")
             self.refresh()
 
     def _style(self, name: str) -> Style:
@@ -60,6 +65,9 @@ class SessionLine(Widget):
 
     def render_line(self, y: int) -> Strip:
         row, line = self._row, Line(self.size.width)
+        if y >= 1:
+            said = self._advice[y - 1] if y <= len(self._advice) else ""
+            return line.left("   " + cells.safe(said, line.room - 4), self._style("call" if y == 1 else "text")).strip(self.rich_style)
         if row is None:
             return line.left(" this session is gone", self._style("bad")).strip(self.rich_style)
         state = self._style(cells.role(row.state))
@@ -122,7 +130,7 @@ class SessionScreen(SessionCommands):
         more = False
         row = snapshot.rows.get(self.sid)
         if dirty & Dirty.ROWS:
-            self.query_one(SessionLine).set_row(row)
+            self.query_one(SessionLine).set_row(row, advice(row, self.host.keys.shown(row.action) if row.action else "") if row is not None else ())
             if row is not None and row.seq != self._seq:
                 self._seq = row.seq
                 more = self.sync_logs(None)
@@ -312,12 +320,21 @@ class SessionScreen(SessionCommands):
         self.log_view.action_last() if self._on_log() else self._body().scroll_end(animate=False)
 
 
+def advice(row: SessionRow, key: str) -> list[str]:
+    """What happens next by itself, and what a person can do (``key`` does it here, the command anywhere). Empty when nothing holds it up."""
+    by = " or ".join(way for way in (key, row.command) if way)
+    todo = f"{row.do}{f' ({by})' if by else ''}" if row.do else ""
+    return [text for text in (f"next: {row.next}" if row.next else "", f"you can: {todo}" if todo else "") if text]
+
+
 def evidence(row: SessionRow) -> list[tuple[str, str]]:
     """Why a row says what it says: state, source, age, evidence, and what the session is."""
     now = time.time()
     seen = cells.age(row.last_ts, now)
     return [
         ("state", f"{row.state}: {row.detail}"),
+        *([("next", row.next)] if row.next else []),
+        *([("you can", row.do + (f": {row.command}" if row.command else ""))] if row.do else []),
         ("for", cells.age(row.since, now) or "unknown"),
         ("source", row.source),
         ("evidence", row.evidence),

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from harness.events import trouble
 from harness.events.endpoints import EndpointView
 from harness.events.fold import SessionState
 
@@ -78,6 +79,24 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     price: str = ""
     desired: str = "running"
     ended: bool = False
+    next: str = ""
+    """What happens next by itself, in words; with ``do``, what a person can do about it, by the key of ``action`` or the ``command``."""
+    do: str = ""
+    action: str = ""
+    command: str = ""
+
+
+class TroubleView(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something that is wrong right now. ``about``: the session's name, or what of the fleet; ``cause`` is untrusted. ``person``: it waits for somebody."""
+
+    about: str
+    headline: str
+    next: str
+    do: str = ""
+    command: str = ""
+    cause: str = ""
+    person: bool = False
+    sid: str = ""
 
 
 class FleetView(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -95,6 +114,8 @@ class FleetView(msgspec.Struct, frozen=True, omit_defaults=True):
     epoch: int = 0
     fence: str = ""
     warnings: list[str] = []
+    troubles: tuple[TroubleView, ...] = ()
+    """What is wrong with the fleet itself, the worst first; an endpoint that does not answer is among `endpoints`."""
     endpoints: tuple[EndpointView, ...] = ()
 
 
@@ -118,15 +139,15 @@ def state_of(s: SessionState, live: Liveness) -> tuple[str, str, str]:
     if waiting:
         first = min(waiting, key=lambda a: a.seq)
         more = f" (+{len(waiting) - 1})" if len(waiting) > 1 else ""
-        return "waiting", f"{first.kind}: {first.title}{more}", f"open request {first.approval_id}"
+        return "waiting", f"{trouble.request(first.kind)}: {first.title}{more}", f"open request {first.approval_id}"
     if s.quarantined is not None:
-        return "failed", f"{s.quarantined.part} failed {s.quarantined.restarts} times: {s.quarantined.reason}", at
+        return "failed", f"{trouble.part(s.quarantined.part)} failed {s.quarantined.restarts} times: {s.quarantined.reason}", at
     if live.keeper is False:
-        return "lost", "its keeper is gone; it will be taken up again", at
+        return "lost", trouble.SESSION["gone"].headline, at
     if s.desired == "paused":
         return "parked", "pausing at the next turn" if live.brain else "paused by you", at
     if s.parked is not None and s.parked.why == "limited":
-        return "limited", f"until {s.parked.until}" if s.parked.until else s.parked.detail, at
+        return "limited", " ".join((trouble.parked("limited").headline, _until(s.parked.until))).strip(), at
     if s.created is None:
         return "starting", "making its worktree", at
     if s.doing:
@@ -137,11 +158,43 @@ def state_of(s: SessionState, live: Liveness) -> tuple[str, str, str]:
     if live.brain:
         return "running", "thinking", at
     if s.parked is not None:
-        return "parked", s.parked.detail or s.parked.why, at
+        return "parked", s.parked.detail or trouble.parked(s.parked.why).headline, at
     return "starting", "waking up", at
 
 
-GROUPS = {"waiting": NEEDS_YOU, "lost": NEEDS_YOU, "failed": NEEDS_YOU, "unknown": NEEDS_YOU, "done": DONE, "stopped": DONE}
+def _until(ts: str) -> str:
+    """``until 14:05 UTC``; empty when no time is given."""
+    return f"until {ts[11:16]} UTC" if len(ts) >= 16 else ""
+
+
+def words_of(s: SessionState, state: str) -> trouble.Words | None:
+    """What happens next and what can be done, for the states in which a session waits; None where nothing holds it up."""
+    if state == "waiting":
+        waiting = [a for a in s.approvals.values() if a.deferred is None] or list(s.approvals.values())
+        return trouble.requested(min(waiting, key=lambda a: a.seq).kind)
+    if state in ("parked", "limited"):
+        return trouble.parked("paused" if s.desired == "paused" or s.parked is None else s.parked.why)
+    if state == "failed" and s.ended is None:
+        return trouble.SESSION["set_aside"]
+    return trouble.SESSION["gone"] if state == "lost" else None
+
+
+def troubled(made: SessionRow, found: trouble.Trouble, *, held: bool) -> SessionRow:
+    """The row of a session that something holds up. What ends by itself is no failure, and never hides what a person is asked."""
+    words = trouble.held(found) if held else found.words
+    if not words.person and made.state == "waiting":
+        return made
+    state, group = ("failed", NEEDS_YOU) if words.person else ("parked", NEEDS_YOU) if words.mend else ("limited", RUNNING)
+    evidence = found.cause or made.evidence
+    return _say(msgspec.structs.replace(made, state=state, group=group, detail=words.headline, source="supervisor", evidence=evidence), words)
+
+
+def _say(made: SessionRow, words: trouble.Words) -> SessionRow:
+    fill = {name: getattr(words, name).replace("{sid}", made.sid) for name in ("next", "do", "command")}
+    return msgspec.structs.replace(made, action=words.action, **fill)
+
+
+GROUPS = {"waiting": NEEDS_YOU, "failed": NEEDS_YOU, "unknown": NEEDS_YOU, "done": DONE, "stopped": DONE}
 
 
 def row(sid: str, s: SessionState, live: Liveness, *, spent_nano: int | None = None, reserved_nano: int = 0, price: str = "") -> SessionRow:
@@ -153,7 +206,7 @@ def row(sid: str, s: SessionState, live: Liveness, *, spent_nano: int | None = N
         since = min(a.ts for a in s.approvals.values())
     elif s.doing:
         since = max(d.ts for d in s.doing.values())
-    return SessionRow(
+    made = SessionRow(
         sid=sid,
         name=s.name or sid,
         state=state,
@@ -185,3 +238,5 @@ def row(sid: str, s: SessionState, live: Liveness, *, spent_nano: int | None = N
         desired=s.desired,
         ended=s.terminal,
     )
+    words = words_of(s, state)
+    return made if words is None else _say(made, words)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.events import types as t
+from harness.events.trouble import Trouble
 from harness.protocol.config import Config
 from harness.protocol.paths import Folders
 from harness.supervisor import due, ids
@@ -178,8 +179,7 @@ class Brains:
             return
         session.brain_not_before = time.monotonic() + falls.pause_s
         if falls.count > 1:
-            text = f"its brain failed {falls.count} times in a row ({why}); it is tried again every few minutes at least, or at once when you resume it"
-            session.hinder("brain", text, mend=falls.lasting)
+            session.hinder("brain", Trouble("brain_lasting" if falls.lasting else "brain", f"{falls.count} times in a row: {why}"))
         self._later(session, falls.pause_s)
 
     async def ask(

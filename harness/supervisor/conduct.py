@@ -9,8 +9,10 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable
 
+from harness.events import trouble
 from harness.events import types as t
-from harness.events.framing import LogError
+from harness.events.framing import LogError, NewerLog
+from harness.events.trouble import Trouble
 from harness.supervisor import road as roads
 from harness.supervisor.brains import Brains, quarantine
 from harness.supervisor.due import Falls
@@ -29,6 +31,11 @@ def unfinished(session: Session) -> bool:
     s = session.state
     keeper = s.keeper is not None and alive(Identity(s.keeper.pid, s.keeper.start, s.keeper.boot))
     return keeper or s.lease is not None or bool(s.approvals)
+
+
+def log_trouble(exc: Exception) -> Trouble:
+    """What a log that cannot be read means for its session."""
+    return Trouble("newer" if isinstance(exc, NewerLog) else "disk" if isinstance(exc, OSError) else "damaged", str(exc))
 
 
 def stopping(session: Session) -> bool:
@@ -72,18 +79,18 @@ class Conductor:
                     return
                 session.unhinder("step")
             except LogError as exc:
-                self._hold(session, str(exc))
+                self._hold(session, log_trouble(exc))
             except Later as exc:
                 if exc.trouble:
-                    session.hinder("step", exc.trouble, mend=True)
+                    session.hinder("step", exc.trouble)
                 session.poke.clear()
                 self.later(session, exc.seconds)
             except LinkLost as exc:
-                self._retry(session, f"{exc}; it is taken up again")
+                self._retry(session, Trouble("gone", str(exc)))
             except OpError as exc:
                 self._refused(session, exc)
             except OSError as exc:
-                self._retry(session, f"its keeper cannot be reached: {exc}")
+                self._retry(session, Trouble("silent", str(exc)))
             except Exception as exc:
                 traceback.print_exc(file=sys.stderr)
                 await self._defect(session, exc)
@@ -161,7 +168,7 @@ class Conductor:
 
     # -- trouble -----------------------------------------------------------------------------------------------------
 
-    def _hold(self, session: Session, why: str) -> None:
+    def _hold(self, session: Session, why: Trouble) -> None:
         """Its log is damaged: leave it alone until a human looks. What could be read stays readable."""
         session.held, session.trouble = True, why
         if session.link is not None:
@@ -173,19 +180,18 @@ class Conductor:
         if exc.code == "stale_epoch":
             self._displaced()
         elif exc.code in ("damaged", "newer"):
-            self._hold(session, exc.message)
+            self._hold(session, trouble.of_code(exc.code, exc.message))
         else:
-            self._retry(session, f"{exc.message}" + (f" ({exc.hint})" if exc.hint else ""))
+            self._retry(session, trouble.of_code(exc.code, exc.message + (f" ({exc.hint})" if exc.hint else "")))
 
-    def _retry(self, session: Session, why: str) -> None:
+    def _retry(self, session: Session, why: Trouble) -> None:
         """Try again with growing pauses; after too many within a minute only now and then, or when the user resumes it."""
         if self.closing or session.removing:
             return
         now = time.monotonic()
         if session.keeper_falls.add(now):
             session.keeper_falls.times.clear()
-            again = f"it is tried again every {_NOW_AND_THEN_S // 60:.0f} minutes, or at once when you resume it"
-            session.trouble = f"given up for now after {session.keeper_falls.limit} failures within a minute: {why}; {again}"
+            session.trouble = Trouble("gave_up", str(why))
             self.later(session, _NOW_AND_THEN_S)
         else:
             self.later(session, session.keeper_falls.backoff())
@@ -206,7 +212,7 @@ class Conductor:
                 session.step_falls.times.clear()
                 await quarantine(session, "supervisor", what[:500], times)
         except (OpError, LinkLost) as again:
-            self._retry(session, f"{what}; and it could not be put on record: {again}")
+            self._retry(session, Trouble("defect", f"{what}; and it could not be put on record: {again}"))
             return
         session.poke.clear()
         self.later(session, session.step_falls.backoff())
@@ -217,7 +223,7 @@ class Conductor:
 
     def release(self, session: Session) -> None:
         """The user wants something of it again: forget what was counted against it."""
-        session.held, session.trouble = False, ""
+        session.held, session.trouble = False, trouble.NONE
         for source in ("brain", "money"):  # what the ground or a call is held for stands until it was looked at again
             session.unhinder(source)
         for falls in (session.keeper_falls, session.brain_fenced, session.step_falls):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from harness.events.trouble import NONE, Trouble
+
 
 class OpError(Exception):
     """An operation was refused; ``code`` is part of the protocol, the texts say what is wrong and what to do."""
@@ -19,10 +21,10 @@ class OpError(Exception):
 
 
 class Later(Exception):
-    """Something only has to wait: the step is done again after ``seconds``. ``trouble`` is shown meanwhile; empty when there is none."""
+    """Something only has to wait: the step is done again after ``seconds``. ``trouble`` is shown meanwhile, as what ends by itself."""
 
-    def __init__(self, seconds: float, trouble: str = "") -> None:
-        super().__init__(trouble)
+    def __init__(self, seconds: float, trouble: Trouble = NONE) -> None:
+        super().__init__(str(trouble))
         self.seconds, self.trouble = seconds, trouble
 
 

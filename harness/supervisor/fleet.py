@@ -17,7 +17,8 @@ import msgspec
 from harness.events import snapshots
 from harness.events import types as t
 from harness.events.fold import SessionState, advance
-from harness.events.views import DONE, NEEDS_YOU, RUNNING, ApprovalView, FleetView, Liveness, SessionRow, row
+from harness.events.trouble import NONE, Trouble
+from harness.events.views import DONE, NEEDS_YOU, RUNNING, ApprovalView, FleetView, Liveness, SessionRow, row, troubled
 from harness.protocol.paths import Folders, SessionFolder
 from harness.supervisor import memory
 from harness.supervisor.due import Falls
@@ -67,15 +68,6 @@ class Restarts:
         return min(longest, 0.2 * 4.0 ** max(0, len(self.times) - 1))
 
 
-@dataclass(frozen=True, slots=True)
-class Hindrance:
-    """Why a session does not go on though nobody has to decide anything: it goes on by itself. ``mend``: once a person has mended what is named."""
-
-    text: str
-    state: str = "parked"
-    mend: bool = False
-
-
 class Session:
     """One session: folder, fold, link, processes. Everything in it is derived or re-adopted; the log is the truth."""
 
@@ -89,9 +81,11 @@ class Session:
         self.link: KeeperLink | None = None
         self.brain: Brain | None = None
         self.buried: list[Brain] = []
-        self.trouble = ""
+        self.trouble = NONE
+        """What holds it up now; with `held` it waits for a person, otherwise it ends by itself."""
         self.held = False
-        self.hindrances: dict[str, Hindrance] = {}
+        self.hindrances: dict[str, Trouble] = {}
+        """Why it does not go on though nobody has to decide anything, by who found it."""
         self.wish = asyncio.Lock()
         """Held from the look at what is wanted of the session to the record of what is wanted now."""
         self.removing = False
@@ -126,9 +120,8 @@ class Session:
         self.poke.set()
         self._changed(self)
 
-    def hinder(self, source: str, text: str, *, state: str = "parked", mend: bool = False) -> None:
+    def hinder(self, source: str, told: Trouble) -> None:
         """Say why the session does not go on just now; `unhinder` with the same ``source`` takes it back."""
-        told = Hindrance(text, state, mend)
         if self.hindrances.get(source) != told:
             self.hindrances[source] = told
             self._changed(self)
@@ -140,7 +133,7 @@ class Session:
     @property
     def blocked(self) -> str:
         """Why no reply may be paid for now: what it asks for could not be carried out. Empty when nothing is in the way."""
-        return next((h.text for source in ("step", "call") if (h := self.hindrances.get(source)) is not None), "")
+        return next((str(h) for source in ("step", "call") if (h := self.hindrances.get(source)) is not None), "")
 
     def feed(self, lines: list[str]) -> None:
         """Fold raw log lines from the keeper. A line that does not decode drops the link: the log must be looked at."""
@@ -150,7 +143,7 @@ class Session:
                 raw = line.encode()
                 self._advance(t.decode(raw), raw)
         except msgspec.DecodeError as exc:
-            self.trouble = f"its keeper sent a record that does not decode: {exc}"
+            self.trouble = Trouble("unclear", f"a record does not decode: {exc}")
             if self.link is not None:
                 self.link.wire.abort()
         if wanted != "stopped" == self.state.desired:
@@ -214,7 +207,7 @@ class Session:
         except StandsStill as exc:
             if still := threads.still():
                 self.held = True
-                self.trouble = f"{exc} ({len(still)} of its workers stand{'s' if len(still) == 1 else ''} still); mend its worktree, then resume it, or stop it"
+                self.trouble = Trouble("still", f"{exc} ({len(still)} of its workers stand{'s' if len(still) == 1 else ''} still)")
                 self.touch()
             raise
         except OSError as exc:
@@ -269,7 +262,7 @@ class Session:
         if self.link is None:
             raise OpError(
                 "lost",
-                f"the keeper of {self.name} does not answer" + (f": {self.trouble}" if self.trouble else ""),
+                f"{self.name} cannot take this now: " + str(self.trouble or Trouble("silent")),
                 f"look at it: watchfloor verify {self.sid}; try again: watchfloor {'continue' if self.state.terminal else 'resume'} {self.sid}"
                 if self.held
                 else "it is taken up again by itself; try again",
@@ -380,17 +373,17 @@ class Fleet:
         if not session.loaded:
             if session.cached is not None:
                 return session.cached
-            return SessionRow(session.sid, session.sid, "unknown", NEEDS_YOU, session.trouble or "not read yet", "", evidence=str(session.folder.log))
+            unread = SessionRow(session.sid, session.sid, "unknown", RUNNING, "", "", evidence=str(session.folder.log))
+            return troubled(unread, session.trouble or Trouble("unread"), held=session.held)
         money = self._money(session.sid)
         made = row(session.sid, session.state, session.live, spent_nano=money.spent, reserved_nano=money.reserved, price=money.price)
         if session.state.terminal:
             return made
         if session.trouble:
-            return msgspec.structs.replace(made, state="failed", group=NEEDS_YOU, detail=session.trouble, source="supervisor")
+            return troubled(made, session.trouble, held=session.held)
         if session.hindrances and made.state not in ("waiting", "stopped"):
-            told = next((h for h in session.hindrances.values() if h.mend), next(iter(session.hindrances.values())))
-            group = NEEDS_YOU if told.mend else RUNNING
-            return msgspec.structs.replace(made, state=told.state, group=group, detail=told.text, source="supervisor")
+            told = next((h for h in session.hindrances.values() if h.words.mend), next(iter(session.hindrances.values())))
+            return troubled(made, told, held=False)
         if made.state in _MAY_WAIT and (words := self.at_gate(session)):
             return msgspec.structs.replace(made, state="limited", detail=words, source="supervisor")
         return made

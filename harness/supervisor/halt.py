@@ -79,13 +79,13 @@ class Halt:
                 async with asyncio.timeout(TAKE_UP_S + ANSWER_S):
                     await self._ask(session, by)
             except (OpError, LinkLost) as exc:
-                why = session.trouble or str(exc)
+                why = str(session.trouble or exc)
             except TimeoutError:
                 why = "its keeper does not answer"
             else:
                 if await self._fleet.until(lambda: session.worker is None and session.link is None, END_S):
                     return ""
-                why = session.trouble or "its stop is on record and was not carried out in time"
+                why = str(session.trouble) if session.trouble else "its stop is on record and was not carried out in time"
             await self._end_keeper(session)  # one that does not do its work stands in the way of the next one
         if session.finished:
             return ""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.events.fold import SessionState
+from harness.events.trouble import NONE, Trouble
 from harness.protocol.paths import Folders
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import Fleet, Session
@@ -93,7 +94,7 @@ class Keepers:
             session.state, session.track = SessionState(), Track()
             await at_home(session.load)
         session.link = link
-        session.trouble = f"its log can no longer be written: {hello.poisoned}" if hello.poisoned else ""
+        session.trouble = Trouble("unwritable", str(hello.poisoned)) if hello.poisoned else NONE
         await link.call("subscribe", after=session.state.seq)
         async with asyncio.timeout(_CATCH_UP):
             await session.reached(hello.head)
@@ -115,9 +116,8 @@ class Keepers:
         answer = asyncio.ensure_future(link.call("ping", wait=None))
         try:
             if not (await asyncio.wait({answer}, timeout=MUTE_S))[0]:
-                who = f"its keeper (process {link.hello.pid})" if link.hello is not None else "its keeper"
-                text = f"{who} has not answered since {since:%H:%M:%S} UTC; it goes on by itself when it answers, or when it is ended and another one starts"
-                session.hinder("keeper", text, state="lost", mend=True)
+                who = f"process {link.hello.pid}" if link.hello is not None else "it"
+                session.hinder("keeper", Trouble("silent", f"{who} has not answered since {since:%H:%M:%S} UTC"))
             await answer
         except OpError:
             return  # a keeper of an earlier version does not know this question, which is an answer

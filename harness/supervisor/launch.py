@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from harness.events import types as t
+from harness.events.trouble import Trouble
 from harness.hands import tools
 from harness.protocol.config import DEFAULT_BASE_URL, Credential, key_problem, url_problem
 from harness.protocol.config import base_url as configured_url
@@ -239,7 +240,7 @@ class Launcher:
             tree = await session.do("making its worktree", _CREATE_S, lambda: worktrees.create(*where), lasting=True)
         except (WorkspaceError, OSError) as exc:
             if isinstance(exc, GitMissing) or (isinstance(exc, OSError) and exc.errno in _FULL):
-                raise Later(_AGAIN_S, f"its worktree cannot be made: {exc}; mend this and it goes on by itself") from exc
+                raise Later(_AGAIN_S, Trouble("ground", f"its worktree cannot be made: {exc}")) from exc
             await session.append(t.SessionEnded(outcome="failed", reason=f"the worktree could not be made: {exc}"))
             return
         bodies: list[t.Body] = []

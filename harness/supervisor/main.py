@@ -21,13 +21,14 @@ from harness.protocol.paths import STATE_VERSION, FolderError, Folders, ensure_p
 from harness.supervisor.approvals import Approvals
 from harness.supervisor.brains import Brains
 from harness.supervisor.caps import Bookkeeper, LedgerPurse, LedgerUnavailable
-from harness.supervisor.conduct import Conductor, unfinished
+from harness.supervisor.conduct import Conductor, log_trouble, unfinished
 from harness.supervisor.continuing import Continuing
 from harness.supervisor.credentials import Credentials
 from harness.supervisor.fence_report import FenceReport
 from harness.supervisor.fleet import Fleet, Session, session_folders
 from harness.supervisor.gates import Gates
 from harness.supervisor.guardian import EXIT_ASKED, EXIT_OTHER_LIVES, EXIT_REFUSED, STOPPING
+from harness.supervisor.health import Disk
 from harness.supervisor.ids import is_session_id
 from harness.supervisor.index import DayCost, Entry, Index, mark_of
 from harness.supervisor.keepers import Keepers
@@ -143,6 +144,7 @@ class Supervisor:
         self.conductor = Conductor(self.fleet, self.keepers, self.brains, self.road, self.launcher, self._abandon, self._displaced)
         self.approvals = Approvals(self.fleet, self.road, credentials, self.purse, self.gates)
         self.fence = FenceReport()
+        self.disk = Disk(folders.state, lambda: self.server.nudge())
         self.ops = Ops(
             Parts(
                 folders=folders,
@@ -160,6 +162,7 @@ class Supervisor:
                 fence=self.fence,
                 undo=Undo(self.keepers),
                 continuing=Continuing(self.fleet, self.keepers, self.conductor, self.launcher),
+                disk=self.disk,
                 stop=self._asked_to_stop,
             )
         )
@@ -227,7 +230,7 @@ class Supervisor:
         try:
             await at_home(session.load)
         except (LogError, msgspec.DecodeError, OSError) as exc:
-            session.held, session.trouble = True, str(exc)
+            session.held, session.trouble = True, log_trouble(exc)
             session.loaded = session.state.seq >= 0
             return
         self.gates.recall(session)
@@ -287,8 +290,16 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
         self.fleet.observe(self._index_changes)
+        self.settings.subscribe(self.server.nudge)
         await self._adopt()
-        for work in (self.index.run(), self._mirror(), follow(self.settings, self.folders.config), self._test_fence(), self.keepers.pulse(self.fleet)):
+        for work in (
+            self.index.run(),
+            self._mirror(),
+            follow(self.settings, self.folders.config),
+            self._test_fence(),
+            self.keepers.pulse(self.fleet),
+            self.disk.watch(),
+        ):
             self._go(loop.create_task(work))
         await self._taken_up()
         await self.server.listen()

@@ -11,13 +11,14 @@ from importlib.metadata import version
 
 import msgspec
 
+from harness.events import trouble
 from harness.events import types as t
 from harness.events.framing import LogError
 from harness.events.reader import verify
 from harness.events.views import FleetView
 from harness.protocol import frames
 from harness.protocol.paths import Folders
-from harness.supervisor import continuing
+from harness.supervisor import continuing, health
 from harness.supervisor.approvals import Approvals
 from harness.supervisor.brains import Brains
 from harness.supervisor.conduct import Conductor
@@ -67,6 +68,7 @@ class Parts:
     fence: FenceReport
     undo: Undo
     continuing: Continuing
+    disk: health.Disk
     stop: Callable[[], Awaitable[None]]
 
 
@@ -132,7 +134,7 @@ class Ops:
         """Totals and health."""
         p = self._p
         money = p.purse.totals()
-        warnings = [*p.settings.problems.values(), *([p.index.problem] if p.index.problem else []), *p.fence.warnings()]
+        warnings = [*p.settings.problems.values(), *filter(None, (p.index.problem, p.disk.problem)), *p.fence.warnings()]
         return p.fleet.totals(
             FleetView(
                 spent_today_nano=money.today,
@@ -144,6 +146,7 @@ class Ops:
                 fence=p.fence.summary,
                 warnings=warnings,
                 endpoints=p.gates.views(),
+                troubles=health.fleet({**p.settings.problems, "index": p.index.problem, "fence": "; ".join(p.fence.warnings()), "disk": p.disk.problem}),
             )
         )
 
@@ -170,13 +173,14 @@ class Ops:
     async def status(self, c: Connection, m: Reply) -> Reply:
         p = self._p
         view = self.fleet_view()
-        troubled = [f"session {s.name}: {why}" for s in p.fleet for why in (s.trouble, *(h.text for h in s.hindrances.values())) if why]
+        troubled = [f"session {s.name}: {why}" for s in p.fleet for why in (s.trouble, *map(str, s.hindrances.values())) if why]
         return {
             "fleet": view,
             "fence": await p.fence.result(),
             "policy": {"source": p.settings.policy.source, "hash": p.settings.policy.hash, "rules": len(p.settings.policy.rules)},
             "config": {"file": str(p.settings.config.file), "model": p.settings.config.model.default},
             "problems": [*view.warnings, *troubled],
+            "troubles": [*view.troubles, *health.sessions(p.fleet)],
         }
 
     async def sessions(self, c: Connection, m: Reply) -> Reply:
@@ -453,7 +457,7 @@ class Ops:
             raise OpError("cap", str(exc)) from exc
         except OpError as exc:
             if exc.code in ("ledger", "no_space"):  # its brain waits, and asks again by itself
-                session.hinder("money", f"no request is sent: {exc.message}; it goes on by itself once that is mended", mend=True)
+                session.hinder("money", trouble.of_code(exc.code, exc.message))
             raise
         session.unhinder("money")
         session.touch()

@@ -17,10 +17,11 @@ from typing import Any
 
 import msgspec
 
-from harness.events import blobs
+from harness.events import blobs, trouble
 from harness.events import types as t
 from harness.events.action import action_hash, canonical
 from harness.events.road import Call
+from harness.events.trouble import Trouble
 from harness.hands import precheck, push, tools
 from harness.policy.build import build_action
 from harness.policy.judge import Verdict, judge
@@ -227,11 +228,11 @@ class Road:
             if exc.code == "busy":
                 raise Later(_SHORTLY) from exc
             if exc.code == "no_space":
-                raise Later(_RETRY_SPACE, f"no space left to keep the state of its worktree: {exc.message}") from exc
+                raise Later(_RETRY_SPACE, trouble.of_code(exc.code, exc.message)) from exc
             if exc.code in _WAITS:
                 raise
             return Kept(unprotected=exc.message)
-        session.trouble = ""
+        session.trouble = trouble.NONE
         return Kept(snapshot=str(reply["snapshot"]))
 
     async def changed_since_shown(self, session: Session, call_id: str, action: dict[str, Any]) -> list[str]:
@@ -341,7 +342,7 @@ class Road:
         except LinkLost:
             pass  # the keeper is taken up again and the log says how far the call came
         except Later as exc:
-            session.hinder("call", exc.trouble, mend=True)
+            session.hinder("call", exc.trouble)
             await asyncio.sleep(exc.seconds)
             session.unhinder("call")
         except OpError as exc:
@@ -352,11 +353,11 @@ class Road:
 
     async def _not_executed(self, session: Session, call_id: str, exc: OpError) -> None:
         if exc.code == "no_space":
-            session.trouble = f"no space left for its log: {exc.message}"
+            session.trouble = trouble.of_code(exc.code, exc.message)
             await asyncio.sleep(_RETRY_SPACE)
-            session.trouble = ""
+            session.trouble = trouble.NONE
         elif exc.code in _BROKEN:
-            session.trouble = exc.message
+            session.trouble = trouble.of_code(exc.code, exc.message)
             await asyncio.sleep(1.0)
         elif exc.code in _LATER:
             await asyncio.sleep(0.05)  # the keeper recorded it, or the next step asks again
@@ -486,9 +487,9 @@ async def ailing(session: Session) -> str:
         return str(exc)
 
 
-def held_for(why: str) -> str:
-    """What the row of a session says that waits for its ground to be mended."""
-    return f"held, at no cost: {why.rstrip('.')}; mend this and it goes on by itself (`resume` looks at once)"
+def held_for(why: str) -> Trouble:
+    """The trouble of a session that waits for its ground to be mended."""
+    return Trouble("ground", why)
 
 
 def _ready(session: Session, call_id: str) -> bool:

@@ -46,11 +46,11 @@ def test_headless(tmp_path: Path) -> None:
     assert not fleet.Demo(tmp_path).processes(), "processes stay behind"
 
 
-def test_not_a_terminal(tmp_path: Path) -> None:
-    done = command(tmp_path)
+def test_coming_back_needs_a_terminal(tmp_path: Path) -> None:
+    done = command(tmp_path, "--attach")
     assert done.returncode == 2
-    assert "--headless" in done.stderr
-    assert not (tmp_path / "watchfloor-demo").exists() or not list((tmp_path / "watchfloor-demo").iterdir())
+    assert "not a terminal" in done.stderr
+    assert not (tmp_path / "watchfloor-demo").exists()
 
 
 def test_stop_without_a_demo(tmp_path: Path) -> None:

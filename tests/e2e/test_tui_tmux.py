@@ -27,7 +27,7 @@ def asked(root: Path) -> list[str]:
 @needs_tmux
 def test_it_starts_follows_resizes_and_detaches(tmp_path: Path) -> None:
     with fleet(tmp_path, "crowd"), in_tmux(tmp_path, 120, 40) as tmux:
-        tmux.see("NEEDS YOU 4", "cart-discount", "fence ok · epoch 3", "? help")
+        tmux.see("NEEDS YOU 4", "cart-discount", "fence ok", "? help")
         tmux.run("resize-window", "-x", "80", "-y", "24")
         tmux.see("NEEDS YOU 4", "? help")
         assert all(len(line) <= 80 for line in tmux.screen.splitlines())

@@ -64,8 +64,8 @@ async def test_a_session_whose_worker_stands_still_is_held_with_that_trouble(pip
     with pytest.raises(StandsStill):
         await held.do("examining call c1.0", 0.1, lambda: pipe.read_bytes())
     assert held.held
-    assert "session aaaaaaaaaa: examining call c1.0 did not end" in held.trouble
-    assert "1 of its workers stands still" in held.trouble
+    assert "session aaaaaaaaaa: examining call c1.0 did not end" in held.trouble.cause
+    assert "1 of its workers stands still" in held.trouble.cause
     assert await held.look("its diff", 60.0, lambda: "looking has a thread of its own") == "looking has a thread of its own"
     assert await well.do("anything", 60.0, lambda: 1) == 1
     assert not well.held

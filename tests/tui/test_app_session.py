@@ -240,3 +240,18 @@ async def test_note_of_a_hostile_component_reaches_the_floor_log(tmp_path: Path)
 
     async with shown(tmp_path, scene) as s:
         await s.see("␛[2Jgone⟨U+202E⟩")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 45)])
+async def test_what_holds_a_session_up_says_what_comes_next_and_what_to_do(tmp_path: Path, size: tuple[int, int]) -> None:
+    def scene(world: World) -> None:
+        world.log(world.add("resting"), t.SessionDesired(state="paused"))
+        world.add("working")
+
+    async with shown(tmp_path, scene, size=size) as s:
+        sid = next(row.sid for row in s.app.snapshot.rows.values() if row.name == "resting")
+        s.app.open_session(sid)
+        await s.see("next: it stays as it is until you resume it", f"you can: resume it (u or watchfloor resume {sid})")
+        s.app.open_session(next(row.sid for row in s.app.snapshot.rows.values() if row.name == "working"))
+        await s.see("working")
+        await s.until("no advice for what goes on", lambda: "next:" not in s.text and "you can:" not in s.text)

@@ -73,7 +73,13 @@ def test_bad_input_is_named(tool: str, value: Any, words: str) -> None:
     st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)),
 )
 def test_no_input_makes_validation_fail(tool: str, value: Any) -> None:
-    assert tools.validate(tool, value) is None or isinstance(tools.validate(tool, value), str)
+    """Whatever a model sends: a sentence that says what is wrong, or an input that has what the tool needs and nothing else."""
+    problem = tools.validate(tool, value)
+    if problem is None:
+        needed, known = ({"command"}, {"command"}) if tool == "check" else (set(tools.TABLE[tool].required), {*tools.TABLE[tool].properties, "why"})
+        assert needed <= set(value) <= known
+    else:
+        assert problem.startswith((f"{tool}: ", "there is no tool named")) or tool in problem
 
 
 def test_definitions_are_what_the_interface_takes() -> None:

@@ -1,0 +1,46 @@
+"""A request that was decided on and whose world then changed is asked anew, and says what changed: on paper, on the screen, after a restart."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.events import types as t
+from tests.e2e.terminal import in_tmux
+from tests.fleetlib import Fleet, fleet, git, kill, make_repository, play, wait_for
+from widgets.card_text import CHANGED
+
+pytestmark = [pytest.mark.fence, pytest.mark.tmux, pytest.mark.timeout(240)]
+
+
+def asked_again(f: Fleet, sid: str, before: str) -> dict[str, Any]:
+    return wait_for("a second request", lambda: next((a for a in f.json("approvals") if a["sid"] == sid and a["approval_id"] != before), None))
+
+
+def test_the_difference_is_on_the_card() -> None:
+    with fleet() as f:
+        repo = make_repository(f.root / "repo", {"deploy.sh": "#!/bin/sh\necho fine\n"})
+        os.chmod(repo / "deploy.sh", 0o755)
+        git(repo, "commit", "-q", "-am", "executable")
+        sid = f.launch(play([("exec", {"argv": ["./deploy.sh"], "access": "unfenced"})], "Done."), repo=repo)
+        first = f.approval(sid)
+        assert CHANGED not in f.run("approvals", first["approval_id"]).stdout
+        (Path(f.row(sid)["worktree"]) / "deploy.sh").write_text("#!/bin/sh\necho other\n")
+        f.approve(first["approval_id"])
+        f.wait_event(sid, "approval.stale")
+        kill(f.supervisor_pid())  # its guardian starts another one, which must ask as the first one would have
+        second = asked_again(f, sid, first["approval_id"])
+        stale = next(r.body for r in f.records(sid) if isinstance(r.body, t.ApprovalStale))
+        card = f.run("approvals", second["approval_id"]).stdout
+        assert card.index(CHANGED) < card.index(stale.difference[0]) < card.index("WILL RUN"), "what changed stands before what runs"
+        assert "deploy.sh" in stale.difference[0]
+        kill(f.supervisor_pid())
+        again = wait_for("the request after another restart", lambda: f.run("approvals", second["approval_id"], check=False).stdout or None)
+        assert again == card
+        with in_tmux(f.root, 140, 45) as screen:
+            screen.see("1 open request")
+            screen.keys("2")
+            screen.see(CHANGED, stale.difference[0][:40])

@@ -1,0 +1,34 @@
+"""The screens' tests play against a small supervisor of their own: it can do nothing that the real one cannot."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import app
+from harness.supervisor.ops import Ops
+from tests.tui.app_world import World
+
+REAL = set(Ops.table(Ops.__new__(Ops)))
+
+
+def asked(function: ast.Call) -> str:
+    """The operation that a call sends, when it sends one."""
+    name = getattr(function.func, "attr", "")
+    at = {"call": 0, "send": 1}.get(name)
+    if at is None or len(function.args) <= at:
+        return ""
+    op = function.args[at]
+    return str(op.value) if isinstance(op, ast.Constant) and isinstance(op.value, str) else ""
+
+
+def test_the_world_answers_only_what_the_supervisor_answers() -> None:
+    assert {name.removeprefix("_op_") for name in vars(World) if name.startswith("_op_")} <= REAL
+
+
+def test_the_program_asks_only_what_the_supervisor_answers() -> None:
+    sent = set()
+    for path in Path(app.__file__).parent.rglob("*.py"):
+        sent |= {op for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call) and (op := asked(node))}
+    assert {"launch", "decide", "desire", "status", "shutdown"} <= sent, "the search finds what is there"
+    assert sent <= REAL

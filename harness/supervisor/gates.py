@@ -150,6 +150,9 @@ class Gates:
                     self.left(session)
                     raise OpError("paused", f"the session is wanted {session.state.desired}")
                 bell.clear()
+                if (now := self._key(session).name) and now != name:  # it was forked before another key was given: its own would be refused
+                    self.left(session)
+                    return Admitted(held="its key was replaced; it goes on with the new one")
                 answer = self._ask(session, key)
                 match answer:
                     case g.Go():

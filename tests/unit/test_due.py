@@ -153,7 +153,7 @@ def test_no_brain_between_a_park_and_its_answer(steps: list[t.Body | str]) -> No
             if isinstance(step, t.SessionParked):
                 if s.lease is None:
                     continue  # only a brain parks
-                waits = {"breaker": "question", "error": "restart", "auth": "auth"}.get(step.why, "")
+                waits = {"breaker": "question", "error": "restart"}.get(step.why, "")
             if isinstance(step, t.ApprovalRequested) and step.approval_id in s.approvals:
                 continue
             log.put(step)

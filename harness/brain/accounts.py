@@ -12,6 +12,9 @@ from harness.brain.links import Link
 from harness.events.types import Usage
 from harness.protocol import frames
 
+_LATER = frozenset(("stopping", "stale_lease", "no_space", "ledger"))
+"""Refusals of a settlement that are no last word: the supervisor leaves, does not know us yet, or cannot write now."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
@@ -54,11 +57,17 @@ class Accounts:
             link.close()
             raise
         self.link = link
+        self._make_up()
+
+    def _make_up(self) -> None:
+        """Settle what could not be settled before, in its order; what only has to wait stays. Raises NoSupervisor."""
         while self._unsettled:
             reservation, usage = self._unsettled[0]
             try:
                 self._settle(reservation, usage)
             except Refused as exc:
+                if exc.code in _LATER:
+                    return
                 self.problems.append(f"the supervisor would not settle reservation {reservation}: {exc}")
             self._unsettled.pop(0)
 
@@ -70,6 +79,7 @@ class Accounts:
     def reserve(self, request_id: str, attempt: int, model: str, est_input: int, max_tokens: int) -> Reservation:
         """Raises Refused (``cap``, ``paused`` …), NoSupervisor."""
         link = self._live()
+        self._make_up()
         try:
             reply = link.call("reserve", request_id=request_id, attempt=attempt, model=model, est_input=est_input, max_tokens=max_tokens)
         except Refused as exc:
@@ -87,11 +97,15 @@ class Accounts:
         return Settled(int(reply.get("cost_nano", 0)), str(reply.get("price_source", "")))
 
     def settle(self, reservation: Reservation, usage: Usage | None) -> Settled:
-        """Usage None = outcome unknown. Without a supervisor the worst case stands for the cost and the settlement is made up for later."""
+        """Usage None = outcome unknown. Without a supervisor, or with one that is leaving or has no space, the worst case stands for the cost
+        and the settlement is made up for later, by us or by a supervisor that finds the usage in our log."""
         try:
             return self._settle(reservation.id, usage)
         except NoSupervisor:
             self._unsettled.append((reservation.id, usage))
         except Refused as exc:
-            self.problems.append(f"the supervisor would not settle reservation {reservation.id}: {exc}")
+            if exc.code in _LATER:
+                self._unsettled.append((reservation.id, usage))
+            else:
+                self.problems.append(f"the supervisor would not settle reservation {reservation.id}: {exc}")
         return Settled(reservation.nano, "reserved")

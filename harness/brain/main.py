@@ -34,6 +34,9 @@ OK, DEFECT, AGAIN = 0, 70, 75
 BLOB_FROM = 16 * 1024
 _SUPERVISOR_S, _UNKNOWN_S = 600.0, 60.0
 _LONGEST_PAUSE_S = 15.0
+_SPACE_S = 2.0
+_WAITING = frozenset(("stopping", "no_space", "ledger"))
+"""Refusals of money that end by themselves: the brain asks again."""
 _IDLE_S = 60.0
 _MOST_TOKENS = 32_768
 _CLAIM = 2000
@@ -201,7 +204,10 @@ class Brain:
         counted = self._counted[1]
         return self._fixed_bytes + conversation.size_bound(request.messages) if counted is None else counted + counted // 20 + 64
 
-    def _no_money(self, exc: Refused) -> int:
+    def _no_money(self, exc: Refused) -> int | None:
+        if exc.code in _WAITING:
+            self._journal.follow(_SPACE_S, self._accounts.link)
+            return None
         why = exc.code if exc.code in ("cap", "paused") else "error"
         self._append([t.SessionParked(why=why, detail=str(exc))])
         return OK
@@ -226,7 +232,9 @@ class Brain:
         self._accounts.settle(reservation, outcome.usage)
         wait_s = retry.wait_s(outcome, sent.attempt, self._rng)
         message = outcome.message.replace(key, "[the key]") if key else outcome.message
-        failed = t.ModelFailed(request_id=sent.request_id, attempt=sent.attempt, kind=outcome.kind, message=message, status=outcome.status, retry_in_s=wait_s)
+        failed = t.ModelFailed(
+            request_id=sent.request_id, attempt=sent.attempt, kind=outcome.kind, message=message, status=outcome.status, retry_in_s=wait_s, usage=outcome.usage
+        )
         self._journal.append([failed])
 
     def _reply(self, sent: t.ModelRequest, reply: stream.Reply, reservation: Reservation) -> list[t.Body]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 from dataclasses import dataclass
@@ -9,12 +10,15 @@ from typing import Any
 
 import msgspec
 
+from harness.budget.evidence import raised
+from harness.budget.ledger_types import Raised
 from harness.events import types as t
 from harness.events.fold import OpenApproval
 from harness.events.framing import LogError
 from harness.events.views import ApprovalView
 from harness.hands import tools
 from harness.supervisor import cards, ids
+from harness.supervisor.capwait import CapWaits, waits_at
 from harness.supervisor.credentials import Credentials
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet import Fleet, Session
@@ -61,8 +65,8 @@ class _Case:
 class Approvals:
     """Answers the queue's ops. Every decision is one batch of records, durable before the reply."""
 
-    def __init__(self, fleet: Fleet, road: Road, credentials: Credentials, purse: Purse) -> None:
-        self._fleet, self._road, self._credentials, self._purse = fleet, road, credentials, purse
+    def __init__(self, fleet: Fleet, road: Road, credentials: Credentials, purse: Purse, caps: CapWaits) -> None:
+        self._fleet, self._road, self._credentials, self._purse, self._caps = fleet, road, credentials, purse, caps
         self._sizes: dict[str, int] = {}
 
     # -- looking -----------------------------------------------------------------------------------------------------
@@ -144,12 +148,15 @@ class Approvals:
             d = msgspec.convert({k: v for k, v in arguments.items() if k in Decision.__struct_fields__}, Decision)
         except msgspec.ValidationError as exc:
             raise OpError("bad_request", f"decide: {exc}") from exc
-        session = self._fleet.approval(d.approval_id)
+        passed = next((s for s in self._fleet if d.approval_id in s.track.passed), None)
+        session = self._fleet.approval(d.approval_id) if passed is None else passed
         async with session.lock:
             return await self._decide(session, d, by)
 
     async def _decide(self, session: Session, d: Decision, by: t.By) -> str:
         asked = session.state.approvals.get(d.approval_id)
+        if asked is None and d.approval_id in session.track.passed:
+            return await self._too_late(session, d, by)
         if asked is None:
             raise OpError("not_open", f"request {d.approval_id} was decided meanwhile")
         if d.decision not in asked.options:
@@ -179,7 +186,36 @@ class Approvals:
                 raise OpError("not_open", f"request {d.approval_id} was decided meanwhile") from exc
             raise
         session.cards.pop(d.approval_id, None)
+        for body in bodies:
+            await self._raise(body)
         return record.decision_id
+
+    async def _raise(self, body: t.Body) -> None:
+        """Let the ledger follow a raise that is on record; what it cannot write now follows by itself."""
+        if isinstance(body, t.CapsRaised) and body.cap:
+            with contextlib.suppress(OpError):
+                await self._purse.follow(raised(body))
+            self._caps.poke()
+
+    async def _too_late(self, session: Session, d: Decision, by: t.By) -> str:
+        """An answer to a request whose cap was raised meanwhile is taken for what it means: a higher cap still, a stop, or that it goes on."""
+        cap, decision = session.track.passed[d.approval_id], ids.decision_id()
+        if d.decision == "stop":
+            await session.append(t.SessionDesired(state="stopped", reason=d.message or f"you stopped it at: {cap}", by=by))
+            return decision
+        if d.decision != "raise" or d.value is None:
+            raise OpError("not_open", f"{cap} was raised or a new day began meanwhile, so {session.name} goes on", "stop it, or look at it: watchfloor show")
+        now = self._purse.standing(cap)
+        if now.limit is None or d.value <= now.limit:
+            return now.decision  # that raise says all that this one means
+        body = self._above(session, self._purse.raising(cap, d.value, decision), by)
+        await session.append(body)
+        await self._raise(body)
+        return decision
+
+    @staticmethod
+    def _above(session: Session, r: Raised, by: t.By) -> t.CapsRaised:
+        return t.CapsRaised(caps=session.state.caps, by=by, cap=r.cap, limit=r.limit, base=r.base, day=r.day, decision_id=r.decision)
 
     async def _consequences(self, case: _Case) -> list[t.Body]:
         d, asked = case.decision, case.asked
@@ -246,8 +282,10 @@ class Approvals:
             raise OpError("bad_value", f"raising {cap} needs a new cap above {limit}", "money is in nano-USD, wall time in seconds, the rest in counts")
         if (name := _SESSION_CAPS.get(cap)) is not None:
             return [t.CapsRaised(caps=msgspec.structs.replace(session.state.caps, **{name: d.value}), by=by)]
-        await self._purse.raise_fleet_cap(cap, d.value)
-        return [t.CapsRaised(caps=session.state.caps, by=by)]
+        now, waited = self._purse.standing(cap), waits_at(asked)
+        if now.limit is None or d.value <= now.limit or (waited is not None and cap.startswith("day.") and now.day > waited.day):
+            return [t.CapsRaised(caps=session.state.caps, by=by)]  # raised meanwhile, or the day is over: it goes on as it is
+        return [self._above(session, self._purse.raising(cap, d.value, case.record.decision_id), by)]
 
     async def defer(self, approval_id: str, until: str) -> None:
         """Move a request to the end of the queue; it stays open."""

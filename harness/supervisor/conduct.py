@@ -7,19 +7,24 @@ import contextlib
 import sys
 import time
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from harness.events import types as t
 from harness.events.framing import LogError
 from harness.supervisor import road as roads
 from harness.supervisor.brains import Brains, quarantine
-from harness.supervisor.errors import Later, LinkLost, OpError
+from harness.supervisor.capwait import CapWaits
+from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
 from harness.supervisor.fleet import Fleet, Session
 from harness.supervisor.keepers import Keepers
 from harness.supervisor.launch import Launcher
+from harness.supervisor.money import Purse
 from harness.supervisor.process import Identity, alive
 
 _CANCEL_WAIT = 20.0
+_SPACE_S = 2.0
+_WAITING = frozenset({"no_space", "ledger"})
+"""Refusals that only have to be waited out: a full disk, a ledger that cannot be written."""
 
 
 def unfinished(session: Session) -> bool:
@@ -35,7 +40,7 @@ def stopping(session: Session) -> bool:
 
 
 class Conductor:
-    """Runs the workers. ``abandon`` settles what an ended session still holds in the ledger; ``displaced``: a newer supervisor rules."""
+    """Runs the workers. ``displaced``: a newer supervisor rules."""
 
     def __init__(
         self,
@@ -44,11 +49,12 @@ class Conductor:
         brains: Brains,
         road: roads.Road,
         launcher: Launcher,
-        abandon: Callable[[str], Awaitable[None]],
+        purse: Purse,
+        caps: CapWaits,
         displaced: Callable[[], None],
     ) -> None:
         self._fleet, self._keepers, self._brains, self._road, self._launcher = fleet, keepers, brains, road, launcher
-        self._abandon, self._displaced = abandon, displaced
+        self._purse, self._caps, self._displaced = purse, caps, displaced
         self.closing = False
 
     def start(self, session: Session) -> None:
@@ -68,18 +74,22 @@ class Conductor:
                     session.worker = None
                     session.touch()
                     return
+                session.waits.pop("step", None)
             except LogError as exc:
-                self._hold(session, str(exc))
+                if out_of_space(exc):
+                    self._wait(session, _SPACE_S, f"no space left: {exc}")
+                else:
+                    self._hold(session, str(exc))
             except Later as exc:
-                session.trouble = exc.trouble
-                session.touch()
-                session.poke.clear()
-                self.later(session, exc.seconds)
+                self._wait(session, exc.seconds, exc.trouble)
             except LinkLost as exc:
                 self._retry(session, f"{exc}; it is taken up again")
             except OpError as exc:
                 self._refused(session, exc)
             except OSError as exc:
+                if out_of_space(exc):
+                    self._wait(session, _SPACE_S, f"no space left: {exc}")
+                    continue
                 self._retry(session, f"its keeper cannot be reached: {exc}")
             except Exception as exc:
                 traceback.print_exc(file=sys.stderr)
@@ -88,6 +98,8 @@ class Conductor:
     async def _step(self, session: Session) -> bool:
         """Everything that is due; True when this session needs no worker any more."""
         if session.loaded and session.state.terminal and session.link is None and not unfinished(session):
+            if self._purse.holding(session.sid):
+                await self._purse.conclude(session)
             return True
         if session.held and not stopping(session):
             return False
@@ -95,6 +107,10 @@ class Conductor:
         s = session.state
         if session.buried:
             await self._brains.bury(session)
+        if session.brain is None and s.lease is None:
+            session.waits.pop("ledger", None)
+            if self._purse.holding(session.sid):
+                await self._purse.conclude(session)
         if s.terminal:
             await self._finish(session)
             return True
@@ -106,6 +122,7 @@ class Conductor:
         if s.quarantined is not None:
             return False
         await self._launcher.create(session)
+        await self._caps.step(session)
         await self._brains.parked(session)
         await self._road.step(session)
         await self._brains.step(session)
@@ -149,10 +166,11 @@ class Conductor:
             await session.append(*(t.ApprovalWithdrawn(approval_id=a, why="the session has ended") for a in open_now))
         async with session.lock:  # an undo comes before all of this, so that what it brought back is published, or after it
             await self._road.settle(session)
-            await self._abandon(session.sid)
             await self._keepers.shut(session, kill=True)
             with contextlib.suppress(LinkLost):
                 await session.until(lambda: session.link is None)
+        if self._purse.holding(session.sid):
+            await self._purse.conclude(session)
         session.touch()
 
     # -- trouble -----------------------------------------------------------------------------------------------------
@@ -165,7 +183,18 @@ class Conductor:
         session.touch()
         session.poke.clear()
 
+    def _wait(self, session: Session, seconds: float, why: str) -> None:
+        """It ends by itself: look again after that time, however often. ``why`` is shown meanwhile."""
+        if why:
+            session.waits["step"] = why
+        session.touch()
+        session.poke.clear()
+        self.later(session, seconds)
+
     def _refused(self, session: Session, exc: OpError) -> None:
+        if exc.code in _WAITING:
+            self._wait(session, _SPACE_S, exc.message)
+            return
         if exc.code == "stale_epoch":
             self._displaced()
         elif exc.code in ("damaged", "newer"):

@@ -79,6 +79,8 @@ class Session:
         self.brain: Brain | None = None
         self.buried: list[Brain] = []
         self.trouble = ""
+        self.waits: dict[str, str] = {}
+        """What holds it up that ends by itself (no space), by the part that waits: ``step``, ``call``, ``ledger``."""
         self.held = False
         self.removing = False
         self.quiet = False
@@ -269,11 +271,14 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Money:
-    """What the ledger says of one session, in nano-USD."""
+    """What the ledger says of one session, in nano-USD and tokens; ``spent`` None: nobody knows."""
 
     spent: int | None = None
     reserved: int = 0
     price: str = ""
+    tokens: int = 0
+    requests: int = 0
+    usage: t.Usage = field(default_factory=t.Usage)
 
 
 class Fleet:
@@ -345,12 +350,15 @@ class Fleet:
         """The row a client sees."""
         if not session.loaded:
             if session.cached is not None:
-                return session.cached
+                paid = self._money(session.sid)  # what was settled since it was indexed counts, too
+                return session.cached if paid.spent is None else msgspec.structs.replace(session.cached, spent_nano=paid.spent, tokens=paid.tokens)
             return SessionRow(session.sid, session.sid, "unknown", NEEDS_YOU, session.trouble or "not read yet", "", evidence=str(session.folder.log))
         money = self._money(session.sid)
-        made = row(session.sid, session.state, session.live, spent_nano=money.spent, reserved_nano=money.reserved, price=money.price)
+        made = row(session.sid, session.state, session.live, spent_nano=money.spent, reserved_nano=money.reserved, price=money.price, tokens=money.tokens)
         if session.trouble and not session.state.terminal:
             made = msgspec.structs.replace(made, state="failed", group=NEEDS_YOU, detail=session.trouble, source="supervisor")
+        elif session.waits and not session.state.terminal and not session.state.approvals:
+            made = msgspec.structs.replace(made, state="limited", group=RUNNING, detail=next(iter(session.waits.values())), source="supervisor")
         return made
 
     def rows(self) -> list[SessionRow]:

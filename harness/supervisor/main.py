@@ -20,17 +20,18 @@ from harness.events.framing import LogError
 from harness.protocol.paths import STATE_VERSION, FolderError, Folders, ensure_private, resolve
 from harness.supervisor.approvals import Approvals
 from harness.supervisor.brains import Brains
-from harness.supervisor.caps import Bookkeeper, LedgerPurse, LedgerUnavailable
+from harness.supervisor.caps import Bookkeeper
+from harness.supervisor.capwait import CapWaits
 from harness.supervisor.conduct import Conductor, unfinished
 from harness.supervisor.credentials import Credentials
 from harness.supervisor.fence_report import FenceReport
 from harness.supervisor.fleet import Fleet, Session, session_folders
 from harness.supervisor.guardian import EXIT_ASKED, EXIT_OTHER_LIVES, EXIT_REFUSED, STOPPING
 from harness.supervisor.ids import is_session_id
-from harness.supervisor.index import DayCost, Entry, Index, mark_of
+from harness.supervisor.index import Entry, Index, mark_of
 from harness.supervisor.keepers import Keepers
 from harness.supervisor.launch import Launcher
-from harness.supervisor.money import ClosedPurse, Purse
+from harness.supervisor.money import Purse
 from harness.supervisor.ops import Ops, Parts
 from harness.supervisor.process import Identity, Watch, hide_from_ptrace, identify
 from harness.supervisor.road import Road
@@ -121,12 +122,11 @@ def next_epoch(state: Path) -> int:
 class Supervisor:
     """All parts of one running supervisor."""
 
-    def __init__(self, folders: Folders, epoch: int, credentials: Credentials, settings: Settings, books: Bookkeeper | None) -> None:
+    def __init__(self, folders: Folders, epoch: int, credentials: Credentials, settings: Settings, purse: Purse) -> None:
         self.folders, self.epoch = folders, epoch
         self.exit_code = EXIT_ASKED
         self._stop, self._closed = asyncio.Event(), asyncio.Event()
-        self.settings, self._books = settings, books
-        self.purse: Purse = LedgerPurse(books) if books is not None else ClosedPurse(settings.problems.get("ledger", "the ledger is closed"))
+        self.settings, self.purse = settings, purse
         self._unindexed: set[str] = set()
         self._index_event = asyncio.Event()
         self.orphaned = False
@@ -136,8 +136,9 @@ class Supervisor:
         self.brains = Brains(folders, epoch, credentials, lambda: self.settings.config, self._later)
         self.road = Road(self.settings, self._later)
         self.launcher = Launcher(folders, self.fleet, self.keepers, self.settings, credentials)
-        self.conductor = Conductor(self.fleet, self.keepers, self.brains, self.road, self.launcher, self._abandon, self._displaced)
-        self.approvals = Approvals(self.fleet, self.road, credentials, self.purse)
+        self.caps = CapWaits(self.fleet, purse)
+        self.conductor = Conductor(self.fleet, self.keepers, self.brains, self.road, self.launcher, purse, self.caps, self._displaced)
+        self.approvals = Approvals(self.fleet, self.road, credentials, purse, self.caps)
         self.fence = FenceReport()
         self.ops = Ops(
             Parts(
@@ -170,14 +171,6 @@ class Supervisor:
         self._stop.set()
         await self._closed.wait()
 
-    async def _abandon(self, sid: str) -> None:
-        if self._books is None:
-            return
-        try:
-            await self._books.abandon(sid)
-        except LedgerUnavailable as exc:  # it stays held in full, which errs on the safe side
-            print(f"supervisor: reservations of {sid} stay held: {exc}", file=sys.stderr, flush=True)
-
     def _displaced(self) -> None:
         print("supervisor: a keeper obeys a newer supervisor; this one leaves", file=sys.stderr, flush=True)
         self.exit_code = EXIT_OTHER_LIVES
@@ -208,7 +201,8 @@ class Supervisor:
             entry = known.get(name)
             if entry is not None and entry.mark == marks[name] and entry.mark:
                 session.cached = entry.row
-                self.ops.remember_costs(name, entry.costs)
+                if self.purse.holding(name):
+                    self.conductor.start(session)  # what it still holds is settled from its log
             else:
                 fresh.append(session)
         for sid in known.keys() - self.fleet.sessions.keys():
@@ -223,7 +217,7 @@ class Supervisor:
             session.held, session.trouble = True, str(exc)
             session.loaded = session.state.seq >= 0
             return
-        if not session.state.terminal or unfinished(session):
+        if not session.state.terminal or unfinished(session) or self.purse.holding(session.sid):
             self.conductor.start(session)
 
     async def _taken_up(self) -> None:
@@ -257,8 +251,7 @@ class Supervisor:
                 if session is None or session.link is not None or not session.state.terminal:
                     continue
                 mark = await at_home(mark_of, session.folder.log)
-                costs = tuple(DayCost(day, *values) for day, values in session.track.costs.items())
-                self.index.put(Entry(sid, mark, True, self.fleet.row(session), costs))
+                self.index.put(Entry(sid, mark, True, self.fleet.row(session)))
 
     async def _test_fence(self) -> None:
         """At the start, and again whenever the limits of calls change: what holds of them is part of its result."""
@@ -280,7 +273,8 @@ class Supervisor:
             loop.add_signal_handler(number, self._stop.set)
         self.fleet.observe(self._index_changes)
         await self._adopt()
-        for work in (self.index.run(), self._mirror(), follow(self.settings, self.folders.config), self._test_fence()):
+        self.settings.subscribe(self.caps.poke)
+        for work in (self.index.run(), self._mirror(), follow(self.settings, self.folders.config), self._test_fence(), self.caps.run(), self._keep_books()):
             self._go(loop.create_task(work))
         await self._taken_up()
         await self.server.listen()
@@ -306,6 +300,16 @@ class Supervisor:
         self.server.close()
         await asyncio.sleep(0.01)
         return self.exit_code
+
+    async def _keep_books(self) -> None:
+        """Open the ledger as soon as it can be; then everything that waits for money is looked at."""
+
+        def opened() -> None:
+            for session in self.fleet:
+                session.poke.set()
+            self.server.nudge()
+
+        await self.purse.keep_open(opened)
 
     async def _warm(self) -> None:
         """Load the brains' nursery before it is first needed: it takes a second."""
@@ -401,17 +405,13 @@ def main(argv: list[str] | None = None) -> int:
     async def serve() -> tuple[int, bool]:
         settings = Settings(folders)
         settings.check()
-        books: Bookkeeper | None = None
-        try:
-            books = await Bookkeeper.open(folders.ledger, lambda: settings.config.caps)
-        except LedgerUnavailable as exc:
-            settings.problems["ledger"] = str(exc)
-        supervisor = Supervisor(folders, epoch, Credentials(fd), settings, books)
+        purse = Purse(lambda: Bookkeeper.open(folders.ledger, lambda: settings.config.caps))
+        await purse.open()
+        supervisor = Supervisor(folders, epoch, Credentials(fd), settings, purse)
         try:
             return await supervisor.run(guardian, lock), supervisor.orphaned
         finally:
-            if books is not None:
-                await books.close()
+            await purse.close()
 
     code, orphaned = asyncio.run(serve())
     if orphaned and folders.state.is_dir():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
@@ -23,9 +24,9 @@ from harness.supervisor.conduct import Conductor
 from harness.supervisor.credentials import Credentials
 from harness.supervisor.errors import OpError
 from harness.supervisor.fence_report import FenceReport
-from harness.supervisor.fleet import Fleet, Session
+from harness.supervisor.fleet import Fleet, Money, Session
 from harness.supervisor.halt import Halt
-from harness.supervisor.index import DayCost, Index
+from harness.supervisor.index import Index
 from harness.supervisor.launch import Launcher, given_credential
 from harness.supervisor.limits import ask_cap, over_cap
 from harness.supervisor.money import CapReached, Purse
@@ -71,12 +72,24 @@ def _text(message: Reply, name: str, limit: int = 4096) -> str:
     return value
 
 
+def _figures(money: Money) -> Reply:
+    """The ledger's figures of one session (or several): dollars beside the tokens they were for, requests of unknown outcome in full."""
+    return {
+        "spent_nano": money.spent or 0,
+        "reserved_nano": money.reserved,
+        "requests": money.requests,
+        "tokens": money.tokens,
+        "usage": money.usage,
+        "cache_hit": money.usage.cache_hit,
+        "price_source": money.price,
+    }
+
+
 class Ops:
     """The table of operations, and the feed of pushes."""
 
     def __init__(self, parts: Parts) -> None:
         self._p = parts
-        self._costs: dict[str, list[DayCost]] = {}
         self.server: Server | None = None
 
     def table(self) -> dict[str, Handler]:
@@ -115,7 +128,8 @@ class Ops:
         """Totals and health."""
         p = self._p
         money = p.purse.totals()
-        warnings = [*p.settings.problems.values(), *([p.index.problem] if p.index.problem else []), *p.fence.warnings()]
+        own = [*p.purse.notes, p.purse.problem, self._waiting(), p.index.problem]
+        warnings = [*p.settings.problems.values(), *filter(None, own), *p.fence.warnings()]
         return p.fleet.totals(
             FleetView(
                 spent_today_nano=money.today,
@@ -128,6 +142,15 @@ class Ops:
                 warnings=warnings,
             )
         )
+
+    def _waiting(self) -> str:
+        """Sessions that wait for something that ends by itself, in one sentence; empty when none does."""
+        held = [s for s in self._p.fleet if s.waits and not s.state.terminal]
+        if not held:
+            return ""
+        names = ", ".join(s.name for s in held[:3]) + (" …" if len(held) > 3 else "")
+        why = next(iter(held[0].waits.values()))
+        return f"{len(held)} session{'s' if len(held) > 1 else ''} ({names}) wait and go on by themselves when there is room on the disk: {why}"
 
     def rows(self, changed: set[str] | None) -> Reply:
         """The ``rows`` push."""
@@ -152,7 +175,7 @@ class Ops:
     async def status(self, c: Connection, m: Reply) -> Reply:
         p = self._p
         view = self.fleet_view()
-        troubled = [f"session {s.name}: {s.trouble}" for s in p.fleet if s.trouble]
+        troubled = [f"session {s.name}: {s.trouble or next(iter(s.waits.values()))}" for s in p.fleet if s.trouble or (s.waits and not s.state.terminal)]
         return {
             "fleet": view,
             "fence": await p.fence.result(),
@@ -194,42 +217,22 @@ class Ops:
 
     async def costs(self, c: Connection, m: Reply) -> Reply:
         p = self._p
-        sessions, days = [], dict[str, list[int]]()
+        sessions: list[Reply] = []
         for session in p.fleet:
-            money, row, u = p.purse.of(session.sid), p.fleet.row(session), session.state.usage
-            read = u.cache_read + u.cache_write_5m + u.cache_write_1h + u.input
-            spent = money.spent if money.spent is not None else row.spent_nano
+            money, row = p.purse.of(session.sid), p.fleet.row(session)
             sessions.append(
                 {
                     "sid": session.sid,
                     "name": session.name,
                     "model": row.model,
                     "state": row.state,
-                    "spent_nano": spent,
-                    "reserved_nano": money.reserved,
                     "cap_nano": row.cap_nano,
-                    "requests": row.requests,
-                    "tokens": row.tokens,
-                    "usage": u,
-                    "cache_hit": u.cache_read / read if read else 0.0,
-                    "price_source": money.price,
+                    **_figures(money if money.spent is not None else Money(row.spent_nano, 0, "", row.tokens, row.requests, session.state.usage)),
                 }
             )
-            for cost in self.day_costs(session):
-                total = days.setdefault(cost.day, [0, 0, 0])
-                total[0], total[1], total[2] = total[0] + cost.nano, total[1] + cost.tokens, total[2] + cost.requests
-        listed = [{"day": d, "nano": v[0], "tokens": v[1], "requests": v[2]} for d, v in sorted(days.items())]
-        return {"fleet": self.fleet_view(), "sessions": sessions, "days": listed}
-
-    def remember_costs(self, sid: str, costs: tuple[DayCost, ...]) -> None:
-        """Daily costs of a session that is known from the index only."""
-        self._costs[sid] = list(costs)
-
-    def day_costs(self, session: Session) -> list[DayCost]:
-        """Daily costs of one session."""
-        if session.loaded:
-            return [DayCost(day, *values) for day, values in session.track.costs.items()]
-        return self._costs.get(session.sid, [])
+        removed = p.purse.others({s.sid for s in p.fleet})
+        days = [{"day": d.day, "nano": d.spent_nano, "reserved_nano": d.reserved_nano, "tokens": d.tokens, "requests": d.requests} for d in p.purse.days()]
+        return {"fleet": self.fleet_view(), "sessions": sessions, "removed": _figures(removed), "days": days}
 
     async def verify(self, c: Connection, m: Reply) -> Reply:
         wanted = [self._p.fleet.find(_text(m, "sid"))] if m.get("sid") else list(self._p.fleet)
@@ -314,6 +317,8 @@ class Ops:
             if exc.code != "damaged" or not force:
                 raise
         removal = Removal(p.folders, session)
+        with contextlib.suppress(OpError):  # a full disk must not keep anybody from making room
+            await p.purse.remember()
         removed = await removal.run(m.get("force_keep") is True, force)
         p.index.drop(session.sid)
         p.fleet.drop(session)
@@ -397,9 +402,14 @@ class Ops:
             raise OpError("cap", f"the cap {late.cap} is reached: {late.used} of {late.limit} s")
         try:
             held = await self._p.purse.reserve(session, _text(m, "request_id"), amounts[0], _text(m, "model"), amounts[1], amounts[2])
+        except OpError as exc:
+            session.waits["ledger"] = exc.message
+            session.touch()
+            raise
         except CapReached as exc:
             await ask_cap(session, exc.reached)
             raise OpError("cap", str(exc)) from exc
+        session.waits.pop("ledger", None)
         session.touch()
         return {"reservation": held.reservation, "reserved_nano": held.nano}
 

@@ -27,7 +27,7 @@ from harness.policy.judge import Verdict, judge
 from harness.protocol.config import Config
 from harness.supervisor import cards, ids
 from harness.supervisor.doubt import file_outcome
-from harness.supervisor.errors import Later, LinkLost, OpError
+from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
 from harness.supervisor.fleet import Session
 from harness.supervisor.limits import ask_cap, over_cap
 from harness.supervisor.threads import at_home
@@ -151,6 +151,8 @@ class Road:
         try:
             built = await self.build(session, known.proposed, given, unprotected)
         except WorkspaceError as exc:
+            if out_of_space(exc):
+                raise Later(_RETRY_SPACE, f"no space left to examine its next call: {exc}") from exc
             await session.append(
                 t.HarnessNote(level="error", text=f"call {call.call_id} cannot be judged: {exc}", component="supervisor"),
                 t.ToolEnded(call_id=call.call_id, status="refused", preview=f"The harness could not examine this call: {exc}"),
@@ -335,9 +337,10 @@ class Road:
 
     async def _not_executed(self, session: Session, call_id: str, exc: OpError) -> None:
         if exc.code == "no_space":
-            session.trouble = f"no space left for its log: {exc.message}"
+            session.waits["call"] = f"no space left, so its next call waits: {exc.message}"
+            session.touch()
             await asyncio.sleep(_RETRY_SPACE)
-            session.trouble = ""
+            session.waits.pop("call", None)
         elif exc.code in _BROKEN:
             session.trouble = exc.message
             await asyncio.sleep(1.0)
@@ -436,6 +439,9 @@ class Road:
         try:
             await session.do("publishing its commits", _PUBLISH_S, lambda: publish(open_worktree(private_of(session))))
         except (WorkspaceError, OSError) as exc:
+            if out_of_space(exc):
+                session.track.ran_command = True
+                raise Later(_RETRY_SPACE, f"no space left to publish its commits: {exc}") from exc
             text = f"the agent's commits could not be brought into the repository: {exc}"
             if text != session.last_note:
                 session.last_note = text

@@ -23,6 +23,7 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
 class Reserved(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Durable before the request is sent: its worst case, the day it counts for, and the caps it was held against.
 
+    ``gen`` is the lease of the brain that may send it (-1: not kept).
     ``rebuilt``: written later, from a session's log or the ledger's anchor, because the ledger that held it was gone.
     """
 
@@ -36,6 +37,7 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str = ""
     source: str = ""
     limits: Limits = Limits()
+    gen: int = -1
     rebuilt: bool = False
 
 

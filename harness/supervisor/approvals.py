@@ -73,7 +73,7 @@ class Approvals:
 
     async def view(self, session: Session, approval_id: str) -> ApprovalView:
         """The card of one open request; computed once, then kept while it is open. Raises OpError ``not_open``."""
-        asked = session.state.approvals.get(approval_id)
+        asked = session.state.approvals.get(approval_id) or session.track.passed.get(approval_id)
         if asked is None:
             raise OpError("not_open", f"request {approval_id!r} is not open: it was decided, withdrawn or never made")
         known = session.cards.get(approval_id)
@@ -148,8 +148,7 @@ class Approvals:
             d = msgspec.convert({k: v for k, v in arguments.items() if k in Decision.__struct_fields__}, Decision)
         except msgspec.ValidationError as exc:
             raise OpError("bad_request", f"decide: {exc}") from exc
-        passed = next((s for s in self._fleet if d.approval_id in s.track.passed), None)
-        session = self._fleet.approval(d.approval_id) if passed is None else passed
+        session = self._fleet.approval(d.approval_id)
         async with session.lock:
             return await self._decide(session, d, by)
 
@@ -199,7 +198,7 @@ class Approvals:
 
     async def _too_late(self, session: Session, d: Decision, by: t.By) -> str:
         """An answer to a request whose cap was raised meanwhile is taken for what it means: a higher cap still, a stop, or that it goes on."""
-        cap, decision = session.track.passed[d.approval_id], ids.decision_id()
+        cap, decision = str(session.track.passed[d.approval_id].detail["cap"]), ids.decision_id()
         if d.decision == "stop":
             await session.append(t.SessionDesired(state="stopped", reason=d.message or f"you stopped it at: {cap}", by=by))
             return decision

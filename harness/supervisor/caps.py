@@ -129,11 +129,22 @@ class Bookkeeper:
     # -- what is asked of it -----------------------------------------------------------------------------------------
 
     async def reserve(
-        self, sid: str, request_id: str, attempt: int, model: str, est_input: int, max_tokens: int, caps: Caps, *, allowance_nano: int | None = None
+        self,
+        sid: str,
+        request_id: str,
+        attempt: int,
+        model: str,
+        est_input: int,
+        max_tokens: int,
+        caps: Caps,
+        *,
+        allowance_nano: int | None = None,
+        gen: int = -1,
     ) -> Reserved:
         """Hold the worst case of one attempt against every cap above it; durable when this returns. The same attempt asked again gets the same answer.
 
-        ``caps`` are the session's own; ``allowance_nano`` is what a human allowed on top of its USD cap to finish up.
+        ``caps`` are the session's own; ``allowance_nano`` is what a human allowed on top of its USD cap to finish up; ``gen`` is the
+        lease of the brain that asks.
         Raises CapReached, LedgerUnavailable.
         """
         known = self._ledger.requests.get((sid, request_id, attempt))
@@ -155,6 +166,7 @@ class Bookkeeper:
             model=model,
             source=worst.source,
             limits=self.limits(caps, allowance_nano),
+            gen=gen,
         )
         self._ledger.reserve(record)
         await self._durable(record)
@@ -244,17 +256,18 @@ class Bookkeeper:
             self._settled.popitem(last=False)
         return record
 
-    def holding(self, sid: str) -> list[str]:
-        """The reservations of a session that nobody has settled."""
-        return [r.reservation for r in self._ledger.open.values() if r.sid == sid]
+    def holding(self, sid: str, lease: int | None = None) -> list[str]:
+        """The reservations of a session that no brain can settle any more, ``lease`` being the one that stands (None: none does)."""
+        mine = (r for r in self._ledger.open.values() if r.sid == sid)
+        return [r.reservation for r in mine if lease is None or 0 <= r.gen < lease]
 
-    async def conclude(self, sid: str, log: Path) -> int:
-        """End every open reservation of a session by what its log proves; how many there were. Only while no brain of it may write.
+    async def conclude(self, sid: str, log: Path, lease: int | None = None) -> int:
+        """End each of `holding` by what the session's log proves; how many there were. A brain without the lease can write nothing more.
 
         What was never sent costs nothing, what has a usage costs that, everything else counts in full. Raises LedgerUnavailable.
         """
         await self._durable(None)  # a reservation that did not reach the disk is gone by then
-        if not (left := self.holding(sid)):
+        if not (left := self.holding(sid, lease)):
             return 0
         evidence = await at_home(evidence_of, log, sid)
         for reservation in left:

@@ -98,8 +98,7 @@ class Conductor:
     async def _step(self, session: Session) -> bool:
         """Everything that is due; True when this session needs no worker any more."""
         if session.loaded and session.state.terminal and session.link is None and not unfinished(session):
-            if self._purse.holding(session.sid):
-                await self._purse.conclude(session)
+            await self._purse.conclude(session)
             return True
         if session.held and not stopping(session):
             return False
@@ -107,10 +106,9 @@ class Conductor:
         s = session.state
         if session.buried:
             await self._brains.bury(session)
-        if session.brain is None and s.lease is None:
+        if session.brain is None:
             session.waits.pop("ledger", None)
-            if self._purse.holding(session.sid):
-                await self._purse.conclude(session)
+        await self._purse.conclude(session)
         if s.terminal:
             await self._finish(session)
             return True
@@ -169,8 +167,7 @@ class Conductor:
             await self._keepers.shut(session, kill=True)
             with contextlib.suppress(LinkLost):
                 await session.until(lambda: session.link is None)
-        if self._purse.holding(session.sid):
-            await self._purse.conclude(session)
+        await self._purse.conclude(session)
         session.touch()
 
     # -- trouble -----------------------------------------------------------------------------------------------------

@@ -28,6 +28,8 @@ from harness.supervisor.track import Track
 from harness.workspace.errors import Unexamined
 
 _SEEN_WAIT = 15.0
+_HELD_UP = frozenset({"running", "starting", "lost", "parked", "limited", "stopped"})
+"""States of sessions that would go on, were it not for something that ends by itself."""
 T = TypeVar("T")
 
 
@@ -288,6 +290,8 @@ class Fleet:
         self.folders = folders
         self.sessions: dict[str, Session] = {}
         self._money = money
+        self.full = ""
+        """Why no session can write now (its disk is full); empty while they can."""
         self._groups: dict[str, str] = {}
         self._regroup: set[str] = set()
         self._observers: list[Callable[[Session], None]] = []
@@ -357,9 +361,12 @@ class Fleet:
         made = row(session.sid, session.state, session.live, spent_nano=money.spent, reserved_nano=money.reserved, price=money.price, tokens=money.tokens)
         if session.trouble and not session.state.terminal:
             made = msgspec.structs.replace(made, state="failed", group=NEEDS_YOU, detail=session.trouble, source="supervisor")
-        elif session.waits and not session.state.terminal and not session.state.approvals:
-            made = msgspec.structs.replace(made, state="limited", group=RUNNING, detail=next(iter(session.waits.values())), source="supervisor")
+        elif (why := self._held_up(session)) and made.state in _HELD_UP:
+            made = msgspec.structs.replace(made, state="limited", group=RUNNING, detail=f"{why}; it goes on by itself", source="supervisor")
         return made
+
+    def _held_up(self, session: Session) -> str:
+        return "" if session.state.desired == "paused" else next(iter(session.waits.values()), "") or self.full
 
     def rows(self) -> list[SessionRow]:
         return [self.row(s) for s in self]
@@ -376,9 +383,9 @@ class Fleet:
         return msgspec.structs.replace(base, sessions=len(self.sessions), needs_you=groups[NEEDS_YOU], running=groups[RUNNING], done=groups[DONE])
 
     def approval(self, approval_id: str, code: str = "not_open") -> Session:
-        """The session whose request it is. Raises OpError with ``code``."""
+        """The session whose request it is (or was, when its cap was raised meanwhile). Raises OpError with ``code``."""
         for session in self:
-            if approval_id in session.state.approvals:
+            if approval_id in session.state.approvals or approval_id in session.track.passed:
                 return session
         raise OpError(code, f"request {approval_id!r} is not open: it was decided, withdrawn or never made", "list the open ones with: watchfloor approvals")
 

@@ -12,7 +12,9 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -24,6 +26,7 @@ from harness.supervisor.caps import Bookkeeper
 from harness.supervisor.capwait import CapWaits
 from harness.supervisor.conduct import Conductor, unfinished
 from harness.supervisor.credentials import Credentials
+from harness.supervisor.errors import out_of_space
 from harness.supervisor.fence_report import FenceReport
 from harness.supervisor.fleet import Fleet, Session, session_folders
 from harness.supervisor.guardian import EXIT_ASKED, EXIT_OTHER_LIVES, EXIT_REFUSED, STOPPING
@@ -35,7 +38,9 @@ from harness.supervisor.money import Purse
 from harness.supervisor.ops import Ops, Parts
 from harness.supervisor.process import Identity, Watch, hide_from_ptrace, identify
 from harness.supervisor.road import Road
+from harness.supervisor.saying import say_without_fail
 from harness.supervisor.server import Server
+from harness.supervisor.space import Space
 from harness.supervisor.threads import at_home
 from harness.supervisor.undo import Undo
 from harness.supervisor.watch import Settings, follow
@@ -44,6 +49,8 @@ from harness.workspace import processes
 LOCK_WAIT = 3.0
 ADOPTION_BUDGET = 8.0
 _SELF_CHECK = 5.0
+_PAUSE_FULL = 1.0
+T = TypeVar("T")
 _LAST_WRITES = 10.0
 
 
@@ -137,6 +144,7 @@ class Supervisor:
         self.road = Road(self.settings, self._later)
         self.launcher = Launcher(folders, self.fleet, self.keepers, self.settings, credentials)
         self.caps = CapWaits(self.fleet, purse)
+        self.space = Space(folders)
         self.conductor = Conductor(self.fleet, self.keepers, self.brains, self.road, self.launcher, purse, self.caps, self._displaced)
         self.approvals = Approvals(self.fleet, self.road, credentials, purse, self.caps)
         self.fence = FenceReport()
@@ -274,7 +282,9 @@ class Supervisor:
         self.fleet.observe(self._index_changes)
         await self._adopt()
         self.settings.subscribe(self.caps.poke)
-        for work in (self.index.run(), self._mirror(), follow(self.settings, self.folders.config), self._test_fence(), self.caps.run(), self._keep_books()):
+        for work in (self.index.run(), self._mirror(), follow(self.settings, self.folders.config), self._test_fence()):
+            self._go(loop.create_task(work))
+        for work in (self.caps.run(), self._keep_books(), self.space.run(self._room)):
             self._go(loop.create_task(work))
         await self._taken_up()
         await self.server.listen()
@@ -300,6 +310,13 @@ class Supervisor:
         self.server.close()
         await asyncio.sleep(0.01)
         return self.exit_code
+
+    def _room(self) -> None:
+        """The disk is full, or there is room again: every row says so, and whatever waited is tried at once."""
+        self.fleet.full = self.space.problem
+        for session in self.fleet:
+            session.touch()
+        self.server.nudge()
 
     async def _keep_books(self) -> None:
         """Open the ledger as soon as it can be; then everything that waits for money is looked at."""
@@ -373,6 +390,21 @@ def prepare(folders: Folders) -> int:
     return take_lock(folders.supervisor_lock)
 
 
+def _with_room(work: Callable[[], T]) -> T:
+    """``work()``, again and again while the disk is full: a supervisor that left now would need somebody to start it."""
+    said = False
+    while True:
+        try:
+            return work()
+        except OSError as exc:
+            if not out_of_space(exc):
+                raise
+            if not said:
+                print(f"supervisor: no space left ({exc}); it starts as soon as there is room", file=sys.stderr, flush=True)
+                said = True
+            time.sleep(_PAUSE_FULL)
+
+
 def _new_guardian(credentials: int) -> None:
     """Start a guardian that takes over the credentials' memory."""
     os.set_inheritable(credentials, True)
@@ -387,14 +419,15 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--credentials-fd", type=int, default=-1)
     fd = parser.parse_args(argv).credentials_fd
     os.umask(0o077)
+    say_without_fail()
     guardian = identify(os.getppid()) if fd >= 0 else None
     if fd >= 0:
         os.set_inheritable(fd, False)
     hide_from_ptrace()
     folders = resolve()
     try:
-        lock = prepare(folders)
-        epoch = next_epoch(folders.state)
+        lock = _with_room(lambda: prepare(folders))
+        epoch = _with_room(lambda: next_epoch(folders.state))
     except Refused as exc:
         print(f"refused: {exc}" if exc.code == EXIT_REFUSED else f"supervisor: {exc}", file=sys.stderr, flush=True)
         return exc.code

@@ -109,9 +109,9 @@ class Purse:
         """See `Bookkeeper.reserve`. Raises CapReached, OpError ``no_space``, ``ledger``: then it only has to wait."""
         s = session.state
         allowance = None if s.finish_up is None else s.finish_up.allowance_nano
-        day = self._live().today().day
+        day, gen = self._live().today().day, session.state.lease_gen
         try:
-            made = await self._live().reserve(session.sid, request_id, attempt, model, est_input, max_tokens, s.caps, allowance_nano=allowance)
+            made = await self._live().reserve(session.sid, request_id, attempt, model, est_input, max_tokens, s.caps, allowance_nano=allowance, gen=gen)
         except caps.CapReached as exc:
             raise CapReached(
                 t.BudgetReached(cap=exc.cap, used=exc.used, limit=exc.limit, need=exc.need, day=day if exc.cap.startswith("day.") else "")
@@ -135,9 +135,12 @@ class Purse:
         return self.books is not None and bool(self.books.holding(sid))
 
     async def conclude(self, session: Session) -> None:
-        """See `Bookkeeper.conclude`. Raises OpError ``no_space``, ``ledger``."""
+        """Settle what the session's earlier brains left open, from its log; see `Bookkeeper.conclude`. Raises OpError ``no_space``, ``ledger``."""
+        lease = None if session.state.lease is None else session.state.lease.gen
+        if self.books is None or not self.books.holding(session.sid, lease):
+            return
         try:
-            await self._live().conclude(session.sid, session.folder.log)
+            await self.books.conclude(session.sid, session.folder.log, lease)
         except LedgerUnavailable as exc:
             raise _refusal(exc) from exc
 

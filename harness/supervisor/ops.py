@@ -128,7 +128,8 @@ class Ops:
         """Totals and health."""
         p = self._p
         money = p.purse.totals()
-        own = [*p.purse.notes, p.purse.problem, self._waiting(), p.index.problem]
+        full = f"{p.fleet.full}; free some space, then every session goes on by itself" if p.fleet.full else ""
+        own = [*p.purse.notes, full, p.purse.problem, self._waiting(), p.index.problem]
         warnings = [*p.settings.problems.values(), *filter(None, own), *p.fence.warnings()]
         return p.fleet.totals(
             FleetView(
@@ -150,7 +151,7 @@ class Ops:
             return ""
         names = ", ".join(s.name for s in held[:3]) + (" …" if len(held) > 3 else "")
         why = next(iter(held[0].waits.values()))
-        return f"{len(held)} session{'s' if len(held) > 1 else ''} ({names}) wait and go on by themselves when there is room on the disk: {why}"
+        return f"{why}; what waits for it goes on by itself: {names}"
 
     def rows(self, changed: set[str] | None) -> Reply:
         """The ``rows`` push."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from harness.events import types as t
 from harness.events.action import canonical
-from harness.events.fold import SessionState
+from harness.events.fold import OpenApproval, SessionState
 from harness.events.road import order
 
 _PASSED = 16
@@ -50,8 +50,8 @@ class Track:
     ran_command: bool = False
     raises: dict[str, t.CapsRaised] = field(default_factory=dict)
     """By cap: the newest raise of a cap above the session that was decided here."""
-    passed: dict[str, str] = field(default_factory=dict)
-    """By request: the cap above the session of those that were withdrawn, since an answer may be on its way."""
+    passed: dict[str, OpenApproval] = field(default_factory=dict)
+    """Requests about caps above the session that were withdrawn: an answer may be on its way."""
 
     def note(self, s: SessionState, r: t.Record) -> None:
         """Take in one record; ``s`` is the state before it."""
@@ -82,7 +82,7 @@ class Track:
         elif isinstance(b, t.ApprovalWithdrawn):
             asked = s.approvals.get(b.approval_id)
             if asked is not None and asked.kind == "cap" and not str(asked.detail.get("cap", "")).startswith("session."):
-                self.passed[b.approval_id] = str(asked.detail.get("cap", ""))
+                self.passed[b.approval_id] = asked
                 while len(self.passed) > _PASSED:
                     del self.passed[next(iter(self.passed))]
         elif isinstance(b, t.ToolResolved):

@@ -22,7 +22,7 @@ _KINDS = (b'"type":"model.', b'"type":"caps.raised"')
 
 @dataclass(slots=True)
 class Sent:
-    """One attempt that its session's log names. ``usage`` None: nobody knows what it cost; ``nano`` is its cost as it was settled.
+    """One attempt that its session's log names; ``ended``: with its end. ``usage`` None: nobody knows what it cost; ``nano`` is its cost as it was settled.
 
     ``ts`` is the record's time.
     """
@@ -31,6 +31,7 @@ class Sent:
     ts: str
     usage: t.Usage | None = None
     nano: int | None = None
+    ended: bool = False
 
 
 @dataclass(slots=True)
@@ -50,10 +51,10 @@ class Evidence:
                 self.sent[b.reservation] = self._newest[b.request_id] = Sent(b, record.ts)
             case t.ModelMessage() as b:
                 if (sent := self._newest.pop(b.request_id, None)) is not None:
-                    sent.usage, sent.nano = b.usage, None if b.price_source == UNSETTLED else b.cost_nano
+                    sent.usage, sent.nano, sent.ended = b.usage, None if b.price_source == UNSETTLED else b.cost_nano, True
             case t.ModelFailed() as b:
                 if (sent := self._newest.get(b.request_id)) is not None and sent.request.attempt == b.attempt:
-                    sent.usage = b.usage
+                    sent.usage, sent.ended = b.usage, True
             case t.CapsRaised() as b if b.cap:
                 self.raises.append((record.ts, b))
 
@@ -119,7 +120,7 @@ def missing(books: Books, logs: Iterable[Evidence], least: Mapping[tuple[str, st
             if name not in books.known:
                 held = _rebuilt(log.sid, name, sent)
                 count(held, _settled(held, sent), sent.ts, new=True)
-            elif name in books.open and sent.usage is not None:
+            elif name in books.open and sent.ended:
                 count(books.open[name], _settled(books.open[name], sent), sent.ts, new=False)
         dated += [(ts, [raised(b)]) for ts, b in log.raises if b.decision_id not in books.decided]
     for name, held in books.open.items():

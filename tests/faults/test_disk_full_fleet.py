@@ -77,7 +77,7 @@ def undisturbed(f: Fleet, sid: str) -> None:
 
 def test_a_ledger_without_space_makes_sessions_wait() -> None:
     with fleet() as f, small(f.folders.ledger, "128k") as filler:
-        more = [[("exec", {"argv": ["true"]})]] * 6  # their records do not fit into what is left of the ledger's last page
+        more = [[("exec", {"argv": ["echo", str(n)]})] for n in range(6)]  # their records do not fit into what is left of the ledger's last page
         sid = f.launch(
             play([("exec", {"argv": ["sh", "-c", "echo one >> effects"]})], [HOLD], *more, [("exec", {"argv": ["sh", "-c", "echo two >> effects"]})], "Done.")
         )

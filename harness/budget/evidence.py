@@ -14,6 +14,7 @@ from harness.budget.ledger_types import LedgerRecord, Raised, Reserved, Settled,
 from harness.events import types as t
 
 NEVER_SENT = "never sent"
+ANCHORED = "what the ledger said before"
 UNSETTLED = "reserved"
 """Price source of a reply whose cost nobody could settle when it was recorded: its worst case stands in the log."""
 REBUILT = "rebuilt"
@@ -124,22 +125,30 @@ def missing(books: Books, logs: Iterable[Evidence], least: Mapping[tuple[str, st
                 count(books.open[name], _settled(books.open[name], sent), sent.ts, new=False)
         dated += [(ts, [raised(b)]) for ts, b in log.raises if b.decision_id not in books.decided]
     for name, held in books.open.items():
-        if held.sid not in seen:
-            count(held, Unknown(reservation=name), held.day, new=False)
+        if held.sid not in seen:  # it was removed, and the anchor says what it had spent in the end
+            rest = _lacking(held.sid, least, sums)
+            known = any(sid == held.sid for sid, _ in least)
+            part = Settled(reservation=name, nano=min(held.nano, rest[0]), tokens=min(held.tokens, rest[1]), source=ANCHORED)
+            count(held, part if known else Unknown(reservation=name), held.day, new=False)
     for sid, day, nano, tokens in _unexplained(least, sums):
         name = f"{REBUILT}-{sid}-{day}"
         while name in books.known:
             name += "+"
         held = Reserved(reservation=name, sid=sid, request_id=name, attempt=1, nano=nano, tokens=tokens, day=day, source=REBUILT, rebuilt=True)
-        dated.append((day, [held, Settled(reservation=name, nano=nano, tokens=tokens, source="what the ledger said before")]))
+        dated.append((day, [held, Settled(reservation=name, nano=nano, tokens=tokens, source=ANCHORED)]))
     return [record for _, records in sorted(dated, key=lambda d: d[0]) for record in records]
+
+
+def _lacking(sid: str, least: Mapping[tuple[str, str], Totals], sums: Mapping[tuple[str, str], Totals]) -> list[int]:
+    """Nano-USD and tokens that a session had spent once and that ``sums`` do not show."""
+    return [max(0, sum(v[i] for k, v in least.items() if k[0] == sid) - sum(v[i] for k, v in sums.items() if k[0] == sid)) for i in (0, 1)]
 
 
 def _unexplained(least: Mapping[tuple[str, str], Totals], sums: Mapping[tuple[str, str], Totals]) -> Iterator[tuple[str, str, int, int]]:
     """(session, day, nano, tokens) that were spent once and that ``sums`` do not show; never more than a session lacks in all,
     because its log and the ledger may count a request at midnight for different days."""
     for sid in {sid for sid, _ in least}:
-        rest = [max(0, sum(v[i] for k, v in least.items() if k[0] == sid) - sum(v[i] for k, v in sums.items() if k[0] == sid)) for i in (0, 1)]
+        rest = _lacking(sid, least, sums)
         for day in sorted(day for other, day in least if other == sid):
             then, now = least[sid, day], sums.get((sid, day), (0, 0))
             part = [min(rest[i], max(0, then[i] - now[i])) for i in (0, 1)]

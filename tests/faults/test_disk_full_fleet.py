@@ -17,6 +17,8 @@ from harness.events.log import LogWriter
 from harness.events.reader import read, verify
 from tests.fleetlib import HOLD, Fleet, fleet, kill, play, wait_for
 
+PATIENCE = 180.0
+"""Seconds; a fleet that does several turns on a busy machine takes its time, and only ever the awaited state counts."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -65,7 +67,7 @@ WORK = play([("exec", {"argv": ["sh", "-c", "echo one >> effects"]})], [HOLD], [
 
 def undisturbed(f: Fleet, sid: str) -> None:
     """Every effect once, every record whole, nobody asked, nothing parked for a person."""
-    row = f.wait_state(sid, "done")
+    row = f.wait_state(sid, "done", timeout=PATIENCE)
     assert (Path(row["worktree"]) / "effects").read_text() == "one\ntwo\n"
     types = [r.type for r in f.records(sid)]
     assert "approval.requested" not in types
@@ -123,7 +125,7 @@ def test_a_keeper_and_a_supervisor_that_fall_while_the_disk_is_full_come_back() 
         row = f.wait_state(sid, "running", "done", "starting")
         if (Path(row["worktree"]) / "notes.txt").exists():
             f.release(sid)
-        row = f.wait_state(sid, "done")
+        row = f.wait_state(sid, "done", timeout=PATIENCE)
         assert (Path(row["worktree"]) / "effects").read_text() == "one\ntwo\n"
         assert "approval.requested" not in [r.type for r in f.records(sid)]
         assert f.violations() == []
@@ -158,7 +160,7 @@ def test_a_raise_that_the_ledger_cannot_take_follows_its_decision() -> None:
         limited(f, sid)
         assert raises(f) == []
         filler.unlink()
-        f.wait_state(sid, "done")
+        f.wait_state(sid, "done", timeout=PATIENCE)
         assert [(r.limit, r.decision) for r in raises(f)] == [(5 * 10**9, decided.decision_id)]
         assert f.violations() == []
         f.stop()

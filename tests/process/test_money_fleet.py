@@ -26,6 +26,8 @@ from harness.supervisor.watch import Settings
 from tests.fleetlib import Fleet, fleet, kill, play, wait_for
 from tests.process.keeperlib import Link as KeeperLink
 
+PATIENCE = 180.0
+"""Seconds; a fleet that does several turns on a busy machine takes its time, and only ever the awaited state counts."""
 TURNS = play([("exec", {"argv": ["true"]})], [("exec", {"argv": ["true"]})], "Done.")
 TINY = "[caps]\nday_usd = 0.000001\n"
 
@@ -71,7 +73,7 @@ def test_cost_is_the_same_after_a_restart_and_adds_up(f: Fleet) -> None:
     """A reply was cut, so one request is paid for without a usage: its dollars have tokens beside them, too."""
     ask_simulator(f, "faults", [{"kind": "cut", "after_bytes": 200}])
     sid = f.launch(TURNS)
-    f.wait_state(sid, "done")
+    f.wait_state(sid, "done", timeout=PATIENCE)
     before = costs(f)
     used = f.state(sid).usage
     own = before["sessions"][0]
@@ -92,7 +94,7 @@ def test_cost_is_the_same_after_a_restart_and_adds_up(f: Fleet) -> None:
 
 def test_a_removed_session_still_counts_in_every_sum(f: Fleet) -> None:
     sid = f.launch(play("Done."))
-    f.wait_state(sid, "done")
+    f.wait_state(sid, "done", timeout=PATIENCE)
     spent = costs(f)["sessions"][0]["spent_nano"]
     f.run("rm", sid)
     found = costs(f)
@@ -116,7 +118,7 @@ def test_a_keeper_that_falls_between_reserve_and_request_leaves_nothing_held(f: 
     os.kill(keeper, signal.SIGSTOP)  # well within the eight seconds that the brain was told to wait
     orphan = wait_for("a second reservation", lambda: next((r for r in ledger(f) if isinstance(r, Reserved) and r.attempt == 2), None))
     kill(keeper)
-    f.wait_state(sid, "done")
+    f.wait_state(sid, "done", timeout=PATIENCE)
     assert orphan.reservation not in {r.body.reservation for r in f.records(sid) if isinstance(r.body, t.ModelRequest)}
     end = wait_for("its settlement", lambda: settled(f).get(orphan.reservation))
     assert (end.nano, end.tokens, end.sent) == (0, 0, False)
@@ -139,7 +141,7 @@ def test_a_reply_that_nobody_could_settle_costs_what_it_cost(f: Fleet) -> None:
     assert (reply.price_source, reply.cost_nano) == ("reserved", sent.reserved_nano)
     kill(f.brain_pid(sid))
     f.run("supervisor", "start")
-    f.wait_state(sid, "done")
+    f.wait_state(sid, "done", timeout=PATIENCE)
     paid = wait_for("its settlement", lambda: settled(f).get(sent.reservation))
     assert paid.usage == reply.usage
     assert paid.nano < sent.reserved_nano
@@ -170,7 +172,7 @@ def test_whatever_happens_to_the_ledger_what_was_spent_stays_spent(how: str) -> 
     with fleet(config="[caps]\nday_usd = 1\nfleet_usd = 5\n") as f:
         kept, gone = f.launch(TURNS, name="kept"), f.launch(TURNS, name="gone")
         for sid in (kept, gone):
-            f.wait_state(sid, "done")
+            f.wait_state(sid, "done", timeout=PATIENCE)
         f.run("rm", gone)
         before = costs(f)
         f.run("supervisor", "stop")
@@ -197,7 +199,7 @@ def test_whatever_happens_to_the_ledger_what_was_spent_stays_spent(how: str) -> 
         restart(f)
         assert "counted again" not in " ".join(costs(f)["fleet"].get("warnings", []))
         next_one = f.launch(play("Done."), name="next")
-        f.wait_state(next_one, "done")
+        f.wait_state(next_one, "done", timeout=PATIENCE)
         costs(f)
 
 
@@ -217,7 +219,7 @@ def test_raising_a_cap_once_frees_every_session_that_waits_at_it() -> None:
         asked = waiting(f, *sids)
         f.run("approve", asked[0]["approval_id"], "--raise-to", "5")
         for sid in sids:
-            f.wait_state(sid, "done")
+            f.wait_state(sid, "done", timeout=PATIENCE)
         assert f.json("approvals") == []
         assert [r for r in ledger(f) if isinstance(r, Raised)] == [
             Raised(cap="day.usd", limit=5 * 10**9, base=1000, day=asked[0]["detail"]["day"], decision=f_decision(f, sids[0]))
@@ -238,7 +240,7 @@ def test_an_answer_to_a_request_whose_cap_was_raised_meanwhile_is_taken_for_what
         for each in asked:
             f.run("approve", each["approval_id"], "--raise-to", "5")
         for sid in sids:
-            f.wait_state(sid, "done")
+            f.wait_state(sid, "done", timeout=PATIENCE)
         assert [r.limit for r in ledger(f) if isinstance(r, Raised)] == [5 * 10**9]
         f.run("approve", asked[1]["approval_id"], "--raise-to", "7", check=False)
         assert f.violations() == []
@@ -279,7 +281,7 @@ async def test_at_midnight_sessions_at_a_day_cap_go_on_by_themselves() -> None:
             await asyncio.to_thread(waiting, f, *sids)
             clock.day = "2026-01-02"
             for sid in sids:
-                await asyncio.to_thread(f.wait_state, sid, "done")
+                await asyncio.to_thread(f.wait_state, sid, "done", timeout=PATIENCE)
             assert [r.body.why for r in f.records(sids[0]) if isinstance(r.body, t.ApprovalWithdrawn)] == ["a new day began: 2026-01-02"]
             assert {r.day for r in ledger(f) if isinstance(r, Reserved) and r.sid in sids} == {"2026-01-02"}
         finally:

@@ -161,6 +161,15 @@ def diff(ctx: Context, args: argparse.Namespace) -> int:
     return exits.OK
 
 
+_DAYS = 14
+
+
+def _removed(reply: dict[str, Any]) -> list[dict[str, Any]]:
+    """One line for what removed sessions had spent: without it the sessions would not add up to the fleet."""
+    gone = reply.get("removed", {})
+    return [{"sid": "-", "name": "(removed)", **gone}] if gone.get("spent_nano") or gone.get("reserved_nano") else []
+
+
 def cost(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
         reply = client.call("costs")
@@ -176,13 +185,16 @@ def cost(ctx: Context, args: argparse.Namespace) -> int:
             usd(s["spent_nano"], 4),
             usd(s.get("reserved_nano", 0), 4),
             f"{s.get('tokens', 0):,}",
-            f"{s.get('cache_hit', 0):.0%}",
+            "-" if (hit := s.get("cache_hit")) is None else f"{hit:.1%}",
             safe(s.get("price_source", "")),
         )
-        for s in reply["sessions"]
+        for s in (*reply["sessions"], *_removed(reply))
     ]
     for line in table(("ID", "NAME", "MODEL", "SPENT", "RESERVED", "TOKENS", "CACHE", "PRICE"), body, width=ctx.width):
         say(line)
+    for d in reply["days"][-_DAYS:]:
+        held = f", {usd(d['reserved_nano'], 4)} reserved" if d["reserved_nano"] else ""
+        say(f"{safe(d['day'])}  {usd(d['nano'], 4)}  {d['tokens']:,} tokens in {d['requests']:,} requests{held}")
     say(f"today {usd(fleet.spent_today_nano)} of {usd(fleet.day_cap_nano)}; in all {usd(fleet.spent_total_nano)} of {usd(fleet.fleet_cap_nano)}")
     return exits.OK
 

@@ -106,7 +106,7 @@ class CostTable(ScrollView, can_focus=True):
             line.left(used, style["attention" if near else "meter"]).left(cells.fit(rest, meter - len(used)), style["quiet"])
         if tokens:
             hit = more.get("cache_hit")
-            share = f"{hit:.0%}" if isinstance(hit, float) and hit <= 1 else ""
+            share = f"{hit:.1%}" if isinstance(hit, float) and hit <= 1 else ""
             line.left(f"{cells.count(row.tokens):>{tokens - 2}}  ", style["text"]).left(f"{share:>{cached - 2}}  ", style["quiet"])
         if model:
             line.left(cells.safe(row.model, model), style["quiet"])

@@ -17,6 +17,8 @@ from harness.protocol import frames
 _REPLY_S = 60.0
 _AWAY = frozenset(("stale_lease", "stopping"))
 """Refusals of a supervisor that does not know us (yet) or is about to leave: another one will answer."""
+_LATER = frozenset(("no_space", "ledger"))
+"""Refusals of a settlement that are no last word: it cannot be written now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +82,17 @@ class Accounts:
             link.close()
             raise
         self.link = link
+        self._make_up()
+
+    def _make_up(self) -> None:
+        """Settle what could not be settled before, in its order; what only has to wait stays. Raises NoSupervisor."""
         while self._unsettled:
             reservation, usage, outcome = self._unsettled[0]
             try:
                 self._settle(reservation, usage, outcome)
             except Refused as exc:
+                if exc.code in _LATER:
+                    return
                 self.problems.append(f"the supervisor would not settle reservation {reservation}: {exc}")
             self._unsettled.pop(0)
 
@@ -96,6 +104,7 @@ class Accounts:
     def _call(self, op: str, **arguments: object) -> dict[str, Any]:
         """One request to a supervisor that knows us. Raises Refused, NoSupervisor."""
         link = self._live()
+        self._make_up()
         try:
             return link.call(op, within_s=_REPLY_S, **arguments)
         except Refused as exc:
@@ -129,12 +138,16 @@ class Accounts:
     def settle(self, reservation: Reservation, usage: Usage | None, outcome: Outcome | None = None) -> Settled:
         """Usage None = cost unknown; outcome None = the endpoint was not asked, or nobody knows what it said.
 
-        Without a supervisor the worst case stands for the cost and the settlement is made up for later.
+        Without a supervisor, or with one that is leaving or has no space, the worst case stands for the cost and the settlement is made up
+        for later, by us or by a supervisor that finds the usage in our log.
         """
         try:
             return self._settle(reservation.id, usage, outcome)
         except NoSupervisor:
             self._unsettled.append((reservation.id, usage, outcome))
         except Refused as exc:
-            self.problems.append(f"the supervisor would not settle reservation {reservation.id}: {exc}")
+            if exc.code in _LATER:
+                self._unsettled.append((reservation.id, usage, outcome))
+            else:
+                self.problems.append(f"the supervisor would not settle reservation {reservation.id}: {exc}")
         return Settled(reservation.nano, "reserved")

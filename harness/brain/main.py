@@ -235,7 +235,15 @@ class Brain:
         message = outcome.message.replace(key, "[the key]") if key else outcome.message
         told = Outcome(outcome.kind, message[:_CLAIM], outcome.retry_after_s, outcome.usage is not None)
         again = self._accounts.settle(reservation, outcome.usage, told).retry_in_s
-        failed = t.ModelFailed(request_id=sent.request_id, attempt=sent.attempt, kind=outcome.kind, message=message, status=outcome.status, retry_in_s=again)
+        failed = t.ModelFailed(
+            request_id=sent.request_id,
+            attempt=sent.attempt,
+            kind=outcome.kind,
+            message=message,
+            status=outcome.status,
+            retry_in_s=again,
+            usage=outcome.usage,
+        )
         self._journal.append([failed])
 
     def _reply(self, sent: t.ModelRequest, reply: stream.Reply, reservation: Reservation) -> list[t.Body]:

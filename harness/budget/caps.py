@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from harness.budget.ledger_types import LedgerRecord, Limits, Raised, Reserved, Settled, Unknown
+from harness.events.types import Usage
 
 FLEET = "fleet"
 
@@ -27,12 +28,17 @@ class NotReserved(Exception):
 
 @dataclass(slots=True)
 class Account:
-    """Totals of one account: spent for certain (or counted so), and held by open reservations."""
+    """Totals of one account: spent for certain (or counted so), and held by open reservations.
+
+    ``requests`` were or may have been sent; ``usage`` is what the endpoint reported, so without those of unknown outcome.
+    """
 
     spent_nano: int = 0
     spent_tokens: int = 0
     held_nano: int = 0
     held_tokens: int = 0
+    requests: int = 0
+    usage: Usage = field(default_factory=Usage)
 
     @property
     def nano(self) -> int:
@@ -50,6 +56,8 @@ class Ledger:
     fleet: Account = field(default_factory=Account)
     sessions: dict[str, Account] = field(default_factory=dict)
     days: dict[str, Account] = field(default_factory=dict)
+    parts: dict[tuple[str, str], Account] = field(default_factory=dict)
+    """(sid, day): what one session spent on one day."""
     open: dict[str, Reserved] = field(default_factory=dict)
     unknown: dict[str, Reserved] = field(default_factory=dict)
     requests: dict[tuple[str, str, int], str] = field(default_factory=dict)
@@ -73,6 +81,10 @@ class Ledger:
         """The accounts above a request: its session's, its day's and the fleet's."""
         return self.sessions.setdefault(sid, Account()), self.days.setdefault(day, Account()), self.fleet
 
+    def _all(self, record: Reserved) -> tuple[Account, ...]:
+        """Every account that one request counts in, so that all sums are sums of the same amounts."""
+        return (*self.accounts(record.sid, record.day), self.parts.setdefault((record.sid, record.day), Account()))
+
     def check(self, sid: str, day: str, nano: int, tokens: int, limits: Limits) -> None:
         """Raise CapReached naming the first cap that ``nano`` and ``tokens`` more would pass; a cap of 0 allows nothing that costs."""
         session, today, fleet = self.accounts(sid, day)
@@ -95,21 +107,23 @@ class Ledger:
         self._hold(record)
 
     def _hold(self, record: Reserved) -> None:
-        for account in self.accounts(record.sid, record.day):
+        for account in self._all(record):
             account.held_nano += record.nano
             account.held_tokens += record.tokens
+            account.requests += 1
         self.open[record.reservation] = record
         self.requests[record.sid, record.request_id, record.attempt] = record.reservation
         self.day = max(self.day, record.day)
 
     def release(self, reservation: str) -> None:
         """Take back a reservation that never became durable."""
-        self._close(reservation)
+        for account in self._all(self._close(reservation)):
+            account.requests -= 1
 
     def _close(self, reservation: str) -> Reserved:
         record = self.open.pop(reservation, None)
         if record is not None:
-            for account in self.accounts(record.sid, record.day):
+            for account in self._all(record):
                 account.held_nano -= record.nano
                 account.held_tokens -= record.tokens
             self.requests.pop((record.sid, record.request_id, record.attempt), None)
@@ -117,19 +131,22 @@ class Ledger:
         record = self.unknown.pop(reservation, None)
         if record is None:
             raise NotReserved(f"reservation {reservation} does not exist or is settled")
-        for account in self.accounts(record.sid, record.day):
+        for account in self._all(record):
             account.spent_nano -= record.nano
             account.spent_tokens -= record.tokens
         return record
 
-    def settle(self, reservation: str, nano: int, tokens: int) -> Reserved:
+    def settle(self, reservation: str, nano: int, tokens: int, usage: Usage | None = None, *, sent: bool = True) -> Reserved:
         """Replace a worst case (also one counted as unknown) by the real cost. Raises NotReserved."""
         if nano < 0 or tokens < 0:
             raise ValueError("a cost is not negative")
         record = self._close(reservation)
-        for account in self.accounts(record.sid, record.day):
+        for account in self._all(record):
             account.spent_nano += nano
             account.spent_tokens += tokens
+            account.requests -= not sent
+            if usage is not None:
+                account.usage += usage
         return record
 
     def mark_unknown(self, reservation: str) -> Reserved:
@@ -146,7 +163,7 @@ class Ledger:
             case Reserved():
                 self._hold(record)
             case Settled():
-                self.settle(record.reservation, record.nano, record.tokens)
+                self.settle(record.reservation, record.nano, record.tokens, record.usage, sent=record.sent)
             case Unknown():
                 self.mark_unknown(record.reservation)
             case Raised():

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from harness.events.types import Usage
+
 
 class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
     """The caps in force above one request; None = no cap of that kind."""
@@ -19,7 +21,11 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Reserved(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Durable before the request is sent: its worst case, the day it counts for, and the caps it was held against."""
+    """Durable before the request is sent: its worst case, the day it counts for, and the caps it was held against.
+
+    ``gen`` is the lease of the brain that may send it (-1: not kept).
+    ``rebuilt``: written later, from a session's log or the ledger's anchor, because the ledger that held it was gone.
+    """
 
     reservation: str
     sid: str
@@ -31,15 +37,19 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str = ""
     source: str = ""
     limits: Limits = Limits()
+    gen: int = -1
+    rebuilt: bool = False
 
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The request's real cost replaces its worst case."""
+    """The request's real cost replaces its worst case. ``usage`` None: by a version that did not keep it; ``sent`` false: nothing ever went out."""
 
     reservation: str
     nano: int
     tokens: int
     source: str = ""
+    usage: Usage | None = None
+    sent: bool = True
 
 
 class Unknown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -49,12 +59,16 @@ class Unknown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Raised(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A human raised a cap of the day (for that day) or of the fleet, over the configured ``base``; another base ends it."""
+    """A human raised a cap of the day (for that day) or of the fleet, over the configured ``base``; another base ends it.
+
+    ``decision`` names the decision in a session's log that says so; it is durable first.
+    """
 
     cap: str
     limit: int
     base: int
     day: str
+    decision: str = ""
 
 
 LedgerRecord = Reserved | Settled | Unknown | Raised

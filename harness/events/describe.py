@@ -347,7 +347,7 @@ def _budget(b: t.BudgetReached) -> Line:
 
 @_on(t.CapsRaised)
 def _raised(b: t.CapsRaised) -> Line:
-    return Line("caps", f"now {_caps(b.caps)}", "info")
+    return Line("caps", f"{b.cap} is {_cap(b.cap, b.limit)} now" if b.cap else f"now {_caps(b.caps)}", "info")
 
 
 @_on(t.FinishUp)

@@ -221,10 +221,7 @@ def _request(s: SessionState, r: t.Record, b: t.ModelRequest) -> None:
 
 @_on(t.ModelMessage)
 def _message(s: SessionState, r: t.Record, b: t.ModelMessage) -> None:
-    u, v = s.usage, b.usage
-    s.usage = t.Usage(
-        u.input + v.input, u.cache_read + v.cache_read, u.cache_write_5m + v.cache_write_5m, u.cache_write_1h + v.cache_write_1h, u.output + v.output
-    )
+    s.usage += b.usage
     s.spent_nano += b.cost_nano
     s.failures_in_row, s.last_failure, s.request = 0, None, None
     s.doing.pop("model", None)

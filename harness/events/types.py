@@ -48,6 +48,21 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     def total(self) -> int:
         return self.input + self.cache_read + self.cache_write_5m + self.cache_write_1h + self.output
 
+    @property
+    def cache_hit(self) -> float | None:
+        """The share of the input that came from the cache; None without any input."""
+        given = self.total - self.output
+        return self.cache_read / given if given else None
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input + other.input,
+            self.cache_read + other.cache_read,
+            self.cache_write_5m + other.cache_write_5m,
+            self.cache_write_1h + other.cache_write_1h,
+            self.output + other.output,
+        )
+
 
 class By(msgspec.Struct, frozen=True, omit_defaults=True):
     """Who did it: peer credentials of the socket and the kind of client (``tui``, ``cli``, ``policy`` …)."""
@@ -229,7 +244,7 @@ class ModelMessage(Body, frozen=True, kw_only=True):
 
 
 class ModelFailed(Body, frozen=True, kw_only=True):
-    """An attempt ended without a usable reply.
+    """An attempt ended without a usable reply. ``usage`` is what it surely cost; None = nobody knows, so it counts in full.
 
     ``kind``: auth, rate_limit, spend_limit, overloaded, server, network, cut, max_tokens, too_large, invalid, model_unknown, refused, other.
     """
@@ -241,6 +256,7 @@ class ModelFailed(Body, frozen=True, kw_only=True):
     message: str
     status: int = 0
     retry_in_s: float | None = None
+    usage: Usage | None = None
 
 
 # -- the road of one action ------------------------------------------------------------------------------------------
@@ -417,19 +433,33 @@ class UndoEnded(Body, frozen=True, kw_only=True):
 
 
 class BudgetReached(Body, frozen=True, kw_only=True):
-    """A cap would be passed by the next request or call. ``cap``: session.usd, session.tokens, session.wall, session.calls, day.usd, fleet.usd …"""
+    """A cap would be passed by the next request or call. ``cap``: session.usd, session.tokens, session.wall, session.calls, day.usd, fleet.usd …
+
+    ``day`` is the window of a cap of the day.
+    """
 
     TYPE = "budget.reached"
     cap: str
     used: int
     limit: int
     need: int = 0
+    day: str = ""
 
 
 class CapsRaised(Body, frozen=True, kw_only=True):
+    """The session's caps from now on; with ``cap``, a cap above it is raised to ``limit`` (over the configured ``base``, for ``day``), too.
+
+    ``decision_id`` names the decision behind such a raise. The ledger follows this record, so a raise is decided before it holds.
+    """
+
     TYPE = "caps.raised"
     caps: Caps
     by: By = By()
+    cap: str = ""
+    limit: int = 0
+    base: int = 0
+    day: str = ""
+    decision_id: str = ""
 
 
 class FinishUp(Body, frozen=True, kw_only=True):

@@ -197,7 +197,7 @@ def _say(made: SessionRow, words: trouble.Words) -> SessionRow:
 GROUPS = {"waiting": NEEDS_YOU, "failed": NEEDS_YOU, "unknown": NEEDS_YOU, "done": DONE, "stopped": DONE}
 
 
-def row(sid: str, s: SessionState, live: Liveness, *, spent_nano: int | None = None, reserved_nano: int = 0, price: str = "") -> SessionRow:
+def row(sid: str, s: SessionState, live: Liveness, *, spent_nano: int | None = None, reserved_nano: int = 0, price: str = "", tokens: int = 0) -> SessionRow:
     """The row of one session; money from the ledger when given, else from the log."""
     state, detail, evidence = state_of(s, live)
     i = s.intent
@@ -225,7 +225,7 @@ def row(sid: str, s: SessionState, live: Liveness, *, spent_nano: int | None = N
         spent_nano=s.spent_nano if spent_nano is None else spent_nano,
         reserved_nano=reserved_nano,
         cap_nano=s.caps.usd_nano,
-        tokens=s.usage.total,
+        tokens=s.usage.total if spent_nano is None else tokens,
         requests=s.requests,
         tool_calls=s.tool_calls,
         checks_passed=s.checks_passed,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from harness.budget.evidence import raised
+from harness.budget.ledger_types import Raised
 from harness.events import types as t
 from harness.events.endpoints import ITEM_KINDS
 from harness.events.fold import OpenApproval
@@ -16,6 +19,7 @@ from harness.events.framing import LogError
 from harness.events.views import ApprovalView
 from harness.hands import tools
 from harness.supervisor import cards, ids
+from harness.supervisor.capwait import CapWaits, waits_at
 from harness.supervisor.credentials import Credentials
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet import Fleet, Session
@@ -63,15 +67,15 @@ class _Case:
 class Approvals:
     """Answers the queue's ops. Every decision is one batch of records, durable before the reply."""
 
-    def __init__(self, fleet: Fleet, road: Road, credentials: Credentials, purse: Purse, gates: Gates) -> None:
-        self._fleet, self._road, self._credentials, self._purse, self._gates = fleet, road, credentials, purse, gates
+    def __init__(self, fleet: Fleet, road: Road, credentials: Credentials, purse: Purse, gates: Gates, caps: CapWaits) -> None:
+        self._fleet, self._road, self._credentials, self._purse, self._gates, self._caps = fleet, road, credentials, purse, gates, caps
         self._sizes: dict[str, int] = {}
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
     async def view(self, session: Session, approval_id: str) -> ApprovalView:
         """The card of one open request; computed once, then kept while it is open. Raises OpError ``not_open``."""
-        asked = session.state.approvals.get(approval_id)
+        asked = session.state.approvals.get(approval_id) or session.track.passed.get(approval_id)
         if asked is None:
             raise OpError("not_open", f"request {approval_id!r} is not open: it was decided, withdrawn or never made")
         known = session.cards.get(approval_id)
@@ -152,6 +156,8 @@ class Approvals:
 
     async def _decide(self, session: Session, d: Decision, by: t.By) -> str:
         asked = session.state.approvals.get(d.approval_id)
+        if asked is None and d.approval_id in session.track.passed:
+            return await self._too_late(session, d, by)
         if asked is None:
             raise OpError("not_open", f"request {d.approval_id} was decided meanwhile")
         if d.decision not in asked.options:
@@ -186,7 +192,36 @@ class Approvals:
                 raise OpError("not_open", f"request {d.approval_id} was decided meanwhile") from exc
             raise
         session.cards.pop(d.approval_id, None)
+        for body in bodies:
+            await self._raise(body)
         return record.decision_id
+
+    async def _raise(self, body: t.Body) -> None:
+        """Let the ledger follow a raise that is on record; what it cannot write now follows by itself."""
+        if isinstance(body, t.CapsRaised) and body.cap:
+            with contextlib.suppress(OpError):
+                await self._purse.follow(raised(body))
+            self._caps.poke()
+
+    async def _too_late(self, session: Session, d: Decision, by: t.By) -> str:
+        """An answer to a request whose cap was raised meanwhile is taken for what it means: a higher cap still, a stop, or that it goes on."""
+        cap, decision = str(session.track.passed[d.approval_id].detail["cap"]), ids.decision_id()
+        if d.decision == "stop":
+            await session.append(t.SessionDesired(state="stopped", reason=d.message or f"you stopped it at: {cap}", by=by))
+            return decision
+        if d.decision != "raise" or d.value is None:
+            raise OpError("not_open", f"{cap} was raised or a new day began meanwhile, so {session.name} goes on", "stop it, or look at it: watchfloor show")
+        now = self._purse.standing(cap)
+        if now.limit is None or d.value <= now.limit:
+            return now.decision  # that raise says all that this one means
+        body = self._above(session, self._purse.raising(cap, d.value, decision), by)
+        await session.append(body)
+        await self._raise(body)
+        return decision
+
+    @staticmethod
+    def _above(session: Session, r: Raised, by: t.By) -> t.CapsRaised:
+        return t.CapsRaised(caps=session.state.caps, by=by, cap=r.cap, limit=r.limit, base=r.base, day=r.day, decision_id=r.decision)
 
     async def _consequences(self, case: _Case) -> list[t.Body]:
         d, asked = case.decision, case.asked
@@ -259,8 +294,10 @@ class Approvals:
             raise OpError("bad_value", f"raising {cap} needs a new cap above {limit}", "money is in nano-USD, wall time in seconds, the rest in counts")
         if (name := _SESSION_CAPS.get(cap)) is not None:
             return [t.CapsRaised(caps=msgspec.structs.replace(session.state.caps, **{name: d.value}), by=by)]
-        await self._purse.raise_fleet_cap(cap, d.value)
-        return [t.CapsRaised(caps=session.state.caps, by=by)]
+        now, waited = self._purse.standing(cap), waits_at(asked)
+        if now.limit is None or d.value <= now.limit or (waited is not None and cap.startswith("day.") and now.day > waited.day):
+            return [t.CapsRaised(caps=session.state.caps, by=by)]  # raised meanwhile, or the day is over: it goes on as it is
+        return [self._above(session, self._purse.raising(cap, d.value, case.record.decision_id), by)]
 
     async def defer(self, approval_id: str, until: str) -> None:
         """Move a request to the end of the queue; it stays open."""

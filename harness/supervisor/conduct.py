@@ -7,7 +7,7 @@ import contextlib
 import sys
 import time
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from harness.events import trouble
 from harness.events import types as t
@@ -15,15 +15,20 @@ from harness.events.framing import LogError, NewerLog
 from harness.events.trouble import Trouble
 from harness.supervisor import road as roads
 from harness.supervisor.brains import Brains, quarantine
+from harness.supervisor.capwait import CapWaits
 from harness.supervisor.due import Falls
-from harness.supervisor.errors import Later, LinkLost, OpError
+from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
 from harness.supervisor.fleet import Fleet, Session
 from harness.supervisor.keepers import Keepers
 from harness.supervisor.launch import Launcher
+from harness.supervisor.money import Purse
 from harness.supervisor.process import Identity, alive
 
 _CANCEL_WAIT = 20.0
 _NOW_AND_THEN_S = 120.0
+_SPACE_S = 2.0
+_WAITING = frozenset({"no_space", "ledger"})
+"""Refusals that only have to be waited out: a full disk, a ledger that cannot be written."""
 
 
 def unfinished(session: Session) -> bool:
@@ -44,7 +49,7 @@ def stopping(session: Session) -> bool:
 
 
 class Conductor:
-    """Runs the workers. ``abandon`` settles what an ended session still holds in the ledger; ``displaced``: a newer supervisor rules."""
+    """Runs the workers. ``displaced``: a newer supervisor rules."""
 
     def __init__(
         self,
@@ -53,11 +58,12 @@ class Conductor:
         brains: Brains,
         road: roads.Road,
         launcher: Launcher,
-        abandon: Callable[[str], Awaitable[None]],
+        purse: Purse,
+        caps: CapWaits,
         displaced: Callable[[], None],
     ) -> None:
         self._fleet, self._keepers, self._brains, self._road, self._launcher = fleet, keepers, brains, road, launcher
-        self._abandon, self._displaced = abandon, displaced
+        self._purse, self._caps, self._displaced = purse, caps, displaced
         self.closing = False
 
     def start(self, session: Session) -> None:
@@ -79,17 +85,20 @@ class Conductor:
                     return
                 session.unhinder("step")
             except LogError as exc:
-                self._hold(session, log_trouble(exc))
+                if out_of_space(exc):
+                    self._wait(session, _SPACE_S, Trouble("no_space", str(exc)))
+                else:
+                    self._hold(session, log_trouble(exc))
             except Later as exc:
-                if exc.trouble:
-                    session.hinder("step", exc.trouble)
-                session.poke.clear()
-                self.later(session, exc.seconds)
+                self._wait(session, exc.seconds, exc.trouble)
             except LinkLost as exc:
                 self._retry(session, Trouble("gone", str(exc)))
             except OpError as exc:
                 self._refused(session, exc)
             except OSError as exc:
+                if out_of_space(exc):
+                    self._wait(session, _SPACE_S, Trouble("no_space", str(exc)))
+                    continue
                 self._retry(session, Trouble("silent", str(exc)))
             except Exception as exc:
                 traceback.print_exc(file=sys.stderr)
@@ -98,6 +107,7 @@ class Conductor:
     async def _step(self, session: Session) -> bool:
         """Everything that is due; True when this session needs no worker any more."""
         if session.loaded and session.state.terminal and session.link is None and not unfinished(session):
+            await self._purse.conclude(session)
             return True
         if session.held and not stopping(session):
             return False
@@ -105,6 +115,9 @@ class Conductor:
         s = session.state
         if session.buried:
             await self._brains.bury(session)
+        if session.brain is None:
+            session.unhinder("money")
+        await self._purse.conclude(session)
         if s.terminal:
             return await self._finish(session)
         if s.desired == "stopped":
@@ -115,6 +128,7 @@ class Conductor:
         if s.quarantined is not None:
             return False
         await self._launcher.create(session)
+        await self._caps.step(session)
         await self._brains.step(session)
         await self._road.step(session)
         return False
@@ -159,10 +173,10 @@ class Conductor:
             if not session.state.terminal:
                 return False  # it was continued meanwhile
             await self._road.settle(session)
-            await self._abandon(session.sid)
             await self._keepers.shut(session, kill=True)
             with contextlib.suppress(LinkLost):
                 await session.until(lambda: session.link is None)
+        await self._purse.conclude(session)
         session.touch()
         return True
 
@@ -176,7 +190,18 @@ class Conductor:
         session.touch()
         session.poke.clear()
 
+    def _wait(self, session: Session, seconds: float, why: Trouble) -> None:
+        """It ends by itself: look again after that time, however often. ``why`` is shown meanwhile."""
+        if why:
+            session.hinder("step", why)
+        session.touch()
+        session.poke.clear()
+        self.later(session, seconds)
+
     def _refused(self, session: Session, exc: OpError) -> None:
+        if exc.code in _WAITING:
+            self._wait(session, _SPACE_S, trouble.of_code(exc.code, exc.message))
+            return
         if exc.code == "stale_epoch":
             self._displaced()
         elif exc.code in ("damaged", "newer"):

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+
+from harness.events.log import NoSpace
 from harness.events.trouble import NONE, Trouble
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class OpError(Exception):
@@ -30,3 +35,13 @@ class Later(Exception):
 
 class LinkLost(Exception):
     """The connection to a keeper or a nursery ended before the answer came."""
+
+
+def out_of_space(exc: BaseException | None) -> bool:
+    """True when a full disk (or quota) is behind ``exc``: whatever failed is done again when there is room."""
+    while exc is not None:
+        full = isinstance(exc, NoSpace) or (isinstance(exc, OSError) and exc.errno in _FULL) or (isinstance(exc, OpError) and exc.code == "no_space")
+        if full or "No space left on device" in str(exc):  # git says it in words only
+            return True
+        exc = exc.__cause__ or exc.__context__
+    return False

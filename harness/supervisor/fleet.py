@@ -31,6 +31,8 @@ from harness.workspace.errors import Unexamined
 
 _SEEN_WAIT = 15.0
 _MAY_WAIT = frozenset(("running", "starting", "parked", "limited"))
+_HELD_UP = frozenset({"running", "starting", "lost", "parked", "limited", "stopped"})
+"""States of sessions that would go on, were it not for something that ends by itself."""
 T = TypeVar("T")
 
 
@@ -294,11 +296,14 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Money:
-    """What the ledger says of one session, in nano-USD."""
+    """What the ledger says of one session, in nano-USD and tokens; ``spent`` None: nobody knows."""
 
     spent: int | None = None
     reserved: int = 0
     price: str = ""
+    tokens: int = 0
+    requests: int = 0
+    usage: t.Usage = field(default_factory=t.Usage)
 
 
 class Fleet:
@@ -310,6 +315,8 @@ class Fleet:
         self._money = money
         self.at_gate: Callable[[Session], str] = lambda _: ""
         """What a session waits for before it may ask its endpoint, in words; empty when it does not."""
+        self.full = ""
+        """Why no session can write now (its disk is full); empty while they can."""
         self._groups: dict[str, str] = {}
         self._regroup: set[str] = set()
         self._observers: list[Callable[[Session], None]] = []
@@ -372,21 +379,26 @@ class Fleet:
         """The row a client sees."""
         if not session.loaded:
             if session.cached is not None:
-                return session.cached
+                paid = self._money(session.sid)  # what was settled since it was indexed counts, too
+                return session.cached if paid.spent is None else msgspec.structs.replace(session.cached, spent_nano=paid.spent, tokens=paid.tokens)
             unread = SessionRow(session.sid, session.sid, "unknown", RUNNING, "", "", evidence=str(session.folder.log))
             return troubled(unread, session.trouble or Trouble("unread"), held=session.held)
         money = self._money(session.sid)
-        made = row(session.sid, session.state, session.live, spent_nano=money.spent, reserved_nano=money.reserved, price=money.price)
+        made = row(session.sid, session.state, session.live, spent_nano=money.spent, reserved_nano=money.reserved, price=money.price, tokens=money.tokens)
         if session.state.terminal:
             return made
         if session.trouble:
             return troubled(made, session.trouble, held=session.held)
-        if session.hindrances and made.state not in ("waiting", "stopped"):
-            told = next((h for h in session.hindrances.values() if h.words.mend), next(iter(session.hindrances.values())))
+        if made.state in _HELD_UP and session.state.desired != "paused" and (told := self._held_up(session)):
             return troubled(made, told, held=False)
         if made.state in _MAY_WAIT and (words := self.at_gate(session)):
             return msgspec.structs.replace(made, state="limited", detail=words, source="supervisor")
         return made
+
+    def _held_up(self, session: Session) -> Trouble:
+        """What ends by itself, or once somebody has mended it; what needs somebody comes first."""
+        told = session.hindrances.values()
+        return next((h for h in told if h.words.mend), None) or next(iter(told), None) or (Trouble("no_space", self.full) if self.full else NONE)
 
     def rows(self) -> list[SessionRow]:
         return [self.row(s) for s in self]
@@ -403,9 +415,9 @@ class Fleet:
         return msgspec.structs.replace(base, sessions=len(self.sessions), needs_you=groups[NEEDS_YOU], running=groups[RUNNING], done=groups[DONE])
 
     def approval(self, approval_id: str, code: str = "not_open") -> Session:
-        """The session whose request it is. Raises OpError with ``code``."""
+        """The session whose request it is (or was, when its cap was raised meanwhile). Raises OpError with ``code``."""
         for session in self:
-            if approval_id in session.state.approvals:
+            if approval_id in session.state.approvals or approval_id in session.track.passed:
                 return session
         raise OpError(code, f"request {approval_id!r} is not open: it was decided, withdrawn or never made", "list the open ones with: watchfloor approvals")
 

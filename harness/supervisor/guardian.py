@@ -138,8 +138,10 @@ def run(runtime: Path, credentials: int) -> int:
 def main() -> int:
     """Entry point; folders come through ``WATCHFLOOR_STATE`` and its siblings, or the user's defaults."""
     from harness.protocol.paths import FolderError, ensure_private, resolve
+    from harness.supervisor.saying import say_without_fail
 
     os.umask(0o077)
+    say_without_fail()
     os.chdir("/")
     folders = resolve()
     try:

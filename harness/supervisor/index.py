@@ -1,4 +1,4 @@
-"""The SQLite index: rows and daily costs of sessions, derived from their logs, so that a thousand ended sessions need not be read at start.
+"""The SQLite index: rows of sessions, derived from their logs, so that a thousand ended sessions need not be read at start.
 
 It may be deleted at any time. A row counts only while the log it was made from still ends exactly where it did.
 """
@@ -21,25 +21,13 @@ from harness.events.views import SessionRow
 
 VERSION = 2
 _TAIL = 48
+_UNWRITTEN = "the index could not be written"
 _SCHEMA = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE sessions(sid TEXT PRIMARY KEY, mark TEXT NOT NULL, ended INTEGER NOT NULL, row BLOB NOT NULL);
-CREATE TABLE costs(
-  sid TEXT NOT NULL, day TEXT NOT NULL, nano INTEGER NOT NULL, tokens INTEGER NOT NULL, requests INTEGER NOT NULL, PRIMARY KEY(sid, day)
-) WITHOUT ROWID;
 """
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(SessionRow).decode
-
-
-@dataclass(frozen=True, slots=True)
-class DayCost:
-    """What one session cost on one UTC day."""
-
-    day: str
-    nano: int
-    tokens: int
-    requests: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +38,6 @@ class Entry:
     mark: str
     ended: bool
     row: SessionRow
-    costs: tuple[DayCost, ...] = ()
 
 
 def mark_of(log: Path) -> str:
@@ -119,14 +106,10 @@ class Index:
             version = await cursor.fetchone()
         if version is None or version[0] != str(VERSION):
             raise ValueError(f"it has version {version[0] if version else '?'}, this program writes {VERSION}")
-        costs: dict[str, list[DayCost]] = {}
-        async with db.execute("SELECT sid, day, nano, tokens, requests FROM costs") as cursor:
-            async for sid, day, nano, tokens, requests in cursor:
-                costs.setdefault(sid, []).append(DayCost(day, nano, tokens, requests))
         found: dict[str, Entry] = {}
         async with db.execute("SELECT sid, mark, row FROM sessions WHERE ended=1") as cursor:
             async for sid, mark, raw in cursor:
-                found[sid] = Entry(sid, mark, True, _decode(raw), tuple(costs.get(sid, ())))
+                found[sid] = Entry(sid, mark, True, _decode(raw))
         return found
 
     def put(self, entry: Entry) -> None:
@@ -154,22 +137,22 @@ class Index:
             return
         try:
             await self._write(self._db, batch.items())
+            if self.problem.startswith(_UNWRITTEN):
+                self.problem = ""
         except sqlite3.Error as exc:
-            self.problem = f"the index could not be written: {exc}; it is derived, nothing is lost"
+            self.problem = f"{_UNWRITTEN}: {exc}; it is derived, nothing is lost"
+            self._pending = batch | self._pending  # with the next change, when there may be room again
             with contextlib.suppress(sqlite3.Error):
                 await self._db.rollback()
 
     async def _write(self, db: aiosqlite.Connection, batch: Iterable[tuple[str, Entry | None]]) -> None:
-        gone, rows, costs = [], [], []
+        gone, rows = [], []
         for sid, entry in batch:
             gone.append((sid,))
             if entry is not None:
                 rows.append((sid, entry.mark, int(entry.ended), _encode(entry.row)))
-                costs += [(sid, c.day, c.nano, c.tokens, c.requests) for c in entry.costs]
         await db.executemany("DELETE FROM sessions WHERE sid=?", gone)
-        await db.executemany("DELETE FROM costs WHERE sid=?", gone)
         await db.executemany("INSERT INTO sessions VALUES(?,?,?,?)", rows)
-        await db.executemany("INSERT INTO costs VALUES(?,?,?,?,?)", costs)
         await db.commit()
 
     async def close(self) -> None:

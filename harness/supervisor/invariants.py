@@ -278,7 +278,7 @@ def _ledger(folders: Folders, known: Mapping[str, _Books]) -> Iterator[Violation
                 continue
             if isinstance(record, Reserved):
                 reserved[record.reservation] = record
-                if record.day < day:
+                if record.day < day and not record.rebuilt:
                     yield Violation("I8", record.sid, f"reservation {record.reservation} reopens day {record.day} after {day}")
                 day = max(day, record.day)
             elif isinstance(record, Settled):

@@ -23,7 +23,7 @@ from harness.protocol.config import base_url as configured_url
 from harness.protocol.paths import FolderError, Folders, ensure_private
 from harness.supervisor import ids
 from harness.supervisor.credentials import Credentials
-from harness.supervisor.errors import Later, LinkLost, OpError
+from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
 from harness.supervisor.fleet import Fleet, Session
 from harness.supervisor.keepers import Keepers
 from harness.supervisor.road import private_of
@@ -39,6 +39,7 @@ MAX_CHECKS = 50
 _AGAIN_S, _FULL = 10.0, (errno.ENOSPC, errno.EDQUOT)
 _CHECK_S, _CREATE_S = 30.0, 600.0
 """Seconds that looking at a repository and making a worktree of it may take."""
+_SPACE_S = 2.0
 _FIELDS = ("repo", "goal", "checks", "name", "model", "caps", "credential", "base_url")
 
 
@@ -239,7 +240,9 @@ class Launcher:
             where = (Path(intent.repo), Path(intent.worktree), intent.branch, private_of(session))
             tree = await session.do("making its worktree", _CREATE_S, lambda: worktrees.create(*where), lasting=True)
         except (WorkspaceError, OSError) as exc:
-            if isinstance(exc, GitMissing) or (isinstance(exc, OSError) and exc.errno in _FULL):
+            if out_of_space(exc):
+                raise Later(_SPACE_S, Trouble("no_space", f"its worktree cannot be made: {exc}")) from exc
+            if isinstance(exc, GitMissing):
                 raise Later(_AGAIN_S, Trouble("ground", f"its worktree cannot be made: {exc}")) from exc
             await session.append(t.SessionEnded(outcome="failed", reason=f"the worktree could not be made: {exc}"))
             return

@@ -42,7 +42,7 @@ async def ask_cap(session: Session, reached: t.BudgetReached) -> None:
             title=title,
             options=["raise", "finish", "stop"],
             risk="medium",
-            detail={"cap": reached.cap, "used": reached.used, "limit": reached.limit, "need": reached.need},
+            detail={"cap": reached.cap, "used": reached.used, "limit": reached.limit, "need": reached.need, **({"day": reached.day} if reached.day else {})},
         ),
     )
 

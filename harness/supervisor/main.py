@@ -12,7 +12,9 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -20,24 +22,28 @@ from harness.events.framing import LogError
 from harness.protocol.paths import STATE_VERSION, FolderError, Folders, ensure_private, resolve
 from harness.supervisor.approvals import Approvals
 from harness.supervisor.brains import Brains
-from harness.supervisor.caps import Bookkeeper, LedgerPurse, LedgerUnavailable
+from harness.supervisor.caps import Bookkeeper
+from harness.supervisor.capwait import CapWaits
 from harness.supervisor.conduct import Conductor, log_trouble, unfinished
 from harness.supervisor.continuing import Continuing
 from harness.supervisor.credentials import Credentials
+from harness.supervisor.errors import out_of_space
 from harness.supervisor.fence_report import FenceReport
 from harness.supervisor.fleet import Fleet, Session, session_folders
 from harness.supervisor.gates import Gates
 from harness.supervisor.guardian import EXIT_ASKED, EXIT_OTHER_LIVES, EXIT_REFUSED, STOPPING
 from harness.supervisor.health import Disk
 from harness.supervisor.ids import is_session_id
-from harness.supervisor.index import DayCost, Entry, Index, mark_of
+from harness.supervisor.index import Entry, Index, mark_of
 from harness.supervisor.keepers import Keepers
 from harness.supervisor.launch import Launcher
-from harness.supervisor.money import ClosedPurse, Purse
+from harness.supervisor.money import Purse
 from harness.supervisor.ops import Ops, Parts
 from harness.supervisor.process import Identity, Watch, hide_from_ptrace, identify
 from harness.supervisor.road import Road
+from harness.supervisor.saying import say_without_fail
 from harness.supervisor.server import Server
+from harness.supervisor.space import Space
 from harness.supervisor.threads import at_home
 from harness.supervisor.undo import Undo
 from harness.supervisor.watch import Settings, follow
@@ -46,6 +52,8 @@ from harness.workspace import processes
 LOCK_WAIT = 3.0
 ADOPTION_BUDGET = 8.0
 _SELF_CHECK = 5.0
+_PAUSE_FULL = 1.0
+T = TypeVar("T")
 _LAST_WRITES = 10.0
 
 
@@ -124,12 +132,11 @@ def next_epoch(state: Path) -> int:
 class Supervisor:
     """All parts of one running supervisor."""
 
-    def __init__(self, folders: Folders, epoch: int, credentials: Credentials, settings: Settings, books: Bookkeeper | None) -> None:
+    def __init__(self, folders: Folders, epoch: int, credentials: Credentials, settings: Settings, purse: Purse) -> None:
         self.folders, self.epoch = folders, epoch
         self.exit_code = EXIT_ASKED
         self._stop, self._closed = asyncio.Event(), asyncio.Event()
-        self.settings, self._books = settings, books
-        self.purse: Purse = LedgerPurse(books) if books is not None else ClosedPurse(settings.problems.get("ledger", "the ledger is closed"))
+        self.settings, self.purse = settings, purse
         self._unindexed: set[str] = set()
         self._index_event = asyncio.Event()
         self.orphaned = False
@@ -141,8 +148,10 @@ class Supervisor:
         self.brains = Brains(folders, epoch, self.gates, lambda: self.settings.config, self._later)
         self.road = Road(self.settings, self._later)
         self.launcher = Launcher(folders, self.fleet, self.keepers, self.settings, credentials)
-        self.conductor = Conductor(self.fleet, self.keepers, self.brains, self.road, self.launcher, self._abandon, self._displaced)
-        self.approvals = Approvals(self.fleet, self.road, credentials, self.purse, self.gates)
+        self.caps = CapWaits(self.fleet, purse)
+        self.space = Space(folders)
+        self.conductor = Conductor(self.fleet, self.keepers, self.brains, self.road, self.launcher, purse, self.caps, self._displaced)
+        self.approvals = Approvals(self.fleet, self.road, credentials, purse, self.gates, self.caps)
         self.fence = FenceReport()
         self.disk = Disk(folders.state, lambda: self.server.nudge())
         self.ops = Ops(
@@ -179,14 +188,6 @@ class Supervisor:
         self._stop.set()
         await self._closed.wait()
 
-    async def _abandon(self, sid: str) -> None:
-        if self._books is None:
-            return
-        try:
-            await self._books.abandon(sid)
-        except LedgerUnavailable as exc:  # it stays held in full, which errs on the safe side
-            print(f"supervisor: reservations of {sid} stay held: {exc}", file=sys.stderr, flush=True)
-
     def _displaced(self) -> None:
         print("supervisor: a keeper obeys a newer supervisor; this one leaves", file=sys.stderr, flush=True)
         self.exit_code = EXIT_OTHER_LIVES
@@ -217,7 +218,8 @@ class Supervisor:
             entry = known.get(name)
             if entry is not None and entry.mark == marks[name] and entry.mark:
                 session.cached = entry.row
-                self.ops.remember_costs(name, entry.costs)
+                if self.purse.holding(name):
+                    self.conductor.start(session)  # what it still holds is settled from its log
             else:
                 fresh.append(session)
         for sid in known.keys() - self.fleet.sessions.keys():
@@ -234,7 +236,7 @@ class Supervisor:
             session.loaded = session.state.seq >= 0
             return
         self.gates.recall(session)
-        if not session.state.terminal or unfinished(session):
+        if not session.state.terminal or unfinished(session) or self.purse.holding(session.sid):
             self.conductor.start(session)
 
     async def _taken_up(self) -> None:
@@ -268,8 +270,7 @@ class Supervisor:
                 if session is None or session.link is not None or not session.state.terminal:
                     continue
                 mark = await at_home(mark_of, session.folder.log)
-                costs = tuple(DayCost(day, *values) for day, values in session.track.costs.items())
-                self.index.put(Entry(sid, mark, True, self.fleet.row(session), costs))
+                self.index.put(Entry(sid, mark, True, self.fleet.row(session)))
 
     async def _test_fence(self) -> None:
         """At the start, and again whenever the limits of calls change: what holds of them is part of its result."""
@@ -292,6 +293,7 @@ class Supervisor:
         self.fleet.observe(self._index_changes)
         self.settings.subscribe(self.server.nudge)
         await self._adopt()
+        self.settings.subscribe(self.caps.poke)
         for work in (
             self.index.run(),
             self._mirror(),
@@ -300,6 +302,9 @@ class Supervisor:
             self.keepers.pulse(self.fleet),
             self.disk.watch(),
         ):
+            self._go(loop.create_task(work))
+            self._go(loop.create_task(work))
+        for work in (self.caps.run(), self._keep_books(), self.space.run(self._room)):
             self._go(loop.create_task(work))
         await self._taken_up()
         await self.server.listen()
@@ -325,6 +330,23 @@ class Supervisor:
         self.server.close()
         await asyncio.sleep(0.01)
         return self.exit_code
+
+    def _room(self) -> None:
+        """The disk is full, or there is room again: every row says so, and whatever waited is tried at once."""
+        self.fleet.full = self.space.problem
+        for session in self.fleet:
+            session.touch()
+        self.server.nudge()
+
+    async def _keep_books(self) -> None:
+        """Open the ledger as soon as it can be; then everything that waits for money is looked at."""
+
+        def opened() -> None:
+            for session in self.fleet:
+                session.poke.set()
+            self.server.nudge()
+
+        await self.purse.keep_open(opened)
 
     async def _warm(self) -> None:
         """Load the brains' nursery before it is first needed: it takes a second."""
@@ -388,6 +410,21 @@ def prepare(folders: Folders) -> int:
     return take_lock(folders.supervisor_lock)
 
 
+def _with_room(work: Callable[[], T]) -> T:
+    """``work()``, again and again while the disk is full: a supervisor that left now would need somebody to start it."""
+    said = False
+    while True:
+        try:
+            return work()
+        except OSError as exc:
+            if not out_of_space(exc):
+                raise
+            if not said:
+                print(f"supervisor: no space left ({exc}); it starts as soon as there is room", file=sys.stderr, flush=True)
+                said = True
+            time.sleep(_PAUSE_FULL)
+
+
 def _new_guardian(credentials: int) -> None:
     """Start a guardian that takes over the credentials' memory."""
     os.set_inheritable(credentials, True)
@@ -402,14 +439,15 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--credentials-fd", type=int, default=-1)
     fd = parser.parse_args(argv).credentials_fd
     os.umask(0o077)
+    say_without_fail()
     guardian = identify(os.getppid()) if fd >= 0 else None
     if fd >= 0:
         os.set_inheritable(fd, False)
     hide_from_ptrace()
     folders = resolve()
     try:
-        lock = prepare(folders)
-        epoch = next_epoch(folders.state)
+        lock = _with_room(lambda: prepare(folders))
+        epoch = _with_room(lambda: next_epoch(folders.state))
     except Refused as exc:
         print(f"refused: {exc}" if exc.code == EXIT_REFUSED else f"supervisor: {exc}", file=sys.stderr, flush=True)
         return exc.code
@@ -420,17 +458,13 @@ def main(argv: list[str] | None = None) -> int:
     async def serve() -> tuple[int, bool]:
         settings = Settings(folders)
         settings.check()
-        books: Bookkeeper | None = None
-        try:
-            books = await Bookkeeper.open(folders.ledger, lambda: settings.config.caps)
-        except LedgerUnavailable as exc:
-            settings.problems["ledger"] = str(exc)
-        supervisor = Supervisor(folders, epoch, Credentials(fd), settings, books)
+        purse = Purse(lambda: Bookkeeper.open(folders.ledger, lambda: settings.config.caps))
+        await purse.open()
+        supervisor = Supervisor(folders, epoch, Credentials(fd), settings, purse)
         try:
             return await supervisor.run(guardian, lock), supervisor.orphaned
         finally:
-            if books is not None:
-                await books.close()
+            await purse.close()
 
     code, orphaned = asyncio.run(serve())
     if orphaned and folders.state.is_dir():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
@@ -26,11 +27,11 @@ from harness.supervisor.continuing import Continuing
 from harness.supervisor.credentials import Credentials
 from harness.supervisor.errors import OpError
 from harness.supervisor.fence_report import FenceReport
-from harness.supervisor.fleet import Fleet, Session
+from harness.supervisor.fleet import Fleet, Money, Session
 from harness.supervisor.gate import Outcome
 from harness.supervisor.gates import Gates
 from harness.supervisor.halt import Halt
-from harness.supervisor.index import DayCost, Index
+from harness.supervisor.index import Index
 from harness.supervisor.launch import Launcher, given_credential
 from harness.supervisor.limits import ask_cap, over_cap
 from harness.supervisor.money import CapReached, Purse
@@ -87,12 +88,24 @@ def refuse_ended(session: Session, state: str) -> None:
         raise OpError("ended", f"{session.name} has ended ({how})", f"take it up again: watchfloor continue {session.sid}")
 
 
+def _figures(money: Money) -> Reply:
+    """The ledger's figures of one session (or several): dollars beside the tokens they were for, requests of unknown outcome in full."""
+    return {
+        "spent_nano": money.spent or 0,
+        "reserved_nano": money.reserved,
+        "requests": money.requests,
+        "tokens": money.tokens,
+        "usage": money.usage,
+        "cache_hit": money.usage.cache_hit,
+        "price_source": money.price,
+    }
+
+
 class Ops:
     """The table of operations, and the feed of pushes."""
 
     def __init__(self, parts: Parts) -> None:
         self._p = parts
-        self._costs: dict[str, list[DayCost]] = {}
         self.server: Server | None = None
 
     def table(self) -> dict[str, Handler]:
@@ -134,7 +147,9 @@ class Ops:
         """Totals and health."""
         p = self._p
         money = p.purse.totals()
-        warnings = [*p.settings.problems.values(), *filter(None, (p.index.problem, p.disk.problem)), *p.fence.warnings()]
+        full = f"{p.fleet.full}; free some space, then every session goes on by itself" if p.fleet.full else ""
+        own = [*p.purse.notes, full, p.purse.problem, p.index.problem, p.disk.problem]
+        warnings = [*p.settings.problems.values(), *filter(None, own), *p.fence.warnings()]
         return p.fleet.totals(
             FleetView(
                 spent_today_nano=money.today,
@@ -146,7 +161,15 @@ class Ops:
                 fence=p.fence.summary,
                 warnings=warnings,
                 endpoints=p.gates.views(),
-                troubles=health.fleet({**p.settings.problems, "index": p.index.problem, "fence": "; ".join(p.fence.warnings()), "disk": p.disk.problem}),
+                troubles=health.fleet(
+                    {
+                        **p.settings.problems,
+                        "index": p.index.problem,
+                        "fence": "; ".join(p.fence.warnings()),
+                        "disk": p.fleet.full or p.disk.problem,
+                        "ledger": p.purse.problem,
+                    }
+                ),
             )
         )
 
@@ -216,42 +239,22 @@ class Ops:
 
     async def costs(self, c: Connection, m: Reply) -> Reply:
         p = self._p
-        sessions, days = [], dict[str, list[int]]()
+        sessions: list[Reply] = []
         for session in p.fleet:
-            money, row, u = p.purse.of(session.sid), p.fleet.row(session), session.state.usage
-            read = u.cache_read + u.cache_write_5m + u.cache_write_1h + u.input
-            spent = money.spent if money.spent is not None else row.spent_nano
+            money, row = p.purse.of(session.sid), p.fleet.row(session)
             sessions.append(
                 {
                     "sid": session.sid,
                     "name": session.name,
                     "model": row.model,
                     "state": row.state,
-                    "spent_nano": spent,
-                    "reserved_nano": money.reserved,
                     "cap_nano": row.cap_nano,
-                    "requests": row.requests,
-                    "tokens": row.tokens,
-                    "usage": u,
-                    "cache_hit": u.cache_read / read if read else 0.0,
-                    "price_source": money.price,
+                    **_figures(money if money.spent is not None else Money(row.spent_nano, 0, "", row.tokens, row.requests, session.state.usage)),
                 }
             )
-            for cost in self.day_costs(session):
-                total = days.setdefault(cost.day, [0, 0, 0])
-                total[0], total[1], total[2] = total[0] + cost.nano, total[1] + cost.tokens, total[2] + cost.requests
-        listed = [{"day": d, "nano": v[0], "tokens": v[1], "requests": v[2]} for d, v in sorted(days.items())]
-        return {"fleet": self.fleet_view(), "sessions": sessions, "days": listed}
-
-    def remember_costs(self, sid: str, costs: tuple[DayCost, ...]) -> None:
-        """Daily costs of a session that is known from the index only."""
-        self._costs[sid] = list(costs)
-
-    def day_costs(self, session: Session) -> list[DayCost]:
-        """Daily costs of one session."""
-        if session.loaded:
-            return [DayCost(day, *values) for day, values in session.track.costs.items()]
-        return self._costs.get(session.sid, [])
+        removed = p.purse.others({s.sid for s in p.fleet})
+        days = [{"day": d.day, "nano": d.spent_nano, "reserved_nano": d.reserved_nano, "tokens": d.tokens, "requests": d.requests} for d in p.purse.days()]
+        return {"fleet": self.fleet_view(), "sessions": sessions, "removed": _figures(removed), "days": days}
 
     async def verify(self, c: Connection, m: Reply) -> Reply:
         wanted = [self._p.fleet.find(_text(m, "sid"))] if m.get("sid") else list(self._p.fleet)
@@ -350,6 +353,8 @@ class Ops:
                 raise
         removal = Removal(p.folders, session)
         async with session.lock:  # what is undone or continued meanwhile comes before or after
+            with contextlib.suppress(OpError):  # a full disk must not keep anybody from making room
+                await p.purse.remember()
             removed = await removal.run(m.get("force_keep") is True, force)
         p.index.drop(session.sid)
         p.fleet.drop(session)

@@ -28,7 +28,7 @@ from harness.policy.judge import Verdict, judge
 from harness.protocol.config import Config
 from harness.supervisor import cards, ids
 from harness.supervisor.doubt import file_outcome
-from harness.supervisor.errors import Later, LinkLost, OpError
+from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
 from harness.supervisor.fleet import Session
 from harness.supervisor.limits import ask_cap, over_cap
 from harness.supervisor.threads import at_home
@@ -157,6 +157,8 @@ class Road:
         try:
             built = await self.build(session, known.proposed, given, unprotected)
         except WorkspaceError as exc:
+            if out_of_space(exc):
+                raise Later(_RETRY_SPACE, Trouble("no_space", f"its next call cannot be examined: {exc}")) from exc
             await self._or_hold(session, exc)
             await session.append(
                 t.HarnessNote(level="error", text=f"call {call.call_id} cannot be judged: {exc}", component="supervisor"),
@@ -353,9 +355,9 @@ class Road:
 
     async def _not_executed(self, session: Session, call_id: str, exc: OpError) -> None:
         if exc.code == "no_space":
-            session.trouble = trouble.of_code(exc.code, exc.message)
+            session.hinder("call", trouble.of_code(exc.code, exc.message))
             await asyncio.sleep(_RETRY_SPACE)
-            session.trouble = trouble.NONE
+            session.unhinder("call")
         elif exc.code in _BROKEN:
             session.trouble = trouble.of_code(exc.code, exc.message)
             await asyncio.sleep(1.0)
@@ -454,6 +456,9 @@ class Road:
         try:
             await session.do("publishing its commits", _PUBLISH_S, lambda: publish(open_worktree(private_of(session))))
         except (WorkspaceError, OSError) as exc:
+            if out_of_space(exc):
+                session.track.ran_command = True
+                raise Later(_RETRY_SPACE, Trouble("no_space", f"its commits cannot be published: {exc}")) from exc
             if why := await ailing(session):
                 session.track.ran_command = True  # it is still to be published
                 raise Later(HELD_S, held_for(why)) from exc

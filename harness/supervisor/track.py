@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 from harness.events import types as t
 from harness.events.action import canonical
-from harness.events.fold import SessionState
+from harness.events.fold import OpenApproval, SessionState
 from harness.events.road import order
+
+_PASSED = 16
 
 
 @dataclass(slots=True)
@@ -34,7 +36,7 @@ def signature(p: t.ToolProposed) -> str:
 
 @dataclass(slots=True)
 class Track:
-    """Advanced with each record, before the fold. ``costs`` is per UTC day: nano-USD, tokens, requests; ``ran_command`` is reset by its reader."""
+    """Advanced with each record, before the fold. ``ran_command`` is reset by its reader."""
 
     calls: dict[str, OpenCall] = field(default_factory=dict)
     denials: dict[str, int] = field(default_factory=dict)
@@ -51,7 +53,10 @@ class Track:
     doubt_asked: dict[str, str] = field(default_factory=dict)
     has_goal: bool = False
     ran_command: bool = False
-    costs: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    raises: dict[str, t.CapsRaised] = field(default_factory=dict)
+    """By cap: the newest raise of a cap above the session that was decided here."""
+    passed: dict[str, OpenApproval] = field(default_factory=dict)
+    """Requests about caps above the session that were withdrawn: an answer may be on its way."""
 
     def note(self, s: SessionState, r: t.Record) -> None:
         """Take in one record; ``s`` is the state before it."""
@@ -78,11 +83,17 @@ class Track:
             call = self.calls.get(b.call_id)
             self.ran_command = self.ran_command or (call is not None and call.proposed.tool in ("exec", "shell", "check"))
             self._gone(b.call_id)
-        elif isinstance(b, t.ModelMessage):
-            nano, tokens, requests = self.costs.get(r.ts[:10], (0, 0, 0))
-            self.costs[r.ts[:10]] = (nano + b.cost_nano, tokens + b.usage.total, requests + 1)
         elif isinstance(b, t.ModelRequest):
             self.request_gen = r.gen
+        elif isinstance(b, t.CapsRaised):
+            if b.cap:
+                self.raises[b.cap] = b
+        elif isinstance(b, t.ApprovalWithdrawn):
+            asked = s.approvals.get(b.approval_id)
+            if asked is not None and asked.kind == "cap" and not str(asked.detail.get("cap", "")).startswith("session."):
+                self.passed[b.approval_id] = asked
+                while len(self.passed) > _PASSED:
+                    del self.passed[next(iter(self.passed))]
         elif isinstance(b, t.ToolResolved):
             if b.resolution == "confirmed_not_done":
                 if (call := self.calls.get(b.call_id)) is not None:

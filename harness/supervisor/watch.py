@@ -98,8 +98,17 @@ class Settings:
 
     def _keep(self, path: Path) -> None:
         """A bad file must not loosen anything after a restart either, so the last good text is kept beside the state."""
-        self._good.mkdir(mode=0o700, exist_ok=True)
         target = self._good / path.name
+        try:
+            self._good.mkdir(mode=0o700, exist_ok=True)
+            self._copy(path, target)
+        except OSError as exc:  # what is in force stays in force
+            self.problems["last-good"] = f"no copy of {path} can be kept in {self._good}: {exc.strerror or exc}"
+        else:
+            self.problems.pop("last-good", None)
+
+    @staticmethod
+    def _copy(path: Path, target: Path) -> None:
         try:
             text = path.read_bytes()
         except FileNotFoundError:

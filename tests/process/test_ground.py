@@ -82,8 +82,8 @@ def test_broken_ground_holds_the_session_at_no_cost(f: Fleet, harm: Harm) -> Non
         wait_for("the fence of the running call to be gone", lambda: f.records(sid)[-1].type in ("tool.ended", "model.request", "model.message"))
         harm.do(f, sid)
     held = f.wait_state(sid, "parked", timeout=90)
-    assert harm.told in held["detail"], held
-    assert "goes on by itself" in held["detail"]
+    assert harm.told in held["evidence"], held
+    assert "goes on by itself" in held["next"]
     assert held["group"] == "needs you"
     assert f.json("approvals") == [], "nobody is asked what only has to be mended"
     before = requests(f, sid)
@@ -129,7 +129,7 @@ def test_a_brain_that_dies_again_and_again_is_tried_again_and_asks_nobody(f: Fle
             wait_for("its lease to end", lambda: f.state(sid).lease is None)
         assert f.state(sid).quarantined is None
         assert f.json("approvals") == []
-        assert "tried again" in f.row(sid)["detail"]
+        assert "tried again" in f.row(sid)["next"]
     finally:
         os.kill(f.simulator.pid, signal.SIGCONT)
     f.run("resume", sid)
@@ -146,8 +146,8 @@ def test_a_frozen_keeper_is_named_and_goes_on_when_it_thaws(f: Fleet) -> None:
     os.kill(keeper, signal.SIGSTOP)
     try:
         told = f.wait_state(sid, "lost")
-        assert f"(process {keeper}) has not answered since" in told["detail"]
-        assert "goes on by itself" in told["detail"]
+        assert f"process {keeper} has not answered since" in told["evidence"]
+        assert "tried again by itself" in told["next"]
     finally:
         os.kill(keeper, signal.SIGCONT)
     f.wait_state(sid, "running")

@@ -8,7 +8,7 @@ import pytest
 
 from harness.events.log import LogWriter
 from harness.events.views import SessionRow
-from harness.supervisor.index import DayCost, Entry, Index, mark_of
+from harness.supervisor.index import Entry, Index, mark_of
 
 ROW = SessionRow("s1", "name", "done", "done", "", "", goal="\x1b[31m")
 
@@ -16,7 +16,7 @@ ROW = SessionRow("s1", "name", "done", "done", "", "", goal="\x1b[31m")
 async def filled(path: Path) -> None:
     index = Index(path)
     assert await index.open() == {}
-    index.put(Entry("s1", "1:2:3", True, ROW, (DayCost("2026-01-02", 5, 6, 7),)))
+    index.put(Entry("s1", "1:2:3", True, ROW))
     index.put(Entry("s2", "1:2:3", False, ROW))
     index.put(Entry("s3", "1:2:3", True, ROW))
     index.drop("s3")
@@ -29,7 +29,7 @@ async def test_ended_sessions_come_back(tmp_path: Path) -> None:
     await filled(path)
     index = Index(path)
     found = await index.open()
-    assert found == {"s1": Entry("s1", "1:2:3", True, ROW, (DayCost("2026-01-02", 5, 6, 7),))}
+    assert found == {"s1": Entry("s1", "1:2:3", True, ROW)}
     assert path.stat().st_mode & 0o777 == 0o600
     await index.close()
 

@@ -1,0 +1,291 @@
+"""Money of a real fleet: figures that agree, orphans that are settled from the logs, and a ledger that can be lost without losing what was spent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.budget.ledger_types import LedgerRecord, Raised, Reserved, Settled, decode
+from harness.events import types as t
+from harness.events.reader import read
+from harness.supervisor.caps import Bookkeeper
+from harness.supervisor.clock import Clock
+from harness.supervisor.credentials import Credentials
+from harness.supervisor.main import Supervisor, next_epoch, prepare
+from harness.supervisor.money import Purse
+from harness.supervisor.watch import Settings
+from tests.fleetlib import Fleet, fleet, kill, play, wait_for
+from tests.process.keeperlib import Link as KeeperLink
+
+PATIENCE = 180.0
+"""Seconds; a fleet that does several turns on a busy machine takes its time, and only ever the awaited state counts."""
+TURNS = play([("exec", {"argv": ["true"]})], [("exec", {"argv": ["true"]})], "Done.")
+TINY = "[caps]\nday_usd = 0.000001\n"
+
+
+@pytest.fixture
+def f() -> Iterator[Fleet]:
+    with fleet() as made:
+        yield made
+
+
+def ask_simulator(f: Fleet, path: str, body: object = None) -> Any:
+    request = urllib.request.Request(f"{f.base_url}/_sim/{path}", None if body is None else json.dumps(body).encode(), {"content-type": "application/json"})
+    with urllib.request.urlopen(request, timeout=10) as reply:
+        return json.loads(reply.read() or b"null")
+
+
+def ledger(f: Fleet) -> list[LedgerRecord]:
+    return [r for line in read(f.folders.ledger) if (r := decode(line)) is not None] if f.folders.ledger.is_dir() else []
+
+
+def settled(f: Fleet) -> dict[str, Settled]:
+    return {r.reservation: r for r in ledger(f) if isinstance(r, Settled)}
+
+
+def costs(f: Fleet) -> dict[str, Any]:
+    found = f.json("cost")[0]
+    sessions = [*found["sessions"], found["removed"]]
+    for name, of_days in (("spent_nano", "nano"), ("reserved_nano", "reserved_nano"), ("tokens", "tokens"), ("requests", "requests")):
+        assert sum(s[name] for s in sessions) == sum(d[of_days] for d in found["days"]), f"sessions and days disagree on {name}"
+    assert sum(s["spent_nano"] for s in sessions) == found["fleet"].get("spent_total_nano", 0)
+    return found
+
+
+def restart(f: Fleet) -> None:
+    f.run("supervisor", "stop")
+    f.run("supervisor", "start")
+
+
+# -- figures ---------------------------------------------------------------------------------------------------------
+
+
+def test_cost_is_the_same_after_a_restart_and_adds_up(f: Fleet) -> None:
+    """A reply was cut, so one request is paid for without a usage: its dollars have tokens beside them, too."""
+    ask_simulator(f, "faults", [{"kind": "cut", "after_bytes": 200}])
+    sid = f.launch(TURNS)
+    f.wait_state(sid, "done", timeout=PATIENCE)
+    before = costs(f)
+    used = f.state(sid).usage
+    own = before["sessions"][0]
+    assert used.cache_read > 0
+    assert own["cache_hit"] == pytest.approx(used.cache_read / (used.total - used.output))
+    lost = [r for r in ledger(f) if isinstance(r, Reserved) and r.reservation not in settled(f)]
+    assert len(lost) == 1
+    assert own["tokens"] == used.total + lost[0].tokens
+    assert own["requests"] == f.state(sid).requests
+    restart(f)
+    again = costs(f)
+    assert again["sessions"] == before["sessions"]
+    assert again["days"] == before["days"]
+    shown = f.run("cost").stdout
+    assert f"{own['cache_hit']:.1%}" in shown
+    assert f.violations() == []
+
+
+def test_a_removed_session_still_counts_in_every_sum(f: Fleet) -> None:
+    sid = f.launch(play("Done."))
+    f.wait_state(sid, "done", timeout=PATIENCE)
+    spent = costs(f)["sessions"][0]["spent_nano"]
+    f.run("rm", sid)
+    found = costs(f)
+    assert found["sessions"] == []
+    assert found["removed"]["spent_nano"] == spent > 0
+    assert "(removed)" in f.run("cost").stdout
+
+
+# -- settlements that nobody made --------------------------------------------------------------------------------------
+
+
+def test_a_keeper_that_falls_between_reserve_and_request_leaves_nothing_held(f: Fleet) -> None:
+    """It stands still while money is reserved, and is killed before the request is on record: nothing was sent, so nothing is paid."""
+    ask_simulator(f, "faults", [{"kind": "overloaded", "retry_after": 8}])
+    sid = f.launch(TURNS)
+    failed = f.wait_event(sid, "model.failed")
+    viewer = KeeperLink(f.folders.session(sid).keeper_socket)
+    assert viewer.hello("viewer")["head"] >= failed.seq  # by the time it answers us it has answered its brain
+    viewer.sock.close()
+    keeper = f.keeper_pid(sid)
+    os.kill(keeper, signal.SIGSTOP)  # well within the eight seconds that the brain was told to wait
+    orphan = wait_for("a second reservation", lambda: next((r for r in ledger(f) if isinstance(r, Reserved) and r.attempt == 2), None))
+    kill(keeper)
+    f.wait_state(sid, "done", timeout=PATIENCE)
+    assert orphan.reservation not in {r.body.reservation for r in f.records(sid) if isinstance(r.body, t.ModelRequest)}
+    end = wait_for("its settlement", lambda: settled(f).get(orphan.reservation))
+    assert (end.nano, end.tokens, end.sent) == (0, 0, False)
+    own = costs(f)["sessions"][0]
+    assert own["spent_nano"] == f.state(sid).spent_nano
+    assert own["reserved_nano"] == 0
+    assert f.violations() == []
+
+
+def test_a_reply_that_nobody_could_settle_costs_what_it_cost(f: Fleet) -> None:
+    """It came while no supervisor lived, and its brain died: the usage stands in the log, so that is counted and not the worst case."""
+    ask_simulator(f, "hold", {})
+    sid = f.launch(TURNS)
+    sent = f.wait_event(sid, "model.request").body
+    assert isinstance(sent, t.ModelRequest)
+    f.run("supervisor", "stop")
+    ask_simulator(f, "release", {})
+    reply = f.wait_event(sid, "model.message").body
+    assert isinstance(reply, t.ModelMessage)
+    assert (reply.price_source, reply.cost_nano) == ("reserved", sent.reserved_nano)
+    kill(f.brain_pid(sid))
+    f.run("supervisor", "start")
+    f.wait_state(sid, "done", timeout=PATIENCE)
+    paid = wait_for("its settlement", lambda: settled(f).get(sent.reservation))
+    assert paid.usage == reply.usage
+    assert paid.nano < sent.reserved_nano
+    billed = ask_simulator(f, "usage")["conversations"]
+    assert costs(f)["sessions"][0]["spent_nano"] == sum(c["nano"] for c in billed)
+    assert f.violations() == []
+
+
+# -- a ledger that is gone ---------------------------------------------------------------------------------------------
+
+
+def damage(folder: Path) -> None:
+    file = folder / "000001.jsonl"
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+
+
+def cut(folder: Path) -> None:
+    """The last record gone as if it had never been: a whole, verifiable log."""
+    file = folder / "000001.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:-2]))
+
+
+@pytest.mark.parametrize("how", ["deleted", "moved", "damaged", "cut"])
+def test_whatever_happens_to_the_ledger_what_was_spent_stays_spent(how: str) -> None:
+    with fleet(config="[caps]\nday_usd = 1\nfleet_usd = 5\n") as f:
+        kept, gone = f.launch(TURNS, name="kept"), f.launch(TURNS, name="gone")
+        for sid in (kept, gone):
+            f.wait_state(sid, "done", timeout=PATIENCE)
+        f.run("rm", gone)
+        before = costs(f)
+        f.run("supervisor", "stop")
+        folder = f.folders.ledger
+        if how == "deleted":
+            shutil.rmtree(folder)
+        elif how == "moved":
+            folder.rename(f.root / "ledger.away")
+        else:
+            {"damaged": damage, "cut": cut}[how](folder)
+        f.run("supervisor", "start")
+        after = costs(f)
+        assert after["fleet"]["spent_total_nano"] == before["fleet"]["spent_total_nano"]
+        assert after["fleet"]["spent_today_nano"] == before["fleet"]["spent_today_nano"]
+        assert after["removed"]["spent_nano"] == before["removed"]["spent_nano"] > 0
+        own, then = after["sessions"][0], before["sessions"][0]
+        assert {k: own[k] for k in ("spent_nano", "tokens", "requests", "cache_hit")} == {k: then[k] for k in ("spent_nano", "tokens", "requests", "cache_hit")}
+        assert after["fleet"]["day_cap_nano"] == 10**9
+        warnings = " ".join(after["fleet"]["warnings"])
+        assert "counted again from" in warnings
+        assert "move" not in warnings
+        assert (f.folders.state / "ledger.damaged-1").is_dir() == (how == "damaged")
+        assert f.violations() == []
+        restart(f)
+        assert "counted again" not in " ".join(costs(f)["fleet"].get("warnings", []))
+        next_one = f.launch(play("Done."), name="next")
+        f.wait_state(next_one, "done", timeout=PATIENCE)
+        costs(f)
+
+
+# -- caps above the sessions -------------------------------------------------------------------------------------------
+
+
+def waiting(f: Fleet, *sids: str) -> list[dict[str, Any]]:
+    """The open requests of these sessions, each at a cap."""
+    found = [f.approval(sid) for sid in sids]
+    assert {a["kind"] for a in found} == {"cap"}
+    return found
+
+
+def test_raising_a_cap_once_frees_every_session_that_waits_at_it() -> None:
+    with fleet(config=TINY) as f:
+        sids = [f.launch(TURNS, name=name) for name in ("one", "two", "three")]
+        asked = waiting(f, *sids)
+        f.run("approve", asked[0]["approval_id"], "--raise-to", "5")
+        for sid in sids:
+            f.wait_state(sid, "done", timeout=PATIENCE)
+        assert f.json("approvals") == []
+        assert [r for r in ledger(f) if isinstance(r, Raised)] == [
+            Raised(cap="day.usd", limit=5 * 10**9, base=1000, day=asked[0]["detail"]["day"], decision=f_decision(f, sids[0]))
+        ]
+        freed = [r.body for r in f.records(sids[1]) if isinstance(r.body, t.ApprovalWithdrawn)]
+        assert [b.why for b in freed] == ["day.usd was raised meanwhile"]
+        assert f.violations() == []
+
+
+def f_decision(f: Fleet, sid: str) -> str:
+    return next(r.body.decision_id for r in f.records(sid) if isinstance(r.body, t.ApprovalDecided))
+
+
+def test_an_answer_to_a_request_whose_cap_was_raised_meanwhile_is_taken_for_what_it_means() -> None:
+    with fleet(config=TINY) as f:
+        sids = [f.launch(TURNS, name=name) for name in ("one", "two")]
+        asked = waiting(f, *sids)
+        for each in asked:
+            f.run("approve", each["approval_id"], "--raise-to", "5")
+        for sid in sids:
+            f.wait_state(sid, "done", timeout=PATIENCE)
+        assert [r.limit for r in ledger(f) if isinstance(r, Raised)] == [5 * 10**9]
+        f.run("approve", asked[1]["approval_id"], "--raise-to", "7", check=False)
+        assert f.violations() == []
+
+
+class DayClock(Clock):
+    """A clock whose day is set from outside."""
+
+    def __init__(self, day: str) -> None:
+        super().__init__()
+        self.day = day
+
+    def today(self) -> str:
+        return self.day
+
+    def to_next_day(self) -> float:
+        return 0.05
+
+
+async def test_at_midnight_sessions_at_a_day_cap_go_on_by_themselves() -> None:
+    """The real supervisor with its one clock replaced: both sessions wait on one day and are done on the next, without an answer."""
+    with fleet(config="[caps]\nday_usd = 0.04\n") as f:
+        clock = DayClock("2026-01-01")
+        settings = Settings(f.folders)
+        settings.check()
+        lock = prepare(f.folders)
+        purse = Purse(lambda: Bookkeeper.open(f.folders.ledger, lambda: settings.config.caps, clock=clock))
+        await purse.open()
+        assert purse.books is not None
+        # an earlier session has spent nearly all of the day's cap
+        spent = await purse.books.reserve("aaaaaaaaaa", "q", 1, "claude-haiku-5-5", 0, 79_000, t.Caps())
+        await purse.books.settle(spent.reservation, None)
+        supervisor = Supervisor(f.folders, next_epoch(f.folders.state), Credentials(), settings, purse)
+        running = asyncio.create_task(supervisor.run(None, lock))
+        try:
+            await asyncio.to_thread(wait_for, "the socket", lambda: f.folders.supervisor_socket.exists() or None)
+            sids = [await asyncio.to_thread(f.launch, TURNS, name=name) for name in ("one", "two")]
+            await asyncio.to_thread(waiting, f, *sids)
+            clock.day = "2026-01-02"
+            for sid in sids:
+                await asyncio.to_thread(f.wait_state, sid, "done", timeout=PATIENCE)
+            assert [r.body.why for r in f.records(sids[0]) if isinstance(r.body, t.ApprovalWithdrawn)] == ["a new day began: 2026-01-02"]
+            assert {r.day for r in ledger(f) if isinstance(r, Reserved) and r.sid in sids} == {"2026-01-02"}
+        finally:
+            await asyncio.to_thread(f.stop)
+            await running
+            await purse.close()
+            os.close(lock)

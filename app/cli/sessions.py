@@ -82,7 +82,7 @@ def _caps(args: argparse.Namespace, cfg: configuration.Config) -> dict[str, int]
 
 
 def ls(ctx: Context, args: argparse.Namespace) -> int:
-    with ctx.connect() as client:
+    with ctx.look() as client:
         reply = client.call("sessions")
     if args.json:
         for row in reply["rows"]:
@@ -112,7 +112,7 @@ def ls(ctx: Context, args: argparse.Namespace) -> int:
 
 
 def show(ctx: Context, args: argparse.Namespace) -> int:
-    with ctx.connect() as client:
+    with ctx.look() as client:
         reply = client.call("session", sid=args.id)
     if args.json:
         emit({k: v for k, v in reply.items() if k not in ("id", "ok")})
@@ -140,20 +140,27 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
 
 
 def logs(ctx: Context, args: argparse.Namespace) -> int:
+    import msgspec
+
     from harness.events import types
     from harness.events.describe import describe
+    from harness.events.framing import LogError
     from harness.events.reader import Tail
 
-    with ctx.connect() as client:
+    with ctx.look() as client:
         folder = Path(client.call("session", sid=args.id)["folder"])
-    tail = Tail(folder / "log", after=args.after)
+    tail, last = Tail(folder / "log", after=args.after), args.after
     while True:
         lines = tail.poll(1 << 20)
         for line in lines:
             if args.json:
                 say(escaped(line.decode("utf-8", "replace")))
                 continue
-            record = types.decode(line)
+            try:
+                record = types.decode(line)
+            except msgspec.DecodeError as exc:
+                raise LogError(f"log is damaged: a record after {last} does not decode: {exc}; records before it are good") from exc
+            last = record.seq
             told = describe(record)
             say(f"{record.seq:>6}  {safe(record.ts[11:19])}  {safe(told.kind):<10}  {safe(told.summary)}")
         if lines:
@@ -181,7 +188,7 @@ def diff(ctx: Context, args: argparse.Namespace) -> int:
 
 
 def cost(ctx: Context, args: argparse.Namespace) -> int:
-    with ctx.connect() as client:
+    with ctx.look() as client:
         reply = client.call("costs")
     if args.json:
         emit({k: v for k, v in reply.items() if k not in ("id", "ok")})

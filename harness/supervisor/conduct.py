@@ -168,7 +168,7 @@ class Conductor:
     def _refused(self, session: Session, exc: OpError) -> None:
         if exc.code == "stale_epoch":
             self._displaced()
-        elif exc.code in ("damaged", "newer"):
+        elif exc.code in ("damaged", "newer", "foreign"):
             self._hold(session, exc.message)
         else:
             self._retry(session, f"{exc.message}" + (f" ({exc.hint})" if exc.hint else ""))

@@ -17,9 +17,10 @@ import msgspec
 from harness.events import snapshots
 from harness.events import types as t
 from harness.events.fold import SessionState, advance
+from harness.events.framing import LogError
 from harness.events.views import DONE, NEEDS_YOU, RUNNING, ApprovalView, FleetView, Liveness, SessionRow, row
-from harness.protocol.paths import Folders, SessionFolder
-from harness.supervisor import memory
+from harness.protocol.paths import Folders
+from harness.supervisor import aside, houses, memory
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.links import KeeperLink
 from harness.supervisor.process import Identity, Watch
@@ -68,13 +69,18 @@ class Restarts:
 class Session:
     """One session: folder, fold, link, processes. Everything in it is derived or re-adopted; the log is the truth."""
 
-    def __init__(self, sid: str, folder: SessionFolder, changed: Callable[[Session], None]) -> None:
-        self.sid, self.folder = sid, folder
+    def __init__(self, sid: str, folders: Folders, changed: Callable[[Session], None]) -> None:
+        self.sid, self.folder, self._worktrees = sid, folders.session(sid), folders.worktrees
         self.state = SessionState()
         self.track = Track()
         self._last, self._kept = b"", -1
         self.loaded = False
         self.cached: SessionRow | None = None
+        self.remembered: SessionRow | None = None
+        """The index's row of a log that does not end where it did: counts only for what the log cannot say any more."""
+        self.damaged = self.foreign = ""
+        """Why its log can take no record; why it is not ours to drive. Both keep everything away from its keeper."""
+        self.aside: aside.Aside | None = None
         self.link: KeeperLink | None = None
         self.brain: Brain | None = None
         self.buried: list[Brain] = []
@@ -145,9 +151,24 @@ class Session:
         self._last = line
 
     def load(self) -> None:
-        """Fold the log from disk (blocking: run it in a thread, and only while no keeper feeds this session). Raises LogError."""
-        self.state, self.track, self._last, self._kept = memory.recall(self.folder)
-        self.loaded = True
+        """Fold the log from disk (blocking: run it in a thread, and only while no keeper feeds this session).
+
+        Raises LogError, DecodeError or OSError for a log that cannot be read to its end; what is good of it is folded then, and nothing drives it.
+        """
+        self.aside = aside.read(self.folder)
+        try:
+            self.state, self.track, self._last, self._kept = memory.recall(self.folder)
+        except (LogError, msgspec.DecodeError, OSError) as exc:
+            self.state, self.track = memory.salvage(self.folder)
+            self._last, self.loaded = b"", self.state.intent is not None
+            self.damaged = self.trouble = str(exc)
+            self.held = True
+            self.foreign = houses.foreign(self.folder, self._worktrees, self.state.intent)
+            raise
+        self.loaded, self.damaged = True, ""
+        self.foreign = houses.foreign(self.folder, self._worktrees, self.state.intent)
+        if self.foreign:
+            self.held, self.trouble = True, self.foreign
 
     def keep(self, least: int = memory.WORTH_KEEPING) -> None:
         """Begin to store a snapshot off the loop when ``least`` records are new since the last one; `kept` waits for it."""
@@ -179,6 +200,8 @@ class Session:
         return await self._blocking(self._eyes, what, limit_s, work)
 
     async def _blocking(self, threads: Threads, what: str, limit_s: float, work: Callable[[], T], lasting: bool = False) -> T:
+        if self.foreign:
+            raise Unexamined(self.foreign)
         try:
             return await threads.run(what, limit_s, work, lasting=lasting)
         except StandsStill as exc:
@@ -254,7 +277,8 @@ class Session:
     def name(self) -> str:
         if self.loaded:
             return self.state.name or self.sid
-        return self.cached.name if self.cached is not None else self.sid
+        known = self.cached or self.remembered
+        return known.name if known is not None else self.sid
 
     @property
     def doing_calls(self) -> bool:
@@ -264,7 +288,7 @@ class Session:
     @property
     def finished(self) -> bool:
         """Terminal by its log, or known as such from the index."""
-        return self.state.terminal if self.loaded else self.cached is not None
+        return self.aside is not None or (self.state.terminal if self.loaded else self.cached is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +342,7 @@ class Fleet:
         """The session of that id, new when unknown."""
         session = self.sessions.get(sid)
         if session is None:
-            session = self.sessions[sid] = Session(sid, self.folders.session(sid), self._changed)
+            session = self.sessions[sid] = Session(sid, self.folders, self._changed)
             self._regroup.add(sid)
         return session
 
@@ -342,14 +366,30 @@ class Fleet:
         raise OpError("ambiguous", f"{text!r} fits {len(matches)} sessions: {', '.join(s.sid for s in matches[:8])}", "use more of the id")
 
     def row(self, session: Session) -> SessionRow:
-        """The row a client sees."""
-        if not session.loaded:
-            if session.cached is not None:
-                return session.cached
-            return SessionRow(session.sid, session.sid, "unknown", NEEDS_YOU, session.trouble or "not read yet", "", evidence=str(session.folder.log))
+        """The row a client sees. A session whose row cannot be made shows that, and takes no other row with it."""
+        try:
+            return self._row(session)
+        except Exception as exc:
+            told = f"a defect of Watchfloor hides its state: {type(exc).__name__}: {exc}"
+            return SessionRow(session.sid, session.sid, "failed", NEEDS_YOU, told, "", source="supervisor", evidence=str(session.folder.log))
+
+    def _row(self, session: Session) -> SessionRow:
+        if not session.loaded and not session.damaged and session.cached is not None:
+            return session.cached
         money = self._money(session.sid)
-        made = row(session.sid, session.state, session.live, spent_nano=money.spent, reserved_nano=money.reserved, price=money.price)
-        if session.trouble and not session.state.terminal:
+        if session.loaded:
+            made = row(session.sid, session.state, session.live, spent_nano=money.spent, reserved_nano=money.reserved, price=money.price)
+            if made.worktree:  # the log says where it was made; a state folder that was moved took it along
+                made = msgspec.structs.replace(made, worktree=str(self.folders.worktrees / session.sid))
+        else:
+            known = session.remembered or session.cached
+            made = known or SessionRow(session.sid, session.sid, "unknown", NEEDS_YOU, "not read yet", "", evidence=str(session.folder.log))
+            if money.spent is not None:
+                made = msgspec.structs.replace(made, spent_nano=money.spent, reserved_nano=money.reserved, price=money.price)
+        if session.aside is not None:
+            told = f"{session.aside.reason}; {session.trouble}" if session.trouble else session.aside.reason
+            return msgspec.structs.replace(made, state="stopped", group=DONE, detail=told, since=session.aside.ts, source="supervisor", desired="stopped")
+        if session.trouble and (session.damaged or not session.state.terminal):
             made = msgspec.structs.replace(made, state="failed", group=NEEDS_YOU, detail=session.trouble, source="supervisor")
         return made
 

@@ -19,7 +19,7 @@ import msgspec
 from harness.events.framing import LogError
 from harness.protocol import identity
 from harness.protocol.paths import STATE_VERSION, STOPPING, FolderError, Folders, ensure_private, resolve
-from harness.supervisor import epochs
+from harness.supervisor import clock, epochs
 from harness.supervisor.approvals import Approvals
 from harness.supervisor.brains import Brains
 from harness.supervisor.caps import Bookkeeper, LedgerPurse, LedgerUnavailable
@@ -285,6 +285,7 @@ class Supervisor:
         keep("guarding the socket", self.server.guard)
         keep("sending changes to the screens", self.server.push)
         keep("watching over the state folder", lambda: self._still_ours(lock))
+        keep("watching the clock", lambda: clock.follow(self._time_went_on))
         if any(not s.finished for s in self.fleet):
             self.upkeep.once("loading the brains' nursery", self._warm)
         if guardian is not None:
@@ -301,6 +302,14 @@ class Supervisor:
         self._closed.set()
         await self.server.close()
         return self.exit_code
+
+    def _time_went_on(self, found: clock.Gap) -> None:
+        """Timers count neither sleep nor a clock that was set: whoever waits for a time of day looks again now."""
+        print(f"supervisor: {clock.words(found)}; every session looks again at what it waits for", file=sys.stderr, flush=True)
+        for session in self.fleet:
+            if session.worker is not None:
+                session.poke.set()
+        self.server.nudge()
 
     async def _warm(self) -> None:
         """Load the brains' nursery before it is first needed: it takes a second."""

@@ -117,10 +117,13 @@ class Server:
         wires = [connection.wire for connection in self._connections.values()]
         for wire in wires:
             wire.close()
-        if wires:
-            await asyncio.wait([asyncio.ensure_future(wire.gone.wait()) for wire in wires], timeout=_LAST_S)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_S):
+                for wire in wires:
+                    await wire.gone.wait()
         for wire in wires:
-            wire.abort()
+            if not wire.gone.is_set():
+                wire.abort()
 
     # -- requests ----------------------------------------------------------------------------------------------------
 

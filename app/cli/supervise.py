@@ -11,7 +11,7 @@ from app.cli import exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say, warn
 from harness.protocol import locks
-from harness.protocol.client import Client, Mute, Unreachable
+from harness.protocol.client import Client, Mute, OtherFleet, Unreachable
 
 STOP_S = 240.0
 """Longest wait for the answer to a stop; the supervisor gives every session its time to end in order."""
@@ -28,7 +28,7 @@ def supervisor(ctx: Context, args: argparse.Namespace) -> int:
     try:
         with ctx.reach() as client:
             return _running(args, client)
-    except Mute:
+    except (Mute, OtherFleet):
         raise
     except Unreachable:
         _tell(args, {"running": False}, "not running")
@@ -44,7 +44,7 @@ def _running(args: argparse.Namespace, client: Client) -> int:
 def _stop(ctx: Context, args: argparse.Namespace) -> int:
     try:
         client = ctx.reach()
-    except Mute:
+    except (Mute, OtherFleet):
         raise
     except Unreachable as exc:
         if locks.held(ctx.folders.supervisor_lock):

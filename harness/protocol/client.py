@@ -38,6 +38,10 @@ class Mute(Unreachable):
     """Somebody holds the socket and does not answer: a frozen or very busy supervisor."""
 
 
+class OtherFleet(Unreachable):
+    """Who answers at our socket drives another state folder."""
+
+
 def _raise(reply: dict[str, Any]) -> dict[str, Any]:
     if reply.get("ok"):
         return reply
@@ -343,7 +347,7 @@ def _of_this_fleet(client: Client, folders: Folders) -> Client:
     """What answers must drive our state folder. Raises Unreachable otherwise: nothing is asked of another fleet."""
     if other := identity.other_fleet(client.hello.get("state"), folders.state):
         client.close()
-        raise Unreachable(
+        raise OtherFleet(
             f"the supervisor at {folders.supervisor_socket} drives {other}, not {folders.state}; "
             "each fleet needs a runtime folder of its own (WATCHFLOOR_RUNTIME, or leave it unset)"
         )

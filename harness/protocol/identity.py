@@ -5,6 +5,7 @@ Standard library only. The mark is a file in the state folder; `judge` compares 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -12,6 +13,7 @@ import secrets
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from harness.protocol import frames
 from harness.protocol.paths import FolderError, Folders
 
 NAME = "IDENTITY"
@@ -188,8 +190,19 @@ def other_fleet(told: object, state: Path) -> str:
     return "" if (told.get("device"), told.get("inode")) == (mine["device"], mine["inode"]) and told["path"] == mine["path"] else str(told["path"])
 
 
+def _answers(folders: Folders) -> bool:
+    """True while any process listens in the runtime folder."""
+    for path in (folders.supervisor_socket, *folders.keeper_sockets.glob("*.sock")):
+        with contextlib.suppress(OSError), frames.connect(path, 1.0):
+            return True
+    return False
+
+
 def claim_runtime(folders: Folders) -> None:
-    """Make the runtime folder ours: its sockets lead to our processes only. Raises FolderError while another fleet's state folder owns it."""
+    """Make the runtime folder ours: its sockets lead to our processes only.
+
+    Raises FolderError while the state folder it belonged to is there, or any process listens in it that cannot be ours.
+    """
     path = folders.runtime / OWNER
     mine = who(folders.state)
     try:
@@ -207,7 +220,7 @@ def claim_runtime(folders: Folders) -> None:
             there = (st.st_dev, st.st_ino) == (told.get("device"), told.get("inode")) and (st.st_dev, st.st_ino) != (mine["device"], mine["inode"])
         except OSError:
             there = False
-        if there:
+        if there or _answers(folders):
             raise FolderError(
                 f"the runtime folder {folders.runtime} belongs to the fleet in {owner}, so nothing is started for {mine['path']}; "
                 "set WATCHFLOOR_RUNTIME to another folder, or do not set it (then it lies inside the state folder)"

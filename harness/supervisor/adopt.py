@@ -115,22 +115,29 @@ def _settle(folder: SessionFolder, sid: str, state: SessionState, foreign: ident
 
 
 def closing(state: SessionState, foreign: identity.Foreign | None) -> list[t.Body]:
-    """The records that make a session independent of its original's processes. Calls that had started are left to its keeper: they are in doubt."""
+    """The records that make a session independent of its original's processes.
+
+    What waits for a person is judged and asked anew, with this as the difference. What a machine would have begun by itself is begun after a
+    move, and after a copy it is not: the original may have done it. Calls that had started are left to the session's keeper: they are in doubt.
+    """
+    moved = foreign is not None and foreign.kind == "moved"
     told = foreign.why if foreign is not None else "this session was taken over from another state folder"
-    text = f"{told}; it goes on here. What ran after the folder was copied or moved is not in this log."
+    text = f"{told}; it goes on here" + ("" if moved else "; what its original did after it was copied is not in this log")
     bodies: list[t.Body] = [t.HarnessNote(level="warning", text=text, component="state folder")]
     if state.lease is not None:
         bodies.append(t.LeaseEnded(gen=state.lease.gen, reason="the state folder was adopted", exit_code=None))
-    waiting = {call.call_id for call in state.road.calls.values() if call.stage not in ("started", "in_doubt")}
-    bodies += [
-        t.ApprovalWithdrawn(approval_id=a.approval_id, why="the state folder was adopted: it is asked anew when it is still wanted")
-        for a in state.approvals.values()
-        if a.call_id in waiting
-    ]
-    preview = (
-        "Not run here: Watchfloor's state folder was moved or copied before this call began. Whether the original ran it is not known. Ask again if needed."
-    )
-    return [*bodies, *(t.ToolEnded(call_id=call_id, status="cancelled", preview=preview) for call_id in waiting)]
+    difference = [told if moved else f"{told}; the original may have been allowed this since"]
+    for call in state.road.calls.values():
+        if call.stage == "asked" or (moved and call.stage in ("judged", "decided")):
+            bodies.append(t.ApprovalStale(approval_id=call.approval_id, call_id=call.call_id, difference=difference))
+        elif not moved and call.stage in ("proposed", "judged", "decided"):
+            bodies.append(t.ToolEnded(call_id=call.call_id, status="cancelled", preview=_NOT_RUN))
+    return bodies
+
+
+_NOT_RUN = (
+    "Not run here: Watchfloor's state folder was copied before this call began, and whether the original ran it is not known. Look first, then ask again."
+)
 
 
 def main() -> int:

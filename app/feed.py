@@ -19,6 +19,8 @@ from harness.protocol.paths import FolderError, Folders
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.1, 2.0
 _CALL_TIMEOUT_S = 20.0
+_HEIR_S = 1.0
+"""Seconds that a guardian, which a leaving supervisor starts and gives its keys, has to show itself."""
 _LONGEST_PAUSE_S = 60.0
 """Between two starts of a supervisor that does not come up."""
 
@@ -35,7 +37,7 @@ class Feed:
         self._task: asyncio.Task[None] | None = None
         self._hurry = asyncio.Event()
         self._start_wanted = False
-        self._next_start, self._pause = 0.0, 1.0
+        self._next_start, self._pause, self._alone_since = 0.0, 1.0, 0.0
 
     def start(self) -> None:
         """Begin connecting; call once, on the running loop."""
@@ -79,7 +81,7 @@ class Feed:
         while True:
             try:
                 self._client = await self._connect()
-                wait = _FIRST_WAIT_S
+                wait, self._alone_since = _FIRST_WAIT_S, 0.0
                 await self._follow(self._client)
                 why = "supervisor not answering, reconnecting"
             except (Unreachable, SupervisorError, OSError, frames.FrameError) as exc:
@@ -97,7 +99,12 @@ class Feed:
 
     async def _nobody_will(self) -> bool:
         """True when this screen has to start the supervisor: it is gone, its guardian too, and nobody stopped it on purpose."""
-        return self._client is None and time.monotonic() >= self._next_start and await asyncio.to_thread(abandoned, self.folders)
+        if not await asyncio.to_thread(abandoned, self.folders):
+            self._alone_since = 0.0
+            return False
+        now = time.monotonic()
+        self._alone_since = self._alone_since or now
+        return now - self._alone_since >= _HEIR_S and now >= self._next_start
 
     async def _connect(self) -> AsyncClient:
         # The connect itself may wait for a full backlog, so it is done beside the loop.

@@ -58,7 +58,9 @@ class Halt:
         with contextlib.suppress(TimeoutError):  # what still launches then is stopped like everything else
             async with asyncio.timeout(LAUNCHES_S):
                 await self._launcher.close()
-        found = await asyncio.gather(*(self._stop(s, by) for s in self._fleet if s.worker is not None or s.link is not None or not s.finished))
+        found = await asyncio.gather(
+            *(self._stop(s, by) for s in self._fleet if not s.foreign and (s.worker is not None or s.link is not None or not s.finished))
+        )
         left = await self._sweep()
         if left:
             named = "; ".join(f"{x.what} of session {self._name(x.sid)}" + (f" (process {x.who.pid})" if x.who else "") for x in left[:8])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -422,7 +423,11 @@ def main(argv: list[str] | None = None) -> int:
     except Refused as exc:
         print(f"refused: {exc}" if exc.code == EXIT_REFUSED else f"supervisor: {exc}", file=sys.stderr, flush=True)
         return exc.code
-    except (FolderError, epochs.EpochUnknown, OSError) as exc:
+    except OSError as exc:
+        full = exc.errno in (errno.ENOSPC, errno.EDQUOT)  # that ends by itself, so the guardian tries again
+        print(f"{'cannot serve' if full else 'refused'}: {exc}", file=sys.stderr, flush=True)
+        return EXIT_BROKEN if full else EXIT_REFUSED
+    except (FolderError, epochs.EpochUnknown) as exc:
         print(f"refused: {' '.join(str(exc).split())}", file=sys.stderr, flush=True)
         return EXIT_REFUSED
 

@@ -98,6 +98,14 @@ class Settings:
 
     def _keep(self, path: Path) -> None:
         """A bad file must not loosen anything after a restart either, so the last good text is kept beside the state."""
+        try:
+            self._copy(path)
+        except OSError as exc:  # a full disk, say: what is in force stays so
+            self.problems["copy"] = f"no last good copy of {path} could be kept: {exc.strerror or exc}; it is tried again when the file changes"
+        else:
+            self.problems.pop("copy", None)
+
+    def _copy(self, path: Path) -> None:
         self._good.mkdir(mode=0o700, exist_ok=True)
         target = self._good / path.name
         try:

@@ -14,6 +14,7 @@ from harness.protocol.paths import Folders
 from harness.supervisor.fleet import Fleet, Money
 from harness.supervisor.server import Connection, Server
 from harness.supervisor.upkeep import Upkeep
+from harness.supervisor.watch import Settings
 
 LONG = 20.0
 
@@ -162,3 +163,21 @@ async def test_the_last_answers_are_sent_before_the_connections_close(tmp_path: 
     await server.close()
     assert len((await asyncio.wait_for(asked, LONG))["text"]) == 4_000_000
     await client.close()
+
+
+def test_a_copy_that_cannot_be_kept_is_a_problem_and_no_death(tmp_path: Path) -> None:
+    """As on a full disk: the configuration counts, and what failed is said."""
+    folders = Folders(tmp_path / "state", tmp_path / "run", tmp_path / "config")
+    for folder in (folders.state, folders.config):
+        folder.mkdir()
+    folders.config_file.write_text("[model]\nmax_rounds = 2\n")
+    (folders.state / "last-good").write_text("in the way")
+    settings = Settings(folders)
+    settings.check()
+    assert settings.config.model.max_rounds == 2
+    assert "could be kept" in settings.problems["copy"]
+    (folders.state / "last-good").unlink()
+    folders.config_file.write_text("[model]\nmax_rounds = 3\n")
+    settings.check()
+    assert settings.config.model.max_rounds == 3
+    assert "copy" not in settings.problems

@@ -65,7 +65,7 @@ def test_without_a_key_in_the_environment_it_asks_once(f: Fleet) -> None:
     f.release(sid)
     f.wait_state(sid, "waiting")
     f.extra["WORK_KEY"] = KEY
-    f.run("resume", sid)
+    f.run("approve", f.approval(sid)["approval_id"], "--choose", "retry")
     f.wait_state(sid, "done")
 
 

@@ -91,13 +91,15 @@ def test_the_service_line_brings_a_fleet_back(f: Fleet) -> None:
 
 def test_a_session_that_thought_goes_on_without_a_client(f: Fleet) -> None:
     """Wherever the power went in its turns: nobody is asked, and nobody has to look."""
-    sid = f.launch(play(*([("exec", {"argv": ["sh", "-c", f"echo {i} > {i}.txt"]})] for i in range(8)), "Done."), name="one")
-    f.wait_event_count(sid, "model.message", 2)
+    f.run("supervisor", "start")
     by_hand(f)
+    sid = f.launch(play(*([("exec", {"argv": ["sh", "-c", f"echo {i} > {i}.txt"]})] for i in range(24)), "Done."), name="one")
+    f.wait_event_count(sid, "model.message", 2)
     power_cut(f)
+    assert f.state(sid).ended is None
     boot(f)
     f.wait_event(sid, "session.ended")
-    assert f.state(sid).ended is not None
+    f.wait_state(sid, "done")
     assert not any(r.type == "approval.requested" for r in f.records(sid))
     assert f.violations() == []
 

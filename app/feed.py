@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import msgspec
 
-from app import models
+from app import models, start
 from app.models import Dirty, Link, Snapshot
-from harness.protocol import frames
-from harness.protocol.client import AsyncClient, SupervisorError, Unreachable, ensure_supervisor
+from harness.protocol import frames, identity
+from harness.protocol.client import AsyncClient, SupervisorError, Unreachable, abandoned
 from harness.protocol.paths import FolderError, Folders
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.1, 2.0
 _CALL_TIMEOUT_S = 20.0
+_HEIR_S = 1.0
+"""Seconds that a guardian, which a leaving supervisor starts and gives its keys, has to show itself."""
+_LONGEST_PAUSE_S = 60.0
+"""Between two starts of a supervisor that does not come up."""
 
 
 class Feed:
@@ -32,6 +37,7 @@ class Feed:
         self._task: asyncio.Task[None] | None = None
         self._hurry = asyncio.Event()
         self._start_wanted = False
+        self._next_start, self._pause, self._alone_since = 0.0, 1.0, 0.0
 
     def start(self) -> None:
         """Begin connecting; call once, on the running loop."""
@@ -75,7 +81,7 @@ class Feed:
         while True:
             try:
                 self._client = await self._connect()
-                wait = _FIRST_WAIT_S
+                wait, self._alone_since = _FIRST_WAIT_S, 0.0
                 await self._follow(self._client)
                 why = "supervisor not answering, reconnecting"
             except (Unreachable, SupervisorError, OSError, frames.FrameError) as exc:
@@ -86,10 +92,19 @@ class Feed:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._hurry.wait(), wait)
             self._hurry.clear()
-            if self._start_wanted:
+            if self._start_wanted or await self._nobody_will():
                 self._start_wanted = False
                 await self._start_supervisor()
             wait = min(_LONGEST_WAIT_S, wait * 2)
+
+    async def _nobody_will(self) -> bool:
+        """True when this screen has to start the supervisor: it is gone, its guardian too, and nobody stopped it on purpose."""
+        if not await asyncio.to_thread(abandoned, self.folders):
+            self._alone_since = 0.0
+            return False
+        now = time.monotonic()
+        self._alone_since = self._alone_since or now
+        return now - self._alone_since >= _HEIR_S and now >= self._next_start
 
     async def _connect(self) -> AsyncClient:
         # The connect itself may wait for a full backlog, so it is done beside the loop.
@@ -98,7 +113,9 @@ class Feed:
         reader, writer = await asyncio.open_unix_connection(sock=sock, limit=1 << 18)
         client = AsyncClient(reader, writer)
         try:
-            await asyncio.wait_for(client.call("hello", proto=frames.PROTOCOL, client="tui"), 5.0)
+            hello = await asyncio.wait_for(client.call("hello", proto=frames.PROTOCOL, client="tui"), 5.0)
+            if other := identity.other_fleet(hello.get("state"), self.folders.state):
+                raise Unreachable(f"the supervisor there drives {other}, which is another fleet")
         except BaseException as exc:
             await client.close()
             if isinstance(exc, TimeoutError):
@@ -146,8 +163,10 @@ class Feed:
     async def _start_supervisor(self) -> None:
         self._set(Dirty.LINK, link=Link(self.snapshot.link.state, "starting the supervisor"))
         try:
-            await asyncio.to_thread(lambda: ensure_supervisor(self.folders, name="tui").close())
+            await asyncio.to_thread(lambda: start.supervisor(self.folders, name="tui").close())
+            self._pause = 1.0
         except (Unreachable, SupervisorError, FolderError, OSError) as exc:
+            self._next_start, self._pause = time.monotonic() + self._pause, min(_LONGEST_PAUSE_S, self._pause * 2)
             self._set(Dirty.LINK, link=Link("lost", str(exc).splitlines()[0]))
 
     def _set(self, dirty: Dirty, **changed: Any) -> None:

@@ -101,7 +101,7 @@ def _screen(ctx: object, session: str | None) -> int:
 
 
 def _verbs() -> dict[str, Callable[..., int]]:
-    from app.cli import extras, going_on, health, logs, queue, sessions, supervise, undo
+    from app.cli import adopt, extras, going_on, health, logs, queue, service, sessions, supervise, undo
 
     return {
         "launch": sessions.launch,
@@ -125,6 +125,8 @@ def _verbs() -> dict[str, Callable[..., int]]:
         "verify": health.verify,
         "doctor": health.doctor,
         "supervisor": supervise.supervisor,
+        "adopt": adopt.adopt,
+        "service": service.verb,
         "completion": extras.completion,
         "keys": extras.keys,
         "demo": extras.demo,

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from app.cli.output import safe
+from app import start
+from app.cli.output import safe, warn
 from harness.events.endpoints import sentence
 from harness.events.views import ApprovalView, FleetView, SessionRow
-from harness.protocol import config as configuration
-from harness.protocol.client import Client, ensure_supervisor
+from harness.protocol.client import Client, reach
+from harness.protocol.identity import ForeignState
 from harness.protocol.paths import Folders
+
+if TYPE_CHECKING:
+    from app.cli.shelf import Shelf
 
 T = TypeVar("T")
 
@@ -28,11 +31,22 @@ class Context:
     width: int
 
     def connect(self) -> Client:
-        """A connection to the supervisor, started when needed."""
-        drop: tuple[str, ...] = ()
-        with contextlib.suppress(configuration.ConfigError):  # the verbs that need settings report it; a look at the floor must still work
-            drop = (configuration.load(self.folders).model.api_key_env,)
-        return ensure_supervisor(self.folders, drop=drop)
+        """A connection to the supervisor; one that has to be started gets the key of our environment."""
+        return start.supervisor(self.folders, name="cli", tell=lambda text: warn(f"watchfloor: {safe(text)}"))
+
+    def reach(self) -> Client:
+        """A connection to the supervisor that runs; never starts one."""
+        return reach(self.folders, tell=lambda text: warn(f"watchfloor: {safe(text)}"))
+
+    def look(self) -> Client | Shelf:
+        """The same for a verb that only looks: a state folder that must not be driven is read from the disk, and nothing is started."""
+        try:
+            return self.connect()
+        except ForeignState as exc:
+            from app.cli.shelf import Shelf
+
+            warn(f"watchfloor: {safe(exc.foreign.why)}\nwatchfloor: {safe(exc.foreign.hint)}")
+            return Shelf(self.folders)
 
 
 def make(folders: Folders) -> Context:

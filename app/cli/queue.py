@@ -166,7 +166,7 @@ def _chosen(ctx: Context, args: argparse.Namespace, view: ApprovalView, edited: 
     if args.finish:
         return "finish", {}
     if args.choose is not None:
-        return str(args.choose), {}
+        return str(args.choose), key.here(ctx.folders) if args.choose == "retry" else {}
     if view.kind == "cap":
         raise Usage("a cap is not approved: choose --raise-to X, --finish, or reject it to stop the session")
     positive = next((o for o in ("allow", "retry") if o in view.options), None)

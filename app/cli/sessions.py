@@ -83,7 +83,7 @@ def _caps(args: argparse.Namespace, cfg: configuration.Config) -> dict[str, int]
 
 
 def ls(ctx: Context, args: argparse.Namespace) -> int:
-    with ctx.connect() as client:
+    with ctx.look() as client:
         reply = client.call("sessions")
     if args.json:
         for row in reply["rows"]:
@@ -115,7 +115,7 @@ def ls(ctx: Context, args: argparse.Namespace) -> int:
 
 
 def show(ctx: Context, args: argparse.Namespace) -> int:
-    with ctx.connect() as client:
+    with ctx.look() as client:
         reply = client.call("session", sid=args.id)
     if args.json:
         emit({k: v for k, v in reply.items() if k not in ("id", "ok")})
@@ -171,7 +171,7 @@ def _removed(reply: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def cost(ctx: Context, args: argparse.Namespace) -> int:
-    with ctx.connect() as client:
+    with ctx.look() as client:
         reply = client.call("costs")
     if args.json:
         emit({k: v for k, v in reply.items() if k not in ("id", "ok")})

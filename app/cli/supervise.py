@@ -11,7 +11,7 @@ from app.cli import exits
 from app.cli.context import Context, endpoints
 from app.cli.output import emit, safe, say, warn
 from harness.protocol import locks
-from harness.protocol.client import Client, Unreachable
+from harness.protocol.client import Client, Mute, OtherFleet, Unreachable
 
 STOP_S = 240.0
 """Longest wait for the answer to a stop; the supervisor gives every session its time to end in order."""
@@ -26,8 +26,10 @@ def supervisor(ctx: Context, args: argparse.Namespace) -> int:
     if args.what == "stop":
         return _stop(ctx, args)
     try:
-        with Client(ctx.folders.supervisor_socket) as client:
+        with ctx.reach() as client:
             return _running(args, client)
+    except (Mute, OtherFleet):
+        raise
     except Unreachable:
         _tell(args, {"running": False}, "not running")
         return exits.NO
@@ -44,7 +46,9 @@ def _running(args: argparse.Namespace, client: Client) -> int:
 
 def _stop(ctx: Context, args: argparse.Namespace) -> int:
     try:
-        client = Client(ctx.folders.supervisor_socket)
+        client = ctx.reach()
+    except (Mute, OtherFleet):
+        raise
     except Unreachable as exc:
         if locks.held(ctx.folders.supervisor_lock):
             raise Unreachable(f"a supervisor holds {ctx.folders.supervisor_lock} and does not answer; nothing was stopped ({exc})") from exc

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import itertools
+import json
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from harness.protocol import frames
-from harness.protocol.paths import FolderError, Folders, ensure_private
+from harness.protocol import frames, identity, locks
+from harness.protocol.paths import STOPPING, FolderError, Folders, ensure_private
+
+if TYPE_CHECKING:
+    from harness.protocol.config import Credential
 
 
 class SupervisorError(Exception):
@@ -29,6 +34,14 @@ class Unreachable(Exception):
     """No supervisor answers at the socket; the message says what was tried."""
 
 
+class Mute(Unreachable):
+    """Somebody holds the socket and does not answer: a frozen or very busy supervisor."""
+
+
+class OtherFleet(Unreachable):
+    """Who answers at our socket drives another state folder."""
+
+
 def _raise(reply: dict[str, Any]) -> dict[str, Any]:
     if reply.get("ok"):
         return reply
@@ -37,7 +50,10 @@ def _raise(reply: dict[str, Any]) -> dict[str, Any]:
 
 
 class Client:
-    """One blocking connection. Not thread-safe. Use as a context manager."""
+    """One blocking connection. Not thread-safe. Use as a context manager.
+
+    ``timeout`` is how long the greeting may take, and each reply after it. Raises Unreachable (Mute when somebody listens and is silent).
+    """
 
     def __init__(self, path: Path, *, name: str = "cli", timeout: float = 30.0) -> None:
         self._ids = itertools.count(1)
@@ -45,6 +61,8 @@ class Client:
         self._ready: list[bytes] = []
         try:
             self._sock = frames.connect(path, timeout)
+        except TimeoutError as exc:
+            raise Mute(f"the supervisor at {path} takes no connection") from exc
         except OSError as exc:
             raise Unreachable(f"no supervisor answers at {path}: {exc.strerror or exc}") from exc
         try:
@@ -71,7 +89,7 @@ class Client:
             try:
                 data = self._sock.recv(1 << 18)
             except TimeoutError as exc:
-                raise Unreachable("the supervisor did not answer in time") from exc
+                raise Mute("the supervisor did not answer in time") from exc
             except OSError as exc:
                 raise Unreachable(f"the connection to the supervisor broke: {exc.strerror or exc}") from exc
             if not data:
@@ -185,13 +203,27 @@ def alive(folders: Folders, timeout: float = 2.0) -> bool:
     return True
 
 
+def abandoned(folders: Folders) -> bool:
+    """True when no supervisor lives, none is being started, and the last one was not asked to stop: nobody else will start one."""
+    if locks.held(folders.supervisor_lock) or locks.held(folders.state / "guardian.lock"):
+        return False
+    try:
+        last = json.loads((folders.runtime / "supervisor.json").read_bytes())["pid"]
+        return (folders.runtime / STOPPING).read_text("ascii").strip() != str(last)
+    except (OSError, ValueError, KeyError, TypeError):
+        return True
+
+
 _LOG_BYTES = 4 * 1024 * 1024
 """A supervisor's log larger than this is put aside (one old one is kept) when the next guardian starts."""
 _SCRUB = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY")
 
 
-def spawn_guardian(folders: Folders, drop: tuple[str, ...] = ()) -> int:
-    """Start the guardian (parent of the supervisor) detached from this terminal, without any key in its environment; its pid."""
+def spawn_guardian(folders: Folders, drop: tuple[str, ...] = (), key: Credential | None = None) -> int:
+    """Start the guardian (parent of the supervisor) detached from this terminal; its pid.
+
+    No key is in its environment: ``key`` goes into memory that it holds for the supervisor.
+    """
     for folder in (folders.state, folders.runtime):
         ensure_private(folder)
     env = {k: v for k, v in os.environ.items() if k not in _SCRUB and k not in drop}
@@ -203,49 +235,173 @@ def spawn_guardian(folders: Folders, drop: tuple[str, ...] = ()) -> int:
     except OSError as exc:
         raise FolderError(f"cannot write {folders.supervisor_log}: {exc.strerror}") from exc
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    memory = _memory(key) if key is not None else -1
+    command = [sys.executable, "-P", "-s", "-m", "harness.supervisor.guardian"]
+    actions: list[tuple[int, int, int]] = [(os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
+    if memory >= 0:
+        command += ["--credentials-fd", str(_KEY_FD)]
+        actions.append((os.POSIX_SPAWN_DUP2, memory, _KEY_FD))
     try:
-        return os.posix_spawn(
-            sys.executable,
-            [sys.executable, "-P", "-s", "-m", "harness.supervisor.guardian"],
-            env,
-            file_actions=[(os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)],
-            setsid=True,
-        )
+        return os.posix_spawn(sys.executable, command, env, file_actions=actions, setsid=True)
     finally:
-        os.close(log)
-        os.close(null)
+        for fd in (log, null, memory):
+            if fd >= 0:
+                os.close(fd)
 
 
-def ensure_supervisor(folders: Folders, *, name: str = "cli", timeout: float = 15.0, drop: tuple[str, ...] = ()) -> Client:
-    """A connection to the running supervisor, starting it first when nobody answers.
+_KEY_FD = 3
 
-    Raises Unreachable (with the last lines of the supervisor's log) when it does not come up, FolderError on unusable folders.
+
+def _memory(key: Credential) -> int:
+    """Memory without a name that holds the key, as `Credentials` reads it; a descriptor beyond the one it is given as."""
+    made = os.memfd_create("watchfloor-credentials", os.MFD_CLOEXEC)
+    try:
+        os.write(made, json.dumps([{"base_url": key.base_url, "key": key.key}]).encode())
+        return fcntl.fcntl(made, fcntl.F_DUPFD_CLOEXEC, _KEY_FD + 1)
+    finally:
+        os.close(made)
+
+
+def ensure_supervisor(
+    folders: Folders,
+    *,
+    name: str = "cli",
+    timeout: float = 15.0,
+    drop: tuple[str, ...] = (),
+    key: Credential | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Client:
+    """A connection to the running supervisor, starting it first when nobody answers; ``key`` is handed to the one that is started.
+
+    ``tell`` hears within a few seconds why it takes longer. Raises ForeignState for a state folder that must not be driven, Unreachable with
+    the supervisor's own reason when it does not come up, FolderError on unusable folders.
     """
-    with contextlib.suppress(Unreachable):
-        return Client(folders.supervisor_socket, name=name)
-    offset = folders.supervisor_log.stat().st_size if folders.supervisor_log.exists() else 0
-    guardian = spawn_guardian(folders, drop)
-    deadline = time.monotonic() + timeout
-    while time.monotonic() < deadline:
-        with contextlib.suppress(Unreachable):
-            return Client(folders.supervisor_socket, name=name)
+    if (foreign := identity.look(folders.state)) is not None:
+        raise identity.ForeignState(foreign)
+    return _reach(folders, name, timeout, tell, _Start(folders, drop, key))
+
+
+def reach(folders: Folders, *, name: str = "cli", tell: Callable[[str], None] | None = None) -> Client:
+    """A connection to the supervisor of this state folder, never starting one. Raises Unreachable: Mute when one is there and does not answer."""
+    return _reach(folders, name, 15.0, tell, None)
+
+
+HELLO_S = 3.0
+"""Seconds after which a greeting without an answer is a reason to look what is the matter."""
+
+
+class _Start:
+    """One attempt to start a supervisor, and what became of it."""
+
+    def __init__(self, folders: Folders, drop: tuple[str, ...], key: Credential | None) -> None:
+        self._folders, self._drop, self._key = folders, drop, key
+        self._guardian = 0
+        self._offset = 0
+
+    def go_on(self) -> None:
+        """Start the guardian once. Raises Unreachable once it is certain that nothing comes up."""
+        if not self._guardian:
+            log = self._folders.supervisor_log
+            self._offset = log.stat().st_size if log.exists() else 0
+            self._guardian = spawn_guardian(self._folders, self._drop, self._key)
+            return
         with contextlib.suppress(ChildProcessError):
-            os.waitpid(guardian, os.WNOHANG)
-        if refused := _refusal(folders, offset):
-            raise Unreachable(refused)
+            os.waitpid(self._guardian, os.WNOHANG)
+        if reason := _refusal(self._folders, self._offset):
+            raise Unreachable(reason)
+
+    @property
+    def last_words(self) -> str:
+        return _last_words(self._folders, self._offset)
+
+
+def _reach(folders: Folders, name: str, timeout: float, tell: Callable[[str], None] | None, start: _Start | None) -> Client:
+    begun = time.monotonic()
+    told = False
+    while True:
+        what = ""
+        try:
+            client = Client(folders.supervisor_socket, name=name, timeout=HELLO_S)
+        except Mute:
+            what, hopeless = _state_of_holder(folders)
+            if hopeless:
+                raise Mute(what) from None
+        except Unreachable:
+            if start is None:
+                raise
+            start.go_on()
+        else:
+            return _of_this_fleet(client, folders)
+        waited = time.monotonic() - begun
+        if waited > timeout:
+            words = start.last_words if start is not None else ""
+            why = what or f"the supervisor did not start within {timeout:.0f} s" + (f": {words}" if words else f"; see {folders.supervisor_log}")
+            raise Mute(why) if what else Unreachable(why)
+        if waited > HELLO_S and not told and tell is not None:
+            told = True
+            tell(what or _state_of_holder(folders)[0] or f"the supervisor is starting; its log is {folders.supervisor_log}")
         time.sleep(0.02)
-    raise Unreachable(f"the supervisor did not start within {timeout:.0f} s; see {folders.supervisor_log}")
 
 
-def _refusal(folders: Folders, offset: int) -> str:
-    """The reason a supervisor gave up for good: a line that begins with ``refused: `` in its log."""
+def _of_this_fleet(client: Client, folders: Folders) -> Client:
+    """What answers must drive our state folder. Raises Unreachable otherwise: nothing is asked of another fleet."""
+    if other := identity.other_fleet(client.hello.get("state"), folders.state):
+        client.close()
+        raise OtherFleet(
+            f"the supervisor at {folders.supervisor_socket} drives {other}, not {folders.state}; "
+            "each fleet needs a runtime folder of its own (WATCHFLOOR_RUNTIME, or leave it unset)"
+        )
+    client.wait_up_to(_REPLY_S)
+    return client
+
+
+_REPLY_S = 30.0
+
+
+def _state_of_holder(folders: Folders) -> tuple[str, bool]:
+    """(what the process that holds the supervisor's lock is doing, in words with what to do; whether waiting is in vain). Empty when nobody does."""
+    if not (pid := locks.holder(folders.supervisor_lock)):
+        return "", False
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[0]
+    except OSError:
+        return "", False
+    ending = f"or end it with kill -9 {pid}: sessions live on, and the next command starts a new one"
+    if state in "Tt":
+        return f"the supervisor (process {pid}) is stopped by a signal or a debugger and answers nobody; wake it with kill -CONT {pid}, {ending}", True
+    if state == "D":
+        return f"the supervisor (process {pid}) waits for a disk or a network file system; see whether {folders.state} answers, {ending}", False
+    return f"the supervisor (process {pid}) is starting or busy and has not answered yet; wait, {ending}", False
+
+
+def _since(folders: Folders, offset: int) -> list[str]:
     try:
         with folders.supervisor_log.open("rb") as f:
             f.seek(offset)
-            text = f.read(1 << 16).decode("utf-8", "replace")
+            return f.read(1 << 16).decode("utf-8", "replace").splitlines()
     except OSError:
-        return ""
-    for line in reversed(text.splitlines()):
-        if line.startswith("refused: "):
-            return line.removeprefix("refused: ")
+        return []
+
+
+_FATAL, _GIVEN_UP = "refused: ", "cannot serve: "
+
+
+def _refusal(folders: Folders, offset: int) -> str:
+    """Why a supervisor gave up for good: it refused, or it came up twice and could not serve."""
+    lines = _since(folders, offset)
+    for line in reversed(lines):
+        if line.startswith(_FATAL):
+            return line.removeprefix(_FATAL)
+    failed = [line for line in lines if line.startswith(_GIVEN_UP)]
+    return (
+        f"the supervisor cannot serve ({failed[-1].removeprefix(_GIVEN_UP)}); it is tried again by itself; see {folders.supervisor_log}"
+        if len(failed) > 1
+        else ""
+    )
+
+
+def _last_words(folders: Folders, offset: int) -> str:
+    for line in reversed(_since(folders, offset)):
+        if line.startswith((_GIVEN_UP, "supervisor: ")):
+            return line.removeprefix(_GIVEN_UP).removeprefix("supervisor: ")
     return ""

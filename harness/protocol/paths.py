@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 STATE_VERSION = 1
+STOPPING = "supervisor.stopping"
+"""Written into the runtime folder when a supervisor is asked to stop, with its pid: dying while it leaves is no reason to start it again."""
 
 
 class FolderError(Exception):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -67,6 +68,9 @@ class Ops:
 
     def __init__(self, loop: Loop, journal: Journal, folder: SessionFolder, sid: str, me: Identity, faults: Faults) -> None:
         self._loop, self._journal, self._folder, self._sid, self._me = loop, journal, folder, sid, me
+        st = os.stat(folder.root)
+        self._place = [st.st_dev, st.st_ino]
+        """Which folder this keeper keeps, whatever its name becomes: a copy of it has another number."""
         self._feeds = Feeds(journal)
         self._supervisor: Conn | None = None
         self._epoch = journal.memory.epoch
@@ -189,6 +193,9 @@ class Ops:
             raise OpError("proto", f"this keeper speaks protocol {frames.PROTOCOL}, not {message.get('proto')!r}", "restart the session's keeper")
         role = message.get("role")
         if role == "supervisor":
+            wanted = message.get("folder")
+            if isinstance(wanted, list) and wanted != self._place:
+                raise OpError("foreign", "this keeper keeps a session of the same id in another state folder", "each fleet needs a runtime folder of its own")
             self._new_supervisor(conn, _int(message, "epoch"))
         elif role == "brain":
             self._check_lease(_int(message, "gen"), _text(message, "secret"))
@@ -208,6 +215,7 @@ class Ops:
             "epoch": self._epoch,
             "gen": journal.memory.gen,
             "running": self._gate.running,
+            "folder": self._place,
         }
 
     def _new_supervisor(self, conn: Conn, epoch: int) -> None:

@@ -103,8 +103,8 @@ class Approvals:
         """Every open request, oldest first, deferred ones last; those that would not fit into a frame without what they would do."""
         found = []
         for session in self._fleet:
-            if session.finished:
-                continue
+            if session.finished or session.foreign or session.damaged:
+                continue  # a decision could not be put on record
             for gone in session.cards.keys() - session.state.approvals.keys():
                 del session.cards[gone]
             for approval_id in list(session.state.approvals):

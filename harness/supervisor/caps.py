@@ -22,7 +22,7 @@ from harness.budget.ledger_types import LedgerRecord, Limits, Raised, Reserved, 
 from harness.events.framing import LogError
 from harness.events.types import Caps, Usage
 from harness.protocol.config import CapsConfig
-from harness.supervisor.clock import Clock
+from harness.supervisor.day import Clock
 from harness.supervisor.errors import out_of_space
 from harness.supervisor.ledger_store import Opened, drop_anchor, evidence_of, open_ledger
 from harness.supervisor.threads import Threads, at_home

@@ -1,31 +1,58 @@
-"""The day that money counts for."""
+"""Notices that time went on without us: the machine slept, or its clock was set. Whoever waits for an hour of the day looks again then."""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from datetime import UTC, datetime
+from collections.abc import Callable
+from typing import NamedTuple
 
-_JUMP_S = 3600.0
-_DAY_S = 86400.0
+LEAST_S = 5.0
+"""A smaller jump moves nothing that anybody waits for."""
+_PAUSE_S = 2.0
 
 
-class Clock:
-    """Today's date by a clock that a jump of the wall clock does not move: a jump over an hour keeps the old day until restart."""
+class Ticks(NamedTuple):
+    """Seconds by three clocks: of the wall, since boot, and since boot without sleep."""
 
-    def __init__(self) -> None:
-        self._wall, self._boot = time.time(), time.clock_gettime(time.CLOCK_BOOTTIME)
-        self.jumped = False
+    wall: float
+    boot: float
+    awake: float
 
-    def _now(self) -> float:
-        wall = time.time()
-        expected = self._wall + time.clock_gettime(time.CLOCK_BOOTTIME) - self._boot
-        self.jumped = abs(wall - expected) > _JUMP_S
-        return expected if self.jumped else wall
 
-    def today(self) -> str:
-        """``YYYY-MM-DD`` in UTC."""
-        return datetime.fromtimestamp(self._now(), UTC).strftime("%Y-%m-%d")
+class Gap(NamedTuple):
+    """Seconds the machine slept, and seconds its wall clock was set forward (or back, when negative)."""
 
-    def to_next_day(self) -> float:
-        """Seconds until `today` changes."""
-        return _DAY_S - self._now() % _DAY_S
+    slept: float
+    moved: float
+
+
+def read() -> Ticks:
+    return Ticks(time.time(), time.clock_gettime(time.CLOCK_BOOTTIME), time.monotonic())
+
+
+def gap(before: Ticks, now: Ticks) -> Gap | None:
+    """What happened to time between two readings; None when nothing that matters did."""
+    slept = (now.boot - before.boot) - (now.awake - before.awake)
+    moved = (now.wall - before.wall) - (now.boot - before.boot)
+    found = Gap(slept if slept > LEAST_S else 0.0, moved if abs(moved) > LEAST_S else 0.0)
+    return found if found.slept or found.moved else None
+
+
+def words(g: Gap) -> str:
+    """For the supervisor's log."""
+    told = [f"the machine slept for {g.slept:.0f} s"] if g.slept else []
+    if g.moved:
+        told.append(f"the clock was set {'forward' if g.moved > 0 else 'back'} by {abs(g.moved):.0f} s")
+    return " and ".join(told)
+
+
+async def follow(jumped: Callable[[Gap], None], clocks: Callable[[], Ticks] = read, pause: float = _PAUSE_S) -> None:
+    """Call ``jumped`` after each gap, until cancelled."""
+    before = clocks()
+    while True:
+        await asyncio.sleep(pause)
+        now = clocks()
+        if (found := gap(before, now)) is not None:
+            jumped(found)
+        before = now

@@ -11,14 +11,14 @@ from collections.abc import Callable
 
 from harness.events import trouble
 from harness.events import types as t
-from harness.events.framing import LogError, NewerLog
+from harness.events.framing import LogError
 from harness.events.trouble import Trouble
 from harness.supervisor import road as roads
 from harness.supervisor.brains import Brains, quarantine
 from harness.supervisor.capwait import CapWaits
 from harness.supervisor.due import Falls
 from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
-from harness.supervisor.fleet import Fleet, Session
+from harness.supervisor.fleet import Fleet, Session, log_trouble
 from harness.supervisor.keepers import Keepers
 from harness.supervisor.launch import Launcher
 from harness.supervisor.money import Purse
@@ -36,11 +36,6 @@ def unfinished(session: Session) -> bool:
     s = session.state
     keeper = s.keeper is not None and alive(Identity(s.keeper.pid, s.keeper.start, s.keeper.boot))
     return keeper or s.lease is not None or bool(s.approvals)
-
-
-def log_trouble(exc: Exception) -> Trouble:
-    """What a log that cannot be read means for its session."""
-    return Trouble("newer" if isinstance(exc, NewerLog) else "disk" if isinstance(exc, OSError) else "damaged", str(exc))
 
 
 def stopping(session: Session) -> bool:
@@ -204,7 +199,7 @@ class Conductor:
             return
         if exc.code == "stale_epoch":
             self._displaced()
-        elif exc.code in ("damaged", "newer"):
+        elif exc.code in ("damaged", "newer", "foreign"):
             self._hold(session, trouble.of_code(exc.code, exc.message))
         else:
             self._retry(session, trouble.of_code(exc.code, exc.message + (f" ({exc.hint})" if exc.hint else "")))

@@ -17,10 +17,11 @@ import msgspec
 from harness.events import snapshots
 from harness.events import types as t
 from harness.events.fold import SessionState, advance
+from harness.events.framing import LogError, NewerLog
 from harness.events.trouble import NONE, Trouble
 from harness.events.views import DONE, NEEDS_YOU, RUNNING, ApprovalView, FleetView, Liveness, SessionRow, row, troubled
-from harness.protocol.paths import Folders, SessionFolder
-from harness.supervisor import memory
+from harness.protocol.paths import Folders
+from harness.supervisor import aside, houses, memory
 from harness.supervisor.due import Falls
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.links import KeeperLink
@@ -70,16 +71,26 @@ class Restarts:
         return min(longest, 0.2 * 4.0 ** max(0, len(self.times) - 1))
 
 
+def log_trouble(exc: Exception) -> Trouble:
+    """What a log that cannot be read means for its session."""
+    return Trouble("newer" if isinstance(exc, NewerLog) else "disk" if isinstance(exc, OSError) else "damaged", str(exc))
+
+
 class Session:
     """One session: folder, fold, link, processes. Everything in it is derived or re-adopted; the log is the truth."""
 
-    def __init__(self, sid: str, folder: SessionFolder, changed: Callable[[Session], None]) -> None:
-        self.sid, self.folder = sid, folder
+    def __init__(self, sid: str, folders: Folders, changed: Callable[[Session], None]) -> None:
+        self.sid, self.folder, self._worktrees = sid, folders.session(sid), folders.worktrees
         self.state = SessionState()
         self.track = Track()
         self._last, self._kept = b"", -1
         self.loaded = False
         self.cached: SessionRow | None = None
+        self.remembered: SessionRow | None = None
+        """The index's row of a log that does not end where it did: counts only for what the log cannot say any more."""
+        self.damaged = self.foreign = ""
+        """Why its log can take no record; why it is not ours to drive. Both keep everything away from its keeper."""
+        self.aside: aside.Aside | None = None
         self.link: KeeperLink | None = None
         self.brain: Brain | None = None
         self.buried: list[Brain] = []
@@ -170,9 +181,23 @@ class Session:
         self._last = line
 
     def load(self) -> None:
-        """Fold the log from disk (blocking: run it in a thread, and only while no keeper feeds this session). Raises LogError."""
-        self.state, self.track, self._last, self._kept = memory.recall(self.folder)
-        self.loaded = True
+        """Fold the log from disk (blocking: run it in a thread, and only while no keeper feeds this session).
+
+        Raises LogError, DecodeError or OSError for a log that cannot be read to its end; what is good of it is folded then, and nothing drives it.
+        """
+        self.aside = aside.read(self.folder)
+        try:
+            self.state, self.track, self._last, self._kept = memory.recall(self.folder)
+        except (LogError, msgspec.DecodeError, OSError) as exc:
+            self.state, self.track = memory.salvage(self.folder)
+            self._last, self.loaded = b"", self.state.intent is not None
+            self.held, self.damaged, self.trouble = True, str(exc), log_trouble(exc)
+            self.foreign = houses.foreign(self.folder, self._worktrees, self.state.intent)
+            raise
+        self.loaded, self.damaged = True, ""
+        self.foreign = houses.foreign(self.folder, self._worktrees, self.state.intent)
+        if self.foreign:
+            self.held, self.trouble = True, Trouble("foreign", self.foreign)
 
     def keep(self, least: int = memory.WORTH_KEEPING) -> None:
         """Begin to store a snapshot off the loop when ``least`` records are new since the last one; `kept` waits for it."""
@@ -204,6 +229,8 @@ class Session:
         return await self._blocking(self._eyes, what, limit_s, work)
 
     async def _blocking(self, threads: Threads, what: str, limit_s: float, work: Callable[[], T], lasting: bool = False) -> T:
+        if self.foreign:
+            raise Unexamined(self.foreign)
         try:
             return await threads.run(what, limit_s, work, lasting=lasting)
         except StandsStill as exc:
@@ -281,7 +308,8 @@ class Session:
     def name(self) -> str:
         if self.loaded:
             return self.state.name or self.sid
-        return self.cached.name if self.cached is not None else self.sid
+        known = self.cached or self.remembered
+        return known.name if known is not None else self.sid
 
     @property
     def doing_calls(self) -> bool:
@@ -291,7 +319,7 @@ class Session:
     @property
     def finished(self) -> bool:
         """Terminal by its log, or known as such from the index."""
-        return self.state.terminal if self.loaded else self.cached is not None
+        return self.aside is not None or (self.state.terminal if self.loaded else self.cached is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +380,7 @@ class Fleet:
         """The session of that id, new when unknown."""
         session = self.sessions.get(sid)
         if session is None:
-            session = self.sessions[sid] = Session(sid, self.folders.session(sid), self._changed)
+            session = self.sessions[sid] = Session(sid, self.folders, self._changed)
             self._regroup.add(sid)
         return session
 
@@ -376,24 +404,49 @@ class Fleet:
         raise OpError("ambiguous", f"{text!r} fits {len(matches)} sessions: {', '.join(s.sid for s in matches[:8])}", "use more of the id")
 
     def row(self, session: Session) -> SessionRow:
-        """The row a client sees."""
-        if not session.loaded:
-            if session.cached is not None:
-                paid = self._money(session.sid)  # what was settled since it was indexed counts, too
-                return session.cached if paid.spent is None else msgspec.structs.replace(session.cached, spent_nano=paid.spent, tokens=paid.tokens)
-            unread = SessionRow(session.sid, session.sid, "unknown", RUNNING, "", "", evidence=str(session.folder.log))
-            return troubled(unread, session.trouble or Trouble("unread"), held=session.held)
+        """The row a client sees. A session whose row cannot be made shows that, and takes no other row with it."""
+        try:
+            return self._row(session)
+        except Exception as exc:
+            told = f"a defect of Watchfloor hides its state: {type(exc).__name__}: {exc}"
+            return SessionRow(session.sid, session.sid, "failed", NEEDS_YOU, told, "", source="supervisor", evidence=str(session.folder.log))
+
+    def _row(self, session: Session) -> SessionRow:
         money = self._money(session.sid)
+        if not session.loaded:
+            return self._unread(session, money)
         made = row(session.sid, session.state, session.live, spent_nano=money.spent, reserved_nano=money.reserved, price=money.price, tokens=money.tokens)
+        if made.worktree:  # the log says where it was made; a state folder that was moved took it along
+            made = msgspec.structs.replace(made, worktree=str(self.folders.worktrees / session.sid))
+        if session.aside is not None:
+            return self._set_aside(session, made)
+        if session.trouble and (session.damaged or not session.state.terminal):
+            return troubled(made, session.trouble, held=session.held)
         if session.state.terminal:
             return made
-        if session.trouble:
-            return troubled(made, session.trouble, held=session.held)
         if made.state in _HELD_UP and session.state.desired != "paused" and (told := self._held_up(session)):
             return troubled(made, told, held=False)
         if made.state in _MAY_WAIT and (words := self.at_gate(session)):
             return msgspec.structs.replace(made, state="limited", detail=words, source="supervisor")
         return made
+
+    def _unread(self, session: Session, money: Money) -> SessionRow:
+        """The row of a session whose log is not folded: what the index remembers, money as the ledger has it now."""
+        known = session.cached if not session.damaged else session.remembered or session.cached
+        made = known or SessionRow(session.sid, session.sid, "unknown", RUNNING, "", "", evidence=str(session.folder.log))
+        if money.spent is not None:
+            made = msgspec.structs.replace(made, spent_nano=money.spent, reserved_nano=money.reserved, price=money.price, tokens=money.tokens)
+        if session.aside is not None:
+            return self._set_aside(session, made)
+        if session.trouble or known is None:
+            return troubled(made, session.trouble or Trouble("unread"), held=session.held)
+        return made
+
+    @staticmethod
+    def _set_aside(session: Session, made: SessionRow) -> SessionRow:
+        assert session.aside is not None
+        told = f"{session.aside.reason}; {session.trouble}" if session.trouble else session.aside.reason
+        return msgspec.structs.replace(made, state="stopped", group=DONE, detail=told, since=session.aside.ts, source="supervisor", desired="stopped")
 
     def _held_up(self, session: Session) -> Trouble:
         """What ends by itself, or once somebody has mended it; what needs somebody comes first."""

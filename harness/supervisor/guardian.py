@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
 import os
@@ -12,7 +13,10 @@ import time
 from collections import deque
 from pathlib import Path
 
+from harness.protocol.paths import STOPPING, FolderError, ensure_private, resolve
+
 EXIT_ASKED = 0
+EXIT_BROKEN = 1
 EXIT_REFUSED = 3
 EXIT_OTHER_LIVES = 4
 _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
@@ -20,8 +24,6 @@ _FIRST, _LONGEST, _PENALTY = 0.1, 10.0, 60.0
 _WINDOW, _LIMIT = 60.0, 10
 _STOP_GRACE = 30.0
 _LOCK_WAIT = 2.0
-STOPPING = "supervisor.stopping"
-"""Written by a supervisor that was asked to stop, with its pid: dying while it leaves is no reason to start it again."""
 
 
 def say(text: str) -> None:
@@ -115,6 +117,8 @@ def run(runtime: Path, credentials: int) -> int:
         child = _spawn(credentials)
         status, asked = _wait(child, signals, None)
         if asked:
+            with contextlib.suppress(OSError):
+                (runtime / STOPPING).write_text(str(child), "ascii")  # so that no open screen starts another one
             os.kill(child, signal.SIGTERM)
             status, _ = _wait(child, signals - {signal.SIGTERM, signal.SIGINT}, _STOP_GRACE)
             if status is None:
@@ -137,7 +141,6 @@ def run(runtime: Path, credentials: int) -> int:
 
 def main() -> int:
     """Entry point; folders come through ``WATCHFLOOR_STATE`` and its siblings, or the user's defaults."""
-    from harness.protocol.paths import FolderError, ensure_private, resolve
     from harness.supervisor.saying import say_without_fail
 
     os.umask(0o077)

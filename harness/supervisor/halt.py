@@ -58,12 +58,22 @@ class Halt:
         with contextlib.suppress(TimeoutError):  # what still launches then is stopped like everything else
             async with asyncio.timeout(LAUNCHES_S):
                 await self._launcher.close()
-        found = await asyncio.gather(*(self._stop(s, by) for s in self._fleet if s.worker is not None or s.link is not None or not s.finished))
+        found = await asyncio.gather(
+            *(self._stop(s, by) for s in self._fleet if not s.foreign and (s.worker is not None or s.link is not None or not s.finished))
+        )
         left = await self._sweep()
         if left:
             named = "; ".join(f"{x.what} of session {self._name(x.sid)}" + (f" (process {x.who.pid})" if x.who else "") for x in left[:8])
             raise OpError("busy", f"still there: {named}", "no signal ends it, as when a disk hangs; try again when that answers")
         return [why for why in found if why]
+
+    async def end_one(self, session: Session) -> None:
+        """End every process of one session whose log can take no record. Raises OpError ``busy`` when one cannot be ended."""
+        if session.foreign:
+            return
+        await self._sweep_one(session.sid)
+        if left := await at_home(self._look, session.sid):
+            raise OpError("busy", f"{left[0].what} of session {session.name} cannot be ended", "no signal ends it, as when a disk hangs; try again then")
 
     def _name(self, sid: str) -> str:
         session = self._fleet.sessions.get(sid)
@@ -110,7 +120,7 @@ class Halt:
             session.quiet = False
 
     async def _end_keeper(self, session: Session) -> None:
-        for left in await at_home(_living, self._folders.session(session.sid), session.sid, session.state.keeper):
+        for left in await at_home(_living, self._folders.session(session.sid), session.sid, None if session.foreign else session.state.keeper):
             if left.who is not None:
                 await end(left.who, _KILL)
 
@@ -125,8 +135,9 @@ class Halt:
     def _look(self, sid: str) -> list[Left]:
         """What lives of one session (blocking); a socket file that nobody serves any more is taken away."""
         session, folder = self._fleet.sessions.get(sid), self._folders.session(sid)
-        found = _living(folder, sid, session.state.keeper if session is not None else None)
-        if session is not None and (lease := session.state.lease) is not None:
+        ours = session is not None and session.loaded and not session.foreign  # a log from elsewhere names processes of elsewhere
+        found = _living(folder, sid, session.state.keeper if session is not None and ours else None)
+        if session is not None and ours and (lease := session.state.lease) is not None:
             brain = Identity(lease.pid, lease.start, lease.boot)
             found += [Left(sid, "the brain", brain)] if alive(brain) else []
         if not found:
@@ -138,7 +149,9 @@ class Halt:
         for left in await at_home(self._look, sid):
             if left.who is not None:
                 await end(left.who, _TERM, _KILL)
-        await at_home(_end_strays, self._folders.session(sid))
+        session = self._fleet.sessions.get(sid)
+        if session is None or not session.foreign:
+            await at_home(_end_strays, self._folders.session(sid))
 
 
 def _living(folder: SessionFolder, sid: str, recorded: t.KeeperStarted | None) -> list[Left]:

@@ -16,6 +16,7 @@ from pathlib import Path
 import aiosqlite
 import msgspec
 
+from harness.events.framing import LogError
 from harness.events.reader import segment_name, segments
 from harness.events.views import SessionRow
 
@@ -41,7 +42,7 @@ class Entry:
 
 
 def mark_of(log: Path) -> str:
-    """Where a log ends: newest segment, its size and its last bytes (which hold the chain hash). Empty when there is none."""
+    """Where a log ends: newest segment, its size and its last bytes (which hold the chain hash). Empty when it has no end to be found."""
     try:
         numbers = segments(log)
         if not numbers:
@@ -50,7 +51,7 @@ def mark_of(log: Path) -> str:
             size = f.seek(0, os.SEEK_END)
             f.seek(max(0, size - _TAIL))
             return f"{numbers[-1]}:{size}:{f.read(_TAIL).hex()}"
-    except OSError:
+    except (OSError, LogError):
         return ""
 
 

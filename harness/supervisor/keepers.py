@@ -13,6 +13,7 @@ from typing import Any
 from harness.events.fold import SessionState
 from harness.events.trouble import NONE, Trouble
 from harness.protocol.paths import Folders
+from harness.supervisor import houses
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import Fleet, Session
 from harness.supervisor.links import KeeperHello, KeeperLink
@@ -47,8 +48,12 @@ class Keepers:
         """
         if session.link is not None:
             return
-        if not session.loaded and session.folder.log.is_dir():
+        if (session.damaged or not session.loaded) and session.folder.log.is_dir():
             await at_home(session.load)
+        if session.foreign:
+            raise OpError("foreign", session.foreign)
+        if session.aside is not None:
+            raise OpError("damaged", session.aside.reason)
         session.loaded = True
         try:
             await self._connect(session)
@@ -83,7 +88,10 @@ class Keepers:
     async def _connect(self, session: Session) -> None:
         link = KeeperLink(session.sid, session.feed, lambda: self._lost(session, link))
         try:
-            hello = await link.open(session.folder.keeper_socket, self._epoch, CONNECT_BUDGET)
+            where = await at_home(houses.place, session.folder.root)
+            hello = await link.open(session.folder.keeper_socket, where, self._epoch, CONNECT_BUDGET)
+            if hello.folder is not None and hello.folder != where:
+                raise OpError("foreign", f"the keeper at {session.folder.keeper_socket} keeps another state folder's session of this id")
             await self._follow(session, link, hello)
         except BaseException:
             link.wire.abort()

@@ -136,6 +136,8 @@ class Launcher:
         self._folders, self._fleet, self._keepers = folders, fleet, keepers
         self._settings, self._credentials = settings, credentials
         self._tasks: set[asyncio.Task[None]] = set()
+        self._promised: set[str] = set()
+        """Names of launches that are under way: their sessions have no name on record yet."""
         self.closed = False
         self._under_way = 0
         self._none_under_way = asyncio.Event()
@@ -174,6 +176,7 @@ class Launcher:
         while sid in self._fleet.sessions or self._folders.session(sid).root.exists():
             sid = ids.session_id()
         name = self._name(request)
+        self._promised.add(name)
         session = self._fleet.add(sid)
         try:
             await at_home(ensure_private, session.folder.root)
@@ -185,10 +188,12 @@ class Launcher:
         except BaseException:
             await self._forget(session)
             raise
+        finally:
+            self._promised.discard(name)
         return session
 
     def _name(self, request: Request) -> str:
-        taken = {s.name for s in self._fleet}
+        taken = {s.name for s in self._fleet} | self._promised
         wanted = request.name.strip() or ids.slug(request.goal)
         if wanted not in taken:
             return wanted
@@ -237,7 +242,7 @@ class Launcher:
             return
         try:
             await at_home(session.folder.git.mkdir, 0o700, True, True)
-            where = (Path(intent.repo), Path(intent.worktree), intent.branch, private_of(session))
+            where = (Path(intent.repo), self._folders.worktrees / session.sid, intent.branch, private_of(session))
             tree = await session.do("making its worktree", _CREATE_S, lambda: worktrees.create(*where), lasting=True)
         except (WorkspaceError, OSError) as exc:
             if out_of_space(exc):

@@ -27,6 +27,7 @@ class Wire(asyncio.Protocol):
         self._decoder = frames.Decoder()
         self.transport: asyncio.Transport | None = None
         self.closed = False
+        self.gone = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -40,6 +41,7 @@ class Wire(asyncio.Protocol):
             self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.gone.set()
         if not self.closed:
             self.closed = True
             self._on_lost(self)
@@ -135,6 +137,8 @@ class KeeperHello(msgspec.Struct, frozen=True):
     epoch: int = 0
     gen: int = 0
     running: list[str] = []
+    folder: tuple[int, int] | None = None
+    """Device and inode of its session's folder; keepers of an older version do not say."""
 
 
 class KeeperLink(Peer):
@@ -150,11 +154,14 @@ class KeeperLink(Peer):
         if message.get("push") == "events":
             self._on_lines(message.get("lines", []))
 
-    async def open(self, path: Path, epoch: int, budget: float) -> KeeperHello:
-        """Connect and say hello within ``budget`` seconds. Raises OSError (nobody there), LinkLost, OpError (``stale_epoch``, ``identity``)."""
+    async def open(self, path: Path, folder: tuple[int, int], epoch: int, budget: float) -> KeeperHello:
+        """Connect and say hello to the keeper of this session folder (device, inode) within ``budget`` seconds.
+
+        Raises OSError (nobody there), LinkLost, OpError (``stale_epoch``, ``identity``, ``foreign``).
+        """
         sock = frames.connect(path, min(budget, 0.5))
         await self.attach(sock)
-        reply = await self.call("hello", wait=budget, role="supervisor", epoch=epoch, proto=frames.PROTOCOL)
+        reply = await self.call("hello", wait=budget, role="supervisor", epoch=epoch, folder=folder, proto=frames.PROTOCOL)
         try:
             hello = msgspec.convert(reply, KeeperHello)
         except msgspec.ValidationError as exc:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -19,19 +20,22 @@ from typing import TypeVar
 import msgspec
 
 from harness.events.framing import LogError
-from harness.protocol.paths import STATE_VERSION, FolderError, Folders, ensure_private, resolve
+from harness.events.trouble import Trouble
+from harness.protocol import identity
+from harness.protocol.paths import STATE_VERSION, STOPPING, FolderError, Folders, ensure_private, resolve
+from harness.supervisor import clock, epochs
 from harness.supervisor.approvals import Approvals
 from harness.supervisor.brains import Brains
 from harness.supervisor.caps import Bookkeeper
 from harness.supervisor.capwait import CapWaits
-from harness.supervisor.conduct import Conductor, log_trouble, unfinished
+from harness.supervisor.conduct import Conductor, unfinished
 from harness.supervisor.continuing import Continuing
 from harness.supervisor.credentials import Credentials
 from harness.supervisor.errors import out_of_space
 from harness.supervisor.fence_report import FenceReport
 from harness.supervisor.fleet import Fleet, Session, session_folders
 from harness.supervisor.gates import Gates
-from harness.supervisor.guardian import EXIT_ASKED, EXIT_OTHER_LIVES, EXIT_REFUSED, STOPPING
+from harness.supervisor.guardian import EXIT_ASKED, EXIT_BROKEN, EXIT_OTHER_LIVES, EXIT_REFUSED
 from harness.supervisor.health import Disk
 from harness.supervisor.ids import is_session_id
 from harness.supervisor.index import Entry, Index, mark_of
@@ -46,8 +50,11 @@ from harness.supervisor.server import Server
 from harness.supervisor.space import Space
 from harness.supervisor.threads import at_home
 from harness.supervisor.undo import Undo
+from harness.supervisor.upkeep import Upkeep
 from harness.supervisor.watch import Settings, follow
 from harness.workspace import processes
+from harness.workspace.errors import DamagedWorktree
+from harness.workspace.worktrees import recorded_root
 
 LOCK_WAIT = 3.0
 ADOPTION_BUDGET = 8.0
@@ -116,19 +123,6 @@ def take_lock(path: Path) -> int:
             return fd
 
 
-def next_epoch(state: Path) -> int:
-    """The next epoch, durable before anything is done in its name. Raises Refused on an unreadable one."""
-    path = state / "epoch"
-    try:
-        epoch = int(path.read_text("ascii"))
-    except FileNotFoundError:
-        epoch = 0
-    except (OSError, ValueError) as exc:
-        raise Refused(f"{path} cannot be read ({exc}); it must hold a number higher than any epoch in use: watchfloor verify shows them", EXIT_REFUSED) from exc
-    _durably(path, f"{epoch + 1}\n")
-    return epoch + 1
-
-
 class Supervisor:
     """All parts of one running supervisor."""
 
@@ -177,7 +171,7 @@ class Supervisor:
         )
         self.server = Server(folders.supervisor_socket, self.fleet, self.ops.table(), self.ops)
         self.ops.server = self.server
-        self._tasks: set[asyncio.Task[None]] = set()
+        self.upkeep = Upkeep(settings.problems, self.server.nudge, self._broken)
 
     def _later(self, session: Session, seconds: float) -> None:
         self.conductor.later(session, seconds)
@@ -193,15 +187,10 @@ class Supervisor:
         self.exit_code = EXIT_OTHER_LIVES
         self._stop.set()
 
-    def _go(self, work: asyncio.Future[None] | asyncio.Task[None]) -> None:
-        assert isinstance(work, asyncio.Task)
-        self._tasks.add(work)
-        work.add_done_callback(self._finished)
-
-    def _finished(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (exc := task.exception()) is not None:
-            traceback.print_exception(exc, file=sys.stderr)
+    def _broken(self) -> None:
+        """Something it cannot serve without keeps failing: the guardian starts another one."""
+        self.exit_code = EXIT_BROKEN
+        self._stop.set()
 
     # -- start -------------------------------------------------------------------------------------------------------
 
@@ -221,6 +210,7 @@ class Supervisor:
                 if self.purse.holding(name):
                     self.conductor.start(session)  # what it still holds is settled from its log
             else:
+                session.remembered = entry.row if entry is not None else None
                 fresh.append(session)
         for sid in known.keys() - self.fleet.sessions.keys():
             self.index.drop(sid)
@@ -228,12 +218,17 @@ class Supervisor:
         self.gates.begin()
 
     async def _first_look(self, session: Session) -> None:
-        """Read one log; sessions that have not ended get their worker. Damage stays with its session."""
+        """Read one log; sessions that have not ended get their worker. Damage, and a defect of ours, stay with their session."""
         try:
             await at_home(session.load)
-        except (LogError, msgspec.DecodeError, OSError) as exc:
-            session.held, session.trouble = True, log_trouble(exc)
-            session.loaded = session.state.seq >= 0
+        except (LogError, msgspec.DecodeError, OSError):
+            return  # the session says so itself
+        except Exception as exc:
+            traceback.print_exc(file=sys.stderr)
+            session.held, session.damaged = True, f"a defect of Watchfloor met its log: {type(exc).__name__}: {exc}"
+            session.trouble = Trouble("defect", session.damaged)
+            return
+        if session.foreign or session.aside is not None:
             return
         self.gates.recall(session)
         if not session.state.terminal or unfinished(session) or self.purse.holding(session.sid):
@@ -294,25 +289,25 @@ class Supervisor:
         self.settings.subscribe(self.server.nudge)
         await self._adopt()
         self.settings.subscribe(self.caps.poke)
-        for work in (
-            self.index.run(),
-            self._mirror(),
-            follow(self.settings, self.folders.config),
-            self._test_fence(),
-            self.keepers.pulse(self.fleet),
-            self.disk.watch(),
-        ):
-            self._go(loop.create_task(work))
-            self._go(loop.create_task(work))
-        for work in (self.caps.run(), self._keep_books(), self.space.run(self._room)):
-            self._go(loop.create_task(work))
+        keep = self.upkeep.keep
+        keep("writing the index", self.index.run)
+        keep("putting ended sessions into the index", self._mirror)
+        keep("following policy and configuration", lambda: follow(self.settings, self.folders.config))
+        keep("testing the fence", self._test_fence)
+        keep("asking the sessions' keepers", lambda: self.keepers.pulse(self.fleet))
+        keep("looking at the disk", self.disk.watch)
+        keep("looking for space", lambda: self.space.run(self._room))
+        keep("waking what waits at a cap", self.caps.run)
+        self.upkeep.once("opening the ledger", self._keep_books)
         await self._taken_up()
         await self.server.listen()
         self._ready()
-        for work in (self.server.guard(), self.server.push(), self._still_ours(lock)):
-            self._go(loop.create_task(work))
+        keep("guarding the socket", self.server.guard)
+        keep("sending changes to the screens", self.server.push)
+        keep("watching over the state folder", lambda: self._still_ours(lock))
+        keep("watching the clock", lambda: clock.follow(self._time_went_on))
         if any(not s.finished for s in self.fleet):
-            self._go(loop.create_task(self._warm()))
+            self.upkeep.once("loading the brains' nursery", self._warm)
         if guardian is not None:
             try:
                 Watch(guardian, self._outlive)
@@ -325,10 +320,7 @@ class Supervisor:
         self.server.deaf()
         await self._close()
         self._closed.set()
-        await asyncio.sleep(0)  # the reply to who asked is queued now, and sent before the connections close
-        await asyncio.sleep(0.01)
-        self.server.close()
-        await asyncio.sleep(0.01)
+        await self.server.close()
         return self.exit_code
 
     def _room(self) -> None:
@@ -347,6 +339,14 @@ class Supervisor:
             self.server.nudge()
 
         await self.purse.keep_open(opened)
+
+    def _time_went_on(self, found: clock.Gap) -> None:
+        """Timers count neither sleep nor a clock that was set: whoever waits for a time of day looks again now."""
+        print(f"supervisor: {clock.words(found)}; every session looks again at what it waits for", file=sys.stderr, flush=True)
+        for session in self.fleet:
+            if session.worker is not None:
+                session.poke.set()
+        self.server.nudge()
 
     async def _warm(self) -> None:
         """Load the brains' nursery before it is first needed: it takes a second."""
@@ -382,9 +382,10 @@ class Supervisor:
     async def _close(self) -> None:
         self.conductor.closing = True
         workers = [s.worker for s in self.fleet if s.worker is not None]
-        for task in [*self._tasks, *workers]:
+        for task in workers:
             task.cancel()
-        await asyncio.gather(*self._tasks, *workers, return_exceptions=True)
+        await asyncio.gather(*workers, return_exceptions=True)
+        await self.upkeep.close()
         for session in self.fleet:
             if session.link is not None:
                 session.link.wire.abort()
@@ -401,13 +402,36 @@ class Supervisor:
 
 
 def prepare(folders: Folders) -> int:
-    """Make the folders private, check the version, take the lock; the lock's descriptor. Raises Refused, FolderError."""
-    for folder in (folders.state, folders.runtime, folders.sessions, folders.worktrees, folders.keeper_sockets):
+    """Make the folders private, see that they are ours to drive, take the lock; the lock's descriptor. Raises Refused, FolderError."""
+    ensure_private(folders.state)
+    if (foreign := identity.look(folders.state)) is not None:
+        raise identity.ForeignState(foreign)
+    for folder in (folders.runtime, folders.sessions, folders.worktrees, folders.keeper_sockets):
         ensure_private(folder)
     with contextlib.suppress(OSError):  # without a configuration folder there are only the defaults, and nothing to watch
         folders.config.mkdir(mode=0o700, parents=True, exist_ok=True)
     check_version(folders.state)
-    return take_lock(folders.supervisor_lock)
+    lock = take_lock(folders.supervisor_lock)
+    try:
+        _mark(folders)
+        identity.claim_runtime(folders)
+    except BaseException:
+        os.close(lock)
+        raise
+    return lock
+
+
+def _mark(folders: Folders) -> None:
+    """Give a state folder without a mark its own: a new one, or one of an older version whose sessions lie where it is. Raises ForeignState."""
+    if identity.read(folders.state) is not None:
+        return
+    here = os.path.realpath(folders.worktrees)
+    for name in session_folders(folders.sessions):
+        with contextlib.suppress(DamagedWorktree):
+            root = recorded_root(folders.session(name).git / "private")
+            if root is not None and os.path.realpath(root.parent) != here:
+                raise identity.ForeignState(identity.without_mark(folders.state, root.parent.parent))
+    identity.write(folders.state)
 
 
 def _with_room(work: Callable[[], T]) -> T:
@@ -447,12 +471,16 @@ def main(argv: list[str] | None = None) -> int:
     folders = resolve()
     try:
         lock = _with_room(lambda: prepare(folders))
-        epoch = _with_room(lambda: next_epoch(folders.state))
+        epoch = _with_room(lambda: epochs.advance(folders))
     except Refused as exc:
         print(f"refused: {exc}" if exc.code == EXIT_REFUSED else f"supervisor: {exc}", file=sys.stderr, flush=True)
         return exc.code
-    except (FolderError, OSError) as exc:
-        print(f"refused: {exc}", file=sys.stderr, flush=True)
+    except OSError as exc:
+        full = exc.errno in (errno.ENOSPC, errno.EDQUOT)  # that ends by itself, so the guardian tries again
+        print(f"{'cannot serve' if full else 'refused'}: {exc}", file=sys.stderr, flush=True)
+        return EXIT_BROKEN if full else EXIT_REFUSED
+    except (FolderError, epochs.EpochUnknown) as exc:
+        print(f"refused: {' '.join(str(exc).split())}", file=sys.stderr, flush=True)
         return EXIT_REFUSED
 
     async def serve() -> tuple[int, bool]:
@@ -466,11 +494,19 @@ def main(argv: list[str] | None = None) -> int:
         finally:
             await purse.close()
 
-    code, orphaned = asyncio.run(serve())
+    try:
+        code, orphaned = asyncio.run(serve())
+    except Exception as exc:
+        traceback.print_exc(file=sys.stderr)
+        print(f"cannot serve: {type(exc).__name__}: {exc}", file=sys.stderr, flush=True)
+        code, orphaned = EXIT_BROKEN, False
     if orphaned and folders.state.is_dir():
         _new_guardian(fd)
     return code
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(ended)  # whatever thread still waits for something: a supervisor that does not serve must not stay, and holds the lock

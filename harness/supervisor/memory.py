@@ -12,6 +12,7 @@ from harness.events import reader, snapshots
 from harness.events import types as t
 from harness.events.fold import SessionState, advance
 from harness.events.framing import hash_of
+from harness.events.salvage import Salvage
 from harness.protocol.paths import SessionFolder
 from harness.supervisor import track as track_module
 from harness.supervisor.track import Track
@@ -48,3 +49,12 @@ def recall(folder: SessionFolder) -> tuple[SessionState, Track, bytes, int]:
         advance(state, record)
         last = line
     return state, track, last, start
+
+
+def salvage(folder: SessionFolder) -> tuple[SessionState, Track]:
+    """Fold and track of a damaged log as far as it goes. Blocking."""
+    state, track = SessionState(), Track()
+    for record in Salvage(folder.log):
+        track.note(state, record)
+        advance(state, record)
+    return state, track

@@ -17,9 +17,9 @@ from harness.events import types as t
 from harness.events.framing import LogError
 from harness.events.reader import verify
 from harness.events.views import FleetView
-from harness.protocol import frames
+from harness.protocol import frames, identity
 from harness.protocol.paths import Folders
-from harness.supervisor import continuing, health
+from harness.supervisor import aside, continuing, health
 from harness.supervisor.approvals import Approvals
 from harness.supervisor.brains import Brains
 from harness.supervisor.conduct import Conductor
@@ -107,6 +107,7 @@ class Ops:
     def __init__(self, parts: Parts) -> None:
         self._p = parts
         self.server: Server | None = None
+        self._state = identity.who(parts.folders.state)
 
     def table(self) -> dict[str, Handler]:
         """Operations by their name on the wire."""
@@ -191,7 +192,7 @@ class Ops:
     # -- looking -----------------------------------------------------------------------------------------------------
 
     async def hello(self, c: Connection, m: Reply) -> Reply:
-        return {"proto": frames.PROTOCOL, "epoch": self._p.epoch, "version": version("watchfloor"), "pid": os.getpid()}
+        return {"proto": frames.PROTOCOL, "epoch": self._p.epoch, "version": version("watchfloor"), "pid": os.getpid(), "state": self._state}
 
     async def status(self, c: Connection, m: Reply) -> Reply:
         p = self._p
@@ -211,11 +212,15 @@ class Ops:
 
     async def _find(self, m: Reply) -> Session:
         session = self._p.fleet.find(_text(m, "sid"))
-        if not session.loaded:
+        if not session.loaded and not session.damaged:
             try:
                 await at_home(session.load)
-            except (LogError, msgspec.DecodeError) as exc:
-                raise OpError("damaged", str(exc)) from exc
+            except (LogError, msgspec.DecodeError):
+                session.touch()
+        if session.damaged:
+            raise OpError(
+                "damaged", session.damaged, f"it can be looked at and stopped; to remove it with what is in its worktree: watchfloor rm --force {session.sid}"
+            )
         return session
 
     async def session(self, c: Connection, m: Reply) -> Reply:
@@ -226,7 +231,8 @@ class Ops:
         except OpError as exc:
             if exc.code != "damaged":
                 raise
-        views = [await p.approvals.view(session, a) for a in list(session.state.approvals)]
+        decidable = [] if session.foreign or session.damaged else list(session.state.approvals)
+        views = [await p.approvals.view(session, a) for a in decidable]
         return {"row": p.fleet.row(session), "state": msgspec.to_builtins(session.state), "approvals": views, "folder": str(session.folder.root)}
 
     async def diff(self, c: Connection, m: Reply) -> Reply:
@@ -286,8 +292,15 @@ class Ops:
         return {"sid": session.sid, "name": session.name, "warnings": self._p.gates.warnings(session)}
 
     async def desire(self, c: Connection, m: Reply) -> Reply:
-        session = await self._find(m)
         state, reason = _text(m, "state"), _text(m, "reason")
+        try:
+            session = await self._find(m)
+        except OpError as exc:
+            if exc.code != "damaged" or state != "stopped":
+                raise
+            return await self._set_aside(self._p.fleet.find(_text(m, "sid")), reason)
+        if session.foreign:
+            raise OpError("foreign", f"{session.name} is not this fleet's: {session.foreign}")
         if state not in ("running", "paused", "stopped"):
             raise OpError("bad_request", f"a session can be wanted running, paused or stopped, not {state!r}")
         refuse_ended(session, state)
@@ -308,6 +321,18 @@ class Ops:
             session.quiet = session.quiet and not stop
         if state == "running":
             await self._withdraw_restart(session)
+        return {}
+
+    async def _set_aside(self, session: Session, reason: str) -> Reply:
+        """Stop a session whose log can take no record: nothing of it lives afterwards, and a file beside its log keeps it stopped."""
+        p = self._p
+        if not session.foreign:
+            await Halt(p.folders, p.fleet, p.conductor, p.launcher).end_one(session)
+        try:
+            session.aside = await at_home(aside.write, session.folder, reason)
+        except OSError as exc:
+            raise OpError("no_space", f"nothing of {session.name} runs, but its stop cannot be kept: {exc}", "make room, then stop it again") from exc
+        session.touch()
         return {}
 
     @staticmethod

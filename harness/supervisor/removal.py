@@ -43,6 +43,8 @@ class Removal:
     async def run(self, force_keep: bool, force: bool) -> Removed:
         """Raises OpError: ``busy`` while it has not ended, ``unsaved`` naming the work, ``unexamined`` when it cannot be looked at."""
         session = self._session
+        if session.foreign:
+            return await self._from_here_only(force)
         if force and session.held and session.link is None and not await at_home(locks.held, session.folder.lock):
             session.removing = True  # its log can say nothing any more, and nothing of it lives
             session.poke.set()
@@ -63,6 +65,19 @@ class Removal:
         """Delete the folder; what stays of it is hidden and no session any more."""
         with contextlib.suppress(WorkspaceError):
             await self._session.do("removing its folder", REMOVE_S, lambda: discard(self._doomed), lasting=True)
+
+    async def _from_here_only(self, force: bool) -> Removed:
+        """A session that belongs to another fleet: its files here go, and its worktree, repository and branch are that fleet's."""
+        session = self._session
+        if not force:
+            raise OpError(
+                "unexamined", f"{session.name} is not this fleet's: {session.foreign}", f"to remove it from here only: watchfloor rm --force {session.sid}"
+            )
+        session.removing = True
+        with contextlib.suppress(FileNotFoundError):
+            await at_home(discard, self._left.worktree)
+        await at_home(session.folder.root.rename, self._doomed)
+        return Removed([], ["what this folder held of it; the fleet it belongs to keeps its own"])
 
     async def _unexamined(self, why: WorkspaceError) -> OpError:
         named = await at_home(self._left.named)

@@ -23,6 +23,7 @@ PUSH_INTERVAL = 0.04
 QUEUE_LIMIT = 4 << 20
 MAX_CLIENTS = 256
 _SELF_CHECK = 30.0
+_LAST_S = 2.0
 _BRAIN_OPS = frozenset({"admit", "heard", "reserve", "settle", "brain_park"})
 
 Reply = dict[str, Any]
@@ -109,10 +110,20 @@ class Server:
             with contextlib.suppress(OSError):
                 os.unlink(self._path)
 
-    def close(self) -> None:
-        """Drop every client after what waits for it was sent."""
-        for connection in list(self._connections.values()):
-            connection.wire.close()
+    async def close(self) -> None:
+        """Answer what was asked, send what waits, then drop every client; one that does not read is dropped after a moment."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_LAST_S)
+        wires = [connection.wire for connection in self._connections.values()]
+        for wire in wires:
+            wire.close()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_S):
+                for wire in wires:
+                    await wire.gone.wait()
+        for wire in wires:
+            if not wire.gone.is_set():
+                wire.abort()
 
     # -- requests ----------------------------------------------------------------------------------------------------
 
@@ -196,8 +207,10 @@ class Server:
         self._event.set()
 
     async def push(self) -> None:
-        """Send what changed to every subscriber, at most 25 times a second, until cancelled."""
+        """Send what changed to every subscriber, at most 25 times a second, until cancelled. Begun again it sends everything once."""
         last_approvals: Reply = {}
+        everything = True
+        self._event.set()
         while True:
             await self._event.wait()
             self._event.clear()
@@ -205,15 +218,15 @@ class Server:
             changed, self._changed = self._changed, set()
             listeners = [c for c in self._connections.values() if c.subscribed]
             if not listeners:
-                last_approvals = {}
+                last_approvals, everything = {}, False
                 continue
-            rows = self._feed.rows(changed)
+            rows = self._feed.rows(None if everything else changed)
             approvals = await self._feed.approvals()
             for connection in listeners:
                 self._push(connection, rows)
                 if approvals != last_approvals:
                     self._push(connection, approvals)
-            last_approvals = approvals
+            last_approvals, everything = approvals, False
 
     def _push(self, connection: Connection, message: Reply) -> None:
         """A client that does not read gets nothing more until its queue has drained, then everything at once."""

@@ -90,6 +90,11 @@ def _write(path: Path, text: str) -> None:
     _put(temporary, path)
 
 
+def replace(path: Path, text: str) -> None:
+    """Put a small file of git's in place of the one there. Raises OSError."""
+    _write(path, text)
+
+
 def _put(made: Path, path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         _clear(path)

@@ -129,6 +129,54 @@ def open_worktree(private: Path) -> Worktree:
     return _tree(saved, Path(os.path.realpath(private.parent)) / private.name)
 
 
+def recorded_root(private: Path) -> Path | None:
+    """Where the worktree of this private directory lies by our own record; None when there is no record. Raises DamagedWorktree."""
+    saved = _load(private)
+    return Path(saved.root) if saved is not None else None
+
+
+def unmovable(private: Path, root: Path) -> str:
+    """Why a worktree that was taken elsewhere cannot go on at ``root``, in words; empty when it can. Raises DamagedWorktree."""
+    saved = _load(private)
+    if saved is None:
+        return ""
+    if not saved.ready:
+        return "its worktree was only half made"
+    if os.path.realpath(saved.root) != os.path.realpath(root) and os.path.lexists(saved.root):
+        return f"its worktree {saved.root} is still there and belongs to the fleet this one was copied from"
+    for folder, what in (
+        (root, "its worktree"),
+        (private, "its git folder"),
+        (Path(saved.common), "its repository"),
+        (Path(saved.admin), "the repository's record of its worktree"),
+    ):
+        if folder.is_symlink() or not folder.is_dir():
+            return f"{what} {folder} is not there"
+    try:
+        names = os.fsdecode(reading.read(Path(saved.admin) / "gitdir")).strip()
+    except OSError as exc:
+        return f"the repository's record of its worktree cannot be read: {exc}"
+    if names not in (f"{saved.root}/.git", f"{root}/.git"):
+        return f"the repository's record {saved.admin} belongs to another worktree, {names}"
+    return ""
+
+
+def move(private: Path, root: Path) -> bool:
+    """Record that the worktree lies at ``root`` now, in our record, in the private directory and in the repository's own; True when that is new.
+
+    Call it only when `unmovable` says nothing. Raises DamagedWorktree, OSError; repeating it finishes what was begun.
+    """
+    saved = _load(private)
+    root = Path(os.path.realpath(root.parent)) / root.name
+    if saved is None or saved.root == str(root):
+        return False
+    with repository_lock(Path(saved.common), root.parent):
+        for record in (Path(saved.admin) / "gitdir", private / "gitdir"):
+            private_dir.replace(record, f"{root}/.git\n")
+        _save(private, msgspec.structs.replace(saved, root=str(root)))
+    return True
+
+
 def _admin(worktree: Path, common: Path) -> Path:
     text = (worktree / ".git").read_text("utf-8", "surrogateescape")
     admin = Path(os.path.realpath(text.removeprefix("gitdir:").strip()))

@@ -145,7 +145,7 @@ def test_a_frozen_keeper_is_named_and_goes_on_when_it_thaws(f: Fleet) -> None:
     keeper = f.keeper_pid(sid)
     os.kill(keeper, signal.SIGSTOP)
     try:
-        told = f.wait_state(sid, "lost")
+        told = f.wait_state(sid, "limited")
         assert f"process {keeper} has not answered since" in told["evidence"]
         assert "tried again by itself" in told["next"]
     finally:

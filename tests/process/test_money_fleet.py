@@ -18,8 +18,8 @@ from harness.budget.ledger_types import LedgerRecord, Raised, Reserved, Settled,
 from harness.events import types as t
 from harness.events.reader import read
 from harness.supervisor.caps import Bookkeeper
-from harness.supervisor.clock import Clock
 from harness.supervisor.credentials import Credentials
+from harness.supervisor.day import Clock
 from harness.supervisor.main import Supervisor, next_epoch, prepare
 from harness.supervisor.money import Purse
 from harness.supervisor.watch import Settings

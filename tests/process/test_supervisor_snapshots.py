@@ -16,7 +16,7 @@ EVENTS = 200_000
 
 
 def session(root: Path, sid: str) -> Session:
-    return Session(sid, Folders(root / "state", root / "run", root / "config").session(sid), lambda _: None)
+    return Session(sid, Folders(root / "state", root / "run", root / "config"), lambda _: None)
 
 
 def write(made: Session, count: int, tag: str) -> None:

@@ -30,7 +30,7 @@ def pipe(tmp_path: Path) -> Iterator[Path]:
 
 
 def session(root: Path, sid: str = "aaaaaaaaaa") -> Session:
-    return Session(sid, Folders(root / "state", root / "run", root / "config").session(sid), lambda _: None)
+    return Session(sid, Folders(root / "state", root / "run", root / "config"), lambda _: None)
 
 
 async def test_what_stands_still_is_named_and_keeps_only_its_own_pool(pipe: Path) -> None:

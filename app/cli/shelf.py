@@ -1,0 +1,93 @@
+"""A state folder that must not be driven, read as a book from a shelf: the logs are folded from the disk, and no process is started."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from harness.events.fold import SessionState
+from harness.events.salvage import salvage
+from harness.events.views import NEEDS_YOU, FleetView, Liveness, SessionRow, row
+from harness.protocol.client import SupervisorError
+from harness.protocol.paths import Folders
+
+
+class Shelf:
+    """Answers what the verbs that only look ask of a supervisor, in the same shapes."""
+
+    def __init__(self, folders: Folders) -> None:
+        self._folders = folders
+
+    def __enter__(self) -> Shelf:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+    def call(self, op: str, **arguments: Any) -> dict[str, Any]:
+        """The reply. Raises SupervisorError for what only a supervisor can do."""
+        if op == "sessions":
+            rows = [made for made, _ in self._read()]
+            return {"rows": msgspec.to_builtins(rows), "fleet": msgspec.to_builtins(_totals(rows))}
+        if op == "session":
+            return self._session(str(arguments.get("sid", "")))
+        if op == "costs":
+            return self._costs()
+        raise SupervisorError("foreign", f"{op} needs a supervisor, and this state folder is not driven")
+
+    def _read(self) -> list[tuple[SessionRow, SessionState]]:
+        root = self._folders.sessions
+        names = sorted(p.name for p in root.iterdir() if p.is_dir() and not p.name.startswith(".")) if root.is_dir() else []
+        return [self._one(name) for name in names]
+
+    def _one(self, sid: str) -> tuple[SessionRow, SessionState]:
+        state, problem = salvage(self._folders.session(sid).log)
+        made = row(sid, state, Liveness())
+        if problem:
+            made = msgspec.structs.replace(made, state="failed", group=NEEDS_YOU, detail=problem)
+        elif not state.terminal:
+            made = msgspec.structs.replace(made, detail=f"not driven here; its log says: {made.detail}")
+        return made, state
+
+    def _session(self, wanted: str) -> dict[str, Any]:
+        found = self._read()
+        fits = (
+            [x for x in found if x[0].sid == wanted]
+            or [x for x in found if x[0].name == wanted]
+            or [x for x in found if wanted and x[0].sid.startswith(wanted)]
+        )
+        if len(fits) != 1:
+            why = f"{wanted!r} fits {len(fits)} sessions" if fits else f"no session {wanted!r}"
+            raise SupervisorError("ambiguous" if fits else "not_found", why, "list them with: watchfloor ls")
+        made, state = fits[0]
+        folder = str(self._folders.session(made.sid).root)
+        return {"row": msgspec.to_builtins(made), "state": msgspec.to_builtins(state), "approvals": [], "folder": folder}
+
+    def _costs(self) -> dict[str, Any]:
+        found = self._read()
+        sessions = []
+        for made, state in found:
+            u = state.usage
+            read = u.cache_read + u.cache_write_5m + u.cache_write_1h + u.input
+            sessions.append(
+                {
+                    "sid": made.sid,
+                    "name": made.name,
+                    "model": made.model,
+                    "state": made.state,
+                    "spent_nano": made.spent_nano,
+                    "reserved_nano": 0,
+                    "cap_nano": made.cap_nano,
+                    "requests": made.requests,
+                    "tokens": made.tokens,
+                    "usage": msgspec.to_builtins(u),
+                    "cache_hit": u.cache_read / read if read else 0.0,
+                    "price_source": "",
+                }
+            )
+        return {"fleet": msgspec.to_builtins(_totals([made for made, _ in found])), "sessions": sessions, "days": []}
+
+
+def _totals(rows: list[SessionRow]) -> FleetView:
+    return FleetView(sessions=len(rows), spent_total_nano=sum(r.spent_nano for r in rows))

@@ -1,0 +1,48 @@
+"""What a damaged log still says: its records up to the damage, and where that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from harness.events import types as t
+from harness.events.fold import SessionState, advance
+from harness.events.framing import GENESIS, LogError
+from harness.events.reader import Scan, segment_name, segments
+
+
+class Salvage:
+    """Iterates over the good records from the first on; then ``problem`` is empty, or says what stands in the way of the rest."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self.problem = ""
+
+    def __iter__(self) -> Iterator[t.Record]:
+        try:
+            yield from self._records()
+            segments(self._log)
+        except (LogError, msgspec.DecodeError, OSError) as exc:
+            self.problem = str(exc)
+
+    def _records(self) -> Iterator[t.Record]:
+        number, chain, head, sid = 1, GENESIS, -1, ""
+        while (path := self._log / segment_name(number)).exists():
+            scan = Scan(path, number, chain, head, sid)
+            for line in scan.events(not (self._log / segment_name(number + 1)).exists()):
+                yield t.decode(line[:-1])
+            if scan.bad:
+                raise scan.damage()
+            if not scan.sealed:
+                return
+            number, chain, head, sid = number + 1, scan.chain, scan.head, scan.sid
+
+
+def salvage(log: Path) -> tuple[SessionState, str]:
+    """(the fold of what can be read, what is wrong with the rest or nothing)."""
+    records, state = Salvage(log), SessionState()
+    for record in records:
+        advance(state, record)
+    return state, records.problem

@@ -1,0 +1,78 @@
+"""The epoch: a number that only grows, durable before anything is done in its name. A lost one is found again where that is certain."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.events.durable import sync_folder, write_file
+from harness.protocol import frames, locks
+from harness.protocol.paths import Folders
+
+_GRANTED = re.compile(rb'"type":"lease\.granted"[^\n]*?"epoch":(\d+)')
+_ANSWER_S = 3.0
+
+
+class EpochUnknown(Exception):
+    """The epoch is lost and cannot be found again; the message says why and what to do."""
+
+
+def advance(folders: Folders) -> int:
+    """The next epoch, durable. Raises EpochUnknown, OSError."""
+    path = folders.state / "epoch"
+    try:
+        epoch = int(path.read_text("ascii"))
+    except FileNotFoundError:
+        epoch = _found(folders, f"{path} is missing")
+    except ValueError:
+        epoch = _found(folders, f"{path} does not hold a number")
+    write_file(path, f"{epoch + 1}\n".encode())
+    sync_folder(folders.state)
+    return epoch + 1
+
+
+def _found(folders: Folders, why: str) -> int:
+    """The highest epoch that any keeper or log knows: every keeper that lives must have said its own."""
+    known = [_served(folders), *(_of_keeper(folders, sid, why) for sid in locks.kept(folders))]
+    for log in folders.sessions.glob("*/log"):
+        known += _in_log(log)
+    epoch = max(known)
+    if epoch:
+        print(f"supervisor: {why}; the highest epoch that any keeper or log knows is {epoch}, so it goes on from there", flush=True)
+    return epoch
+
+
+def _of_keeper(folders: Folders, sid: str, why: str) -> int:
+    folder = folders.session(sid)
+    try:
+        with frames.connect(folder.keeper_socket, _ANSWER_S) as sock:
+            sock.settimeout(_ANSWER_S)
+            sock.sendall(frames.encode({"id": 1, "op": "hello", "role": "viewer", "proto": frames.PROTOCOL}))
+            decoder = frames.Decoder()
+            while data := sock.recv(1 << 16):
+                for body in decoder.feed(data):
+                    return int(frames.parse(body)["epoch"])
+        raise ValueError("it closed the connection")
+    except (OSError, frames.FrameError, KeyError, TypeError, ValueError) as exc:
+        pid = locks.holder(folder.lock)
+        raise EpochUnknown(
+            f"{why}, and the keeper of session {sid}{f' (process {pid})' if pid else ''}, which may know a higher epoch than any log, does not answer ({exc}); "
+            f"let it answer{f' (kill -CONT {pid} where it is stopped)' if pid else ''} or end it, then try again; nothing was started"
+        ) from exc
+
+
+def _in_log(log: Path) -> Iterator[int]:
+    for segment in sorted(log.glob("*.jsonl")):
+        with segment.open("rb") as f:
+            for line in f:
+                if (m := _GRANTED.search(line)) is not None:
+                    yield int(m[1])
+
+
+def _served(folders: Folders) -> int:
+    try:
+        return int(json.loads((folders.runtime / "supervisor.json").read_bytes())["epoch"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0

@@ -1,0 +1,402 @@
+"""Copies and moves of a whole state folder, with the original running and without: nothing of the original is ever reached."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.events import types as t
+from harness.hands import fence as bwrap
+from harness.protocol import locks
+from harness.protocol.client import Client, Unreachable
+from harness.protocol.paths import Folders
+from tests.fleetlib import COMMAND, HOLD, Fleet, alive, fleet, git, kill, play, wait_for
+
+ASK = play([("exec", {"argv": ["true"], "access": "network"})], "Done.")
+WRITES = play([("exec", {"argv": ["sh", "-c", "echo ran >> effects.txt"]})], "Done.")
+
+
+@pytest.fixture
+def f() -> Iterator[Fleet]:
+    with fleet() as made:
+        yield made
+
+
+def at(f: Fleet, state: Path, runtime: Path | None = None) -> Fleet:
+    """The same user's commands on another state folder; its runtime folder lies inside it unless it is given."""
+    env = {k: v for k, v in f.env.items() if k != "WATCHFLOOR_RUNTIME"} | {"WATCHFLOOR_STATE": str(state)}
+    if runtime is not None:
+        env["WATCHFLOOR_RUNTIME"] = str(runtime)
+    return dataclasses.replace(f, folders=Folders(state, runtime or state / "run", f.folders.config), env=env)
+
+
+def copy(f: Fleet, name: str = "copy") -> Fleet:
+    target = f.root / name
+    subprocess.run(["cp", "-a", str(f.folders.state), str(target)], check=True)
+    return at(f, target)
+
+
+def three(f: Fleet) -> tuple[str, str, str]:
+    """One session at work, one that asks, one that has ended."""
+    busy = f.launch(play([("exec", {"argv": ["sh", "-c", "echo ran >> effects.txt"]})], [HOLD], "Done."), name="busy")
+    asking = f.launch(ASK, name="asking")
+    ended = f.launch(WRITES, name="ended")
+    f.wait_event_count(busy, "tool.started", 2)
+    f.wait_state(asking, "waiting")
+    f.wait_state(ended, "done")
+    wait_for("the ended session to be put away", lambda: not locks.held(f.folders.session(ended).lock))
+    return busy, asking, ended
+
+
+def outside(f: Fleet) -> dict[str, object]:
+    """What the world outside the state folders looks like."""
+    repo = f.repository()
+    records = {p.name: (p / "gitdir").read_text() for p in sorted((repo / ".git" / "worktrees").iterdir())}
+    return {"refs": git(repo, "for-each-ref"), "records": records, "effects": {p: p.read_text() for p in f.folders.worktrees.glob("*/effects.txt")}}
+
+
+def named(f: Fleet, folder: Path) -> list[tuple[int, str]]:
+    """Processes whose command line or environment names a folder."""
+    return dataclasses.replace(f, root=folder).processes()
+
+
+def heads(f: Fleet, sids: tuple[str, ...]) -> dict[str, int]:
+    return {sid: len(f.records(sid)) for sid in sids}
+
+
+# -- a copy, the original running ------------------------------------------------------------------------------------
+
+
+def test_a_copy_is_only_looked_at(f: Fleet) -> None:
+    sids = busy, asking, ended = three(f)
+    before, logs = outside(f), heads(f, sids)
+    c = copy(f)
+    rows = {row["sid"]: row for row in c.json("ls")}
+    assert {row["name"] for row in rows.values()} == {"busy", "asking", "ended"}
+    assert rows[ended]["state"] == "done"
+    assert "copy of" in c.run("ls").stderr
+    assert "adopt" in c.run("ls").stderr
+    assert "not driven" in c.run("show", "busy").stdout
+    assert "effects.txt" in c.run("logs", busy).stdout
+    assert {s["sid"] for s in c.json("cost")[0]["sessions"]} == set(sids)
+    assert c.json("cost")[0]["sessions"][0]["spent_nano"] > 0
+    assert c.run("verify").returncode == 0
+    approval = f.approval(asking)["approval_id"]
+    refused = (
+        ("launch", "--repo", str(f.repository()), "--goal", "x"),
+        ("stop", busy),
+        ("resume", asking),
+        ("pause", busy),
+        ("say", busy, "hello"),
+        ("approvals",),
+        ("approve", approval),
+        ("rm", "--force", ended),
+        ("undo", ended),
+        ("diff", busy),
+        ("supervisor", "start"),
+    )
+    for args in refused:
+        done = c.run(*args, check=False)
+        assert done.returncode in (3, 5), args
+        assert "copy of" in done.stderr, args
+    for module in ("harness.supervisor.main", "harness.supervisor.guardian"):
+        direct = subprocess.run(
+            [shutil.which("python3", path=str(Path(COMMAND).parent)) or "", "-P", "-s", "-m", module], env=c.env, capture_output=True, text=True
+        )
+        assert direct.returncode == 3
+        assert "refused: " in direct.stderr
+    assert named(f, c.folders.state) == []
+    assert locks.kept(c.folders) == []
+    assert not locks.held(c.folders.supervisor_lock)
+    assert outside(f) == before
+    assert heads(f, sids) == logs
+    f.release(busy)
+    f.wait_state(busy, "done")
+    f.approve(approval)
+    f.wait_state(asking, "done")
+    assert f.violations() == []
+
+
+def test_an_adopted_copy_never_reaches_the_original(f: Fleet) -> None:
+    sids = busy, asking, ended = three(f)
+    keepers = {sid: f.keeper_pid(sid) for sid in (busy, asking)}
+    before, logs = outside(f), heads(f, sids)
+    spent = f.json("cost")[0]["fleet"].get("spent_total_nano", 0)
+    c = copy(f)
+    told = c.json("adopt")[0]
+    assert told["kind"] == "copy"
+    assert [s["driven"] for s in told["sessions"]] == [False] * 3
+    assert all("still there" in s["why"] for s in told["sessions"])
+    try:
+        rows = {row["sid"]: row for row in c.json("ls")}
+        for sid in (busy, asking):
+            assert rows[sid]["state"] == "failed"
+            assert str(f.folders.state) in rows[sid]["detail"]
+        assert c.json("approvals") == [], "nothing waits here that cannot be decided here"
+        for args in (("stop", busy), ("resume", busy), ("say", asking, "hello"), ("undo", ended), ("diff", ended), ("rm", ended)):
+            assert c.run(*args, check=False).returncode == 5, args
+        own = c.launch(play([("exec", {"argv": ["sh", "-c", "echo own > own.txt"]})], "Done."), name="own")
+        assert c.wait_state(own, "done")["worktree"].startswith(str(c.folders.worktrees))
+        c.run("rm", "--force", ended)
+        assert ended not in {row["sid"] for row in c.json("ls")}
+    finally:
+        c.run("supervisor", "stop", "--sessions", "stop", check=False)
+    assert locks.kept(c.folders) == []
+    assert {sid: f.keeper_pid(sid) for sid in keepers} == keepers
+    assert all(alive(pid) for pid in keepers.values())
+    after = outside(f)
+    assert after["effects"] == before["effects"]
+    assert dict(after["records"]).items() >= dict(before["records"]).items()  # type: ignore[call-overload]
+    assert set(str(before["refs"]).splitlines()) <= set(str(after["refs"]).splitlines())
+    assert heads(f, sids) == logs
+    assert f.json("cost")[0]["fleet"].get("spent_total_nano", 0) == spent
+    f.release(busy)
+    f.wait_state(busy, "done")
+    assert f.json("undo", ended, "--list"), "the original's own vault is untouched"
+    assert f.violations() == []
+
+
+@pytest.mark.parametrize("adopted", [False, True])
+def test_a_copy_with_the_originals_runtime_folder_is_refused(f: Fleet, adopted: bool) -> None:
+    busy, _, _ = three(f)
+    supervisor, keeper = f.supervisor_pid(), f.keeper_pid(busy)
+    c = copy(f)
+    if adopted:
+        c.run("adopt")
+    wrong = at(f, c.folders.state, f.folders.runtime)
+    for args in (("supervisor", "stop", "--sessions", "stop"), ("supervisor", "status"), ("stop", busy), ("supervisor", "start"), ("adopt",)):
+        done = wrong.run(*args, check=False)
+        assert done.returncode != 0, args
+        if adopted or args[0] == "adopt":
+            assert str(f.folders.state) in done.stderr + done.stdout, args
+    assert f.supervisor_pid() == supervisor
+    assert f.keeper_pid(busy) == keeper
+    assert alive(keeper)
+    f.run("supervisor", "stop")  # and not while only keepers live in it either
+    done = wrong.run("supervisor", "start", check=False)
+    assert done.returncode == 3
+    assert "runtime folder" in done.stderr if adopted else "copy of" in done.stderr
+    assert alive(keeper)
+    f.run("supervisor", "start")
+    f.release(busy)
+    f.wait_state(busy, "done")
+    assert f.violations() == []
+
+
+def test_a_keeper_obeys_no_supervisor_of_a_copy(f: Fleet) -> None:
+    """Whatever becomes of runtime folders: the keeper itself knows its folder, and the higher epoch of a copy is nothing to it."""
+    busy, _, _ = three(f)
+    c = copy(f)
+    c.run("adopt")
+    keeper = f.keeper_pid(busy)
+    from harness.protocol import frames
+
+    st = os.stat(c.folders.session(busy).root)
+    with frames.connect(f.folders.session(busy).keeper_socket) as sock:
+        sock.sendall(frames.encode({"id": 1, "op": "hello", "role": "supervisor", "epoch": 999, "proto": frames.PROTOCOL, "folder": [st.st_dev, st.st_ino]}))
+        reply = frames.parse(next(iter(frames.Decoder().feed(sock.recv(1 << 16)))))
+    assert reply["error"]["code"] == "foreign"
+    f.release(busy)
+    f.wait_state(busy, "done")
+    assert f.keeper_pid(busy) == keeper
+    assert f.violations() == []
+
+
+# -- moves -----------------------------------------------------------------------------------------------------------
+
+
+def rest(f: Fleet, *sids: str) -> None:
+    """As after a power cut: nothing of the fleet lives."""
+    f.run("supervisor", "stop")
+    for sid in sids:
+        if locks.held(f.folders.session(sid).lock):
+            kill(f.keeper_pid(sid))
+
+
+def test_a_moved_state_is_recognised_and_goes_on_after_adopt(f: Fleet) -> None:
+    busy, asking, ended = three(f)
+    rest(f, busy, asking)
+    m = at(f, f.root / "elsewhere" / "state")
+    m.folders.state.parent.mkdir()
+    f.folders.state.rename(m.folders.state)
+    assert "was moved here from" in m.run("ls").stderr
+    refused = m.run("supervisor", "start", check=False)
+    assert refused.returncode == 3
+    assert "watchfloor adopt" in refused.stderr
+    told = m.json("adopt")[0]
+    assert told["kind"] == "moved"
+    assert [s["why"] for s in told["sessions"]] == [""] * 3
+    try:
+        m.run("ls")
+        waiting = m.wait_state(asking, "waiting")
+        assert waiting["worktree"] == str(m.folders.worktrees / asking)
+        m.approve(m.approval(asking)["approval_id"])
+        m.wait_state(asking, "done")
+        m.wait_event(busy, "tool.in_doubt")  # the call that ran when the power went; it ran inside the fence, so the agent is told
+        m.wait_state(busy, "done")
+        assert sum(r.type == "tool.started" for r in m.records(busy)) == 2, "it is not run again"
+        assert (m.folders.worktrees / busy / "effects.txt").read_text() == "ran\n"
+        assert "effects.txt" in m.run("diff", ended).stdout
+        m.run("undo", ended)
+        assert not (m.folders.worktrees / ended / "effects.txt").exists()
+        assert not any(getattr(r.body, "status", "") == "refused" for r in m.records(busy) + m.records(asking)), "no call was refused and paid for"
+        own = m.launch(play("Done."), name="own")
+        m.wait_state(own, "done")
+        assert not f.folders.state.exists(), "nothing made the old place again"
+        listed = git(f.repository(), "worktree", "list")
+        assert str(m.folders.worktrees / busy) in listed
+        assert str(f.folders.worktrees) not in listed
+        assert m.violations() == []
+    finally:
+        m.run("supervisor", "stop", "--sessions", "stop", check=False)
+
+
+def test_a_state_that_is_moved_while_it_runs_is_adopted_only_when_nothing_of_it_lives(f: Fleet) -> None:
+    busy, _, _ = three(f)
+    keepers, supervisor = locks.kept(f.folders), f.supervisor_pid()
+    pids = {sid: f.keeper_pid(sid) for sid in keepers}
+    m = at(f, f.root / "moved", f.folders.runtime)
+    f.folders.state.rename(m.folders.state)
+    refused = m.run("adopt", check=False)
+    assert refused.returncode == 5
+    assert "still works in" in refused.stderr
+    assert m.run("stop", busy, check=False).returncode == 3
+    wait_for("the supervisor to leave its lost folder", lambda: not alive(supervisor))
+    for pid in pids.values():  # each leaves by itself at its next look, within half a minute
+        if alive(pid):
+            kill(pid)
+    wait_for("the guardian to leave", lambda: not locks.held(m.folders.state / "guardian.lock"))
+    assert m.json("adopt")[0]["kind"] == "moved"
+    try:
+        m.run("ls")
+        m.wait_event(busy, "tool.in_doubt")
+        m.wait_state(busy, "done")
+    finally:
+        m.run("supervisor", "stop", "--sessions", "stop", check=False)
+
+
+def test_a_copy_whose_original_is_gone_goes_on_and_repeats_nothing(f: Fleet) -> None:
+    """A backup: what had been allowed and had not begun is asked anew, since the original may have run it."""
+    busy, asking, _ = three(f)
+    first = f.approval(asking)["approval_id"]
+    c = copy(f)
+    f.release(busy)
+    f.wait_state(busy, "done")
+    f.run("supervisor", "stop", "--sessions", "stop")
+    shutil.rmtree(f.folders.state)
+    told = c.json("adopt")[0]
+    assert told["kind"] == "copy"
+    assert [s["why"] for s in told["sessions"]] == [""] * 3
+    try:
+        c.run("ls")
+        c.wait_event(busy, "tool.in_doubt")
+        c.wait_state(busy, "done")
+        assert (c.folders.worktrees / busy / "effects.txt").read_text() == "ran\n"
+        wait_for("the request to be made anew", lambda: c.approval(asking)["approval_id"] != first)
+        stale = next(r.body for r in c.records(asking) if isinstance(r.body, t.ApprovalStale))
+        assert "original may have been allowed" in stale.difference[0]
+        assert c.violations() == []
+    finally:
+        c.run("supervisor", "stop", "--sessions", "stop", check=False)
+
+
+def test_a_backup_put_back_at_its_place_is_recognised(f: Fleet) -> None:
+    sid = f.launch(ASK, name="one")
+    f.wait_state(sid, "waiting")
+    rest(f, sid)
+    c = copy(f, "backup")
+    shutil.rmtree(f.folders.state)
+    c.folders.state.rename(f.folders.state)
+    assert "put back from a copy" in f.run("ls").stderr
+    assert f.run("supervisor", "start", check=False).returncode == 3
+    assert f.json("adopt")[0]["kind"] == "restored"
+    f.run("supervisor", "start")
+    f.wait_state(sid, "waiting")
+    f.approve(f.approval(sid)["approval_id"])
+    f.wait_state(sid, "done")
+    assert f.violations() == []
+
+
+# -- another machine, a container ------------------------------------------------------------------------------------
+
+
+def inside(f: Fleet, binds: list[str], *args: str) -> subprocess.CompletedProcess[str]:
+    """A command in a mount namespace of its own."""
+    command = [bwrap.find().path, "--dev-bind", "/", "/", *binds, "--", COMMAND, *args]
+    return subprocess.run(command, env=f.env, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=90)
+
+
+def test_a_state_of_another_machine_is_recognised(f: Fleet) -> None:
+    sid = f.launch(play("Done."), name="one")
+    f.wait_state(sid, "done")
+    f.run("supervisor", "stop")
+    other = f.root / "machine-id"
+    other.write_text("0123456789abcdef0123456789abcdef\n")
+    binds = ["--ro-bind", str(other), "/etc/machine-id"]
+    looked = inside(f, binds, "ls", "--json")
+    assert looked.returncode == 0
+    assert json.loads(looked.stdout)["name"] == "one"
+    assert "another machine" in looked.stderr
+    assert inside(f, binds, "supervisor", "start").returncode == 3
+    assert f.run("ls").stderr == "", "at home it is what it was"
+
+
+def test_a_copy_mounted_over_the_originals_path_is_recognised(f: Fleet) -> None:
+    """A container of the same machine id that sees a copy under the original's name."""
+    busy, _, _ = three(f)
+    c = copy(f)
+    keeper = f.keeper_pid(busy)
+    binds = ["--bind", str(c.folders.state), str(f.folders.state)]
+    done = inside(f, binds, "supervisor", "start")
+    assert done.returncode == 3
+    assert "put back from a copy" in done.stderr
+    assert inside(f, binds, "adopt").returncode == 5, "its runtime folder is the original's"
+    assert alive(keeper)
+    f.release(busy)
+    f.wait_state(busy, "done")
+
+
+# -- folders of older versions ---------------------------------------------------------------------------------------
+
+
+def test_a_folder_without_a_mark_gets_one_where_its_sessions_are_at_home(f: Fleet) -> None:
+    sid = f.launch(play("Done."), name="one")
+    f.wait_state(sid, "done")
+    f.run("supervisor", "stop")
+    (f.folders.state / "IDENTITY").unlink()
+    c = copy(f)
+    assert c.run("supervisor", "start", check=False).returncode == 3
+    assert not (c.folders.state / "IDENTITY").exists()
+    f.run("supervisor", "start")
+    assert (f.folders.state / "IDENTITY").exists()
+    with pytest.raises(Unreachable), Client(c.folders.supervisor_socket):
+        pass
+
+
+def test_a_session_folder_from_elsewhere_is_looked_at_and_left_alone(f: Fleet) -> None:
+    """Somebody copied one session by hand into another fleet's folder."""
+    busy, _, _ = three(f)
+    other = at(f, f.root / "second")
+    own = other.launch(play("Done."), name="own")
+    other.wait_state(own, "done")
+    other.run("supervisor", "stop")
+    subprocess.run(["cp", "-a", str(f.folders.session(busy).root), str(other.folders.sessions)], check=True)
+    before, keeper = outside(f), f.keeper_pid(busy)
+    try:
+        rows = {row["sid"]: row for row in other.json("ls")}
+        assert rows[busy]["state"] == "failed"
+        assert "outside this state folder" in rows[busy]["detail"]
+        assert other.run("stop", busy, check=False).returncode == 5
+    finally:
+        other.run("supervisor", "stop", "--sessions", "stop", check=False)
+    assert alive(keeper)
+    assert outside(f)["effects"] == before["effects"]
+    f.release(busy)
+    f.wait_state(busy, "done")

@@ -1,0 +1,183 @@
+"""What runs for the supervisor's whole life: a piece that dies is begun again and said, one that keeps dying ends the supervisor."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.protocol import frames
+from harness.protocol.client import AsyncClient
+from harness.protocol.paths import Folders
+from harness.supervisor.fleet import Fleet, Money
+from harness.supervisor.server import Connection, Server
+from harness.supervisor.upkeep import Upkeep
+from harness.supervisor.watch import Settings
+
+LONG = 20.0
+
+
+class Watched:
+    """An upkeep, and what it told."""
+
+    def __init__(self) -> None:
+        self.problems: dict[str, str] = {}
+        self.changed, self.gave_up = asyncio.Event(), asyncio.Event()
+        self.upkeep = Upkeep(self.problems, self.changed.set, self.gave_up.set)
+
+
+async def test_work_that_dies_is_begun_again_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+    w, again = Watched(), asyncio.Event()
+    times = 0
+
+    async def work() -> None:
+        nonlocal times
+        times += 1
+        if times == 1:
+            raise ValueError("a defect")
+        again.set()
+        await asyncio.Event().wait()
+
+    w.upkeep.keep("sending changes", work)
+    await asyncio.wait_for(again.wait(), LONG)
+    assert w.changed.is_set()
+    assert "a defect" in w.problems["sending changes"]
+    assert "begun again" in capsys.readouterr().err
+    assert not w.gave_up.is_set()
+    await w.upkeep.close()
+
+
+async def test_work_that_ends_is_begun_again_too() -> None:
+    w, again = Watched(), asyncio.Event()
+    times = 0
+
+    async def work() -> None:
+        nonlocal times
+        times += 1
+        if times == 2:
+            again.set()
+            await asyncio.Event().wait()
+
+    w.upkeep.keep("guarding", work)
+    await asyncio.wait_for(again.wait(), LONG)
+    assert "it ended" in w.problems["guarding"]
+    await w.upkeep.close()
+
+
+async def test_work_that_keeps_dying_ends_the_supervisor(capsys: pytest.CaptureFixture[str]) -> None:
+    w = Watched()
+
+    async def work() -> None:
+        raise OSError("no way")
+
+    w.upkeep.keep("guarding", work)
+    await asyncio.wait_for(w.gave_up.wait(), LONG)
+    assert "3 times within a minute" in capsys.readouterr().err
+    await w.upkeep.close()
+
+
+async def test_what_is_done_once_may_fail(capsys: pytest.CaptureFixture[str]) -> None:
+    w, done = Watched(), asyncio.Event()
+
+    async def work() -> None:
+        done.set()
+        raise OSError("no nursery")
+
+    w.upkeep.once("loading", work)
+    await asyncio.wait_for(done.wait(), LONG)
+    await w.upkeep.close()
+    assert "no nursery" in capsys.readouterr().err
+    assert not w.gave_up.is_set()
+
+
+class BadOnce:
+    """A feed that fails at one push: a defect of ours in the middle of the night."""
+
+    def __init__(self) -> None:
+        self.bad = False
+        self.failed = asyncio.Event()
+
+    def rows(self, changed: set[str] | None) -> dict[str, Any]:
+        if self.bad:
+            self.bad = False
+            self.failed.set()
+            raise KeyError("a defect")
+        return {"push": "rows", "rows": [], "gone": [], "fleet": {"sessions": 7}, "all": changed is None}
+
+    async def approvals(self) -> dict[str, Any]:
+        return {"push": "approvals", "approvals": []}
+
+
+async def test_screens_go_on_after_a_defect_in_a_push(tmp_path: Path) -> None:
+    folders = Folders(tmp_path / "state", tmp_path, tmp_path)
+    fleet, feed, w = Fleet(folders, lambda _: Money()), BadOnce(), Watched()
+
+    async def hello(c: Connection, m: dict[str, Any]) -> dict[str, Any]:
+        return {"proto": frames.PROTOCOL}
+
+    async def subscribe(c: Connection, m: dict[str, Any]) -> dict[str, Any]:
+        return await server.subscribe(c)
+
+    server = Server(folders.supervisor_socket, fleet, {"hello": hello, "subscribe": subscribe}, feed)
+    await server.listen()
+    w.upkeep.keep("sending changes to the screens", server.push)
+    client = await AsyncClient.connect(folders.supervisor_socket)
+    await client.call("subscribe")
+    pushes = client.pushes()
+    assert (await anext(pushes))["all"]
+    assert (await anext(pushes))["push"] == "approvals"
+    feed.bad = True
+    fleet.add("a" * 10).touch()
+    await asyncio.wait_for(feed.failed.wait(), LONG)
+    told = await asyncio.wait_for(anext(pushes), LONG)
+    assert told["push"] == "rows"
+    assert told["all"], "what was lost with the failed push comes with the next one"
+    await client.close()
+    await server.close()
+    await w.upkeep.close()
+
+
+async def test_the_last_answers_are_sent_before_the_connections_close(tmp_path: Path) -> None:
+    """However long it takes a client to read: what was asked before the end is answered, whole."""
+    fleet = Fleet(Folders(tmp_path / "state", tmp_path, tmp_path), lambda _: Money())
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def hello(c: Connection, m: dict[str, Any]) -> dict[str, Any]:
+        return {"proto": frames.PROTOCOL}
+
+    async def stop(c: Connection, m: dict[str, Any]) -> dict[str, Any]:
+        begun.set()
+        await go_on.wait()
+        return {"text": "x" * 4_000_000}
+
+    path = tmp_path / "s.sock"
+    server = Server(path, fleet, {"hello": hello, "stop": stop}, BadOnce())
+    await server.listen()
+    client = await AsyncClient.connect(path)
+    asked = asyncio.create_task(client.call("stop"))
+    await asyncio.wait_for(begun.wait(), LONG)
+    server.deaf()
+    go_on.set()
+    await server.close()
+    assert len((await asyncio.wait_for(asked, LONG))["text"]) == 4_000_000
+    await client.close()
+
+
+def test_a_copy_that_cannot_be_kept_is_a_problem_and_no_death(tmp_path: Path) -> None:
+    """As on a full disk: the configuration counts, and what failed is said."""
+    folders = Folders(tmp_path / "state", tmp_path / "run", tmp_path / "config")
+    for folder in (folders.state, folders.config):
+        folder.mkdir()
+    folders.config_file.write_text("[model]\nmax_rounds = 2\n")
+    (folders.state / "last-good").write_text("in the way")
+    settings = Settings(folders)
+    settings.check()
+    assert settings.config.model.max_rounds == 2
+    assert "could be kept" in settings.problems["copy"]
+    (folders.state / "last-good").unlink()
+    folders.config_file.write_text("[model]\nmax_rounds = 3\n")
+    settings.check()
+    assert settings.config.model.max_rounds == 3
+    assert "copy" not in settings.problems

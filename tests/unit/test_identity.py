@@ -1,0 +1,143 @@
+"""Which folder a state folder is: the comparison as a table, the mark on a real disk."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from harness.protocol import identity
+from harness.protocol.identity import Mark, judge, same_folder
+from harness.protocol.paths import FolderError, Folders
+
+HOME = Mark("fleet", "m1", "b1", "/home/u/state", 7, 99, 1000, 1001)
+
+
+@pytest.mark.parametrize(
+    ("changed", "there", "kind"),
+    [
+        ({}, True, None),
+        ({"boot": "b2"}, True, None),
+        ({"boot": "b2", "device": 8, "filesystem": 5}, True, None),
+        ({"device": 8}, True, None),  # the same file system, mounted anew
+        ({"device": 8, "filesystem": 5}, True, "restored"),
+        ({"machine": ""}, True, None),
+        ({"machine": "m2"}, False, "machine"),
+        ({"machine": "m2", "path": "/other"}, False, "machine"),
+        ({"path": "/mnt/state"}, False, "moved"),
+        ({"path": "/mnt/state"}, True, "alias"),
+        ({"path": "/copy", "inode": 5, "mark": 6}, True, "copy"),
+        ({"path": "/copy", "inode": 5, "mark": 6}, False, "copy"),
+        ({"inode": 5, "mark": 6}, True, "restored"),
+        ({"inode": 5}, True, "restored"),
+        ({"mark": 6}, True, "restored"),  # a backup that was unpacked into the same folder
+        ({"mark": 0}, True, "restored"),
+    ],
+)
+def test_judge(changed: dict[str, object], there: bool, kind: str | None) -> None:
+    found = judge(HOME, dataclasses.replace(HOME, **changed), there)  # type: ignore[arg-type]
+    assert (found.kind if found else None) == kind
+    if found is not None:
+        assert HOME.path in found.why
+        assert "WATCHFLOOR_STATE" in found.hint if kind == "alias" else "watchfloor adopt" in found.hint
+
+
+def test_a_machine_without_an_id_is_not_another_one() -> None:
+    unnamed = dataclasses.replace(HOME, machine="")
+    assert judge(unnamed, HOME, True) is None
+    assert same_folder(unnamed, HOME)
+
+
+def state(path: Path) -> Path:
+    path.mkdir()
+    identity.write(path)
+    return path
+
+
+def test_the_mark_on_disk(tmp_path: Path) -> None:
+    home = state(tmp_path / "state")
+    assert identity.look(home) is None
+    raw = json.loads((home / identity.NAME).read_text())
+    assert {"machine", "path", "device", "inode", "mark"} <= raw.keys()
+    assert Path("/etc/machine-id").exists() is False or Path("/etc/machine-id").read_text().strip() not in json.dumps(raw), "the machine's id itself stays here"
+    assert (home / identity.NAME).stat().st_ino == raw["mark"]
+    assert (home / identity.NAME).stat().st_mode & 0o777 == 0o600
+    (tmp_path / "link").symlink_to(home)
+    assert identity.look(tmp_path / "link") is None, "another way to the same folder"
+
+
+def kind(path: Path) -> str:
+    found = identity.look(path)
+    return found.kind if found else "ours"
+
+
+def test_copies_and_moves_on_disk(tmp_path: Path) -> None:
+    home = state(tmp_path / "state")
+    shutil.copytree(home, tmp_path / "copy")
+    assert kind(tmp_path / "copy") == "copy"
+    assert kind(home) == "ours"
+    home.rename(tmp_path / "moved")
+    assert kind(tmp_path / "moved") == "moved"
+    assert kind(tmp_path / "copy") == "copy"
+    (tmp_path / "copy").rename(home)
+    assert kind(home) == "restored"
+    assert "gone" not in str(identity.look(home))
+    (tmp_path / "moved").rename(tmp_path / "back")
+    shutil.rmtree(home)
+    (tmp_path / "back").rename(home)
+    assert kind(home) == "ours", "moved away and back again"
+
+
+def test_files_restored_into_the_same_folder(tmp_path: Path) -> None:
+    home = state(tmp_path / "state")
+    mark = (home / identity.NAME).read_bytes()
+    (home / "keeps-the-old-inode").hardlink_to(home / identity.NAME)
+    (home / identity.NAME).unlink()
+    (home / identity.NAME).write_bytes(mark)
+    assert kind(home) == "restored"
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "not json", '{"fleet": 1}'])
+def test_a_damaged_mark_is_said(tmp_path: Path, text: str) -> None:
+    home = state(tmp_path / "state")
+    (home / identity.NAME).write_text(text)
+    found = identity.look(home)
+    assert found is not None
+    assert found.kind == "damaged"
+    assert identity.NAME in found.why
+
+
+def folders(root: Path, runtime: Path) -> Folders:
+    root.mkdir(exist_ok=True)
+    runtime.mkdir(exist_ok=True)
+    return Folders(root, runtime, root)
+
+
+def test_a_runtime_folder_has_one_fleet(tmp_path: Path) -> None:
+    one, two = folders(tmp_path / "one", tmp_path / "run"), folders(tmp_path / "two", tmp_path / "run")
+    identity.claim_runtime(one)
+    identity.claim_runtime(one)
+    with pytest.raises(FolderError, match="belongs to the fleet in"):
+        identity.claim_runtime(two)
+    shutil.rmtree(one.state)
+    identity.claim_runtime(two)
+    with pytest.raises(FolderError):
+        identity.claim_runtime(folders(tmp_path / "one", tmp_path / "run"))
+
+
+def test_a_runtime_folder_inside_came_along(tmp_path: Path) -> None:
+    home = tmp_path / "state"
+    identity.claim_runtime(folders(home, home / "run"))
+    shutil.copytree(home, tmp_path / "copy")
+    identity.claim_runtime(folders(tmp_path / "copy", tmp_path / "copy" / "run"))
+
+
+def test_who_answers_is_compared(tmp_path: Path) -> None:
+    one, two = state(tmp_path / "one"), state(tmp_path / "two")
+    assert identity.other_fleet(identity.who(one), one) == ""
+    assert identity.other_fleet(identity.who(one), two) == os.path.realpath(one)
+    assert identity.other_fleet(None, two) == "", "an older supervisor does not say"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-_MARK = "# watchfloor service"
+_MARK = "# added by: watchfloor service install,"
 
 
 @dataclass(frozen=True, slots=True)

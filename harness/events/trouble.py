@@ -131,6 +131,7 @@ _CODES = {
     "gone": "shutting_down not_started stopping",
     "starting": "died spawn",
     "unclear": "protocol proto identity bad_record bad_frame internal error unknown_op hello_first forbidden bad_op",
+    "ground": "held",
     "replaced": "stale_epoch",
     "ledger": "ledger unknown_reservation",
     "worktree": (
@@ -140,7 +141,8 @@ _CODES = {
     # What a client or an agent asked for and did not get: its message says why and its hint what to do, and nothing is held up by it.
     "refused": (
         "ambiguous bad_caps bad_check bad_edit bad_goal bad_name bad_option bad_request bad_value brain_hello_first busy cancelled cannot_start cap conflict "
-        "ended expired name_taken no_commits no_repo no_worktree not_found not_git not_open not_ready not_running not_undone paused refused stale "
+        "ended expired name_taken no_commits no_repo no_worktree not_found not_git not_ended not_open not_ready nothing "
+        "poison not_running not_undone paused refused stale "
         "stale_lease too_large unexamined unreadable unsaved"
     ),
 }
@@ -157,6 +159,14 @@ PARKED: dict[str, Words] = {
     "limited": Words("waits for the model's endpoint", "it asks again by itself at the time shown"),
     "auth": Words(
         "its key was refused", "it goes on once there is a key that works", "set the right key, then retry", "go.queue", "watchfloor approvals", person=True
+    ),
+    "endpoint": Words(
+        "its endpoint refuses to work for it",
+        "it goes on once that is mended and somebody says retry",
+        "see what the endpoint says, then retry",
+        "go.queue",
+        "watchfloor approvals",
+        person=True,
     ),
     "breaker": Words(
         "went in circles", "nothing more of it runs before you answer", "tell it what to do, or stop it", "go.queue", "watchfloor approvals", person=True
@@ -181,6 +191,7 @@ REQUESTS: dict[str, str] = {
     "tool": "wants to",
     "cap": "cap reached",
     "auth": "key refused",
+    "endpoint": "endpoint refuses",
     "in_doubt": "in doubt",
     "question": "asks",
     "restart": "keeps failing",
@@ -202,6 +213,7 @@ FLEET: dict[str, Words] = {
     "policy": Words("the policy file is wrong", "the last good one holds, and the file is read again as soon as it changes", "mend the file", person=True),
     "config": Words("the configuration is wrong", "the last good one holds, and the file is read again as soon as it changes", "mend the file", person=True),
     "watch": Words("changed settings are seen late", "the files are looked at every few seconds instead"),
+    "last-good": Words("no copy of the settings can be kept", "what is in force stays in force; a copy is tried again when the file changes"),
     "index": Words("the index cannot be written", "ended sessions are read from their logs at the next start, which takes longer"),
     "fence": Words("tools do not run: no working fence", "agents think on, and each call is refused", "see why", command="watchfloor doctor", person=True),
     "warning": Words("not everything holds here", "the fleet goes on"),

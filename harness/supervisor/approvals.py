@@ -210,7 +210,11 @@ class Approvals:
             await session.append(t.SessionDesired(state="stopped", reason=d.message or f"you stopped it at: {cap}", by=by))
             return decision
         if d.decision != "raise" or d.value is None:
-            raise OpError("not_open", f"{cap} was raised or a new day began meanwhile, so {session.name} goes on", "stop it, or look at it: watchfloor show")
+            raise OpError(
+                "not_open",
+                f"{cap} was raised or a new day began meanwhile, so {session.name} goes on",
+                f"stop it, or look at it: watchfloor show {session.sid}",
+            )
         now = self._purse.standing(cap)
         if now.limit is None or d.value <= now.limit:
             return now.decision  # that raise says all that this one means

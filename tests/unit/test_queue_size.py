@@ -40,9 +40,11 @@ def queue(sizes: list[int]) -> tuple[Approvals, dict[str, OpenApproval]]:
             action={"tool": "write_file"},
             diff="+" + "😀" * (size // 4),
         )
-    session = SimpleNamespace(finished=False, name="s", cards=made, state=SimpleNamespace(approvals=open_), track=SimpleNamespace(calls={}))
+    session = SimpleNamespace(
+        finished=False, foreign="", damaged="", name="s", cards=made, state=SimpleNamespace(approvals=open_), track=SimpleNamespace(calls={})
+    )
     unused = cast("Any", None)
-    return Approvals(cast("Any", [session]), unused, unused, unused, unused), open_
+    return Approvals(cast("Any", [session]), unused, unused, unused, unused, unused), open_
 
 
 @pytest.mark.parametrize("sizes", [[200_000] * 100, [9_000_000], [300, 9_000_000, 300], [3_000_000] * 4])

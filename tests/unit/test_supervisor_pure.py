@@ -201,13 +201,6 @@ def test_launch_names_the_wrong_field() -> None:
 # -- the state folder ------------------------------------------------------------------------------------------------
 
 
-def test_epochs_only_grow(tmp_path: Path) -> None:
-    assert [main.next_epoch(tmp_path) for _ in range(3)] == [1, 2, 3]
-    (tmp_path / "epoch").write_text("garbage")
-    with pytest.raises(main.Refused):
-        main.next_epoch(tmp_path)
-
-
 def test_state_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     main.check_version(tmp_path)
     main.check_version(tmp_path)

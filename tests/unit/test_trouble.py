@@ -14,6 +14,7 @@ from app import actions
 from app.cli import parser
 from harness.events import trouble
 from harness.events import types as t
+from harness.events.endpoints import ITEM_KINDS
 from harness.events.fold import fold
 from harness.events.trouble import CODES, FLEET, PARKED, PARTS, REQUESTS, SESSION, Trouble, Words
 from harness.events.views import NEEDS_YOU, RUNNING, FleetView, Liveness, TroubleView, row, troubled
@@ -75,14 +76,15 @@ def test_every_reason_to_park_has_its_words() -> None:
     from harness.brain import loop
 
     found |= set(loop._HUMAN_KINDS.values())
-    assert {"approval", "paused", "cap", "limited", "auth", "error", "breaker"} <= found
+    assert {"approval", "paused", "cap", "limited", "error", "breaker", "question"} <= found
     assert found <= PARKED.keys()
 
 
 def test_every_kind_of_request_has_its_words() -> None:
     found = {kind for _, call in calls("ApprovalRequested") for kind in argument(call, 99, "kind")}
-    found |= {kind for where, call in calls("ask") if where.startswith("supervisor/brains") for kind in argument(call, 1, "kind")}
-    assert {"tool", "cap", "auth", "restart", "question", "in_doubt"} <= found
+    found |= {kind for where, call in calls("Ask") if where.startswith("supervisor/due") for kind in argument(call, 0, "kind")}
+    found |= ITEM_KINDS
+    assert {"tool", "cap", "auth", "endpoint", "restart", "question", "in_doubt"} <= found
     assert found <= REQUESTS.keys()
     for kind in found:
         assert trouble.requested(kind).person, "a request waits for a person"
@@ -104,7 +106,7 @@ def test_every_trouble_of_a_session_comes_from_the_table() -> None:
         for node in ast.walk(tree):
             if isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "problems":
                 problems |= texts(node.slice)
-    assert {"policy", "config", "watch", "ledger"} <= problems
+    assert {"policy", "config", "watch"} <= problems
     assert problems <= FLEET.keys()
 
 
@@ -177,9 +179,9 @@ def test_trouble_that_ends_by_itself_is_no_failure() -> None:
     assert full.next == SESSION["no_space"].next
     held = troubled(plain, Trouble("gone", "why"), held=True)
     assert (held.state, held.group, held.command) == ("failed", NEEDS_YOU, "watchfloor resume s1")
-    assert (held.detail, held.next) == (SESSION["gone"].headline, SESSION["gave_up"].next), "what it was, and that nothing is tried any more"
+    assert (held.detail, held.next) == (SESSION["gone"].headline, SESSION["set_aside"].next), "what it was, and that nothing is tried any more"
     unread = troubled(plain, Trouble("disk", "Permission denied"), held=True)
-    assert (unread.state, unread.detail, unread.do) == ("failed", SESSION["disk"].headline, SESSION["gave_up"].do), (
+    assert (unread.state, unread.detail, unread.do) == ("failed", SESSION["disk"].headline, SESSION["set_aside"].do), (
         "nothing is tried any more: it must not say so"
     )
     asking = row("s1", fold(record(i, body) for i, body in enumerate([*started(), ASKS])), Liveness(True, False))

@@ -17,10 +17,11 @@ import pytest
 from harness.budget.ledger_types import LedgerRecord, Raised, Reserved, Settled, decode
 from harness.events import types as t
 from harness.events.reader import read
+from harness.supervisor import epochs
 from harness.supervisor.caps import Bookkeeper
 from harness.supervisor.credentials import Credentials
 from harness.supervisor.day import Clock
-from harness.supervisor.main import Supervisor, next_epoch, prepare
+from harness.supervisor.main import Supervisor, prepare
 from harness.supervisor.money import Purse
 from harness.supervisor.watch import Settings
 from tests.fleetlib import Fleet, fleet, kill, play, wait_for
@@ -273,7 +274,7 @@ async def test_at_midnight_sessions_at_a_day_cap_go_on_by_themselves() -> None:
         # an earlier session has spent nearly all of the day's cap
         spent = await purse.books.reserve("aaaaaaaaaa", "q", 1, "claude-haiku-5-5", 0, 79_000, t.Caps())
         await purse.books.settle(spent.reservation, None)
-        supervisor = Supervisor(f.folders, next_epoch(f.folders.state), Credentials(), settings, purse)
+        supervisor = Supervisor(f.folders, epochs.advance(f.folders), Credentials(), settings, purse)
         running = asyncio.create_task(supervisor.run(None, lock))
         try:
             await asyncio.to_thread(wait_for, "the socket", lambda: f.folders.supervisor_socket.exists() or None)

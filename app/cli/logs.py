@@ -20,7 +20,7 @@ _POLL_MS = 100
 
 def logs(ctx: Context, args: argparse.Namespace) -> int:
     """Print the log; ``--follow`` goes on until the session has ended and its log is closed, or nobody reads what is printed."""
-    with ctx.connect() as client:
+    with ctx.look() as client:
         reply = client.call("session", sid=args.id)
     folder = Path(reply["folder"])
     lock = ctx.folders.session(folder.name).lock

@@ -104,7 +104,6 @@ class Accounts:
     def _call(self, op: str, **arguments: object) -> dict[str, Any]:
         """One request to a supervisor that knows us. Raises Refused, NoSupervisor."""
         link = self._live()
-        self._make_up()
         try:
             return link.call(op, within_s=_REPLY_S, **arguments)
         except Refused as exc:
@@ -115,6 +114,7 @@ class Accounts:
 
     def admit(self, endpoint: str) -> Admission:
         """Wait at the gate. Raises Refused (``poison``, ``paused``), NoSupervisor."""
+        self._make_up()
         reply = self._call("admit", endpoint=endpoint)
         return Admission(reply.get("probe") is True, str(reply.get("held", "")), str(reply.get("since", "")))
 
@@ -125,6 +125,7 @@ class Accounts:
 
     def reserve(self, request_id: str, attempt: int, model: str, est_input: int, max_tokens: int) -> Reservation:
         """Raises Refused (``cap``, ``paused`` …), NoSupervisor."""
+        self._make_up()
         reply = self._call("reserve", request_id=request_id, attempt=attempt, model=model, est_input=est_input, max_tokens=max_tokens)
         return Reservation(str(reply["reservation"]), int(reply["reserved_nano"]))
 

@@ -138,7 +138,7 @@ def test_an_adopted_copy_never_reaches_the_original(f: Fleet) -> None:
         rows = {row["sid"]: row for row in c.json("ls")}
         for sid in (busy, asking):
             assert rows[sid]["state"] == "failed"
-            assert str(f.folders.state) in rows[sid]["detail"]
+            assert str(f.folders.state) in rows[sid]["evidence"]
         assert c.json("approvals") == [], "nothing waits here that cannot be decided here"
         for args in (("stop", busy), ("resume", busy), ("say", asking, "hello"), ("undo", ended), ("diff", ended), ("rm", ended)):
             assert c.run(*args, check=False).returncode == 5, args
@@ -392,7 +392,7 @@ def test_a_session_folder_from_elsewhere_is_looked_at_and_left_alone(f: Fleet) -
     try:
         rows = {row["sid"]: row for row in other.json("ls")}
         assert rows[busy]["state"] == "failed"
-        assert "outside this state folder" in rows[busy]["detail"]
+        assert "outside this state folder" in rows[busy]["evidence"]
         assert other.run("stop", busy, check=False).returncode == 5
     finally:
         other.run("supervisor", "stop", "--sessions", "stop", check=False)

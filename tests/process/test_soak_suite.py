@@ -162,7 +162,7 @@ def test_a_fleet_at_peace_passes_and_a_doctored_one_does_not() -> None:
         finally:
             left.kill()
             left.wait()
-        segment = max((w.fleet.folders.session(sid).log).iterdir())
+        segment = max((w.fleet.folders.session(sid).log).glob("*.jsonl"))
         data = bytearray(segment.read_bytes())
         data[len(data) // 2] ^= 1
         segment.write_bytes(data)

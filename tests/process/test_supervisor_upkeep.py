@@ -175,9 +175,9 @@ def test_a_copy_that_cannot_be_kept_is_a_problem_and_no_death(tmp_path: Path) ->
     settings = Settings(folders)
     settings.check()
     assert settings.config.model.max_rounds == 2
-    assert "could be kept" in settings.problems["copy"]
+    assert "can be kept" in settings.problems["last-good"]
     (folders.state / "last-good").unlink()
     folders.config_file.write_text("[model]\nmax_rounds = 3\n")
     settings.check()
     assert settings.config.model.max_rounds == 3
-    assert "copy" not in settings.problems
+    assert "last-good" not in settings.problems

@@ -182,7 +182,7 @@ def words_of(s: SessionState, state: str) -> trouble.Words | None:
 def troubled(made: SessionRow, found: trouble.Trouble, *, held: bool) -> SessionRow:
     """The row of a session that something holds up. What ends by itself is no failure, and never hides what a person is asked."""
     words = trouble.held(found) if held else found.words
-    if not words.person and made.state == "waiting":
+    if not (words.person or words.mend) and made.state == "waiting":
         return made
     state, group = ("failed", NEEDS_YOU) if words.person else ("parked", NEEDS_YOU) if words.mend else ("limited", RUNNING)
     evidence = found.cause or made.evidence

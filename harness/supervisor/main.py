@@ -398,7 +398,6 @@ class Supervisor:
         await self.index.flush()
         await self.index.close()
         await asyncio.gather(self.keepers.nursery.close(), self.brains.nursery.close())
-        processes.end_all()
 
 
 def prepare(folders: Folders) -> int:
@@ -492,6 +491,7 @@ def main(argv: list[str] | None = None) -> int:
         try:
             return await supervisor.run(guardian, lock), supervisor.orphaned
         finally:
+            processes.end_all()
             await purse.close()
 
     try:

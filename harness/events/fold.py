@@ -56,6 +56,7 @@ class SessionState:
     desired_reason: str = ""
     parked: t.SessionParked | None = None
     ended: t.SessionEnded | None = None
+    ended_ts: str = ""
     quarantined: t.Quarantined | None = None
     lease: t.LeaseGranted | None = None
     lease_gen: int = 0
@@ -157,7 +158,7 @@ def _parked(s: SessionState, r: t.Record, b: t.SessionParked) -> None:
 
 @_on(t.SessionEnded)
 def _ended(s: SessionState, r: t.Record, b: t.SessionEnded) -> None:
-    s.ended = b
+    s.ended, s.ended_ts = b, r.ts
     s.doing.clear()
 
 

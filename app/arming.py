@@ -27,6 +27,11 @@ class Arming:
         """The state after a decision key that came too early: the wait starts over, so that a held key never decides."""
         return Arming(self.key, now) if self.since is not None and not self.armed(now) else self
 
+    @property
+    def unread(self) -> bool:
+        """True while a part of the card was not on screen yet."""
+        return bool(self.key) and self.since is None
+
     def armed(self, now: float) -> bool:
         """True when the card has been whole and unchanged for half a second."""
         return self.since is not None and now - self.since >= ARM_S
@@ -35,7 +40,7 @@ class Arming:
         """Why a decision key does nothing now; empty when it counts."""
         if not self.key:
             return "nothing is selected"
-        if self.since is None:
+        if self.unread:
             return "scroll to the end of the card first"
         if not self.armed(now):
             return "the card has only just appeared; look, then press again"

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from harness.events.untrusted import to_display
 from harness.protocol.client import SupervisorError, Unreachable, ensure_supervisor
 from harness.protocol.paths import Folders, ensure_private
 
@@ -214,6 +215,16 @@ def _mentions(pid: int, needle: str) -> bool:
                 if os.readlink(process / "fd" / fd).startswith(needle):
                     return True
     return False
+
+
+def named(pids: list[int]) -> str:
+    """Processes for a person: number and command line, which is untrusted text."""
+    said = []
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            said.append(f"{pid} ({to_display(command.strip(), limit=80)})")
+    return ", ".join(said) or "nobody any more"
 
 
 def started(pid: int) -> int | None:

@@ -46,6 +46,7 @@ class QueueScreen(WatchScreen):
         self._sent: set[str] = set()
         self._changed: dict[str, list[str]] = {}
         self._notice, self._notice_until = Content(""), 0.0
+        self._told_to_scroll = False
         self._paged_at = -1
 
     def compose(self) -> ComposeResult:
@@ -102,6 +103,7 @@ class QueueScreen(WatchScreen):
         # A toast would cover lines of the card while they count as shown.
         self._notice = Content.styled(to_display(text, limit=300), "bold $error" if bad else "$success")
         self._notice_until = time.monotonic() + (_BAD_NOTICE_S if bad else _NOTICE_S)
+        self._told_to_scroll = False
         self._show_foot()
         return True
 
@@ -134,6 +136,8 @@ class QueueScreen(WatchScreen):
             return
         key = (view.approval_id, view.action_hash, str(self.card.size)) if view is not None else ()
         self._arming = self._arming.observe(key, bool(key) and self.card.fully_shown, now)
+        if self._told_to_scroll and self._arming.since is not None:  # done: it must not stand above what can be decided now
+            self._told_to_scroll, self._notice_until = False, now
         self._show_foot()
 
     def _show_foot(self) -> None:
@@ -259,6 +263,7 @@ class QueueScreen(WatchScreen):
         self._arming = self._arming.pressed(now)
         if why:
             self.host.tell(why)
+            self._told_to_scroll = self._arming.unread
         return bool(why)
 
     def do_queue_approve(self) -> None:

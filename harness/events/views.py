@@ -201,7 +201,7 @@ def row(sid: str, s: SessionState, live: Liveness, *, spent_nano: int | None = N
     """The row of one session; money from the ledger when given, else from the log."""
     state, detail, evidence = state_of(s, live)
     i = s.intent
-    since = s.last_ts
+    since = s.ended_ts or s.last_ts
     if s.approvals:
         since = min(a.ts for a in s.approvals.values())
     elif s.doing:

@@ -138,8 +138,9 @@ def kill_session(leader: Identity, timeout_s: float) -> bool:
             return True
         if time.monotonic() > deadline:
             return False
+        rest = left - {leader.pid}
         late = time.monotonic() > deadline - timeout_s / 2  # what is born faster than it is killed must not keep its leader alive
-        for pid in left if late else left - {leader.pid} or left:
+        for pid in rest if rest and not late else left:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:

@@ -34,6 +34,36 @@ class Seen:
     all: bool = False
 
 
+class _Passing:
+    """Files that bore a name for a moment between two looks. Through a hard link that came and went, one that is kept under another name
+    may have been written."""
+
+    def __init__(self) -> None:
+        self._here: set[tuple[Place, bytes]] = set()
+        """Names that something arrived at and is still at."""
+        self._moving: set[int] = set()
+        """Cookies of what arrived, left its name again and has not arrived elsewhere yet."""
+        self._gone = False
+
+    @property
+    def unknown(self) -> bool:
+        """True when something that arrived is gone and nobody knows what it was."""
+        return self._gone or bool(self._moving)
+
+    def note(self, name: tuple[Place, bytes], mask: int, cookie: int) -> None:
+        """Take in one event, in their order."""
+        if mask & _ARRIVED:
+            self._gone = self._gone or name in self._here  # another took its name
+            self._here.add(name)
+            self._moving.discard(cookie)
+        elif mask & _DEPARTED and name in self._here:
+            self._here.remove(name)
+            if mask & _DELETE:
+                self._gone = True
+            else:
+                self._moving.add(cookie)
+
+
 class Watcher:
     """One inotify instance. After `lost` it is of no use any more."""
 
@@ -43,10 +73,6 @@ class Watcher:
         if self.fd < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), "inotify_init1")
         self._places: dict[int, Place] = {}
-        self._arrived: dict[tuple[Place, bytes], bool] = {}
-        """Names that arrived since the last look, and whether they are there still."""
-        self._moving: set[int] = set()
-        """Cookies of files that arrived since the last look, left their name and have not arrived elsewhere yet."""
         self.lost = False
 
     def close(self) -> None:
@@ -62,23 +88,21 @@ class Watcher:
 
     def read(self) -> Seen:
         """Everything that happened since the last read. Does not wait."""
-        seen = Seen(all=self.lost)
-        self._arrived.clear()
-        self._moving.clear()
+        seen, passing = Seen(all=self.lost), _Passing()
         while True:
             try:
                 data = os.read(self.fd, 1 << 16)
             except BlockingIOError:
-                seen.all = seen.all or bool(self._moving)
+                seen.all = seen.all or passing.unknown
                 return seen
             except OSError as exc:
                 if exc.errno == errno.EINTR:
                     continue
                 self.lost = seen.all = True
                 return seen
-            self._take(data, seen)
+            self._take(data, seen, passing)
 
-    def _take(self, data: bytes, seen: Seen) -> None:
+    def _take(self, data: bytes, seen: Seen, passing: _Passing) -> None:
         at = 0
         while at < len(data):
             number, mask, cookie, size = _EVENT.unpack_from(data, at)
@@ -94,22 +118,7 @@ class Watcher:
             if place is None or not (name or place[1] == b""):
                 continue  # a folder below a root is told of by the one above it
             seen.names.setdefault(place, set()).add(name)
-            seen.all = self._passed_through((place, name), mask, cookie) or seen.all
+            passing.note((place, name), mask, cookie)
             if mask & _IS_FOLDER and mask & (_MOVED_FROM | _MOVED_TO | _CREATE | _DELETE):
                 root, folder = place
                 seen.folders.add((root, folder + b"/" + name if folder else name))
-
-    def _passed_through(self, name: tuple[Place, bytes], mask: int, cookie: int) -> bool:
-        """True when a file may have borne this name, or one below it, since the last look and is unknown now: through a hard link that
-        came and went, one that is kept under another name may have been written."""
-        if mask & _ARRIVED:
-            again = self._arrived.get(name, False)
-            self._arrived[name] = True
-            self._moving.discard(cookie)
-            return again
-        if mask & _DEPARTED and self._arrived.get(name):
-            self._arrived[name] = False
-            if mask & _DELETE:
-                return True
-            self._moving.add(cookie)
-        return False

@@ -26,10 +26,10 @@ _over = threading.Event()
 
 
 class Overdue(Exception):
-    """The child did not end in the ``seconds`` it was given and was killed with all of its group."""
+    """The child did not end in the ``seconds`` it was given and was killed with all of its group; 0: there was no time left to begin."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(f"did not end within {seconds:.0f} s" if seconds else "was not begun: the time for this work is over")
+        super().__init__(f"did not end within {seconds:.0f} s" if seconds else "was not done: the time for this work is over")
 
 
 class TooMuch(Exception):
@@ -116,7 +116,7 @@ def run(argv: Sequence[str], env: Mapping[str, str], cwd: Path, stdin: bytes | i
             if limit_here is not None:
                 limit_here.groups.add(process.pid)
         if _over.is_set() or not left(timeout):
-            raise Overdue(seconds)
+            raise Overdue(0.0)
         return _Talk(process, stdin if isinstance(stdin, bytes) else b"", MAX_OUTPUT if limit is None else limit, limit is not None).until(end, seconds)
     finally:
         with _lock:

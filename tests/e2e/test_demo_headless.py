@@ -71,6 +71,22 @@ def test_stop_ends_the_simulator_and_removes_the_folder(tmp_path: Path) -> None:
     assert not demo.processes()
 
 
+def test_stop_names_who_still_uses_the_folder_and_keeps_it(tmp_path: Path) -> None:
+    demo = fleet.fresh(tmp_path / "watchfloor-demo")
+    demo.build()
+    user = subprocess.Popen(["sleep", "600"], cwd=demo.root)
+    try:
+        done = command(tmp_path, "--stop")
+        assert done.returncode != 0
+        assert f"in use by {user.pid} (sleep 600): leave an open screen with q, then stop it again" in done.stderr
+        assert demo.root.exists()
+    finally:
+        user.kill()
+        user.wait()
+    assert command(tmp_path, "--stop").returncode == 0
+    assert not demo.root.exists()
+
+
 @pytest.mark.fence
 def test_on_a_screen_it_survives_detaching(tmp_path: Path) -> None:
     """Leave with `q`, find the agents working, come back, end it."""

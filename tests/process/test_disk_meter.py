@@ -160,6 +160,23 @@ def test_no_walk_while_the_file_system_did_not_grow_enough(tmp_path: Path, monke
         meter(tmp_path, None, quiet).look()
 
 
+def test_growth_of_the_file_system_is_looked_into_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = known(tmp_path)
+    there = disk.volume(str(tmp_path))
+    monkeypatch.setattr(disk, "volume", lambda _path: replace(there, used=first.used + 5 * MIB, files=first.used_files))
+    fill(tmp_path / "made", 5 * MIB)
+    over = judge(meter(tmp_path, first))
+    assert over is not None
+    assert over.limit == "disk"
+    monkeypatch.setattr(disk, "volume", lambda _path: replace(there, used=first.used, files=first.used_files + 150))
+    (tmp_path / "made").unlink()
+    for number in range(150):
+        (tmp_path / str(number)).touch()
+    over = judge(meter(tmp_path, first))
+    assert over is not None
+    assert over.limit == "disk_files"
+
+
 def test_what_others_delete_does_not_hide_growth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = disk.volume(str(tmp_path))
     monkeypatch.setattr(disk, "volume", lambda _path: before)

@@ -140,6 +140,8 @@ async def test_a_long_card_must_be_seen_to_its_end(tmp_path: Path) -> None:
         await s.see("scroll to the end")
         assert not s.world.of("decide")
         await arm(s)
+        await s.see("approves exactly this, once")
+        assert "scroll to the end" not in s.text, "what is done is not asked for any more"
         await s.press("ctrl+y")
         await s.until("the decision", lambda: s.world.of("decide"))
 

@@ -312,6 +312,16 @@ def test_what_was_undone_is_verified_no_more() -> None:
     assert "undone since" in row("s", state, Liveness()).detail
 
 
+def test_an_ended_session_is_as_old_as_its_end_whatever_is_recorded_after() -> None:
+    told = [
+        t.SessionIntent(name="s", goal="g", repo="/r", branch="b", worktree="/w", model="m"),
+        t.SessionEnded(outcome="done"),
+        t.KeeperStarted(pid=1, start=1, boot="b"),  # somebody looked at what can be undone
+    ]
+    state = fold(t.Record(seq, f"2026-01-01T0{seq}:00:00.000Z", "keeper", 0, body) for seq, body in enumerate(told))
+    assert row("s", state, Liveness()).since == "2026-01-01T01:00:00.000Z"
+
+
 def session(folder: Path, count: int, seed: int = 3) -> LogWriter:
     rng = random.Random(seed)
     log = LogWriter.open(folder, "abcdefghij", segment_bytes=20_000)

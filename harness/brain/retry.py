@@ -16,7 +16,7 @@ from harness.events.types import Usage
 
 _MESSAGE_LIMIT = 2000
 
-AT_THE_GATE = frozenset(("rate_limit", "overloaded", "server", "network", "cut", "auth", "spend_limit", "model_unknown"))
+AT_THE_GATE = frozenset(("rate_limit", "overloaded", "server", "network", "cut", "auth", "spend_limit", "model_unknown", "redirect"))
 """Trouble of the endpoint, not of the conversation: the supervisor's gate says when to ask again, for as long as it takes."""
 _LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
 _SPEND_CODES = re.compile(r"spend_limit|ramp_limit|billing|credit|on_hold|contract", re.IGNORECASE)
@@ -91,8 +91,7 @@ def classify(exc: Exception) -> Failure:
 def _status(exc: anthropic.APIStatusError) -> Failure:
     if 300 <= exc.status_code < 400:
         where = exc.response.headers.get("location", "")[:200]
-        why = f"the endpoint redirects to {where!r}, which is not followed because the key belongs to this endpoint alone; set model.base_url to the right one"
-        return Failure("invalid", why, exc.status_code, usage=Usage())
+        return Failure("redirect", f"it redirects to {where!r}", exc.status_code, usage=Usage())
     message = (exc.api_message or exc.message or "").strip()[:_MESSAGE_LIMIT] or f"HTTP status {exc.status_code}"
     code, kind_of_error = exc.error_code or "", str(exc.type or "")
     kind = _BY_TYPE.get(kind_of_error, "")

@@ -246,7 +246,7 @@ class ModelMessage(Body, frozen=True, kw_only=True):
 class ModelFailed(Body, frozen=True, kw_only=True):
     """An attempt ended without a usable reply. ``usage`` is what it surely cost; None = nobody knows, so it counts in full.
 
-    ``kind``: auth, rate_limit, spend_limit, overloaded, server, network, cut, max_tokens, too_large, invalid, model_unknown, refused, other.
+    ``kind``: auth, rate_limit, spend_limit, overloaded, server, network, cut, max_tokens, too_large, invalid, model_unknown, redirect, refused, other.
     """
 
     TYPE = "model.failed"

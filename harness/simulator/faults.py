@@ -11,6 +11,7 @@ from harness.simulator.errors import KINDS, ApiError
 STATUS = {"overloaded": 529, "rate_limit": 429, "auth": 401, "server": 500, "permission": 403, "timeout": 504, "spend_limit": 402}
 STREAM_KINDS = ("stream_error", "cut", "stall", "trickle", "pings", "flood")
 _MESSAGES = {
+    307: "Temporary Redirect",
     401: "invalid x-api-key",
     402: "Your credit balance is too low to access the API. Please go to Plans & Billing to upgrade or purchase credits.",
     403: "Your API key does not have permission to use the specified resource",
@@ -69,8 +70,8 @@ def parse_fault(raw: object) -> Fault:
     kind = raw.get("kind")
     if kind == "status":
         status = raw.get("status")
-        if not isinstance(status, int) or not 400 <= status <= 599:
-            raise FaultError("status: must be a whole number from 400 to 599")
+        if not isinstance(status, int) or not 300 <= status <= 599:
+            raise FaultError("status: must be a whole number from 300 to 599")
     elif kind not in STATUS and kind not in STREAM_KINDS:
         raise FaultError(f"kind: must be one of status, {', '.join((*STATUS, *STREAM_KINDS))}")
     if raw.get("error", "overloaded_error") not in KINDS.values():

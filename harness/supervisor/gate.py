@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 OPEN, DOWN, LIMITED, PERSON = "open", "down", "limited", "person"
 
-NEEDS_PERSON = frozenset(("auth", "spend_limit", "model_unknown", "no_key"))
+NEEDS_PERSON = frozenset(("auth", "spend_limit", "model_unknown", "no_key", "redirect"))
 LIMITS = frozenset(("rate_limit",))
 WAITS = frozenset(("rate_limit", "overloaded", "server", "network", "cut"))
 

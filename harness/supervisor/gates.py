@@ -37,6 +37,7 @@ _WHY = {
     "spend_limit": "the account cannot pay",
     "model_unknown": "it does not know this model",
     "no_key": "there is no key for it",
+    "redirect": "it sends us elsewhere",
 }
 _STATES = {g.DOWN: endpoints.DOWN, g.LIMITED: endpoints.LIMITED, g.PERSON: endpoints.PERSON}
 
@@ -393,12 +394,15 @@ class Gates:
             "auth": f"{key.url} refuses the key{said}",
             "spend_limit": f"the account at {key.url} cannot pay{said}",
             "model_unknown": f"{key.url} does not know the model {key.model}{said}",
+            "redirect": f"{key.url} sends its requests elsewhere{said}",
         }[gate.why]
         todo = {
             "no_key": "give a key and retry",
             "auth": "give another key, or make this one valid, and retry",
             "spend_limit": f"pay or raise the limit; it is asked again every {g.SPEND_LOOK_S / 60:.0f} minutes, or when you retry",
             "model_unknown": "retry when the endpoint knows the model, or stop the session and launch it with another",
+            "redirect": "nothing is sent there, because the key belongs to this address alone: retry when it answers itself,"
+            " or set model.base_url to the right address and launch the session again",
         }[gate.why]
         detail = {"base_url": key.url, "endpoint": key.label, "why": gate.why, "message": gate.message[:_MESSAGE], "todo": todo}
         kind = "auth" if gate.why in ("auth", "no_key") else "endpoint"

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import urllib.request
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -120,6 +120,47 @@ def test_retry_after_is_obeyed_by_the_whole_fleet() -> None:
         later = [r for r in every if r.type == "model.request" and r.ts > refused.ts]
         assert _seconds(later[0].ts) - _seconds(refused.ts) >= 12
         assert questions(f, sids) == []
+
+
+def test_a_used_up_rate_limit_is_waited_out_by_the_whole_fleet() -> None:
+    with fleet() as f:
+        f.run("ls")
+        filled = datetime.now(UTC) + timedelta(seconds=25)
+        head = "anthropic-ratelimit-requests"
+        used_up = {f"{head}-limit": "50", f"{head}-remaining": "0", f"{head}-reset": filled.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        control(f, "faults", {"kind": "rate_limit", "headers": used_up})
+        first = f.launch(STEPS, name="a")
+        f.wait_event(first, "model.failed")
+        sids = [first, *three(f, names="bc")]
+        for sid in sids:
+            f.wait_state(sid, "done", timeout=90)
+        every = sorted((r for sid in sids for r in f.records(sid)), key=lambda r: r.ts)
+        refused = next(r for r in every if isinstance(r.body, t.ModelFailed))
+        later = [r for r in every if r.type == "model.request" and r.ts > refused.ts]
+        assert _seconds(refused.ts) < filled.timestamp() - 5, "it was refused long before it is filled again"
+        assert _seconds(later[0].ts) >= int(filled.timestamp())
+        assert questions(f, sids) == []
+
+
+def test_an_endpoint_that_sends_elsewhere_is_one_item_and_the_key_stays_here() -> None:
+    with fleet() as f:
+        f.run("ls")
+        elsewhere = {"kind": "status", "status": 307, "headers": {"location": "http://127.0.0.1:9/v1/messages"}}
+        control(f, "faults", elsewhere)
+        sids = three(f)
+        waiting(f, PERSON, 3)
+        (item,) = f.json("approvals")
+        assert (item["kind"], item["detail"]["why"]) == ("endpoint", "redirect")
+        assert "http://127.0.0.1:9" in item["title"]
+        assert "model.base_url" in item["detail"]["todo"]
+        control(f, "faults", elsewhere)
+        f.approve(item["approval_id"])
+        again = wait_for("the item of the second time", lambda: next((a for a in f.json("approvals") if a["approval_id"] != item["approval_id"]), None))
+        f.approve(again["approval_id"])
+        for sid in sids:
+            f.wait_state(sid, "done", timeout=90)
+        assert len(questions(f, sids)) == 2
+        assert f.violations() == []
 
 
 def test_a_retry_after_of_2099_is_said_and_bounded() -> None:

@@ -35,7 +35,7 @@ def test_a_redirect_is_not_followed_and_the_key_goes_nowhere(status: int) -> Non
             outcome = ask(server.url)
         assert other.requests == []
     assert isinstance(outcome, Failure)
-    assert (outcome.kind, outcome.status) == ("invalid", status)
+    assert (outcome.kind, outcome.status) == ("redirect", status)
     assert there in outcome.message
     assert KEY not in outcome.message
 

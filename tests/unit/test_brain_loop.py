@@ -130,7 +130,7 @@ def shape(view: View) -> list[dict[str, Any]]:
 # -- random worlds -----------------------------------------------------------------------------------------------------
 
 REASONS = ("end_turn", "tool_use", "tool_use", "tool_use", "max_tokens", "refusal", "model_context_window_exceeded", "stop_sequence")
-FAILS = ("auth", "rate_limit", "spend_limit", "overloaded", "server", "network", "cut", "invalid", "max_tokens", "too_large", "model_unknown")
+FAILS = ("auth", "rate_limit", "spend_limit", "overloaded", "server", "network", "cut", "invalid", "max_tokens", "too_large", "model_unknown", "redirect")
 
 
 class Play:

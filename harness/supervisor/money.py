@@ -15,6 +15,8 @@ from harness.supervisor.errors import OpError
 from harness.supervisor.fleet import Money, Session
 
 _LAST_INPUT, _LAST_OUTPUT = 100_000, 8192
+_WORDS = 2_000
+"""Tokens that the demand to finish, and what was said meanwhile, may add to a request that was refused."""
 _PAUSE = 5.0
 """Seconds between two tries to open a ledger that cannot be opened."""
 _WAITS = "no request is sent meanwhile; it goes on by itself as soon as the ledger can be written (a full disk: free some space)"
@@ -160,9 +162,8 @@ class Purse:
             raise OpError("cap", f"{cap} is a cap above this session, so it cannot finish up past it", f"raise {cap} first, or stop the session")
         last = s.budget
         need = last.need if last is not None and last.cap == "session.usd" else s.request.reserved_nano if s.request is not None else 0
-        if not need:
-            model = s.intent.model if s.intent is not None else ""
-            need = prices.worst_case(model, _LAST_INPUT, _LAST_OUTPUT).nano
+        model = s.intent.model if s.intent is not None else ""
+        need = need + prices.worst_case(model, _WORDS, 0).nano if need else prices.worst_case(model, _LAST_INPUT, _LAST_OUTPUT).nano
         used = books.session(session.sid)
         beyond = 0 if s.caps.usd_nano is None else max(0, used.spent_nano + used.reserved_nano + need - s.caps.usd_nano)
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import subprocess
@@ -136,6 +137,31 @@ async def test_a_full_disk_grants_nothing_and_gives_it_back(tmp_path: Path, monk
     await books.settle(held.reservation, Usage(input=1))
     await books.close()
     assert verify(tmp_path / "ledger").records == 3
+
+
+async def test_after_a_failed_sync_the_disk_says_what_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    books = await opened(tmp_path)
+    held = await books.reserve("s", "q0", 1, MODEL, 10, 10, Caps())
+
+    def fails(_: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdatasync", fails)
+        with pytest.raises(LedgerUnavailable) as caught:
+            await books.reserve("s", "q1", 1, MODEL, 1000, 1000, Caps())
+    assert caught.value.code == "ledger"
+    assert books.problem
+    again = await books.reserve("s", "q1", 1, MODEL, 1000, 1000, Caps())
+    await books.settle(held.reservation, Usage(input=1))
+    assert not books.problem
+    seen = (books.session("s"), books.fleet(), books.holding("s"))
+    assert again.reservation in seen[2]
+    await books.close()
+    assert verify(tmp_path / "ledger").records >= 3
+    books = await opened(tmp_path)
+    assert (books.session("s"), books.fleet(), books.holding("s")) == seen, "what it counts is what a new supervisor would count"
+    await books.close()
 
 
 async def test_a_cancelled_brain_leaves_its_reservation_counted(tmp_path: Path) -> None:

@@ -230,6 +230,15 @@ def test_raising_a_cap_once_frees_every_session_that_waits_at_it() -> None:
         assert f.violations() == []
 
 
+def test_finishing_up_at_the_first_request_takes_one_answer(f: Fleet) -> None:
+    sid = f.launch(TURNS, more=("--cap-usd", "0.0001"))
+    (asked,) = waiting(f, sid)
+    f.run("approve", asked["approval_id"], "--finish")
+    f.wait_state(sid, "done", timeout=PATIENCE)
+    assert len([r for r in f.records(sid) if isinstance(r.body, t.ApprovalRequested)]) == 1
+    assert f.violations() == []
+
+
 def f_decision(f: Fleet, sid: str) -> str:
     return next(r.body.decision_id for r in f.records(sid) if isinstance(r.body, t.ApprovalDecided))
 

@@ -77,7 +77,6 @@ class Park:
 
     why: str
     detail: str = ""
-    until: str = ""
     breaker: t.BreakerOpened | None = None
 
 

@@ -102,7 +102,7 @@ class Brain:
                     self._journal.follow(_IDLE_S, self._accounts.link)
                 case loop.Park():
                     breaker = [] if step.breaker is None else [step.breaker]
-                    self._append([*breaker, t.SessionParked(why=step.why, detail=step.detail, until=step.until)])
+                    self._append([*breaker, t.SessionParked(why=step.why, detail=step.detail)])
                     return OK
                 case loop.End():
                     self._append([t.SessionEnded(outcome=step.outcome, reason=step.reason, verified=step.verified, summary=step.summary)])

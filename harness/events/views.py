@@ -147,7 +147,7 @@ def state_of(s: SessionState, live: Liveness) -> tuple[str, str, str]:
     if s.desired == "paused":
         return "parked", "pausing at the next turn" if live.brain else "paused by you", at
     if s.parked is not None and s.parked.why == "limited":
-        return "limited", " ".join((trouble.parked("limited").headline, _until(s.parked.until))).strip(), at
+        return "limited", trouble.parked("limited").headline, at
     if s.created is None:
         return "starting", "making its worktree", at
     if s.doing:
@@ -160,11 +160,6 @@ def state_of(s: SessionState, live: Liveness) -> tuple[str, str, str]:
     if s.parked is not None:
         return "parked", s.parked.detail or trouble.parked(s.parked.why).headline, at
     return "starting", "waking up", at
-
-
-def _until(ts: str) -> str:
-    """``until 14:05 UTC``; empty when no time is given."""
-    return f"until {ts[11:16]} UTC" if len(ts) >= 16 else ""
 
 
 def words_of(s: SessionState, state: str) -> trouble.Words | None:

@@ -46,15 +46,13 @@ class Brains:
         if session.brain is None and session.state.lease is not None:
             await self._adopt(session, session.state.lease)
         self._mended(session)
-        what = due.due(session.state, session.track, time.time())
+        what = due.due(session.state, session.track)
         if isinstance(what, due.Ask):
             await self.ask(session, what.kind, what.title, what.detail, what.options)
         if session.brain is not None:
             return
         if not isinstance(what, due.Wake):
             self._gates.left(session)
-            if isinstance(what, due.Until):
-                self._later(session, what.at - time.time() + 0.05)
         elif (pause := session.brain_not_before - time.monotonic()) > 0:
             self._later(session, pause)
         elif self._gates.may_wake(session):

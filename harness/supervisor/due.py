@@ -6,7 +6,6 @@ A park stands until it is answered: nobody wakes a brain before, whoever died ar
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from harness.events import asking
@@ -30,13 +29,6 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Until:
-    """Nothing before ``at`` (Unix time)."""
-
-    at: float
-
-
-@dataclass(frozen=True, slots=True)
 class Wake:
     """There is something to think about and nobody thinks."""
 
@@ -46,11 +38,11 @@ class Nothing:
     """Somebody thinks, something runs, or a person decides: the next record says more."""
 
 
-Due: TypeAlias = Ask | Until | Wake | Nothing
+Due: TypeAlias = Ask | Wake | Nothing
 
 
-def due(s: SessionState, track: Track, now: float) -> Due:
-    """The one rule of parking and waking. ``now`` is Unix time."""
+def due(s: SessionState, track: Track) -> Due:
+    """The one rule of parking and waking. When an endpoint may be asked again is for its gate to say."""
     if s.intent is None or s.created is None or s.ended is not None or s.quarantined is not None or s.desired != "running":
         return Nothing()
     asked = _request(s)
@@ -58,8 +50,7 @@ def due(s: SessionState, track: Track, now: float) -> Due:
         return Nothing() if any(a.kind == asked.kind for a in s.approvals.values()) else asked
     if s.lease is not None or s.road.calls or any(a.kind in BLOCKING for a in s.approvals.values()):
         return Nothing()
-    at = _until(s, track)
-    return Until(at) if at > now else Wake()
+    return Wake()
 
 
 def _request(s: SessionState) -> Ask | None:
@@ -78,17 +69,6 @@ def _request(s: SessionState) -> Ask | None:
 def _answered(track: Track, kind: str) -> bool:
     """True when the newest park was asked about (whether that request is open yet is another matter), or resumed since where that is the answer."""
     return track.asked_seq.get(kind, -1) > track.parked_seq or (kind == "restart" and track.resumed_seq > track.parked_seq)
-
-
-def _until(s: SessionState, track: Track) -> float:
-    """When a session that was told to wait may try again (Unix time); 0 when it may now. A resume ends the wait."""
-    if s.parked is None or s.parked.why != "limited" or not s.parked.until or track.resumed_seq > track.parked_seq:
-        return 0.0
-    try:
-        until = datetime.fromisoformat(s.parked.until)
-    except ValueError:
-        return 0.0
-    return (until if until.tzinfo is not None else until.replace(tzinfo=UTC)).timestamp()
 
 
 @dataclass(slots=True)

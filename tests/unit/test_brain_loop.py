@@ -178,7 +178,7 @@ class Play:
                 assert w.view.open_calls()
                 self.tool_world()
             case loop.Park():
-                w.put(*([step.breaker] if step.breaker else []), t.SessionParked(why=step.why, detail=step.detail, until=step.until))
+                w.put(*([step.breaker] if step.breaker else []), t.SessionParked(why=step.why, detail=step.detail))
                 self.woken()
             case loop.End():
                 assert step.verified == (step.outcome == "done" and bool(s.checks))

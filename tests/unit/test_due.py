@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.events import types as t
 from harness.events.fold import SessionState, advance
-from harness.supervisor.due import Ask, Due, Falls, Nothing, Until, Wake, due
+from harness.supervisor.due import Ask, Due, Falls, Nothing, Wake, due
 from harness.supervisor.track import Track
 
 TS = "2026-01-02T03:04:05.000Z"
-NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC).timestamp()
 INTENT = t.SessionIntent(name="n", goal="g", repo="/r", branch="b", worktree="/w", model="m")
 CREATED = t.SessionCreated(base="0" * 40, worktree="/w", branch="b")
 CAP = t.ApprovalRequested(approval_id="a1", kind="cap", title="cap", options=["raise"])
@@ -39,7 +36,7 @@ class Log:
         return self
 
     def due(self) -> Due:
-        return due(self.state, self.track, NOW)
+        return due(self.state, self.track)
 
 
 def after(*more: t.Body) -> Due:
@@ -94,10 +91,9 @@ def test_what_wakes(more: tuple[t.Body, ...]) -> None:
     assert after(*more) == Wake()
 
 
-def test_limited_counts_down_in_any_zone() -> None:
-    assert after(*parked("limited", "2026-01-02T03:04:15.000Z")) == Until(NOW + 10)
-    assert after(*parked("limited", "2026-01-02T03:04:15")) == Until(NOW + 10)
-    assert after(*parked("limited", "2026-01-02T05:04:15+02:00")) == Until(NOW + 10)
+def test_no_park_of_an_older_version_waits_until_2099() -> None:
+    """When to ask again is for the endpoint's gate to say, and it obeys no wait for ever."""
+    assert after(*parked("limited", "2099-01-01T00:00:00Z")) == Wake()
 
 
 # -- parks -----------------------------------------------------------------------------------------------------------

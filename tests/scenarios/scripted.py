@@ -1,4 +1,4 @@
-"""A scenario that plays the turns written in the goal itself: ``play: [{"text": …, "calls": [[tool, input], …]}, …]``."""
+"""Two scenarios written in the goal itself: ``play: [{"text": …, "calls": [[tool, input], …]}, …]``, and ``long: N``, N turns of ordinary work and a pause."""
 
 from __future__ import annotations
 
@@ -15,4 +15,20 @@ def _play(goal: str) -> Script:
         yield Turn(turn.get("text", ""), tuple(Call(tool, arguments) for tool, arguments in turn.get("calls", [])))
 
 
-SCENARIOS = [Scenario("scripted", re.compile(r"play:\s*\["), _play)]
+def _long(goal: str) -> Script:
+    """In turn: write 3 KB, read it, print 20 KB, edit it, list; ``n<turn>.txt`` says how far it is."""
+    for turn in range(int(goal.split("long:")[1].split()[0])):
+        path = f"n{turn - turn % 5}.txt"
+        script = f"seq -f '{turn} %010.0f' 1500"
+        calls = (
+            Call("write_file", {"path": path, "content": f"first\n{turn:06d}\n" + "a line of ordinary length\n" * 120}),
+            Call("read_file", {"path": path}),
+            Call("shell", {"script": script}),
+            Call("edit_file", {"path": path, "old": "first\n", "new": f"edited in turn {turn}\n"}),
+            Call("list_files", {}),
+        )
+        yield Turn(f"Turn {turn}.", (calls[turn % 5],))
+    yield Turn("A pause.", (Call("exec", {"argv": ["sleep", "600"], "timeout_s": 600}),))
+
+
+SCENARIOS = [Scenario("long", re.compile(r"long:\s*\d+"), _long), Scenario("scripted", re.compile(r"play:\s*\["), _play)]

@@ -1,7 +1,8 @@
 """Does a reply end by asking the person something? Pure and conservative: polite closings, rhetoric, quotations and code ask nothing.
 
 A question that is missed ends the session as not verified, with the words on record; one that is seen where none is costs a night. So
-only the end of the reply counts: its last paragraph, or the question right before a list, a quotation or code that it closes with.
+only the end of the reply counts: its last paragraph, or the question right before a list, a quotation or code that it closes with, and
+before a paragraph that only waits or thanks.
 """
 
 from __future__ import annotations
@@ -35,8 +36,14 @@ _HANDS_OVER = _any(
     r"(please |just )?(let me know|tell me|advise|confirm|thanks|thank you|cheers|danke|gracias|merci)[\s\w,']{0,24}[.!\u2026]*",
     r"(i('m| am)|i'?ll be) (happy|glad|fine) (with|to (do|go with|take)) (either|any|both)\b.*",
     r"i can do either.*",
+    r"((so|for now|until then|meanwhile),? )?(i|we)('ve|'m|'ll|'re| have| am| are| will)? ?(now )?(stop(ped)?|wait(ing|ed)?|paus(ed|ing|e)|hold(ing)?|blocked)\b.*",
+    r"(waiting|awaiting|blocked|paused|stopped|standing by|on hold)\b.*",
+    r"(i|we)(('ve|'ll| have| has| did| do| will| wo| ca| could| had|'m| am) ?(not|n't)|cannot)\b.*\b(anything|yet|until|before|without|so far)\b.*",
+    r"(nothing|no (files?|changes?|code)) (is|was|were|has|have)\b.*\b(yet|so far|until)\b.*",
+    r"(my|the) (recommendation|suggestion|preference|default)\b.*|(i|we)('d| would)? (recommend|suggest|lean|prefer|propose)\b.*",
+    r"\(.*\)[.]?",
 )
-"""A whole sentence behind a question that only hands over."""
+"""A whole sentence behind a question that only hands over: thanks, waiting, what was not done yet, what it would choose, a remark in brackets."""
 
 _BEGS = _any(
     r"\b(let me know|tell me|please say|say) (which|whether)\b",
@@ -44,13 +51,18 @@ _BEGS = _any(
     r"\b(let me know|tell me|please say|say) your (choice|preference|decision)\b",
     r"\bplease (choose|decide|pick|select|specify|clarify|advise)\b",
     r"\bplease (confirm|tell me) (which|whether|that|how|what)\b",
+    r"\bplease (provide|supply|send|share|give|grant|enter|paste|add|set)\b(?! (any |your |me )*(feedback|comments?|a star)).*\b(so (that )?(i|we) can|before i|to (go on|continue|proceed))\b",
     r"\b(choose|pick|decide) (one|between|which|either)\b",
     r"\bi need you to (decide|choose)\b",
-    r"\b(need|waiting for|awaiting|wait for) your (decision|choice|answer|input|confirmation|call)\b",
+    r"\b(need|waiting for|awaiting|wait for) your (decision|choice|answer|reply|response|input|confirmation|call|approval|permission|ok|okay|go[- ]ahead)\b",
+    r"\b(wait|waiting|stopped|paused|on hold) (here )?until (i hear|you (say|tell|decide|answer|reply|confirm))\b",
     r"\bbitte (entscheide|wähle|bestätige|sag mir)\b",
     r"\bsage? mir (bitte )?(welche|ob|wie)\b",
 )
 """It asks for a choice without a question mark."""
+
+_OPENS = _any(r"[*_ ]*(so,? )?(do you want|would you (like|prefer)|should (i|we)|shall (i|we)|may i|can i|could you|which)\b")
+"""A question that its list completes: ``Do you want me to:``."""
 
 _ADDRESSES = _any(
     r"\b(which|should (i|we)|shall (i|we)|do you|would you|could you|can you|will you|may i|can i|are you)\b",
@@ -75,7 +87,7 @@ _CLOSING = _any(
     r"\bwhat would you like (me )?(to do|to work on)( next| now)?\W*$",
     r"\bwhat (should|shall|can) (i|we) do next\b",
     r"\b(does|did|do|hope) (that|this|it)( all)? (help|make sense|answer|look (good|ok|okay|right)|sound good|work for you)\b",
-    r"^(\w+ ){0,2}(make sense|makes sense|sounds? good|looks? good|all good|clear|okay|ok)\W*$",
+    r"^(?!(is|are) (that|this|it|those) (ok|okay)\b)(\w+ ){0,2}(make sense|makes sense|sounds? good|looks? good|all good|clear|okay|ok)\W*$",
     r"\b(let me know|feel free|happy to|glad to)\b.*\b(if|should)\b",
     r"\b(sonst noch|noch (etwas|was|fragen|weitere)|weitere fragen|was anderes|etwas anderes)\b",
     r"\b(algo más|otra cosa|algo mais|mais alguma|qualcos'altro|altro)\b",
@@ -104,7 +116,11 @@ def asked(reply: str) -> str:
                 return _one_line(found)
             followed = True
             continue
-        return _one_line(_before_a_list(text) if followed else _last(text))
+        if found := _before_a_list(text) if followed else _last(text):
+            return _one_line(found)
+        if followed or not _only_hands_over(text):
+            return ""
+        followed = True
     return ""
 
 
@@ -148,12 +164,16 @@ def _lines(reply: str) -> Iterator[str]:
         yield line if len(line) <= _END else line[-_END:]
 
 
+def _only_hands_over(text: str) -> bool:
+    return all(_HANDS_OVER.fullmatch(sentence.strip("*_ ")) for sentence in _sentences(text[-_END:]))
+
+
 def _before_a_list(text: str) -> str:
     """What asks right before a list, code or a quotation: it must address the person, for headings ask too ("What changed?")."""
     last = (_sentences(text) or [""])[-1]
     if not _ADDRESSES.search(last) or _CLOSING.search(last):
         return ""
-    return last if _question(last) or (last.rstrip("*_ ").endswith((":", "\uff1a")) and _BEGS.search(last)) else ""
+    return last if _question(last) or (last.rstrip("*_ ").endswith((":", "\uff1a")) and (_BEGS.search(last) or _OPENS.match(last))) else ""
 
 
 def _last(text: str) -> str:

@@ -46,6 +46,16 @@ ASKS = [
     "Ջնջե՞մ հին աղյուսակը։",
     "Удалить старую таблицу?",
     "See [the notes](https://example.org/a?b=c). Is that the format you want?",
+    "Should I delete the old table or keep it? I have stopped here until I hear from you.",
+    "Do you want me to:\n1. rewrite it\n2. patch it\n\nI'll wait for your reply.",
+    "Which option do you prefer?\n- A\n- B\n\nMy recommendation is A.",
+    "Which one is authoritative? I have not changed anything yet.",
+    "Which one is authoritative? I haven't touched the schema yet. Thanks!",
+    "I would drop the table now. Is that ok?",
+    "Which file did you mean? (I see a.txt and b.txt.)",
+    "Please provide the API token so I can proceed.",
+    "Both ways are prepared. Waiting for your go-ahead.",
+    "I have stopped here until you decide between the two.",
 ]
 
 DONE = [
@@ -94,6 +104,14 @@ DONE = [
     "Nothing asks here.\n\n1. First\n2. Second",
     "???",
     "Thanks!",
+    "Should I have used a lock? I did not, as there is one writer.",
+    "Please provide feedback on the pull request.",
+    "I waited for the tests. All pass.",
+    "The server waits until you stop it.",
+    "What changed?\n\n- the parser\n\nI recommend reading the diff.",
+    "Everything works. (The cache is off.)",
+    "Nothing has been pushed yet.",
+    "Is it fast? Sounds good?",
 ]
 
 

@@ -23,6 +23,11 @@ class Pace:
         self._paste = False
         self._run: list[str] = []
 
+    @property
+    def pressed(self) -> float:
+        """When the newest key or click was made, however late it is handled."""
+        return self._last
+
     def arrived(self, when: float) -> None:
         """Something that can be pressed, clicked or pasted arrived."""
         self.newest = max(self.newest, when)

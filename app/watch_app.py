@@ -158,6 +158,10 @@ class WatchApp(App[int]):
             return
         await super().on_event(event)
 
+    def input_age(self) -> float:
+        """Seconds since the input that is being handled was made: a busy screen may handle a key long after it was pressed."""
+        return max(0.0, time.monotonic() - self.pace.pressed)
+
     def _note(self, event: events.Event) -> None:
         if isinstance(event, events.Key):
             self.pace.note(event.key, event.time)

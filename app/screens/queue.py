@@ -257,8 +257,8 @@ class QueueScreen(WatchScreen):
     # -- deciding ------------------------------------------------------------------------------------------------
 
     def _refused(self) -> bool:
-        """Check the arming for a key that decides; says why when it does not count."""
-        now = time.monotonic()
+        """Check the arming for a key that decides, at the time it was pressed; says why when it does not count."""
+        now = time.monotonic() - self.host.input_age()
         why = self._arming.refusal(now)
         self._arming = self._arming.pressed(now)
         if why:

@@ -99,7 +99,7 @@ async def test_a_held_or_replayed_chord_never_decides(tmp_path: Path, monkeypatc
             clock.now += ARM_S / 5
             await s.press("ctrl+y")
         assert not s.world.of("decide")
-        clock.now += ARM_S
+        clock.now += 2 * ARM_S
         await s.press("ctrl+y")
         await s.until("the decision, half a second after the last key", lambda: s.world.of("decide"))
 
@@ -114,6 +114,17 @@ async def test_keys_faster_than_a_person_never_decide(tmp_path: Path) -> None:
             event.time = now + offset
             s.app.post_message(event)
         await s.see("faster than a person types")
+        assert not s.world.of("decide")
+
+
+async def test_a_key_counts_for_what_was_on_screen_when_it_was_pressed(tmp_path: Path) -> None:
+    async with shown(tmp_path, one) as s:
+        await s.press("2")
+        await arm(s)
+        late = events.Key("ctrl+y", None)
+        late.time = (queue(s)._arming.since or 0.0) + ARM_S / 2  # made before the card had been looked at, handled after
+        s.app.post_message(late)
+        await s.see("look, then press again")
         assert not s.world.of("decide")
 
 
@@ -336,11 +347,14 @@ async def test_without_a_supervisor_a_decision_says_that_nothing_was_sent(tmp_pa
         await s.see("nothing was sent", "WILL RUN")
 
 
-async def test_the_next_request_follows_and_is_not_armed(tmp_path: Path) -> None:
+async def test_the_next_request_follows_and_is_not_armed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr("app.screens.queue.time", clock)
     async with shown(tmp_path, crowd) as s:
         await s.press("2")
         await s.press("down", "up")
-        await arm(s)
+        await s.until("the whole card seen", lambda: queue(s)._arming.since is not None)
+        clock.now += 2 * ARM_S
         first = queue(s).requests.selected
         await s.press("ctrl+y", "ctrl+y", "ctrl+y")
         await s.until("the decision", lambda: s.world.of("decide"))

@@ -36,7 +36,8 @@ _HANDS_OVER = _any(
     r"(please |just )?(let me know|tell me|advise|confirm|thanks|thank you|cheers|danke|gracias|merci)[\s\w,']{0,24}[.!\u2026]*",
     r"(i('m| am)|i'?ll be) (happy|glad|fine) (with|to (do|go with|take)) (either|any|both)\b.*",
     r"i can do either.*",
-    r"((so|for now|until then|meanwhile),? )?(i|we)('ve|'m|'ll|'re| have| am| are| will)? ?(now )?(stop(ped)?|wait(ing|ed)?|paus(ed|ing|e)|hold(ing)?|blocked)\b.*",
+    r"((so|for now|until then|meanwhile),? )?(i|we)('ve|'m|'ll|'re| have| am| are| will)? ?(now )?"
+    r"(stop(ped)?|wait(ing|ed)?|paus(ed|ing|e)|hold(ing)?|blocked)\b.*",
     r"(waiting|awaiting|blocked|paused|stopped|standing by|on hold)\b.*",
     r"(i|we)(('ve|'ll| have| has| did| do| will| wo| ca| could| had|'m| am) ?(not|n't)|cannot)\b.*\b(anything|yet|until|before|without|so far)\b.*",
     r"(nothing|no (files?|changes?|code)) (is|was|were|has|have)\b.*\b(yet|so far|until)\b.*",
@@ -51,7 +52,8 @@ _BEGS = _any(
     r"\b(let me know|tell me|please say|say) your (choice|preference|decision)\b",
     r"\bplease (choose|decide|pick|select|specify|clarify|advise)\b",
     r"\bplease (confirm|tell me) (which|whether|that|how|what)\b",
-    r"\bplease (provide|supply|send|share|give|grant|enter|paste|add|set)\b(?! (any |your |me )*(feedback|comments?|a star)).*\b(so (that )?(i|we) can|before i|to (go on|continue|proceed))\b",
+    r"\bplease (provide|supply|send|share|give|grant|enter|paste|add|set)\b"
+    r"(?! (any |your |me )*(feedback|comments?|a star)).*\b(so (that )?(i|we) can|before i|to (go on|continue|proceed))\b",
     r"\b(choose|pick|decide) (one|between|which|either)\b",
     r"\bi need you to (decide|choose)\b",
     r"\b(need|waiting for|awaiting|wait for) your (decision|choice|answer|reply|response|input|confirmation|call|approval|permission|ok|okay|go[- ]ahead)\b",

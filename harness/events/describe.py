@@ -360,6 +360,11 @@ def _breaker(b: t.BreakerOpened) -> Line:
     return Line("breaker", f"{b.kind} {b.count} times" + (f": {_first(b.detail)}" if b.detail else ""), "bad")
 
 
+@_on(t.TimePassed)
+def _time_passed(b: t.TimePassed) -> Line:
+    return Line("time", f"{_first(b.why)}: {abs(b.seconds):.0f} s count against no cap on wall time", "dim")
+
+
 @_on(t.HarnessNote)
 def _note(b: t.HarnessNote) -> Line:
     tones: dict[str, Tone] = {"error": "bad", "warning": "warn"}

@@ -56,10 +56,11 @@ class SessionState:
     desired: str = "running"
     desired_reason: str = ""
     parked: t.SessionParked | None = None
+    parked_ts: str = ""
     ended: t.SessionEnded | None = None
     ended_ts: str = ""
     away_s: int = 0
-    """Seconds that it was ended before it was continued: they count against no cap on wall time."""
+    """Seconds that count against no cap on wall time: ended before it was continued, waiting for its endpoint, the machine asleep or off."""
     undone_since: bool = False
     """Something was undone after its end: its agent has not been told."""
     max_rounds: int = 5
@@ -98,10 +99,12 @@ class SessionState:
 
 def advance(s: SessionState, r: t.Record) -> None:
     """Apply one record in place."""
+    body = r.body
+    if isinstance(body, t.KeeperStarted) and s.keeper is not None and s.keeper.boot != body.boot and not _standing_by(s):
+        s.away_s += _seconds(s.last_ts, r.ts)
     s.seq, s.last_ts, s.last_event = r.seq, r.ts, r.type
     if not s.first_ts:
         s.first_ts = r.ts
-    body = r.body
     kind = r.type
     if kind.startswith(("tool.", "approval.")) and not isinstance(body, t.Unknown):
         s.road.apply(kind, msgspec.structs.asdict(body))
@@ -160,12 +163,13 @@ def _desired(s: SessionState, r: t.Record, b: t.SessionDesired) -> None:
 
 @_on(t.SessionParked)
 def _parked(s: SessionState, r: t.Record, b: t.SessionParked) -> None:
-    s.parked = b
+    s.parked, s.parked_ts = b, r.ts
     s.doing.pop("model", None)
 
 
 @_on(t.SessionEnded)
 def _ended(s: SessionState, r: t.Record, b: t.SessionEnded) -> None:
+    _waited(s, r.ts)
     s.ended, s.ended_ts = b, r.ts
     s.doing.clear()
 
@@ -197,7 +201,25 @@ def _quarantined(s: SessionState, r: t.Record, b: t.Quarantined) -> None:
 
 @_on(t.LeaseGranted)
 def _lease(s: SessionState, r: t.Record, b: t.LeaseGranted) -> None:
+    _waited(s, r.ts)
     s.lease, s.lease_gen, s.parked = b, b.gen, None
+
+
+@_on(t.TimePassed)
+def _time_passed(s: SessionState, r: t.Record, b: t.TimePassed) -> None:
+    if not _standing_by(s):
+        s.away_s += int(b.seconds)
+
+
+def _standing_by(s: SessionState) -> bool:
+    """It ended, or waits for its endpoint: the whole of that time is left out when it is over."""
+    return s.ended is not None or (s.parked is not None and s.parked.why == "limited")
+
+
+def _waited(s: SessionState, ts: str) -> None:
+    """Leave out the time that it stood by for its endpoint."""
+    if s.ended is None and _standing_by(s):
+        s.away_s += _seconds(s.parked_ts, ts)
 
 
 @_on(t.LeaseEnded)

@@ -476,6 +476,14 @@ class BreakerOpened(Body, frozen=True, kw_only=True):
     detail: str = ""
 
 
+class TimePassed(Body, frozen=True, kw_only=True):
+    """Seconds that nobody worked in though the clock moved on: the machine slept, or its clock was set (back, when negative)."""
+
+    TYPE = "time.passed"
+    seconds: float
+    why: str = ""
+
+
 class HarnessNote(Body, frozen=True, kw_only=True):
     """Something the harness wants on record: ``level`` info, warning or error."""
 

@@ -40,7 +40,7 @@ def gap(before: Ticks, now: Ticks) -> Gap | None:
 
 
 def words(g: Gap) -> str:
-    """For the supervisor's log."""
+    """What happened, for the supervisor's log and for the sessions'."""
     told = [f"the machine slept for {g.slept:.0f} s"] if g.slept else []
     if g.moved:
         told.append(f"the clock was set {'forward' if g.moved > 0 else 'back'} by {abs(g.moved):.0f} s")

@@ -23,8 +23,8 @@ def over_cap(session: Session, now: datetime) -> t.BudgetReached | None:
 
 
 def wall_used(s: SessionState, now: datetime) -> int:
-    """Seconds that count against the cap on wall time: since the launch, time spent waiting included, time between an end and going on not."""
-    return int((now - datetime.fromisoformat(s.first_ts)).total_seconds()) - s.away_s if s.first_ts else 0
+    """Seconds that count against the cap on wall time: since the launch, time spent waiting for you included, what `SessionState.away_s` names not."""
+    return max(0, int((now - datetime.fromisoformat(s.first_ts)).total_seconds()) - s.away_s) if s.first_ts else 0
 
 
 async def ask_cap(session: Session, reached: t.BudgetReached) -> None:

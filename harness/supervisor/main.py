@@ -14,11 +14,13 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
+from harness.events import types as t
 from harness.events.framing import LogError
 from harness.events.trouble import Trouble
 from harness.protocol import identity
@@ -31,7 +33,7 @@ from harness.supervisor.capwait import CapWaits
 from harness.supervisor.conduct import Conductor, unfinished
 from harness.supervisor.continuing import Continuing
 from harness.supervisor.credentials import Credentials
-from harness.supervisor.errors import out_of_space
+from harness.supervisor.errors import LinkLost, OpError, out_of_space
 from harness.supervisor.fence_report import FenceReport
 from harness.supervisor.fleet import Fleet, Session, session_folders
 from harness.supervisor.gates import Gates
@@ -126,8 +128,16 @@ def take_lock(path: Path) -> int:
 class Supervisor:
     """All parts of one running supervisor."""
 
-    def __init__(self, folders: Folders, epoch: int, credentials: Credentials, settings: Settings, purse: Purse) -> None:
-        self.folders, self.epoch = folders, epoch
+    def __init__(
+        self,
+        folders: Folders,
+        epoch: int,
+        credentials: Credentials,
+        settings: Settings,
+        purse: Purse,
+        clocks: Callable[[], clock.Ticks] = clock.read,
+    ) -> None:
+        self.folders, self.epoch, self._clocks = folders, epoch, clocks
         self.exit_code = EXIT_ASKED
         self._stop, self._closed = asyncio.Event(), asyncio.Event()
         self.settings, self.purse = settings, purse
@@ -305,7 +315,7 @@ class Supervisor:
         keep("guarding the socket", self.server.guard)
         keep("sending changes to the screens", self.server.push)
         keep("watching over the state folder", lambda: self._still_ours(lock))
-        keep("watching the clock", lambda: clock.follow(self._time_went_on))
+        keep("watching the clock", lambda: clock.follow(self._time_went_on, self._clocks))
         if any(not s.finished for s in self.fleet):
             self.upkeep.once("loading the brains' nursery", self._warm)
         if guardian is not None:
@@ -345,8 +355,14 @@ class Supervisor:
         print(f"supervisor: {clock.words(found)}; every session looks again at what it waits for", file=sys.stderr, flush=True)
         for session in self.fleet:
             if session.worker is not None:
+                self.upkeep.once("leaving out the time that nobody worked in", partial(self._leave_out, session, found))
                 session.poke.set()
         self.server.nudge()
+
+    @staticmethod
+    async def _leave_out(session: Session, found: clock.Gap) -> None:
+        with contextlib.suppress(LinkLost, OpError):  # a log that takes nothing now only counts that time
+            await session.append(t.TimePassed(seconds=found.slept + found.moved, why=clock.words(found)))
 
     async def _warm(self) -> None:
         """Load the brains' nursery before it is first needed: it takes a second."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from pathlib import Path
 
@@ -39,8 +40,8 @@ def long_session() -> list[Figure]:
         grown = memory[-1] - memory[0]
         said = f"{memory[0]:.1f} → {memory[-1]:.1f} MB; {took}"
         out.append(Figure(f"memory (PSS) that a {name} gains from turn {STEP} to {TURNS}", "MB", [grown], f"≤ {most:.0f} MB", grown <= most, note=said))
-    for name, _ in seen.items():
-        spent = [(b - a) * 1000 / STEP for (_, a), (_, b) in zip(seen[name], seen[name][1:], strict=False)]
+    for name, samples in seen.items():
+        spent = [(b - a) * 1000 / STEP for (_, a), (_, b) in itertools.pairwise(samples)]
         early, late = spent[:1], spent[-1:]
         out.append(
             Figure(

@@ -17,14 +17,14 @@ import pytest
 from harness.budget.ledger_types import LedgerRecord, Raised, Reserved, Settled, decode
 from harness.events import types as t
 from harness.events.reader import read
-from harness.supervisor import epochs
+from harness.supervisor import clock, epochs
 from harness.supervisor.caps import Bookkeeper
 from harness.supervisor.credentials import Credentials
 from harness.supervisor.day import Clock
 from harness.supervisor.main import Supervisor, prepare
 from harness.supervisor.money import Purse
 from harness.supervisor.watch import Settings
-from tests.fleetlib import Fleet, fleet, kill, play, wait_for
+from tests.fleetlib import HOLD, Fleet, fleet, kill, play, wait_for
 from tests.process.keeperlib import Link as KeeperLink
 
 PATIENCE = 180.0
@@ -294,6 +294,41 @@ async def test_at_midnight_sessions_at_a_day_cap_go_on_by_themselves() -> None:
                 await asyncio.to_thread(f.wait_state, sid, "done", timeout=PATIENCE)
             assert [r.body.why for r in f.records(sids[0]) if isinstance(r.body, t.ApprovalWithdrawn)] == ["a new day began: 2026-01-02"]
             assert {r.day for r in ledger(f) if isinstance(r, Reserved) and r.sid in sids} == {"2026-01-02"}
+        finally:
+            await asyncio.to_thread(f.stop)
+            await running
+            await purse.close()
+            os.close(lock)
+
+
+async def test_sleep_and_a_clock_that_was_set_count_against_no_cap_on_wall_time() -> None:
+    """The real supervisor with its clocks replaced: they say that the machine slept for nine hours."""
+    with fleet() as f:
+        settings = Settings(f.folders)
+        settings.check()
+        lock = prepare(f.folders)
+        purse = Purse(lambda: Bookkeeper.open(f.folders.ledger, lambda: settings.config.caps))
+        await purse.open()
+        slept = 0.0
+
+        def clocks() -> clock.Ticks:
+            now = clock.read()
+            return clock.Ticks(now.wall + slept, now.boot + slept, now.awake)
+
+        supervisor = Supervisor(f.folders, epochs.advance(f.folders), Credentials(), settings, purse, clocks)
+        running = asyncio.create_task(supervisor.run(None, lock))
+        try:
+            await asyncio.to_thread(wait_for, "the socket", lambda: f.folders.supervisor_socket.exists() or None)
+            sid = await asyncio.to_thread(f.launch, play([HOLD], "Done."), more=("--cap-wall", "8h"))
+            await asyncio.to_thread(f.wait_event, sid, "tool.started")
+            slept = 9 * 3600.0
+            await asyncio.to_thread(f.wait_event, sid, "time.passed")
+            (passed,) = [r.body for r in f.records(sid) if isinstance(r.body, t.TimePassed)]
+            assert abs(passed.seconds - 9 * 3600) < 60
+            assert "slept" in passed.why
+            assert f.state(sid).away_s == int(passed.seconds)
+            f.release(sid)
+            await asyncio.to_thread(f.wait_state, sid, "done", timeout=PATIENCE)
         finally:
             await asyncio.to_thread(f.stop)
             await running

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from harness.brain import conversation, loop
 from harness.events import types as t
 from harness.events.describe import describe
 from harness.events.fold import SessionState, advance, fold
-from harness.supervisor import continuing
+from harness.supervisor import continuing, limits
 from harness.supervisor.errors import OpError
 from tests.unit.test_brain_loop import World, shape, text, use
 
 QUESTION = "I see two ways.\n\nShould I keep the old API?"
+
+
+def at(hour: int, body: t.Body) -> t.Record:
+    return record(hour, body, f"2026-11-21T{hour:02d}:00:00.000Z")
 
 
 def record(seq: int, body: t.Body, ts: str = "2026-11-21T03:00:00.000Z") -> t.Record:
@@ -22,6 +28,32 @@ def record(seq: int, body: t.Body, ts: str = "2026-11-21T03:00:00.000Z") -> t.Re
 def ended(*before: t.Body, outcome: str = "stopped") -> SessionState:
     intent = t.SessionIntent(name="n", goal="g", repo="/r", branch="b", worktree="/w", model="m", checks=["a"], caps=t.Caps(usd_nano=5), max_rounds=2)
     return fold(record(i, b) for i, b in enumerate([intent, *before, t.SessionEnded(outcome=outcome)]))
+
+
+# -- time that counts against no cap -------------------------------------------------------------------------------------
+
+KEEPER = t.KeeperStarted(pid=1, start=1, boot="b")
+LIMITED = t.SessionParked(why="limited")
+
+
+@pytest.mark.parametrize(
+    ("bodies", "away_h"),
+    [
+        ([LIMITED, t.LeaseGranted(gen=1, epoch=1)], 1),
+        ([t.SessionParked(why="approval"), t.LeaseGranted(gen=1, epoch=1)], 0),
+        ([LIMITED, t.SessionEnded(outcome="stopped"), t.SessionContinued()], 2),
+        ([t.TimePassed(seconds=7200), t.TimePassed(seconds=-3600)], 1),
+        ([KEEPER, t.UserMessage(text="x", origin="human"), t.KeeperStarted(pid=1, start=1, boot="another")], 1),
+        ([KEEPER, t.UserMessage(text="x", origin="human"), t.KeeperStarted(pid=2, start=2, boot="b")], 0),
+        ([KEEPER, LIMITED, t.KeeperStarted(pid=1, start=1, boot="c"), t.TimePassed(seconds=7200), t.LeaseGranted(gen=1, epoch=1)], 3),
+    ],
+)
+def test_time_in_which_nobody_could_work_counts_against_no_cap(bodies: list[t.Body], away_h: int) -> None:
+    intent = t.SessionIntent(name="n", goal="g", repo="/r", branch="b", worktree="/w", model="m", caps=t.Caps(wall_s=3600))
+    s = fold(at(i, b) for i, b in enumerate([intent, *bodies]))
+    assert s.away_s == away_h * 3600
+    now = datetime(2026, 11, 21, len(bodies), tzinfo=UTC)
+    assert limits.wall_used(s, now) == (len(bodies) - away_h) * 3600
 
 
 # -- the fold ----------------------------------------------------------------------------------------------------------

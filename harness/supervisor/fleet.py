@@ -49,6 +49,13 @@ class Brain:
     watch: Watch | None = None
     exit_code: int | None = None
     since_seq: int = -1
+    stopped_s: float = 0.0
+    """For so long it was found stopped at every look."""
+    awaited: tuple[str, int] = ("", 0)
+    awaited_s: float = 0.0
+    """The request (and its attempt) whose reply is awaited, and for how long."""
+    why: str = ""
+    """Why we ended it; empty when we did not."""
 
 
 @dataclass(slots=True)

@@ -29,7 +29,7 @@ _CODE_TRIES = 40
 LOOK_S, STOPPED_S, END_S = 3.0, 6.0, 60.0
 """Seconds between two looks at a brain, and until one that is stopped is shown so, and is ended."""
 _MARGIN_S = 60.0
-"""Seconds that a reply may take beyond the time that its brain gives it."""
+"""Seconds beyond the time that a brain gives a reply."""
 
 
 class Brains:
@@ -140,7 +140,7 @@ class Brains:
                 self.look(session)
 
     def look(self, session: Session) -> None:
-        """Say of a brain that it is stopped, and end one that stays so or lets its reply be awaited for too long; another one goes on then.
+        """Say of a brain that it is stopped, and end one that stays so, or does nothing at all for longer than a reply may take; another one goes on then.
 
         Time is counted in looks, so that none is held against a brain in which nobody looked.
         """
@@ -157,13 +157,12 @@ class Brains:
         else:
             session.unhinder("frozen")
         asked = session.state.request if session.track.request_gen == brain.gen else None
-        awaited = (asked.request_id, asked.attempt) if asked is not None else ("", 0)
-        brain.awaited_s = brain.awaited_s + LOOK_S if asked is not None and awaited == brain.awaited else 0.0
-        brain.awaited = awaited
+        idle = asked is not None and seen == brain.seen and "keeper" not in session.hindrances  # one that cannot put its reply on record tries again
+        brain.awaited_s, brain.seen = brain.awaited_s + LOOK_S if idle else 0.0, seen
         if brain.stopped_s >= END_S:
             self._give_up(brain, f"it was stopped for {END_S:.0f} s, and ended")
         elif brain.awaited_s > (limit := self._config().model.reply_total_s + _MARGIN_S):
-            self._give_up(brain, f"it said nothing of its reply for {limit:.0f} s, and was ended")
+            self._give_up(brain, f"it did nothing while a reply was awaited for {limit:.0f} s, and was ended")
 
     @staticmethod
     def _give_up(brain: Brain, why: str) -> None:

@@ -28,7 +28,7 @@ _LEAVE_S, _KILLED_S = 10.0, 5.0
 """Seconds a keeper has to leave when asked, and to be gone when killed."""
 _CATCH_UP = 60.0
 PULSE_S, MUTE_S = 3.0, 8.0
-"""Seconds between two questions to a keeper, and without an answer until its row says so."""
+"""Seconds between two questions to a keeper, and without an answer until its row may say so."""
 STOPPED_S, SILENT_S = 60.0, 300.0
 """Seconds until a keeper that is stopped, or one that says nothing, is ended: its log and its calls are left as by any death of a keeper."""
 
@@ -162,6 +162,8 @@ class Keepers:
         """Say of a keeper that it does not answer, and end it when that lasts; one that a disk holds is left to it, since no signal reaches it."""
         if (k := link.hello) is None or (seen := look(who := Identity(k.pid, k.start, k.boot))) is None:
             return
+        if not seen.stopped and silent <= MUTE_S:
+            return  # it may be us who were held up: its answer is looked for once more
         how = "has been stopped" if seen.stopped else "has not answered"
         session.hinder("keeper", Trouble("mute_disk" if seen.state == "D" else "mute", f"process {k.pid} {how} since {since:%H:%M:%S} UTC"))
         if seen.state == "D" or silent < (STOPPED_S if seen.stopped else SILENT_S):

@@ -19,6 +19,8 @@ from harness.protocol.paths import FolderError, Folders
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.1, 2.0
 _CALL_TIMEOUT_S = 20.0
+_PULSE_S, _MUTE_S = 3.0, 5.0
+"""Seconds between two questions whether it is there, and without an answer until the screen says so."""
 _HEIR_S = 1.0
 """Seconds that a guardian, which a leaving supervisor starts and gives its keys, has to show itself."""
 _LONGEST_PAUSE_S = 60.0
@@ -36,7 +38,7 @@ class Feed:
         self._client: AsyncClient | None = None
         self._task: asyncio.Task[None] | None = None
         self._hurry = asyncio.Event()
-        self._start_wanted = False
+        self._start_wanted, self._pid = False, 0
         self._next_start, self._pause, self._alone_since = 0.0, 1.0, 0.0
 
     def start(self) -> None:
@@ -67,7 +69,7 @@ class Feed:
         if self._client is None and self.snapshot.live:
             await asyncio.sleep(_FIRST_WAIT_S)  # the first frame is shown a moment before the connection stands
         client = self._client
-        if client is None:
+        if client is None or self.snapshot.link.state == "mute":
             raise Unreachable("the supervisor is not answering; nothing was sent")
         try:
             return await asyncio.wait_for(client.call(op, **arguments), _CALL_TIMEOUT_S)
@@ -114,6 +116,7 @@ class Feed:
         client = AsyncClient(reader, writer)
         try:
             hello = await asyncio.wait_for(client.call("hello", proto=frames.PROTOCOL, client="tui"), 5.0)
+            self._pid = int(hello.get("pid", 0))
             if other := identity.other_fleet(hello.get("state"), self.folders.state):
                 raise Unreachable(f"the supervisor there drives {other}, which is another fleet")
         except BaseException as exc:
@@ -134,8 +137,32 @@ class Feed:
             approvals=models.approvals_of(waiting["approvals"]),
             link=Link("live", ""),
         )
-        async for push in client.pushes():
-            self._apply(push)
+        pulse = asyncio.create_task(self._pulse(client))
+        try:
+            async for push in client.pushes():
+                self._apply(push)
+        finally:
+            pulse.cancel()
+
+    async def _pulse(self, client: AsyncClient) -> None:
+        """Ask now and then whether it is there, until the connection ends: one that is stopped closes nothing."""
+        while True:
+            await asyncio.sleep(_PULSE_S)
+            since = time.strftime("%H:%M:%S")
+            answer = asyncio.ensure_future(client.call("hello", proto=frames.PROTOCOL, client="tui"))
+            try:
+                if not (await asyncio.wait({answer}, timeout=_MUTE_S))[0]:
+                    who = f" (process {self._pid})" if self._pid else ""
+                    self._set(Dirty.LINK | Dirty.FLEET, link=Link("mute", f"the supervisor does not answer since {since}{who}"))
+                await answer
+            except SupervisorError:
+                pass  # a refusal is an answer
+            except Unreachable:
+                return  # whoever follows it says so
+            finally:
+                answer.cancel()
+            if self.snapshot.link.state == "mute":
+                self._set(Dirty.LINK | Dirty.FLEET, link=Link("live", ""))
 
     def _apply(self, push: dict[str, Any]) -> None:
         kind = push["push"]
@@ -157,7 +184,7 @@ class Feed:
         client, self._client = self._client, None
         if client is not None:
             await client.close()
-        state = "lost" if self.snapshot.link.state in ("live", "lost") else "connecting"
+        state = "lost" if self.snapshot.link.state in ("live", "lost", "mute") else "connecting"
         self._set(Dirty.LINK | Dirty.FLEET, link=Link(state, why))
 
     async def _start_supervisor(self) -> None:

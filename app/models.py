@@ -30,7 +30,7 @@ class Dirty(Flag):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """The connection to the supervisor: ``connecting``, ``live`` or ``lost``, and a sentence for people."""
+    """The connection to the supervisor: ``connecting``, ``live``, ``mute`` (there, but without an answer) or ``lost``, and a sentence for people."""
 
     state: str = "connecting"
     text: str = "looking for the supervisor"

@@ -75,6 +75,16 @@ class Confirm(Dialog):
         super().__init__(verb, name, text, submit=yes)
 
 
+class Notice(Dialog):
+    """Something that stays until it was read."""
+
+    def __init__(self, verb: str, name: str, text: str) -> None:
+        super().__init__(verb, name, text, submit="read")
+
+    def on_mount(self) -> None:
+        self.query_one(HelpBar).set_entries([("form.submit", self.submit_key, self._submit)])
+
+
 class Ask(Dialog):
     """One text; ``check`` turns it into the result or raises ValueError."""
 

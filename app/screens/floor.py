@@ -291,6 +291,6 @@ class FloorScreen(SessionCommands):
 def banner_text(snapshot: Snapshot, key: str) -> str:
     """The sentence above everything while the supervisor does not answer; empty while it does."""
     link = snapshot.link
-    if link.state == "live":
-        return ""
+    if link.state in ("live", "mute"):
+        return link.text
     return f"{link.text} · shown as of {time.strftime('%H:%M:%S')} · {key} starts it" if link.state == "lost" else f"{link.text} · {key} starts it"

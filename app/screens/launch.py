@@ -14,6 +14,7 @@ from textual.widgets import Input, Static, TextArea
 
 from app import key
 from app.screens.base import Form
+from app.screens.dialogs import Notice
 from harness.events.untrusted import to_display
 from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
@@ -187,6 +188,8 @@ class LaunchForm(Form):
         self.host.tell(f"launched {reply.get('name', '')}" + ("" if request["checks"] else "; without checks it ends on the agent's word"))
         if self.is_attached and self.is_running:
             self.dismiss(str(reply.get("sid", "")))
+        if warnings := [str(text) for text in reply.get("warnings", [])]:
+            self.host.push_screen(Notice("Launched", str(reply.get("name", "")), "; ".join(warnings)))
 
 
 def _field_of(message: str) -> str:

@@ -107,6 +107,21 @@ SESSION: dict[str, Words] = {
         *_RESUME,
         mend=True,
     ),
+    "frozen": Words(
+        "its agent's process is stopped",
+        "after a minute another one takes its place by itself; a reply that this one had asked for counts as paid, and nothing is done twice",
+    ),
+    "mute": Words(
+        "its log's process does not answer",
+        "when it is stopped it is ended after a minute, otherwise after five, and another one goes on from the log; nothing that was recorded is lost",
+    ),
+    "mute_disk": Words(
+        "its log's process waits for its disk", "it goes on by itself once the disk answers; nothing that was recorded is lost", "see to its disk"
+    ),
+    "vault": Words(
+        "what keeps its states for undo does not answer",
+        "another one is asked: within seconds when it is stopped, otherwise after a minute; if that one cannot say either, you are asked",
+    ),
     "defect": Words("Watchfloor itself made an error with it", "it is tried again by itself; if it goes on, you are asked", "see what it was", "session.why"),
     "replaced": Words("another supervisor has taken over", "this one leaves and the other one goes on with everything"),
     "refused": Words("a step of it was refused", _AGAIN),
@@ -128,6 +143,7 @@ _CODES = {
     "newer": "newer",
     "silent": "lost already_running timeout",
     "still": "stands_still",
+    "mute": "mute unsure",
     "gone": "shutting_down not_started stopping",
     "starting": "died spawn",
     "unclear": "protocol proto identity bad_record bad_frame internal error unknown_op hello_first forbidden bad_op",

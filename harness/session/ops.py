@@ -83,7 +83,7 @@ class Ops:
             "append": (("supervisor", "brain"), self._append),
             "blob": (("supervisor", "brain"), self._blob),
             "subscribe": (("supervisor", "brain", "viewer"), self._subscribe),
-            "ping": (("supervisor", "brain", "viewer"), lambda conn, message: {}),
+            "ping": (("supervisor", "brain", "viewer"), self._ping),
             "stats": (("supervisor", "brain", "viewer"), self._stats),
             "lease": (("supervisor",), self._lease),
             "lease_end": (("supervisor",), self._lease_end),
@@ -359,6 +359,9 @@ class Ops:
         self._undo_limits(message)
         self._gate.execute(_text(message, "call_id"), self._answer(conn, message))
         return None
+
+    def _ping(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
+        return {"waits": waits} if (waits := self._gate.vault.waits) else {}
 
     def _undo_limits(self, message: dict[str, Any]) -> None:
         """Take what a request says of ``[undo]``; without a word the last ones stay. Raises OpError."""

@@ -47,6 +47,27 @@ def identify(pid: int) -> Identity | None:
     return Identity(pid, int(fields[19]), boot_id())
 
 
+class Look(NamedTuple):
+    """How a process is at a moment: two looks that are the same, a while apart, are of one that does nothing."""
+
+    state: str
+    """The kernel's letter: T and t for one that was stopped, D for one that waits for a disk."""
+    work: tuple[str, ...]
+    """Counters that grow with what it does: page faults, processor time, waiting for disks."""
+
+    @property
+    def stopped(self) -> bool:
+        return self.state in "Tt"
+
+
+def look(who: Identity) -> Look | None:
+    """How exactly this process is now; None when it is gone."""
+    fields = _stat(who.pid)
+    if fields is None or fields[0] in "ZX" or int(fields[19]) != who.start:
+        return None
+    return Look(fields[0], (*fields[7:15], fields[39]))
+
+
 def alive(who: Identity) -> bool:
     """True while exactly this process runs; a zombie, a reused pid and another boot count as dead."""
     return identify(who.pid) == who

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+import time
 import traceback
 from collections import deque
 from collections.abc import Callable
@@ -17,18 +18,25 @@ from typing import Any, NoReturn
 
 from harness.protocol import frames
 from harness.protocol.paths import SessionFolder
+from harness.session import proc
 from harness.session.loop import Loop, Timer
 from harness.vault.limits import Limits
 from harness.vault.serve import serve
 
 TIME_LIMIT_S = 300.0
+_LOOK_S, _COLLECT_S, _END_S = 1.0, 0.02, 1.0
+STOPPED_S, STILL_S = 5.0, 60.0
+"""Seconds that its process may be stopped, or do nothing at all, before another one takes its place."""
+_SAID_S = 10.0
 Answer = Callable[[dict[str, Any]], None]
 _GONE = {"code": "died", "message": "the process that keeps states of the worktree ended"}
+_STILL = {"code": "timeout", "message": "the process that keeps states of the worktree stood still, and so did the one after it"}
 _SLOW = {"code": "timeout", "message": f"keeping the worktree's state took longer than {TIME_LIMIT_S:.0f} s"}
 
 
 class VaultLink:
-    """Asks the vault of one session, one request at a time; a request that its process did not survive is asked once more."""
+    """Asks the vault of one session, one request at a time; a request that its process did not survive, or that it stood still over, is asked
+    once more, of another one."""
 
     def __init__(self, loop: Loop, folder: SessionFolder) -> None:
         self._loop, self._folder = loop, folder
@@ -37,22 +45,40 @@ class VaultLink:
         self._waiting: tuple[dict[str, Any], Answer, int] | None = None
         self._queue: deque[tuple[dict[str, Any], Answer]] = deque()
         self._timer: Timer | None = None
+        self._deadline = self._since = 0.0
+        self._seen: proc.Look | None = None
+        self._who: proc.Identity | None = None
         self.limits: Limits | None = None
         """What snapshots from now on may hold; None = as the last time."""
         self.pid = 0
         """Its process, or 0; a child of ours that is no tool."""
 
+    @property
+    def waits(self) -> str:
+        """For what in words, when an answer is awaited and nobody works on it; empty otherwise."""
+        still = time.monotonic() - self._since
+        if self._waiting is None or self._seen is None or still < (_LOOK_S if self._seen.stopped else _SAID_S):
+            return ""
+        since = time.strftime("%H:%M:%S", time.gmtime(time.time() - still))
+        how = "is stopped" if self._seen.stopped else "waits for its disk" if self._seen.state == "D" else "does nothing"
+        return f"process {self.pid} {how} since {since} UTC"
+
     def ask(self, request: dict[str, Any], answer: Answer) -> None:
         """Send a request when those before it are answered; ``answer`` gets ``{ok: true, …}`` or ``{ok: false, error}`` later,
         never from inside this call."""
         if self._waiting is None:
-            self._send(request, answer, 2)
+            self._take(request, answer)
         else:
             self._queue.append((request, answer))
 
-    def _send(self, request: dict[str, Any], answer: Answer, tries: int) -> None:
-        self._waiting = (request, answer, tries)
-        self._timer = self._loop.call_later(TIME_LIMIT_S, self._late)
+    def _take(self, request: dict[str, Any], answer: Answer) -> None:
+        self._waiting = (request, answer, 2)
+        self._deadline = time.monotonic() + TIME_LIMIT_S
+        self._seen, self._timer = None, self._loop.call_later(_LOOK_S, self._look)
+        if self._sock is not None or not self.pid:  # else it is sent when the one before is gone
+            self._send(request)
+
+    def _send(self, request: dict[str, Any]) -> None:
         try:
             if self._sock is None:
                 self._start()
@@ -74,8 +100,13 @@ class VaultLink:
         """End its process; nobody is answered any more."""
         self._waiting = None
         self._queue.clear()
-        if self.pid:
-            self._kill(_GONE)
+        if not self.pid:
+            return
+        self._kill(_GONE)
+        end = time.monotonic() + _END_S
+        while self.pid and time.monotonic() < end:  # one that a disk holds must not hold us too
+            time.sleep(0.005)
+            self._collect()
 
     # -- its process -------------------------------------------------------------------------------------------------
 
@@ -87,6 +118,7 @@ class VaultLink:
             _become(theirs, self._folder.vault)
         theirs.close()
         self.pid, self._sock, self._decoder = pid, ours, frames.Decoder()
+        self._who = proc.identify(pid)
         self._loop.watch(ours.fileno(), self._readable)
 
     def _readable(self) -> None:
@@ -109,17 +141,27 @@ class VaultLink:
         if self._timer is not None:
             self._timer.cancel()
         if self._queue:
-            self._send(*self._queue.popleft(), 2)
+            self._take(*self._queue.popleft())
         answer(reply)
 
-    def _late(self) -> None:
-        if self._waiting is not None:
+    def _look(self) -> None:
+        """Every second while an answer is awaited: one that only has much to do is left to it, one that stands still is replaced."""
+        if self._waiting is None:
+            return
+        self._timer = self._loop.call_later(_LOOK_S, self._look)
+        now, seen = time.monotonic(), proc.look(self._who) if self._who is not None else None
+        if seen != self._seen:
+            self._seen, self._since = seen, now
+        if now > self._deadline:
             self._waiting = (*self._waiting[:2], 1)
             self._kill(_SLOW)
+        elif self._sock is not None and seen is not None and now - self._since > (STOPPED_S if seen.stopped else STILL_S):
+            self._kill(_STILL)
 
     def _kill(self, error: dict[str, str]) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
+        if self.pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
         self._lost(error)
 
     def _lost(self, error: dict[str, str] = _GONE) -> None:
@@ -127,20 +169,24 @@ class VaultLink:
             self._loop.unwatch(self._sock.fileno())
             self._sock.close()
             self._sock = None
-        if self.pid:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(self.pid, 0)
-            self.pid = 0
-        if self._waiting is None:
+        if self._waiting is not None:
+            request, answer, tries = self._waiting
+            self._waiting = (request, answer, tries - 1)
+            if tries == 1:
+                self._answered({"ok": False, "error": error})
+        self._collect()
+
+    def _collect(self) -> None:
+        """What waits is sent to another one when the old one is gone, since both would write the same files."""
+        if self._sock is not None or not self.pid:
             return
-        request, answer, tries = self._waiting
-        if tries > 1:
-            self._waiting = None
-            if self._timer is not None:
-                self._timer.cancel()
-            self._send(request, answer, tries - 1)
-        else:
-            self._answered({"ok": False, "error": error})
+        with contextlib.suppress(ChildProcessError):
+            if os.waitpid(self.pid, os.WNOHANG) == (0, 0):
+                self._loop.call_later(_COLLECT_S, self._collect)
+                return
+        self.pid, self._who = 0, None
+        if self._waiting is not None:
+            self._send(self._waiting[0])
 
 
 def _become(sock: socket.socket, folder: Path) -> NoReturn:

@@ -7,6 +7,7 @@ import secrets
 import signal
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from harness.events import types as t
@@ -16,15 +17,19 @@ from harness.protocol.paths import Folders
 from harness.supervisor import due, ids
 from harness.supervisor.credentials import fingerprint
 from harness.supervisor.errors import Later, LinkLost, OpError
-from harness.supervisor.fleet import Brain, Session
+from harness.supervisor.fleet import Brain, Fleet, Session
 from harness.supervisor.gates import Gates
 from harness.supervisor.nursery import Nursery
-from harness.supervisor.process import Identity, Watch, alive
+from harness.supervisor.process import Identity, Watch, alive, look
 from harness.supervisor.road import HELD_S, ailing, held_for
 
 _TERM_GRACE = 5.0
 _FENCED = 75
 _CODE_TRIES = 40
+LOOK_S, STOPPED_S, END_S = 3.0, 6.0, 60.0
+"""Seconds between two looks at a brain, and until one that is stopped is shown so, and is ended."""
+_MARGIN_S = 60.0
+"""Seconds beyond the time that a brain gives a reply."""
 
 
 class Brains:
@@ -127,6 +132,44 @@ class Brains:
         brain.leased.set()
         session.touch()
 
+    async def watch(self, fleet: Fleet) -> None:
+        """Look at every brain now and then, until cancelled: whatever stops one stops its own deadlines too."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            for session in fleet:
+                self.look(session)
+
+    def look(self, session: Session) -> None:
+        """Say of a brain that it is stopped, and end one that stays so, or does nothing at all for longer than a reply may take; another one goes on then.
+
+        Time is counted in looks, so that none is held against a brain in which nobody looked.
+        """
+        brain = session.brain
+        seen = look(brain.who) if brain is not None else None
+        if brain is None or seen is None:
+            session.unhinder("frozen")
+            return
+        brain.stopped_s = brain.stopped_s + LOOK_S if seen.stopped else 0.0
+        if brain.stopped_s >= STOPPED_S:
+            since = datetime.now(UTC) - timedelta(seconds=brain.stopped_s)
+            if "frozen" not in session.hindrances:
+                session.hinder("frozen", Trouble("frozen", f"process {brain.who.pid} has been stopped since {since:%H:%M:%S} UTC"))
+        else:
+            session.unhinder("frozen")
+        asked = session.state.request if session.track.request_gen == brain.gen else None
+        idle = asked is not None and seen == brain.seen and "keeper" not in session.hindrances  # one that cannot put its reply on record tries again
+        brain.awaited_s, brain.seen = brain.awaited_s + LOOK_S if idle else 0.0, seen
+        if brain.stopped_s >= END_S:
+            self._give_up(brain, f"it was stopped for {END_S:.0f} s, and ended")
+        elif brain.awaited_s > (limit := self._config().model.reply_total_s + _MARGIN_S):
+            self._give_up(brain, f"it did nothing while a reply was awaited for {limit:.0f} s, and was ended")
+
+    @staticmethod
+    def _give_up(brain: Brain, why: str) -> None:
+        brain.why = why
+        if brain.watch is not None:
+            brain.watch.signal(signal.SIGKILL)
+
     def _ended(self, session: Session, brain: Brain) -> None:
         """The process is gone; the session's worker ends the lease at its next step."""
         brain.gone.set()
@@ -150,14 +193,14 @@ class Brains:
             lease = session.state.lease
             if lease is not None and lease.gen == brain.gen:
                 how = "exited" if code in (0, None) else f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-                await self._end_lease(session, brain.gen, how, code)
+                await self._end_lease(session, brain.gen, brain.why or how, code)
             session.buried.pop(0)
             s = session.state
             if code == _FENCED and not session.brain_fenced.add(time.monotonic()):
                 continue  # it lost its keeper, or came before its lease was on record: the next one finds both
             if s.ended is None and s.desired == "running" and s.parked is None:
                 why = "it died" if code is None else f"killed by signal {-code}" if code < 0 else f"it left without a word (exit code {code})"
-                track = session.track
+                why, track = brain.why or why, session.track
                 paid = s.request is not None and track.request_gen == brain.gen
                 await self._fell(session, why, worked=track.worked_gen == brain.gen, paid=paid)
 

@@ -27,8 +27,8 @@ from harness.supervisor.process import Identity, alive
 _CANCEL_WAIT = 20.0
 _NOW_AND_THEN_S = 120.0
 _SPACE_S = 2.0
-_WAITING = frozenset({"no_space", "ledger"})
-"""Refusals that only have to be waited out: a full disk, a ledger that cannot be written."""
+_WAITING = frozenset({"no_space", "ledger", "mute"})
+"""Refusals that only have to be waited out: a full disk, a ledger that cannot be written, a keeper that is stopped."""
 
 
 def unfinished(session: Session) -> bool:

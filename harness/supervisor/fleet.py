@@ -25,7 +25,7 @@ from harness.supervisor import aside, houses, memory
 from harness.supervisor.due import Falls
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.links import KeeperLink
-from harness.supervisor.process import Identity, Watch
+from harness.supervisor.process import Identity, Look, Watch
 from harness.supervisor.threads import StandsStill, Threads, at_home
 from harness.supervisor.track import Track
 from harness.workspace.errors import Unexamined
@@ -49,6 +49,13 @@ class Brain:
     watch: Watch | None = None
     exit_code: int | None = None
     since_seq: int = -1
+    stopped_s: float = 0.0
+    """For so long it was found stopped at every look."""
+    seen: Look | None = None
+    awaited_s: float = 0.0
+    """How it was at the last look, and for how long it has been so while a reply was awaited."""
+    why: str = ""
+    """Why we ended it; empty when we did not."""
 
 
 @dataclass(slots=True)

@@ -96,7 +96,7 @@ class Halt:
                 if await self._fleet.until(lambda: session.worker is None and session.link is None, END_S):
                     return ""
                 why = str(session.trouble) if session.trouble else "its stop is on record and was not carried out in time"
-            await self._end_keeper(session)  # one that does not do its work stands in the way of the next one
+            await self.end_keeper(session)  # one that does not do its work stands in the way of the next one
         if session.finished:
             return ""
         return f"session {session.name} is not on record as stopped ({why}); nothing of it runs"
@@ -119,10 +119,10 @@ class Halt:
         finally:
             session.quiet = False
 
-    async def _end_keeper(self, session: Session) -> None:
-        for left in await at_home(_living, self._folders.session(session.sid), session.sid, None if session.foreign else session.state.keeper):
-            if left.who is not None:
-                await end(left.who, _KILL)
+    async def end_keeper(self, session: Session) -> bool:
+        """Kill its keeper, so that another one takes its place; False when one cannot be killed."""
+        found = await at_home(_living, self._folders.session(session.sid), session.sid, None if session.foreign else session.state.keeper)
+        return all([left.who is None or await end(left.who, _KILL) for left in found])
 
     # -- nothing left ------------------------------------------------------------------------------------------------
 

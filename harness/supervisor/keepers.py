@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import Fleet, Session
 from harness.supervisor.links import KeeperHello, KeeperLink
 from harness.supervisor.nursery import Nursery
-from harness.supervisor.process import Identity, alive, end
+from harness.supervisor.process import Identity, alive, end, look
 from harness.supervisor.threads import at_home
 from harness.supervisor.track import Track
 
@@ -27,7 +28,9 @@ _LEAVE_S, _KILLED_S = 10.0, 5.0
 """Seconds a keeper has to leave when asked, and to be gone when killed."""
 _CATCH_UP = 60.0
 PULSE_S, MUTE_S = 3.0, 8.0
-"""Seconds between two questions to a keeper, and without an answer until its row says so."""
+"""Seconds between two questions to a keeper, and without an answer until its row may say so."""
+STOPPED_S, SILENT_S = 60.0, 300.0
+"""Seconds until a keeper that is stopped, or one that says nothing, is ended: its log and its calls are left as by any death of a keeper."""
 
 
 class Keepers:
@@ -35,6 +38,8 @@ class Keepers:
 
     def __init__(self, folders: Folders, epoch: int) -> None:
         self._folders, self._epoch = folders, epoch
+        self._stopped: dict[str, float] = {}
+        """Since when a keeper was found stopped whenever it was called."""
         self.nursery = Nursery("harness.session.nursery", network=False, isolated=True, on_push=self._ignore)
 
     @staticmethod
@@ -58,8 +63,24 @@ class Keepers:
         try:
             await self._connect(session)
         except (OSError, LinkLost):
+            await self._past_stopped(session)
             await self._spawn(session)
             await self._connect(session)
+        self._stopped.pop(session.sid, None)
+
+    async def _past_stopped(self, session: Session) -> None:
+        """End a keeper that has been stopped for long. Raises OpError ``mute`` for one that is not stopped as long."""
+        k = session.state.keeper
+        who = Identity(k.pid, k.start, k.boot) if k is not None else None
+        seen = look(who) if who is not None and alive(who) else None
+        if who is None or seen is None or not seen.stopped:
+            self._stopped.pop(session.sid, None)
+            return
+        now = time.monotonic()
+        since = self._stopped.setdefault(session.sid, now)
+        if now - since < STOPPED_S:
+            raise OpError("mute", f"process {who.pid} is stopped")
+        await end(who, (signal.SIGKILL, _KILLED_S))
 
     async def _spawn(self, session: Session) -> None:
         where = {"sid": session.sid, "state": str(self._folders.state), "runtime": str(self._folders.runtime)}
@@ -115,25 +136,41 @@ class Keepers:
             await asyncio.sleep(PULSE_S)
             asking = {sid: task for sid, task in asking.items() if not task.done()}
             for session in fleet:
-                if session.link is not None and session.sid not in asking and not session.state.terminal:
+                if session.link is not None and session.sid not in asking:
                     asking[session.sid] = asyncio.get_running_loop().create_task(self._ask(session, session.link))
 
-    @staticmethod
-    async def _ask(session: Session, link: KeeperLink) -> None:
-        since = datetime.now(UTC)
+    async def _ask(self, session: Session, link: KeeperLink) -> None:
+        since, silent = datetime.now(UTC), 0.0
         answer = asyncio.ensure_future(link.call("ping", wait=None))
         try:
-            if not (await asyncio.wait({answer}, timeout=MUTE_S))[0]:
-                who = f"process {link.hello.pid}" if link.hello is not None else "it"
-                session.hinder("keeper", Trouble("silent", f"{who} has not answered since {since:%H:%M:%S} UTC"))
-            await answer
-        except OpError:
-            return  # a keeper of an earlier version does not know this question, which is an answer
-        except LinkLost:
-            return  # it is taken up again, and that says what is wrong
+            while not (await asyncio.wait({answer}, timeout=MUTE_S if not silent else PULSE_S))[0]:
+                silent += PULSE_S if silent else MUTE_S  # in steps, so that time in which we were frozen is not held against it
+                await self._mute(session, link, since, silent)
+            waits = str((await answer).get("waits", ""))
+        except (OpError, LinkLost):  # a keeper of an earlier version does not know the question; one that is gone is taken up again
+            waits = ""
         finally:
             answer.cancel()
             session.unhinder("keeper")
+        if waits:
+            session.hinder("vault", Trouble("vault", waits))
+        else:
+            session.unhinder("vault")
+
+    @staticmethod
+    async def _mute(session: Session, link: KeeperLink, since: datetime, silent: float) -> None:
+        """Say of a keeper that it does not answer, and end it when that lasts; one that a disk holds is left to it, since no signal reaches it."""
+        if (k := link.hello) is None or (seen := look(who := Identity(k.pid, k.start, k.boot))) is None:
+            return
+        if not seen.stopped and silent <= MUTE_S:
+            return  # it may be us who were held up: its answer is looked for once more
+        how = "has been stopped" if seen.stopped else "has not answered"
+        session.hinder("keeper", Trouble("mute_disk" if seen.state == "D" else "mute", f"process {k.pid} {how} since {since:%H:%M:%S} UTC"))
+        if seen.state == "D" or silent < (STOPPED_S if seen.stopped else SILENT_S):
+            return
+        print(f"supervisor: keeper {k.pid} of session {session.sid} {how} since {since:%H:%M:%S} UTC and is ended", file=sys.stderr, flush=True)
+        session.keeper_falls.times.clear()  # what it owed an answer to failed because of it
+        await end(who, (signal.SIGKILL, _KILLED_S))
 
     @staticmethod
     def _lost(session: Session, link: KeeperLink) -> None:

@@ -305,6 +305,7 @@ class Supervisor:
         keep("following policy and configuration", lambda: follow(self.settings, self.folders.config))
         keep("testing the fence", self._test_fence)
         keep("asking the sessions' keepers", lambda: self.keepers.pulse(self.fleet))
+        keep("looking at the agents' processes", lambda: self.brains.watch(self.fleet))
         keep("looking at the disk", self.disk.watch)
         keep("looking for space", lambda: self.space.run(self._room))
         keep("waking what waits at a cap", self.caps.run)

@@ -19,7 +19,7 @@ from harness.events.reader import verify
 from harness.events.views import FleetView
 from harness.protocol import frames, identity
 from harness.protocol.paths import Folders
-from harness.supervisor import aside, continuing, health
+from harness.supervisor import aside, continuing, health, mute
 from harness.supervisor.approvals import Approvals
 from harness.supervisor.brains import Brains
 from harness.supervisor.conduct import Conductor
@@ -46,6 +46,7 @@ from harness.workspace.diff import diff as workspace_diff
 from harness.workspace.errors import WorkspaceError
 
 MAX_MESSAGE = 256 * 1024
+_FREED_S = 5.0
 _DIFF_S = 25.0
 """Seconds that a diff may take; a client waits half a minute for it."""
 
@@ -308,6 +309,19 @@ class Ops:
             self._p.credentials.add(key)
         if state == "running":
             self._p.gates.retry(session)
+        wish = f"the wish that it be {state}"
+        try:
+            await mute.answered(self._p.fleet, session, wish, self._desire(session, state, reason, c.by))
+        except OpError as exc:
+            if exc.code not in mute.CODES or state != "stopped":
+                raise
+            await self._end_mute(session)
+            await mute.answered(self._p.fleet, session, wish, self._desire(session, state, reason, c.by))
+        if state == "running":
+            await self._withdraw_restart(session)
+        return {}
+
+    async def _desire(self, session: Session, state: str, reason: str, by: t.By) -> None:
         stop = state == "stopped"
         session.quiet = session.quiet or stop
         try:
@@ -316,12 +330,17 @@ class Ops:
                 await self._taken_up(self._p.fleet, session)
             async with session.wish:  # another wish may have been recorded while this one waited
                 refuse_ended(session, state)
-                await session.append(t.SessionDesired(state=state, reason=reason, by=c.by))
+                await session.append(t.SessionDesired(state=state, reason=reason, by=by))
         finally:
             session.quiet = session.quiet and not stop
-        if state == "running":
-            await self._withdraw_restart(session)
-        return {}
+
+    async def _end_mute(self, session: Session) -> None:
+        """A stop does not wait for a keeper that does not answer: another one records it."""
+        p = self._p
+        if not await Halt(p.folders, p.fleet, p.conductor, p.launcher).end_keeper(session):
+            raise OpError("busy", f"the process that keeps the log of {session.name} cannot be ended", "its disk hangs; try again when that answers")
+        session.unhinder("step")
+        await p.fleet.until(lambda: not mute.muteness(session), _FREED_S)
 
     async def _set_aside(self, session: Session, reason: str) -> Reply:
         """Stop a session whose log can take no record: nothing of it lives afterwards, and a file beside its log keeps it stopped."""
@@ -358,7 +377,8 @@ class Ops:
             )
         # Words answer what the agent asked: it must not go on waiting for them.
         answered = [t.ApprovalWithdrawn(approval_id=a.approval_id, why="you said something") for a in session.state.approvals.values() if a.kind == "question"]
-        await session.append(*answered, t.UserMessage(text=text, origin="human", by=c.by))
+        said = session.append(*answered, t.UserMessage(text=text, origin="human", by=c.by))
+        await mute.answered(self._p.fleet, session, "your message", said)
         return {}
 
     async def go_on(self, c: Connection, m: Reply) -> Reply:
@@ -402,7 +422,8 @@ class Ops:
         return await self._p.approvals.changes(self._p.fleet.approval(approval_id, "not_found"), approval_id, offset)
 
     async def decide(self, c: Connection, m: Reply) -> Reply:
-        return {"decision_id": await self._p.approvals.decide(m, c.by)}
+        session = self._p.fleet.approval(_text(m, "approval_id"))
+        return {"decision_id": await mute.answered(self._p.fleet, session, "the decision", self._p.approvals.decide(m, c.by))}
 
     async def defer(self, c: Connection, m: Reply) -> Reply:
         await self._p.approvals.defer(_text(m, "approval_id"), _text(m, "until"))
@@ -413,14 +434,14 @@ class Ops:
     async def undo(self, c: Connection, m: Reply) -> Reply:
         session = await self._find(m)
         try:
-            return await self._p.undo.undo(session, _text(m, "to"), c.by)
+            return await mute.answered(self._p.fleet, session, "the undo", self._p.undo.undo(session, _text(m, "to"), c.by))
         finally:
             self._settle_again(session)
 
     async def undo_points(self, c: Connection, m: Reply) -> Reply:
         session = await self._find(m)
         try:
-            return await self._p.undo.points(session)
+            return await mute.answered(self._p.fleet, session, "the question", self._p.undo.points(session))
         finally:
             self._settle_again(session)
 

@@ -9,11 +9,11 @@ import os
 import signal
 from collections.abc import Callable
 
-from harness.session.proc import Identity, alive, boot_id, identify
+from harness.session.proc import Identity, Look, alive, boot_id, identify, look
 
 _PR_SET_DUMPABLE = 4
 
-__all__ = ["Identity", "Watch", "alive", "boot_id", "end", "hide_from_ptrace", "identify"]
+__all__ = ["Identity", "Look", "Watch", "alive", "boot_id", "end", "hide_from_ptrace", "identify", "look"]
 
 
 def hide_from_ptrace() -> None:

@@ -162,7 +162,7 @@ class Server:
         except OpError as exc:
             answer = {"id": number, "ok": False, "error": exc.to_wire()}
         except LinkLost as exc:
-            error = {"code": "lost", "message": str(exc), "hint": "the session is taken up again by itself; look at it, then try again"}
+            error = {"code": "lost", "message": str(exc), "hint": "it may be done all the same: look at the session before you ask again"}
             answer = {"id": number, "ok": False, "error": error}
         except Exception as exc:
             traceback.print_exc(file=sys.stderr)

@@ -60,14 +60,14 @@ def test_what_waits_by_itself_is_no_failure() -> None:
             kill(f.supervisor_pid())
             f.run("supervisor", "start")
             row = f.wait_state(sid, "limited")
-            assert (row["detail"], row.get("group")) == (SESSION["gone"].headline, "running")
-            assert row["next"] == SESSION["gone"].next
+            assert (row["detail"], row.get("group")) == (SESSION["mute"].headline, "running")
+            assert row["next"] == SESSION["mute"].next
             told = wait_for("a word of the doctor", lambda: found(f, "frozen"))
-            assert told["detail"].startswith(SESSION["gone"].headline), "whether it is still tried or was given up meanwhile"
+            assert told["detail"].startswith(SESSION["mute"].headline)
             with in_tmux(f.root, 140, 45) as screen:
-                screen.see(SESSION["gone"].headline)
+                screen.see(SESSION["mute"].headline)
                 screen.keys("Enter")
-                screen.see(SESSION["gone"].headline, "next: ")
+                screen.see(SESSION["mute"].headline, "next: ")
         finally:
             os.kill(keeper, signal.SIGCONT)
         f.run("resume", sid)

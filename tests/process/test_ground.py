@@ -135,22 +135,3 @@ def test_a_brain_that_dies_again_and_again_is_tried_again_and_asks_nobody(f: Fle
     f.run("resume", sid)
     f.wait_state(sid, "done", timeout=90)
     assert f.violations() == []
-
-
-def test_a_frozen_keeper_is_named_and_goes_on_when_it_thaws(f: Fleet) -> None:
-    f.run("supervisor", "start")
-    sid = f.launch(play([HOLD], "Done."))
-    f.wait_event(sid, "tool.started")
-    f.wait_state(sid, "running")
-    keeper = f.keeper_pid(sid)
-    os.kill(keeper, signal.SIGSTOP)
-    try:
-        told = f.wait_state(sid, "limited")
-        assert f"process {keeper} has not answered since" in told["evidence"]
-        assert "tried again by itself" in told["next"]
-    finally:
-        os.kill(keeper, signal.SIGCONT)
-    f.wait_state(sid, "running")
-    f.release(sid)
-    f.wait_state(sid, "done")
-    assert f.violations() == []

@@ -28,6 +28,8 @@ class SessionEvidence:
     state: str = ""
     detail: str = ""
     finished: bool = False
+    stop_asked: bool = False
+    """Somebody wanted it stopped, whether or not that was acknowledged."""
     stop_acknowledged: bool = False
     stop_recorded: bool = False
     stopped: bool = False
@@ -87,12 +89,14 @@ def effects(s: SessionEvidence) -> Iterator[Violation]:
 
 
 def life(s: SessionEvidence) -> Iterator[Violation]:
-    """Nothing is stuck without a request, nothing gave up (the work cannot fail), and what was stopped stays so."""
+    """Nothing is stuck without a request, nothing gave up (the work cannot fail), nothing stops unasked, and what was stopped stays so."""
     ended = s.finished or s.stopped
     if not ended and not s.open_requests:
         yield Violation("stuck", s.name, f"{s.state}: {s.detail}; nothing in the queue")
     if s.finished and s.state == "failed":
         yield Violation("failed", s.name, f"it ended for good: {s.detail}")
+    if (s.stopped or s.state == "stopped") and not s.stop_asked:
+        yield Violation("unasked stop", s.name, f"nobody wanted it stopped: {s.detail}")
     if s.stop_acknowledged and not ended:
         yield Violation("undone stop", s.name, f"its stop was acknowledged, and it is {s.state}: {s.detail}")
     if s.stop_acknowledged and not s.stop_recorded:
@@ -150,6 +154,7 @@ def tally(e: Evidence) -> dict[str, str]:
         "questions": f"{asked.total()}" + (f" ({_list(asked)})" if asked else ""),
         "stuck": str(kinds["stuck"]),
         "given up": str(kinds["failed"]),
+        "stopped by nobody": str(kinds["unasked stop"]),
         "stopped but alive": str(kinds["undone stop"] + kinds["alive"]),
         "bill": _usd(e.total_bill_nano),
         "ledger": f"{_usd(settled + unknown + held)} = {_usd(settled)} known + {_usd(unknown)} unknown in full + {_usd(held)} held",

@@ -83,7 +83,7 @@ def _session(w: World, sid: str, row: dict[str, object]) -> SessionEvidence:
     s = SessionEvidence(sid, goal["name"] if goal else sid)
     s.state, s.detail = str(row.get("state", "unknown")), str(row.get("detail", "nobody shows it"))
     s.finished, s.stopped = state.ended is not None, state.desired == "stopped"
-    s.stop_acknowledged = sid in w.stops
+    s.stop_asked, s.stop_acknowledged = sid in w.stops_asked, sid in w.stops
     s.effects = effect_lines(w.fleet.folders.worktrees / sid / "effects.txt")
     s.told = told_lines(w.notes / f"{s.name}.jsonl")
     s.open_requests = [(a.kind, a.title) for a in state.approvals.values()]

@@ -53,6 +53,23 @@ def freezes(w: World, dice: random.Random) -> None:
         w.lasted("frozen", time.monotonic() - begun)
 
 
+def standstills(w: World, dice: random.Random) -> None:
+    """Once a minute a process that a session cannot do without is stopped for so long that somebody has to notice."""
+    while not w.over.wait(dice.uniform(1.0, 8.0)):
+        kind = dice.choice(("keeper", "brain", "vault or monitor"))
+        if not (group := _present(w, kind)):
+            continue
+        who, begun, seconds = dice.choice(group), time.monotonic(), dice.uniform(30.0, 60.0)
+        try:
+            if send(who, signal.SIGSTOP):
+                w.count(f"stood still: {kind}")
+                w.over.wait(seconds)
+        finally:
+            send(who, signal.SIGCONT)
+        w.lasted("standing still", time.monotonic() - begun)
+        w.over.wait(max(0.0, 56.0 - seconds))
+
+
 def pauses(w: World, dice: random.Random) -> None:
     """Pause a session, and resume it a while later until that is acknowledged."""
     while not w.over.wait(dice.uniform(0.5, 3.0)):
@@ -177,6 +194,7 @@ def races(w: World, dice: random.Random) -> None:
 TROUBLES: dict[str, Trouble] = {
     "kills": kills,
     "freezes": freezes,
+    "standstills": standstills,
     "pauses": pauses,
     "leaves": leaves,
     "endpoint": endpoint,

@@ -58,6 +58,8 @@ class World:
     broken: list[str] = field(default_factory=list)
     stops: set[str] = field(default_factory=set)
     """Sessions whose stop was acknowledged."""
+    stops_asked: set[str] = field(default_factory=set)
+    """Sessions whose stop was asked for; without an answer it may be done all the same."""
     names: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     seen: set[Identity] = field(default_factory=set)
     followed: dict[str, Followed] = field(default_factory=dict)
@@ -113,6 +115,9 @@ class World:
 
     def desire(self, sid: str, state: str, timeout: float = 15.0) -> str:
         """Ask for it once: empty when it was acknowledged, else why not."""
+        if state == "stopped":
+            with self.lock:
+                self.stops_asked.add(sid)
         try:
             self.call("desire", timeout=timeout, sid=sid, state=state, reason="soak")
         except SupervisorError as exc:

@@ -64,6 +64,8 @@ class World:
         self.sessions: dict[str, Session] = {}
         self.calls: list[dict[str, Any]] = []
         self.refuse: dict[str, dict[str, str]] = {}
+        self.warnings: list[str] = []
+        """What the supervisor says beside a launch."""
         self.whole: dict[str, str] = {}
         self.piece = 1 << 20
         self.points: dict[str, list[dict[str, Any]]] = {}
@@ -332,7 +334,7 @@ class World:
     def _op_launch(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         session = self.add(r.get("name") or "session", goal=r["goal"])
         self.push_rows(session)
-        return {"sid": session.sid, "name": session.state.name}
+        return {"sid": session.sid, "name": session.state.name, "warnings": self.warnings}
 
     def _op_diff(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         return self.sessions[r["sid"]].diff

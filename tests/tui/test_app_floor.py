@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from app import feed
 from app.screens.floor import FloorScreen
 from harness.events import types as t
+from harness.protocol.client import Unreachable
 from tests.tui.app_pilot import SIZES, Shown, shown
 from tests.tui.app_world import SCENES, World, crowd, work
 from widgets.fleet_bar import Banner
@@ -250,6 +254,22 @@ async def test_a_dead_supervisor_is_said_at_once_and_everything_stays(tmp_path: 
         await s.world.start()
         await s.until("reconnected", lambda: s.app.snapshot.live)
         await s.until("the banner gone", lambda: s.app.screen.query_one(Banner).text == "")
+
+
+async def test_a_supervisor_that_stands_still_is_said_and_is_live_again_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed, "_PULSE_S", 0.05)
+    monkeypatch.setattr(feed, "_MUTE_S", 0.1)
+    async with shown(tmp_path) as s:
+        await s.until("live", lambda: s.app.snapshot.live)
+        thaw = s.world.held["hello"] = asyncio.Event()
+        await s.until("the banner", lambda: "the supervisor does not answer since" in s.app.screen.query_one(Banner).text)
+        assert f"(process {os.getpid()})" in s.app.screen.query_one(Banner).text
+        with pytest.raises(Unreachable, match="nothing was sent"):
+            await s.app.feed.call("desire", sid="x", state="stopped")
+        del s.world.held["hello"]
+        thaw.set()
+        await s.until("live again", lambda: s.app.snapshot.live and not s.app.screen.query_one(Banner).text)
+        assert not s.world.of("desire")
 
 
 async def test_without_a_supervisor_the_floor_opens_and_says_so(tmp_path: Path) -> None:

@@ -181,6 +181,19 @@ async def test_a_refused_launch_keeps_what_was_typed(tmp_path: Path) -> None:
         await s.see("No sessions yet")
 
 
+async def test_what_a_launch_warns_of_stays_until_it_was_read(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        world.warnings = ["there is no key for http://127.0.0.1:1", "the model no-such is in no \x1b[31mprice list[/]"]
+
+    async with shown(tmp_path, scene) as s:
+        await s.press("n", *"fix", "ctrl+y")
+        await s.see("Launched", "there is no key for http://127.0.0.1:1", "price list[/]", "ctrl+y read")
+        assert "\x1b" not in s.text
+        await s.press("ctrl+y")
+        await s.until("the floor", lambda: len(s.app.screen_stack) == 1)
+        assert [row.name for row in s.app.snapshot.rows.values()] == ["session"]
+
+
 # -- hostile text ----------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,220 @@
+"""A part that is stopped is never shown as at work: it is named with what comes next, nobody waits for it in silence, and another one takes its place."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from app.feed import Feed
+from harness.events import types as t
+from harness.protocol.config import Config
+from harness.protocol.paths import Folders
+from harness.supervisor import brains, keepers
+from harness.supervisor.brains import Brains
+from harness.supervisor.errors import OpError
+from harness.supervisor.fleet import Brain, Session
+from harness.supervisor.keepers import Keepers
+from harness.supervisor.process import Identity, Watch, identify, look
+from tests.fleetlib import HOLD, Fleet, alive, fleet, play, wait_for
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture
+def f() -> Iterator[Fleet]:
+    with fleet() as made:
+        made.run("supervisor", "start")
+        yield made
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        if alive(pid):
+            os.kill(pid, signal.SIGCONT)
+
+
+@contextmanager
+def a_stopped_process() -> Iterator[Identity]:
+    with subprocess.Popen(["sleep", "600"]) as process:
+        try:
+            os.kill(process.pid, signal.SIGSTOP)
+            who = identify(process.pid)
+            assert who is not None
+            wait_for("it to be stopped", lambda: (seen := look(who)) is not None and seen.stopped)
+            yield who
+        finally:
+            process.kill()
+
+
+def said(f: Fleet, sid: str) -> list[str]:
+    return [r.body.text for r in f.records(sid) if isinstance(r.body, t.UserMessage)]
+
+
+def test_a_frozen_keeper_is_named_takes_nothing_and_goes_on_when_it_thaws(f: Fleet) -> None:
+    sid = f.launch(play([HOLD], "Done."))
+    f.wait_event(sid, "tool.started")
+    f.wait_state(sid, "running")
+    keeper = f.keeper_pid(sid)
+    with stopped(keeper):
+        sent = f.run("say", sid, "sent before it was known", check=False)
+        assert sent.returncode != 0
+        assert "may still be carried out" in sent.stderr
+        told = f.wait_state(sid, "limited")
+        assert f"process {keeper} has been stopped since" in told["evidence"]
+        assert "another one goes on from the log" in told["next"]
+        for command in (("say", sid, "never"), ("pause", sid), ("undo", sid), ("undo", sid, "--list")):
+            refused = f.run(*command, check=False)
+            assert refused.returncode != 0
+            assert "nothing was sent" in refused.stderr, command
+    f.wait_state(sid, "running")
+    wait_for("what was sent", lambda: "sent before it was known" in said(f, sid))
+    f.release(sid)
+    f.wait_state(sid, "done")
+    assert said(f, sid).count("sent before it was known") == 1
+    assert "never" not in said(f, sid)
+    assert not any(isinstance(r.body, t.SessionDesired) for r in f.records(sid)), "and it was not paused"
+    assert f.violations() == []
+
+
+def test_a_session_with_a_frozen_keeper_can_be_stopped(f: Fleet) -> None:
+    sid = f.launch(play([HOLD], "Done."))
+    f.wait_event(sid, "tool.started")
+    keeper = f.keeper_pid(sid)
+    with stopped(keeper):
+        f.run("stop", sid)
+        f.wait_state(sid, "stopped")
+        assert not alive(keeper)
+    assert [r.body.state for r in f.records(sid) if isinstance(r.body, t.SessionDesired)] == ["stopped"]
+    assert f.violations() == []
+
+
+def test_a_frozen_brain_is_named_and_goes_on_when_it_thaws(f: Fleet) -> None:
+    sid = f.launch(play([HOLD], "Done."))
+    f.wait_event(sid, "tool.started")
+    brain = wait_for("its brain", lambda: f.brain_pid(sid))
+    with stopped(brain):
+        told = f.wait_state(sid, "limited")
+        assert f"process {brain} has been stopped since" in told["evidence"]
+        assert "another one takes its place" in told["next"]
+    f.wait_state(sid, "running")
+    f.release(sid)
+    f.wait_state(sid, "done")
+    assert f.violations() == []
+
+
+def test_what_stays_frozen_is_replaced_by_itself(f: Fleet) -> None:
+    """A brain in the middle of a reply and a keeper under a call, both for good, and nobody does anything."""
+    thinking = f.launch(play([HOLD], "Done."), name="thinking")
+    kept = f.launch(play([HOLD], "Done."), name="kept")
+    f.wait_event(kept, "tool.started")
+    f.wait_event(thinking, "tool.started")
+    brain, keeper = wait_for("its brain", lambda: f.brain_pid(thinking)), f.keeper_pid(kept)
+    os.kill(brain, signal.SIGSTOP)
+    os.kill(keeper, signal.SIGSTOP)
+    f.release(thinking)
+    f.wait_state(thinking, "done", timeout=120)
+    wait_for("another keeper", lambda: f.keeper_pid(kept) != keeper, 120)
+    f.release(kept)
+    f.wait_state(kept, "done")
+    assert not alive(brain)
+    assert not alive(keeper)
+    assert f.json("approvals") == []
+    assert f.violations() == []
+
+
+async def test_an_open_screen_says_that_its_supervisor_stands_still(f: Fleet) -> None:
+    woken = asyncio.Event()
+    feed = Feed(f.folders, woken.set)
+    feed.start()
+
+    async def link(state: str) -> None:
+        async with asyncio.timeout(60):
+            while feed.snapshot.link.state != state:
+                woken.clear()
+                await woken.wait()
+
+    try:
+        await link("live")
+        supervisor = await asyncio.to_thread(f.supervisor_pid)
+        with stopped(supervisor):
+            await link("mute")
+            assert f"(process {supervisor})" in feed.snapshot.link.text
+        await link("live")
+    finally:
+        await feed.aclose()
+
+
+def a_session(tmp_path: Path) -> Session:
+    return Session("s" * 10, Folders(tmp_path / "state", tmp_path / "run", tmp_path / "config"), lambda _: None)
+
+
+def test_a_brain_that_is_stopped_or_owes_its_reply_for_too_long_is_ended(tmp_path: Path) -> None:
+    async def looked(stop: bool) -> tuple[int, str]:
+        session, session_folders, config = a_session(tmp_path), Folders(tmp_path, tmp_path, tmp_path), Config(tmp_path / "config.toml")
+        some = Brains(session_folders, 1, cast(Any, SimpleNamespace(unsent=lambda _: None)), lambda: config, lambda *_: None)
+        with a_stopped_process() as who:
+            brain = Brain(1, who, "")
+            brain.watch = Watch(who, lambda: some._ended(session, brain))
+            session.brain = brain
+            if not stop:
+                os.kill(who.pid, signal.SIGCONT)
+                session.track.request_gen = 1
+                session.state.request = t.ModelRequest(
+                    request_id="r1", attempt=1, model="m", reservation="v", reserved_nano=1, est_input=1, max_tokens=1, upto_seq=0
+                )
+            looks = 0
+            while not brain.why:
+                some.look(session)
+                looks += 1
+            await asyncio.wait_for(brain.gone.wait(), 10)
+            assert session.buried == [brain]
+            return looks, brain.why
+
+    looks, why = asyncio.run(looked(True))
+    assert (looks * brains.LOOK_S, "stopped" in why) == (brains.END_S, True)
+    looks, why = asyncio.run(looked(False))
+    assert "did nothing while a reply was awaited" in why
+    assert looks * brains.LOOK_S > Config(tmp_path / "config.toml").model.reply_total_s
+
+
+def test_a_keeper_is_ended_when_it_is_stopped_for_long_and_not_before(tmp_path: Path) -> None:
+    async def asked() -> None:
+        session = a_session(tmp_path)
+        with a_stopped_process() as who:
+            link = cast(Any, SimpleNamespace(hello=who))
+            await Keepers._mute(session, link, datetime.now(UTC), keepers.STOPPED_S - 1)
+            assert identify(who.pid) == who
+            assert session.hindrances["keeper"].kind == "mute"
+            await Keepers._mute(session, link, datetime.now(UTC), keepers.STOPPED_S)
+            assert identify(who.pid) is None
+
+    asyncio.run(asked())
+
+
+def test_a_new_supervisor_ends_a_keeper_that_stays_stopped(tmp_path: Path) -> None:
+    async def called() -> None:
+        session, some = a_session(tmp_path), Keepers(Folders(tmp_path, tmp_path, tmp_path), 1)
+        with a_stopped_process() as who:
+            session.state.keeper = t.KeeperStarted(pid=who.pid, start=who.start, boot=who.boot)
+            with pytest.raises(OpError, match="is stopped") as refused:
+                await some._past_stopped(session)
+            assert refused.value.code == "mute"
+            some._stopped[session.sid] -= keepers.STOPPED_S
+            await some._past_stopped(session)
+            assert identify(who.pid) is None
+
+    asyncio.run(called())

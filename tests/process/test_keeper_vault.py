@@ -1,0 +1,75 @@
+"""The process that keeps states for undo stands still: its keeper says so, takes another one, and only then gives up."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.protocol.paths import SessionFolder
+from harness.session import vault
+from harness.session.loop import Loop
+from tests.process.keeperlib import Keepers, action, allowed, keepers, wait_until
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[Keepers]:
+    (tmp_path / "work").mkdir()
+    with keepers(tmp_path) as fleet:
+        fleet.folder().git.mkdir(parents=True, exist_ok=True)
+        (fleet.folder().git / "workspace.json").write_text(json.dumps({"root": str(tmp_path / "work")}))
+        yield fleet
+
+
+def vault_of(keeper: int) -> int:
+    """The vault of a keeper that runs nothing else."""
+    children = Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()
+    return int(children[0]) if len(children) == 1 else 0
+
+
+def test_a_vault_that_stands_still_is_replaced_and_the_call_runs(fleet: Keepers, tmp_path: Path) -> None:
+    keeper = fleet.spawn()["pid"]
+    link, work = fleet.supervisor(), tmp_path / "work"
+    link.call("snapshot", label="first", full=True)
+    frozen = vault_of(keeper)
+    os.kill(frozen, signal.SIGSTOP)
+    link.append(*allowed(action(work, "c0.0", ["sh", "-c", "echo ran >> once"])))
+    waiting = link.send("execute", call_id="c0.0")
+    said = wait_until("it is said what is waited for", lambda: link.call("ping").get("waits"))
+    assert said.startswith(f"process {frozen} is stopped since ")
+    assert link.reply(waiting).get("started") is True, "another vault kept the state; nobody is asked"
+    wait_until("the call has ended", lambda: "tool.ended" in fleet.types())
+    assert (work / "once").read_text() == "ran\n"
+    assert not Path(f"/proc/{frozen}").exists()
+    assert "waits" not in link.call("ping")
+
+
+def test_when_the_next_one_stands_still_too_the_answer_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vault, "serve", lambda *_: os.kill(os.getpid(), signal.SIGSTOP))
+    monkeypatch.setattr(vault, "STOPPED_S", 0.2)
+    monkeypatch.setattr(vault, "_LOOK_S", 0.05)
+    loop = Loop(tmp_path / "sock")
+    loop.on_frame = loop.on_closed = lambda *_: None
+    loop.more, loop.after_turn = lambda: False, lambda: None
+    link = vault.VaultLink(loop, SessionFolder(tmp_path, tmp_path / "sock"))
+    answers: list[dict[str, Any]] = []
+    pids: set[int] = set()
+
+    def answered(reply: dict[str, Any]) -> None:
+        answers.append(reply)
+        loop.stopping = len(answers) == 2
+
+    loop.after_turn = lambda: pids.add(link.pid)
+    link.ask({"op": "list"}, answered)
+    link.ask({"op": "list"}, answered)
+    loop.run()
+    link.stop()
+    assert [a["error"]["code"] for a in answers] == ["timeout", "timeout"]
+    assert "stood still" in answers[0]["error"]["message"]
+    assert len(pids - {0}) == 4, "each was asked of two"
+    assert link.pid == 0, "and none of them is left"

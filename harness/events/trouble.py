@@ -72,9 +72,9 @@ SESSION: dict[str, Words] = {
     ),
     "newer": Words("a newer Watchfloor wrote its log", "nothing more of it runs under this version", "upgrade watchfloor", person=True),
     "foreign": Words(
-        "it belongs to another fleet",
+        "its worktree is another session's",
         "it can be looked at here; nothing of it runs",
-        "where that fleet is gone, take it over",
+        "where the fleet of that one is gone, take it over",
         command="watchfloor adopt",
         person=True,
     ),

@@ -68,10 +68,11 @@ class Keepers:
         except OpError as exc:
             if exc.code != "already_running":
                 raise
-            self._call_back(session.state)
+            self.call_back(session.state)
             await self._appear(session.folder.keeper_socket)
 
-    def _call_back(self, state: SessionState) -> None:
+    @staticmethod
+    def call_back(state: SessionState) -> None:
         """A living keeper whose socket vanished binds it again on SIGUSR1."""
         k = state.keeper
         if k is not None and alive(Identity(k.pid, k.start, k.boot)):

@@ -128,6 +128,18 @@ def test_a_supervisor_that_cannot_serve_leaves_and_says_why(f: Fleet) -> None:
     f.run("supervisor", "start")
 
 
+def test_a_file_that_cannot_be_read_just_now_is_tried_again(f: Fleet) -> None:
+    """As on a failing disk, or without a descriptor left: that may end, and nobody may be there to start it anew."""
+    version = f.folders.state / "VERSION"
+    version.mkdir()
+    started = f.run("supervisor", "start", check=False)
+    assert started.returncode == 3
+    assert "cannot serve" in started.stderr
+    version.rmdir()
+    wait_for("the guardian to start one that serves", f.folders.supervisor_socket.exists)
+    assert f.supervisor_pid()
+
+
 # -- the epoch -------------------------------------------------------------------------------------------------------
 
 

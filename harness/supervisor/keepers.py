@@ -49,7 +49,7 @@ class Keepers:
         if session.link is not None:
             return
         if (session.damaged or not session.loaded) and session.folder.log.is_dir():
-            await at_home(session.load)
+            await session.read()
         if session.foreign:
             raise OpError("foreign", session.foreign)
         if session.aside is not None:

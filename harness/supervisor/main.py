@@ -19,7 +19,7 @@ from typing import TypeVar
 import msgspec
 
 from harness.events.framing import LogError
-from harness.events.trouble import Trouble
+from harness.events.trouble import NONE, Trouble
 from harness.protocol import identity
 from harness.protocol.paths import STATE_VERSION, STOPPING, FolderError, Folders, ensure_private, resolve
 from harness.supervisor import clock, epochs
@@ -30,7 +30,7 @@ from harness.supervisor.capwait import CapWaits
 from harness.supervisor.conduct import Conductor, unfinished
 from harness.supervisor.continuing import Continuing
 from harness.supervisor.credentials import Credentials
-from harness.supervisor.errors import out_of_space
+from harness.supervisor.errors import OpError, out_of_space
 from harness.supervisor.fence_report import FenceReport
 from harness.supervisor.fleet import Fleet, Session, session_folders
 from harness.supervisor.gates import Gates
@@ -217,7 +217,11 @@ class Supervisor:
     async def _first_look(self, session: Session) -> None:
         """Read one log; sessions that have not ended get their worker. Damage, and a defect of ours, stay with their session."""
         try:
-            await at_home(session.load)
+            await session.read()
+        except OpError as exc:
+            session.held, session.trouble = True, Trouble("still", exc.message)
+            self.upkeep.once(f"reading the log of session {session.sid}", lambda: self._second_look(session))
+            return
         except (LogError, msgspec.DecodeError, OSError):
             return  # the session says so itself
         except Exception as exc:
@@ -230,6 +234,14 @@ class Supervisor:
         self.gates.recall(session)
         if not session.state.terminal or unfinished(session) or self.purse.holding(session.sid):
             self.conductor.start(session)
+
+    async def _second_look(self, session: Session) -> None:
+        """A log that did not answer at the start is taken up when it does: the others did not wait for it."""
+        await session.readable()
+        if session.trouble.kind == "still":
+            session.held, session.trouble = False, NONE
+        await self._first_look(session)
+        session.touch()
 
     async def _taken_up(self) -> None:
         """Wait until every living session has its keeper, within a budget: a mute one does not hold up the others."""

@@ -137,7 +137,7 @@ class Supervisor:
         self.gates = Gates(credentials, lambda: self.settings.config, self.fleet, lambda: self.server.nudge())
         self.fleet.at_gate = self.gates.words
         self.brains = Brains(folders, epoch, self.gates, lambda: self.settings.config, self._later)
-        self.road = Road(self.settings, self._later)
+        self.road = Road(self.settings, self._later, self._met)
         self.launcher = Launcher(folders, self.fleet, self.keepers, self.settings, credentials)
         self.caps = CapWaits(self.fleet, purse)
         self.space = Space(folders)
@@ -172,6 +172,9 @@ class Supervisor:
 
     def _later(self, session: Session, seconds: float) -> None:
         self.conductor.later(session, seconds)
+
+    async def _met(self, session: Session, exc: Exception) -> None:
+        await self.conductor.met(session, exc)
 
     async def _asked_to_stop(self) -> None:
         """Stop, and return when everything is closed but the connection that asked."""
@@ -307,7 +310,7 @@ class Supervisor:
         keep("looking at the disk", self.disk.watch)
         keep("looking for space", lambda: self.space.run(self._room))
         keep("waking what waits at a cap", self.caps.run)
-        self.upkeep.once("opening the ledger", self._keep_books)
+        self.upkeep.finish("opening the ledger", self._keep_books)
         await self._taken_up()
         await self.server.listen()
         self._ready()

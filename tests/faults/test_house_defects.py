@@ -210,6 +210,18 @@ def test_two_launches_race_for_one_name(f: Fleet) -> None:
     assert [row["name"] for row in f.json("ls")] == ["same"]
 
 
+def test_no_session_is_named_like_anothers_id(f: Fleet) -> None:
+    sid = f.launch(play("Done."), name="one")
+    repo = str(f.repository())
+    for name, why in ((sid, "is the id of session"), (sid[:4], "is the beginning of the id of session")):
+        refused = f.run("launch", "--repo", repo, "--goal", play("Done."), "--name", name, check=False)
+        assert refused.returncode == 5
+        assert why in refused.stderr
+    assert f.row(sid[:4])["sid"] == sid
+    unnamed = f.launch(sid)  # a name that is made from the goal gives way by itself
+    assert f.row(unnamed)["name"] == f"{sid}-2"
+
+
 def test_unnamed_launches_that_race_get_names_of_their_own(f: Fleet) -> None:
     f.run("supervisor", "start")
     repo = str(f.repository())

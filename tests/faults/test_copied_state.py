@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -281,6 +282,29 @@ def test_a_state_that_is_moved_while_it_runs_is_adopted_only_when_nothing_of_it_
         m.wait_state(busy, "done")
     finally:
         m.run("supervisor", "stop", "--sessions", "stop", check=False)
+
+
+def test_a_state_replaced_while_it_runs_names_the_processes_to_end(f: Fleet) -> None:
+    busy = f.launch(play([HOLD], "Done."), name="busy")
+    wait_for("the call to run", lambda: any(command.startswith("sh -c while") for _, command in f.processes()))
+    keeper = f.keeper_pid(busy)
+    f.folders.state.rename(f.root / "old")
+    subprocess.run(["cp", "-a", str(f.root / "old"), str(f.folders.state)], check=True)
+    refused = f.run("adopt", check=False)
+    assert refused.returncode == 5
+    assert "was replaced by another one" in refused.stderr
+    assert f"process {keeper}" in refused.stderr
+    assert "WATCHFLOOR_RUNTIME" not in refused.stderr
+    told = f.run("supervisor", "stop", check=False).stderr  # until it has seen that its folder is gone, it answers
+    assert "drives" not in told
+    for pid, _ in f.processes():
+        with contextlib.suppress(ProcessLookupError):
+            kill(pid)
+    assert f.json("adopt")[0]["kind"] == "restored"
+    f.run("supervisor", "start")
+    f.wait_event(busy, "tool.in_doubt")
+    f.wait_state(busy, "done")
+    assert f.violations() == []
 
 
 def test_a_copy_whose_original_is_gone_goes_on_and_repeats_nothing(f: Fleet) -> None:

@@ -13,7 +13,7 @@ _MARK = "# added by: watchfloor service install,"
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What is started: the supervisor's guardian, for one state folder. ``env`` holds folders only, never a key."""
+    """What is started: the supervisor's guardian, for one state folder. ``env`` holds folders and PATH only, never a key."""
 
     command: tuple[str, ...]
     env: Mapping[str, str]
@@ -103,4 +103,4 @@ def without_line(table: str, s: Service) -> str:
 
 
 def has_line(table: str, s: Service) -> bool:
-    return any(line.rstrip() == cron_line(s) for line in table.splitlines())
+    return any(line.rstrip().endswith(s.mark) for line in table.splitlines())

@@ -39,19 +39,30 @@ def verb(ctx: Context, args: argparse.Namespace) -> int:
 
 
 def describe(ctx: Context) -> Service:
-    """This fleet's service: the guardian, with the folders named and no key."""
+    """This fleet's service: the guardian, with the folders and where programs are found named, and no key."""
     f = ctx.folders
     env = {"WATCHFLOOR_STATE": str(f.state), "WATCHFLOOR_RUNTIME": str(f.runtime), "WATCHFLOOR_CONFIG": str(f.config)}
+    if path := _path():
+        env["PATH"] = path
     command = (sys.executable, "-P", "-s", "-m", "harness.supervisor.guardian")
     return Service(command, env, f.state, f.supervisor_log, "WATCHFLOOR_STATE" not in os.environ)
 
 
-def _run(*command: str, stdin: str | None = None) -> subprocess.CompletedProcess[str] | None:
-    """None when there is no such program, or it does not answer."""
+def _path() -> str:
+    """This shell's PATH as a boot can use it: git or bwrap may lie where neither systemd nor cron looks."""
+    entries = os.environ.get("PATH", "").split(os.pathsep)
+    return os.pathsep.join(dict.fromkeys(e for e in entries if os.path.isabs(e) and e.isprintable() and os.path.isdir(e)))
+
+
+def _run(*command: str, stdin: str = "") -> subprocess.CompletedProcess[str] | None:
+    """None when there is no such program, or it does not answer. Texts go in and out as the bytes they are, whatever their encoding."""
+    given, env = stdin.encode("utf-8", "surrogateescape"), os.environ | {"LC_ALL": "C"}
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=_ANSWER_S, check=False, input=stdin or "")
+        done = subprocess.run(command, capture_output=True, timeout=_ANSWER_S, check=False, input=given, env=env)
     except (OSError, subprocess.TimeoutExpired):
         return None
+    out, err = (text.decode("utf-8", "surrogateescape") for text in (done.stdout, done.stderr))
+    return subprocess.CompletedProcess(command, done.returncode, out, err)
 
 
 def _user_systemd() -> bool:
@@ -60,10 +71,15 @@ def _user_systemd() -> bool:
 
 
 def _table() -> str | None:
-    """The user's crontab; None without cron."""
-    if shutil.which("crontab") is None or (done := _run("crontab", "-l")) is None:
+    """The user's crontab; None without cron. Raises Refused when it cannot be read: what is written over it would be lost."""
+    if shutil.which("crontab") is None:
         return None
-    return done.stdout if done.returncode == 0 else ""  # a user without a table gets an error, and has an empty one
+    done = _run("crontab", "-l")
+    if done is not None and done.returncode == 0:
+        return done.stdout
+    if done is not None and "no crontab for" in done.stderr:
+        return ""
+    raise Refused(f"your crontab cannot be read, so it is left as it is: {(done.stderr.strip() if done else '') or 'crontab -l does not answer'}")
 
 
 def _how() -> str:
@@ -161,7 +177,12 @@ def _remove(s: Service) -> list[str]:
         path.unlink()
         _run("systemctl", "--user", "daemon-reload")
         words.append(f"removed {path}")
-    table = _table()
+    try:
+        table = _table()
+    except Refused as exc:
+        if not words:
+            raise
+        return [*words, str(exc)]
     if table is not None and (kept := service.without_line(table, s)) != table:
         _write_table(kept)
         words.append("removed its line from your crontab")
@@ -169,8 +190,11 @@ def _remove(s: Service) -> list[str]:
 
 
 def _status(ctx: Context, s: Service, args: argparse.Namespace) -> int:
-    unit, table = _unit_path(s), _table()
-    told = []
+    unit, told, trouble = _unit_path(s), [], ""
+    try:
+        table = _table()
+    except Refused as exc:
+        table, trouble = None, str(exc)
     if unit.exists():
         for what in ("is-enabled", "is-active"):
             done = _run("systemctl", "--user", what, s.unit)
@@ -191,6 +215,8 @@ def _status(ctx: Context, s: Service, args: argparse.Namespace) -> int:
         say(f"systemd: {safe(str(unit))}: {', '.join(told)}")
         for line in _about_lingering():
             say(line)
+    if trouble:
+        say(safe(trouble))
     if by_cron:
         say("cron: a line in your crontab starts it after each boot")
     if not installed:

@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
+from harness.events.framing import BadLine
+from harness.events.regular import opened
+
 FILE = "head"
 _OPEN, _CLOSED = b"open  ", b"closed"
 _WIDTH = len(b"1 ") + 20 + 1 + 32 + 1 + 6 + 1 + 8 + 1
@@ -34,9 +37,9 @@ def encode(head: Head) -> bytes:
 def load(folder: Path) -> Head | None:
     """What the log in ``folder`` must reach; None when nothing says so (an older log, an unfinished write). Raises OSError."""
     try:
-        with (folder / FILE).open("rb") as file:
+        with opened(folder / FILE) as file:
             line = file.read(_WIDTH + 1)
-    except FileNotFoundError:
+    except (FileNotFoundError, BadLine):
         return None
     if len(line) != _WIDTH or not line.startswith(b"1 ") or line[-9:] != b"%08x\n" % crc32(line[:-9]):
         return None
@@ -57,7 +60,7 @@ class Anchor:
             return
         with contextlib.suppress(OSError):
             if self._fd < 0:
-                self._fd = os.open(FILE, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=self._folder_fd)
+                self._fd = os.open(FILE, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=self._folder_fd)
             os.pwrite(self._fd, encode(head), 0)
             self._last = head
             if head.closed:

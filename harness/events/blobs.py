@@ -8,8 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from harness.events.durable import sync_folder, write_file
-from harness.events.framing import LogError
+from harness.events.framing import BadLine, LogError
 from harness.events.log import NoSpace
+from harness.events.regular import opened
 
 _SHA = re.compile("[0-9a-f]{64}")
 
@@ -56,9 +57,12 @@ def get(folder: Path, sha: str) -> bytes:
     """The payload, checked against its name. Raises MissingBlob, DamagedBlob, ValueError."""
     file = path(folder, sha)
     try:
-        data = file.read_bytes()
+        with opened(file) as stored:
+            data = stored.read()
     except FileNotFoundError as exc:
         raise MissingBlob(f"payload {sha} is not in {folder}") from exc
+    except BadLine as exc:
+        raise DamagedBlob(f"payload {file} is damaged: {exc}") from exc
     if sha256(data).hexdigest() != sha:
         raise DamagedBlob(f"payload {file} is damaged: its {len(data)} bytes do not have the hash of its name")
     return data

@@ -33,6 +33,7 @@ from harness.events.framing import (
     whole,
 )
 from harness.events.reader import DamagedLog, Scan, missing, segment_name, segments
+from harness.events.regular import opened
 
 SEGMENT_BYTES = 64 * 1024 * 1024
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -338,7 +339,7 @@ class LogWriter:
             raise scan.damage()
         self.taken_leave = known is not None and known.closed and known.seq == scan.head
         self._unsynced = True  # what a killed writer left may still be in memory only
-        self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         if scan.torn:
             self._cut(path, scan.offset)
         self._number, self._first, self._size = number, scan.first, scan.offset
@@ -361,10 +362,13 @@ class LogWriter:
     def _end_of(self, number: int) -> tuple[bytes, int, bytes]:
         """(chain hash, last seq, last record's hash) from the end of a sealed segment."""
         path = self._folder / segment_name(number)
-        with path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - 4096))
-            tail = file.read()
+        try:
+            with opened(path) as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - 4096))
+                tail = file.read()
+        except BadLine as exc:
+            raise DamagedLog(path, 0, -1, str(exc)) from exc
         start = tail.rfind(b"\n", 0, len(tail) - 1) + 1
         line = tail[start:]
         try:

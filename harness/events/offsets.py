@@ -17,6 +17,7 @@ from pathlib import Path
 
 from harness.events.framing import MAX_LINE, BadLine, is_header, parse_mark, seq_of, whole
 from harness.events.reader import segment_name
+from harness.events.regular import descriptor
 
 PAGE = 64
 _PROBE = 4096
@@ -141,8 +142,8 @@ class OffsetIndex:
     def _open_next(self) -> bool:
         number = len(self._segments) + 1
         try:
-            fd = os.open(self._folder / segment_name(number), os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
+            fd = descriptor(self._folder / segment_name(number))
+        except (FileNotFoundError, BadLine):  # what is no file ends the log here, as damage does
             return False
         head = os.pread(fd, _PROBE, 0)
         header = head[: head.find(b"\n") + 1]

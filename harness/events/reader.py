@@ -29,6 +29,7 @@ from harness.events.framing import (
     seq_of,
     whole,
 )
+from harness.events.regular import descriptor, opened
 
 _NAME = re.compile(r"(\d{6})\.jsonl")
 _BUFFER = 256 * 1024
@@ -129,7 +130,12 @@ class Scan:
 
     def _pass(self) -> Iterator[bytes]:
         self.bad = ""
-        with self.path.open("rb", buffering=_BUFFER) as file:
+        try:
+            file = opened(self.path, _BUFFER)
+        except BadLine as exc:
+            self.bad = str(exc)
+            return
+        with file:
             read = file.readline
             try:
                 if self.offset:
@@ -190,9 +196,12 @@ class Scan:
 
 def torn(path: Path, offset: int) -> bool:
     """True when no line ends at or after ``offset``: an unfinished write. A line that is whole and wrong is damage, wherever it stands."""
-    with path.open("rb") as file:
-        file.seek(offset)
-        return not any(b"\n" in piece for piece in iter(lambda: file.read(_BUFFER), b""))
+    try:
+        with opened(path) as file:
+            file.seek(offset)
+            return not any(b"\n" in piece for piece in iter(lambda: file.read(_BUFFER), b""))
+    except BadLine:
+        return False
 
 
 def _ends_early(head: int, known: anchor.Head) -> str:
@@ -238,8 +247,11 @@ def verify(folder: Path) -> Report:
 def _start(folder: Path, after: int) -> tuple[int, bytes, int]:
     """(segment, chain before it, last seq before it): the newest segment that holds the record after ``after``."""
     for number in reversed(segments(folder)[1:]):
-        with (folder / segment_name(number)).open("rb") as file:
-            line = file.readline(MAX_LINE + 1)
+        try:
+            with opened(folder / segment_name(number)) as file:
+                line = file.readline(MAX_LINE + 1)
+        except BadLine as exc:
+            raise DamagedLog(folder / segment_name(number), 0, -1, str(exc)) from exc
         if is_header(line) and whole(line):
             mark = parse_mark(line)
             first, prev = mark.get("first_seq"), str(mark.get("prev"))
@@ -256,9 +268,9 @@ def read(folder: Path, after: int = -1) -> Iterator[bytes]:
     number, chain, head = _start(folder, after)
     path = folder / segment_name(number)
     sid = ""
-    while path.exists():
+    while os.path.lexists(path):
         following = folder / segment_name(number + 1)
-        last = not following.exists()
+        last = not os.path.lexists(following)
         scan = Scan(path, number, chain, head, sid)
         for line in scan.events(last):
             if scan.head > after:
@@ -354,15 +366,22 @@ class Tail:
     def _locate(self) -> bool:
         try:
             number, chain, head = _start(self._folder, self._after)
-            self._fd = os.open(self._folder / segment_name(number), os.O_RDONLY | os.O_CLOEXEC)
+            self._fd = self._open(number)
         except FileNotFoundError:
             return False
         self._number, self._chain, self._head, self._offset = number, chain, head, 0
         return True
 
+    def _open(self, number: int) -> int:
+        path = self._folder / segment_name(number)
+        try:
+            return descriptor(path)
+        except BadLine as exc:
+            raise DamagedLog(path, 0, -1, str(exc)) from exc
+
     def _next_segment(self) -> bool:
         try:
-            fd = os.open(self._folder / segment_name(self._number + 1), os.O_RDONLY | os.O_CLOEXEC)
+            fd = self._open(self._number + 1)
         except FileNotFoundError:
             return False
         if os.fstat(self._fd).st_size > self._offset:

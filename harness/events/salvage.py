@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,9 +30,9 @@ class Salvage:
 
     def _records(self) -> Iterator[t.Record]:
         number, chain, head, sid = 1, GENESIS, -1, ""
-        while (path := self._log / segment_name(number)).exists():
+        while os.path.lexists(path := self._log / segment_name(number)):
             scan = Scan(path, number, chain, head, sid)
-            for line in scan.events(not (self._log / segment_name(number + 1)).exists()):
+            for line in scan.events(not os.path.lexists(self._log / segment_name(number + 1))):
                 yield t.decode(line[:-1])
             if scan.bad:
                 raise scan.damage()

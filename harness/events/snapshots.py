@@ -22,6 +22,7 @@ from harness.events.fold import SessionState, advance
 from harness.events.framing import GENESIS, BadLine, hash_of
 from harness.events.offsets import OffsetIndex
 from harness.events.reader import read
+from harness.events.regular import opened
 
 EVERY = 5000
 _KEEP = 2
@@ -95,7 +96,8 @@ def load(folder: Path, log: Path, version: str = "") -> Snapshot | None:
     try:
         for name in names:
             try:
-                file = _decode(name.read_bytes())
+                with opened(name) as stored:
+                    file = _decode(stored.read())
                 known = file.fold == fold_version() and file.version == version and file.state.seq == file.seq and 0 <= file.seq < len(index)
                 if known and hash_of(index.line(file.seq)).hex() == file.hash:
                     return Snapshot(file.seq, file.hash, file.state, bytes(file.more))

@@ -72,9 +72,9 @@ SESSION: dict[str, Words] = {
     ),
     "newer": Words("a newer Watchfloor wrote its log", "nothing more of it runs under this version", "upgrade watchfloor", person=True),
     "foreign": Words(
-        "it belongs to another fleet",
+        "its worktree is another session's",
         "it can be looked at here; nothing of it runs",
-        "where that fleet is gone, take it over",
+        "where the fleet of that one is gone, take it over",
         command="watchfloor adopt",
         person=True,
     ),
@@ -83,7 +83,7 @@ SESSION: dict[str, Words] = {
     "starting": Words("its log's process could not be started", _AGAIN),
     "unclear": Words("its record could not be understood", _AGAIN, "see whether all parts are of one version", command="watchfloor doctor"),
     "still": Words(
-        "its worktree or repository does not answer",
+        "its folder, worktree or repository does not answer",
         "nothing more of it runs, so that nobody else is held up",
         "see to its disk, then resume it",
         *_RESUME[1:],

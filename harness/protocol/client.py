@@ -348,7 +348,8 @@ def _of_this_fleet(client: Client, folders: Folders) -> Client:
     if other := identity.other_fleet(client.hello.get("state"), folders.state):
         client.close()
         raise OtherFleet(
-            f"the supervisor at {folders.supervisor_socket} drives {other}, not {folders.state}; "
+            identity.replaced(client.hello.get("state"), folders)
+            or f"the supervisor at {folders.supervisor_socket} drives {other}, not {folders.state}; "
             "each fleet needs a runtime folder of its own (WATCHFLOOR_RUNTIME, or leave it unset)"
         )
     client.wait_up_to(_REPLY_S)

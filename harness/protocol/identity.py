@@ -180,22 +180,37 @@ def who(state: Path) -> dict[str, object]:
 
 
 def other_fleet(told: object, state: Path) -> str:
-    """The path of the state folder a process named as its own, when that is not ``state``; empty when it is, or when it names none."""
+    """The state folder a process named as its own, by path, when that is not ``state``; empty when it is, or when it names none."""
     if not isinstance(told, dict) or not isinstance(told.get("path"), str):
         return ""
     try:
         mine = who(state)
     except OSError:
         return ""
-    return "" if (told.get("device"), told.get("inode")) == (mine["device"], mine["inode"]) and told["path"] == mine["path"] else str(told["path"])
+    if told["path"] != mine["path"]:
+        return str(told["path"])
+    return "" if (told.get("device"), told.get("inode")) == (mine["device"], mine["inode"]) else f"another folder that was at {told['path']} before"
 
 
-def _answers(folders: Folders) -> bool:
-    """True while any process listens in the runtime folder."""
-    for path in (folders.supervisor_socket, *folders.keeper_sockets.glob("*.sock")):
-        with contextlib.suppress(OSError), frames.connect(path, 1.0):
-            return True
-    return False
+def _listening(folders: Folders) -> dict[int, str]:
+    """Processes that listen in the runtime folder: what each is, in words, by its number."""
+    found = {}
+    for path in (folders.supervisor_socket, *sorted(folders.keeper_sockets.glob("*.sock"))):
+        with contextlib.suppress(OSError), frames.connect(path, 1.0) as sock:
+            found[frames.peer(sock)[0]] = "the supervisor" if path == folders.supervisor_socket else f"the keeper of session {path.stem}"
+    return found
+
+
+def replaced(told: object, folders: Folders) -> str:
+    """What to do when a process named our state folder's path and means the folder that was there before; empty when it does not."""
+    real = os.path.realpath(folders.state)
+    if not isinstance(told, dict) or told.get("path") != real or not other_fleet(told, folders.state):
+        return ""
+    found = _listening(folders)
+    named = "; ".join(f"{what} (process {pid})" for pid, what in found.items())
+    return f"the state folder {real} was replaced by another one while processes of the one before it run" + (
+        f": {named}; end them (kill {' '.join(map(str, found))}), or put that folder back in its place, then try again" if found else "; try again"
+    )
 
 
 def claim_runtime(folders: Folders) -> None:
@@ -214,13 +229,16 @@ def claim_runtime(folders: Folders) -> None:
     if told == mine:
         return
     inside = os.path.realpath(folders.runtime).startswith(f"{mine['path']}/")  # then it came along with a copy, and no socket did
-    if not inside and isinstance(told, dict) and (owner := other_fleet(told, folders.state)):
+    if not inside and isinstance(told, dict) and other_fleet(told, folders.state):
+        owner, living = str(told["path"]), _listening(folders)
+        if living and (why := replaced(told, folders)):
+            raise FolderError(why)
         try:
             st = os.stat(owner)
             there = (st.st_dev, st.st_ino) == (told.get("device"), told.get("inode")) and (st.st_dev, st.st_ino) != (mine["device"], mine["inode"])
         except OSError:
             there = False
-        if there or _answers(folders):
+        if there or living:
             raise FolderError(
                 f"the runtime folder {folders.runtime} belongs to the fleet in {owner}, so nothing is started for {mine['path']}; "
                 "set WATCHFLOOR_RUNTIME to another folder, or do not set it (then it lies inside the state folder)"

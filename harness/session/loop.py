@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.protocol import frames
+from harness.protocol.paths import FolderError, ensure_private
 from harness.session.wire import PAUSE_BYTES, QUEUE_BYTES, Conn
 
 MAX_CONNECTIONS = 64
@@ -67,11 +68,12 @@ class Loop:
         self._selector.register(fresh, selectors.EVENT_READ, self._accept)
 
     def rebind_if_lost(self) -> None:
-        """Listen anew when our name vanished or belongs to another socket."""
+        """Listen anew when our name vanished or belongs to another socket; its folder may have gone with it."""
         if _inode(self._path) != self._inode:
             try:
+                ensure_private(self._path.parent)
                 self.bind()
-            except OSError as exc:
+            except (OSError, FolderError) as exc:
                 print(f"keeper: cannot listen at {self._path}: {exc}", file=sys.stderr, flush=True)
 
     def _unlisten(self) -> None:

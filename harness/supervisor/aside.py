@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 import msgspec
 
 from harness.events import durable
+from harness.events.framing import BadLine
+from harness.events.regular import opened
 from harness.protocol.paths import SessionFolder
 
 NAME = "stopped.json"
@@ -22,10 +24,11 @@ class Aside(msgspec.Struct, frozen=True):
 def read(folder: SessionFolder) -> Aside | None:
     """None when it was not set aside. What cannot be read counts as a stop: nothing of it must start by a mistake."""
     try:
-        return msgspec.json.decode((folder.root / NAME).read_bytes(), type=Aside)
+        with opened(folder.root / NAME) as file:
+            return msgspec.json.decode(file.read(), type=Aside)
     except FileNotFoundError:
         return None
-    except (OSError, msgspec.DecodeError):
+    except (OSError, BadLine, msgspec.DecodeError):
         return Aside("", "stopped by you")
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
+import sys
+import traceback
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -83,7 +85,7 @@ class Bookkeeper:
         self._waiting: list[tuple[LedgerRecord, asyncio.Future[None]]] = []
         self._flusher: asyncio.Task[None] | None = None
         self._raising = asyncio.Lock()
-        self._closed = False
+        self._closed = self._doubtful = False
         self.problem = ""
         """Why the newest record could not be written; empty when it could."""
 
@@ -331,10 +333,13 @@ class Bookkeeper:
             while self._waiting:
                 batch, self._waiting = self._waiting, []
                 try:
-                    if self._log.poisoned:
+                    if self._log.poisoned or self._doubtful:
                         await self._open_again(batch)
                     await self._thread.call(self._write, [record for record, _ in batch])
-                except (LogError, OSError, ValueError) as exc:
+                except Exception as exc:
+                    if not isinstance(exc, LogError | OSError):
+                        traceback.print_exc(file=sys.stderr)
+                        self._doubtful = True  # part of the batch may wait in the log's memory
                     failed = _unavailable(exc, f"the ledger cannot be written: {exc}")
                     self.problem = str(failed)
                     for record, done in batch:
@@ -355,7 +360,7 @@ class Bookkeeper:
         """After a failed flush only the disk knows what is in the log: read it as a new supervisor would, and hold what waits. Raises LogError, OSError."""
         await self._thread.call(self._log.close)
         made = await self._thread.call(open_ledger, self._folder, self._sessions)
-        self._log, self._ledger = made.log, made.ledger
+        self._log, self._ledger, self._doubtful = made.log, made.ledger, False
         for record, _ in (*batch, *self._waiting):
             if isinstance(record, Reserved) and record.reservation not in made.ledger.open:
                 made.ledger.apply(record)

@@ -79,25 +79,8 @@ class Conductor:
                     session.touch()
                     return
                 session.unhinder("step")
-            except LogError as exc:
-                if out_of_space(exc):
-                    self._wait(session, _SPACE_S, Trouble("no_space", str(exc)))
-                else:
-                    self._hold(session, log_trouble(exc))
-            except Later as exc:
-                self._wait(session, exc.seconds, exc.trouble)
-            except LinkLost as exc:
-                self._retry(session, Trouble("gone", str(exc)))
-            except OpError as exc:
-                self._refused(session, exc)
-            except OSError as exc:
-                if out_of_space(exc):
-                    self._wait(session, _SPACE_S, Trouble("no_space", str(exc)))
-                    continue
-                self._retry(session, Trouble("silent", str(exc)))
             except Exception as exc:
-                traceback.print_exc(file=sys.stderr)
-                await self._defect(session, exc)
+                await self.met(session, exc)
 
     async def _step(self, session: Session) -> bool:
         """Everything that is due; True when this session needs no worker any more."""
@@ -176,6 +159,24 @@ class Conductor:
         return True
 
     # -- trouble -----------------------------------------------------------------------------------------------------
+
+    async def met(self, session: Session, exc: Exception) -> None:
+        """What work on a session ended in: waited out, tried again with pauses, held for a person, or put on record as a defect of ours."""
+        if isinstance(exc, LogError | OSError) and out_of_space(exc):
+            self._wait(session, _SPACE_S, Trouble("no_space", str(exc)))
+        elif isinstance(exc, LogError):
+            self._hold(session, log_trouble(exc))
+        elif isinstance(exc, Later):
+            self._wait(session, exc.seconds, exc.trouble)
+        elif isinstance(exc, LinkLost):
+            self._retry(session, Trouble("gone", str(exc)))
+        elif isinstance(exc, OpError):
+            self._refused(session, exc)
+        elif isinstance(exc, OSError):
+            self._retry(session, Trouble("silent", str(exc)))
+        else:
+            traceback.print_exception(exc, file=sys.stderr)
+            await self._defect(session, exc)
 
     def _hold(self, session: Session, why: Trouble) -> None:
         """Its log is damaged: leave it alone until a human looks. What could be read stays readable."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from harness.events.durable import sync_folder, write_file
+from harness.events.framing import BadLine
+from harness.events.regular import opened
 from harness.protocol import frames, locks
 from harness.protocol.paths import Folders
 
@@ -65,7 +68,7 @@ def _of_keeper(folders: Folders, sid: str, why: str) -> int:
 
 def _in_log(log: Path) -> Iterator[int]:
     for segment in sorted(log.glob("*.jsonl")):
-        with segment.open("rb") as f:
+        with contextlib.suppress(BadLine), opened(segment) as f:  # what is no file holds no record
             for line in f:
                 if (m := _GRANTED.search(line)) is not None:
                     yield int(m[1])

@@ -31,6 +31,9 @@ from harness.supervisor.track import Track
 from harness.workspace.errors import Unexamined
 
 _SEEN_WAIT = 15.0
+READ_S = 5.0
+"""Seconds after which whoever waits for a log to be read goes on without it."""
+_readers = Threads("reading logs", 16).call
 _MAY_WAIT = frozenset(("running", "starting", "parked", "limited"))
 _HELD_UP = frozenset({"running", "starting", "lost", "parked", "limited", "stopped"})
 """States of sessions that would go on, were it not for something that ends by itself."""
@@ -128,6 +131,7 @@ class Session:
         self._order = itertools.count()
         self._changed = changed
         self._storing: set[asyncio.Task[None]] = set()
+        self._reading: asyncio.Future[None] | None = None
         self._hands = Threads(f"session {sid}", 1)
         self._eyes = Threads(f"session {sid}", 1)
 
@@ -186,6 +190,21 @@ class Session:
         self.track.note(self.state, record)
         advance(self.state, record)
         self._last = line
+
+    async def read(self) -> None:
+        """`load` off the loop, once however many want it. Raises what it raises, and OpError ``stands_still`` while it does not come back."""
+        if self._reading is None:
+            self._reading = asyncio.ensure_future(_readers(self.load))
+        reading = self._reading
+        if not (await asyncio.wait({reading}, timeout=READ_S))[0]:
+            raise OpError("stands_still", f"its log in {self.folder.log} is not read after {READ_S:.0f} s", "see to its disk; it is looked at again by itself")
+        self._reading = None
+        reading.result()
+
+    async def readable(self) -> None:
+        """Wait until a reading that stands still has come back after all."""
+        if self._reading is not None:
+            await asyncio.wait({self._reading})
 
     def load(self) -> None:
         """Fold the log from disk (blocking: run it in a thread, and only while no keeper feeds this session).

@@ -1,4 +1,4 @@
-"""Whether a session's things lie in this state folder: one whose worktree is elsewhere came from another fleet and is not ours to drive."""
+"""Whether a session's worktree is its own place in this state folder: one that names another came from a copy and is not ours to drive."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def place(folder: Path) -> tuple[int, int]:
 
 def foreign(folder: SessionFolder, worktrees: Path, intent: t.SessionIntent | None) -> str:
     """Why this session is not ours to drive, or nothing. Blocking; reads one small file."""
-    here = os.path.realpath(worktrees)
+    here, sid = os.path.realpath(worktrees), folder.root.name
     try:
         root = trees.recorded_root(folder.git / "private")
     except DamagedWorktree:
@@ -31,7 +31,12 @@ def foreign(folder: SessionFolder, worktrees: Path, intent: t.SessionIntent | No
         if not os.path.isdir(root.parent):  # the folder it was meant for is gone, so it is made here
             return ""
     if os.path.realpath(root.parent) == here:
-        return ""
+        if root.name == sid:
+            return ""
+        return (
+            f"its worktree is {root}, that of session {root.name}: its folder is a copy of that session's. "
+            "Here it can be looked at; watchfloor rm --force removes the copy only"
+        )
     return (
         f"its worktree is {root}, outside this state folder: it belongs to the fleet that this one was copied or moved from. "
         "Here it can be looked at; where that fleet is gone, watchfloor adopt takes it over; watchfloor rm --force removes it from here only"

@@ -18,6 +18,7 @@ import msgspec
 
 from harness.events.framing import LogError
 from harness.events.reader import segment_name, segments
+from harness.events.regular import opened
 from harness.events.views import SessionRow
 
 VERSION = 2
@@ -47,7 +48,7 @@ def mark_of(log: Path) -> str:
         numbers = segments(log)
         if not numbers:
             return ""
-        with (log / segment_name(numbers[-1])).open("rb") as f:
+        with opened(log / segment_name(numbers[-1])) as f:
             size = f.seek(0, os.SEEK_END)
             f.seek(max(0, size - _TAIL))
             return f"{numbers[-1]}:{size}:{f.read(_TAIL).hex()}"

@@ -54,7 +54,7 @@ class Keepers:
         if session.link is not None:
             return
         if (session.damaged or not session.loaded) and session.folder.log.is_dir():
-            await at_home(session.load)
+            await session.read()
         if session.foreign:
             raise OpError("foreign", session.foreign)
         if session.aside is not None:
@@ -89,10 +89,11 @@ class Keepers:
         except OpError as exc:
             if exc.code != "already_running":
                 raise
-            self._call_back(session.state)
+            self.call_back(session.state)
             await self._appear(session.folder.keeper_socket)
 
-    def _call_back(self, state: SessionState) -> None:
+    @staticmethod
+    def call_back(state: SessionState) -> None:
         """A living keeper whose socket vanished binds it again on SIGUSR1."""
         k = state.keeper
         if k is not None and alive(Identity(k.pid, k.start, k.boot)):

@@ -195,8 +195,12 @@ class Launcher:
     def _name(self, request: Request) -> str:
         taken = {s.name for s in self._fleet} | self._promised
         wanted = request.name.strip() or ids.slug(request.goal)
-        if wanted not in taken:
+        like = next((s.sid for s in self._fleet if s.sid.startswith(wanted)), "")
+        if wanted not in taken and not like:
             return wanted
+        if request.name.strip() and like:
+            told = "the id" if wanted == like else "the beginning of the id"
+            raise OpError("name_taken", f"{wanted!r} is {told} of session {like}, so nobody could tell which of the two is meant", "choose another name")
         if request.name.strip():
             raise OpError("name_taken", f"there is a session named {wanted!r} already", "choose another name")
         return next(f"{wanted}-{i}" for i in range(2, 10_000) if f"{wanted}-{i}" not in taken)

@@ -16,9 +16,10 @@ from harness.budget.evidence import Books, Evidence, missing, speaks_of_money
 from harness.budget.ledger_types import LedgerRecord, Raised, Reserved, decode, to_wire
 from harness.events import types as t
 from harness.events.durable import sync_folder, write_file
-from harness.events.framing import LogError, hash_of
+from harness.events.framing import BadLine, LogError, hash_of
 from harness.events.log import LogWriter
 from harness.events.reader import DamagedLog, read
+from harness.events.regular import opened
 
 LEDGER_ID = "ledger"
 _BATCH = 1000
@@ -65,8 +66,9 @@ def _write(folder: Path, anchor: Anchor) -> None:
 
 def _anchor(folder: Path) -> Anchor | None:
     try:
-        return msgspec.json.decode(anchor_of(folder).read_bytes(), type=Anchor)
-    except (FileNotFoundError, msgspec.DecodeError):
+        with opened(anchor_of(folder)) as file:
+            return msgspec.json.decode(file.read(), type=Anchor)
+    except (FileNotFoundError, BadLine, msgspec.DecodeError):
         return None
 
 

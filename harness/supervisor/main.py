@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import errno
 import fcntl
 import json
 import os
@@ -22,7 +21,7 @@ import msgspec
 
 from harness.events import types as t
 from harness.events.framing import LogError
-from harness.events.trouble import Trouble
+from harness.events.trouble import NONE, Trouble
 from harness.protocol import identity
 from harness.protocol.paths import STATE_VERSION, STOPPING, FolderError, Folders, ensure_private, resolve
 from harness.supervisor import clock, epochs
@@ -89,15 +88,13 @@ def _durably(path: Path, text: str) -> None:
 
 
 def check_version(state: Path) -> None:
-    """Refuse a state folder that a newer version wrote; mark a new one as ours (``VERSION``: ``{"format": N}``). Raises Refused."""
+    """Refuse a state folder that a newer version wrote; mark a new one as ours (``VERSION``: ``{"format": N}``). Raises Refused, OSError."""
     path = state / "VERSION"
     try:
         found = json.loads(path.read_bytes())["format"]
     except FileNotFoundError:
         _durably(path, json.dumps({"format": STATE_VERSION}) + "\n")
         return
-    except OSError as exc:
-        raise Refused(f"{path} cannot be read: {exc.strerror}", EXIT_REFUSED) from exc
     except (ValueError, KeyError, TypeError) as exc:
         told = f'{path} does not say which version wrote this folder; if it is Watchfloor\'s, put {{"format": {STATE_VERSION}}} there'
         raise Refused(told, EXIT_REFUSED) from exc
@@ -150,7 +147,7 @@ class Supervisor:
         self.gates = Gates(credentials, lambda: self.settings.config, self.fleet, lambda: self.server.nudge())
         self.fleet.at_gate = self.gates.words
         self.brains = Brains(folders, epoch, self.gates, lambda: self.settings.config, self._later)
-        self.road = Road(self.settings, self._later)
+        self.road = Road(self.settings, self._later, self._met)
         self.launcher = Launcher(folders, self.fleet, self.keepers, self.settings, credentials)
         self.caps = CapWaits(self.fleet, purse)
         self.space = Space(folders)
@@ -185,6 +182,9 @@ class Supervisor:
 
     def _later(self, session: Session, seconds: float) -> None:
         self.conductor.later(session, seconds)
+
+    async def _met(self, session: Session, exc: Exception) -> None:
+        await self.conductor.met(session, exc)
 
     async def _asked_to_stop(self) -> None:
         """Stop, and return when everything is closed but the connection that asked."""
@@ -230,7 +230,11 @@ class Supervisor:
     async def _first_look(self, session: Session) -> None:
         """Read one log; sessions that have not ended get their worker. Damage, and a defect of ours, stay with their session."""
         try:
-            await at_home(session.load)
+            await session.read()
+        except OpError as exc:
+            session.held, session.trouble = True, Trouble("still", exc.message)
+            self.upkeep.once(f"reading the log of session {session.sid}", lambda: self._second_look(session))
+            return
         except (LogError, msgspec.DecodeError, OSError):
             return  # the session says so itself
         except Exception as exc:
@@ -243,6 +247,14 @@ class Supervisor:
         self.gates.recall(session)
         if not session.state.terminal or unfinished(session) or self.purse.holding(session.sid):
             self.conductor.start(session)
+
+    async def _second_look(self, session: Session) -> None:
+        """A log that did not answer at the start is taken up when it does: the others did not wait for it."""
+        await session.readable()
+        if session.trouble.kind == "still":
+            session.held, session.trouble = False, NONE
+        await self._first_look(session)
+        session.touch()
 
     async def _taken_up(self) -> None:
         """Wait until every living session has its keeper, within a budget: a mute one does not hold up the others."""
@@ -309,11 +321,11 @@ class Supervisor:
         keep("looking at the disk", self.disk.watch)
         keep("looking for space", lambda: self.space.run(self._room))
         keep("waking what waits at a cap", self.caps.run)
-        self.upkeep.once("opening the ledger", self._keep_books)
+        self.upkeep.finish("opening the ledger", self._keep_books)
         await self._taken_up()
         await self.server.listen()
         self._ready()
-        keep("guarding the socket", self.server.guard)
+        keep("guarding the socket", lambda: self.server.guard(lambda: self._make_place(lock)))
         keep("sending changes to the screens", self.server.push)
         keep("watching over the state folder", lambda: self._still_ours(lock))
         keep("watching the clock", lambda: clock.follow(self._time_went_on, self._clocks))
@@ -383,18 +395,40 @@ class Supervisor:
 
     async def _still_ours(self, lock: int) -> None:
         """Leave when our state folder was removed or replaced: nothing we could do would be for anybody."""
-        mine = os.fstat(lock)
         while True:
             await asyncio.sleep(_SELF_CHECK)
-            try:
-                there = await at_home(os.stat, self.folders.supervisor_lock)
-            except FileNotFoundError:
-                there = None
-            if there is None or (there.st_dev, there.st_ino) != (mine.st_dev, mine.st_ino):
-                print(f"supervisor: the state folder {self.folders.state} was removed or replaced; leaving", file=sys.stderr, flush=True)
-                self.exit_code = EXIT_OTHER_LIVES
-                self._stop.set()
+            if await self._lost(lock):
                 return
+
+    async def _lost(self, lock: int) -> bool:
+        mine = os.fstat(lock)
+        try:
+            there = await at_home(os.stat, self.folders.supervisor_lock)
+        except FileNotFoundError:
+            there = None
+        if there is not None and (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino):
+            return False
+        print(f"supervisor: the state folder {self.folders.state} was removed or replaced; leaving", file=sys.stderr, flush=True)
+        self.exit_code = EXIT_OTHER_LIVES
+        self._stop.set()
+        return True
+
+    async def _make_place(self, lock: int) -> None:
+        """Make the runtime folder again as it was, after a logout or a cleaner took it, and let the keepers listen in it. Raises OSError, FolderError."""
+        if await self._lost(lock):  # it may have lain in there, and nothing makes that anew
+            return
+
+        def folders() -> None:
+            for folder in (self.folders.runtime, self.folders.keeper_sockets):
+                ensure_private(folder)
+            identity.claim_runtime(self.folders)
+            self._ready()
+
+        await at_home(folders)
+        for session in self.fleet:
+            if session.link is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    self.keepers.call_back(session.state)
 
     async def _close(self) -> None:
         self.conductor.closing = True
@@ -418,7 +452,7 @@ class Supervisor:
 
 
 def prepare(folders: Folders) -> int:
-    """Make the folders private, see that they are ours to drive, take the lock; the lock's descriptor. Raises Refused, FolderError."""
+    """Make the folders private, see that they are ours to drive, take the lock; the lock's descriptor. Raises Refused, FolderError, OSError."""
     ensure_private(folders.state)
     if (foreign := identity.look(folders.state)) is not None:
         raise identity.ForeignState(foreign)
@@ -491,13 +525,10 @@ def main(argv: list[str] | None = None) -> int:
     except Refused as exc:
         print(f"refused: {exc}" if exc.code == EXIT_REFUSED else f"supervisor: {exc}", file=sys.stderr, flush=True)
         return exc.code
-    except OSError as exc:
-        full = exc.errno in (errno.ENOSPC, errno.EDQUOT)  # that ends by itself, so the guardian tries again
-        print(f"{'cannot serve' if full else 'refused'}: {exc}", file=sys.stderr, flush=True)
-        return EXIT_BROKEN if full else EXIT_REFUSED
-    except (FolderError, epochs.EpochUnknown) as exc:
-        print(f"refused: {' '.join(str(exc).split())}", file=sys.stderr, flush=True)
-        return EXIT_REFUSED
+    except (OSError, FolderError, epochs.EpochUnknown) as exc:
+        system = isinstance(exc.__cause__ if isinstance(exc, FolderError) else exc, OSError)  # that may end by itself, so the guardian tries again
+        print(f"{'cannot serve' if system else 'refused'}: {' '.join(str(exc).split())}", file=sys.stderr, flush=True)
+        return EXIT_BROKEN if system else EXIT_REFUSED
 
     async def serve() -> tuple[int, bool]:
         settings = Settings(folders)

@@ -215,7 +215,7 @@ class Ops:
         session = self._p.fleet.find(_text(m, "sid"))
         if not session.loaded and not session.damaged:
             try:
-                await at_home(session.load)
+                await session.read()
             except (LogError, msgspec.DecodeError):
                 session.touch()
         if session.damaged:

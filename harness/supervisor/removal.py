@@ -67,17 +67,19 @@ class Removal:
             await self._session.do("removing its folder", REMOVE_S, lambda: discard(self._doomed), lasting=True)
 
     async def _from_here_only(self, force: bool) -> Removed:
-        """A session that belongs to another fleet: its files here go, and its worktree, repository and branch are that fleet's."""
+        """A copy of another session: its files here go, and the worktree, repository and branch it names are the original's."""
         session = self._session
         if not force:
             raise OpError(
-                "unexamined", f"{session.name} is not this fleet's: {session.foreign}", f"to remove it from here only: watchfloor rm --force {session.sid}"
+                "unexamined",
+                f"{session.name} is not ours: {session.foreign}",
+                f"to remove it from here only: watchfloor rm --force {session.sid}",
             )
         session.removing = True
         with contextlib.suppress(FileNotFoundError):
             await at_home(discard, self._left.worktree)
         await at_home(session.folder.root.rename, self._doomed)
-        return Removed([], ["what this folder held of it; the fleet it belongs to keeps its own"])
+        return Removed([], ["what this folder held of it; the session that it is a copy of keeps its own"])
 
     async def _unexamined(self, why: WorkspaceError) -> OpError:
         named = await at_home(self._left.named)
@@ -91,6 +93,8 @@ class Removal:
         session = self._session
         try:
             tree = worktrees.open_worktree(private_of(session))
+            if os.path.realpath(tree.root) != os.path.realpath(self._left.worktree):  # whatever a record says, no other session's worktree is touched
+                raise DamagedWorktree(f"its record names the worktree {tree.root}, which is not its own")
             arrived = pushed(session.folder, tree.root)
             return Removed(worktrees.remove(tree, session.sid, force_keep=force_keep or force, pushed=arrived), [])
         except (WorkspaceError, OSError, ValueError, RecursionError) as exc:

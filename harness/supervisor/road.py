@@ -9,7 +9,7 @@ import asyncio
 import base64
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,7 +45,7 @@ TOOL_OPTIONS = ["allow", "allow_edited", "deny", "answer", "stop"]
 _DENIALS = 2
 _EDITED = "edited by you"
 _STALE_LIMIT = 5
-_RETRY_SPACE, _SHORTLY = 5.0, 0.2
+_RETRY_SPACE, _SHORTLY, _MET_S = 5.0, 0.2, 1.0
 _CARD_S, _FACTS_S, _PUBLISH_S, _PROBE_S = 15.0, 90.0, 120.0, 90.0
 """Seconds that reading the worktree may take: for a card, for one call's facts, for a publish, for asking a remote."""
 HELD_S = 10.0
@@ -68,8 +68,9 @@ class Built:
 class Road:
     """Drives the open calls of any session; holds no state of its own but counters against endless staleness."""
 
-    def __init__(self, settings: Settings, later: Callable[[Session, float], None]) -> None:
-        self._settings, self._later = settings, later
+    def __init__(self, settings: Settings, later: Callable[[Session, float], None], met: Callable[[Session, Exception], Awaitable[None]]) -> None:
+        """``met`` handles what a call ended in that is none of its own ends, as it handles that of the session's worker."""
+        self._settings, self._later, self._met = settings, later, met
         self._stale: dict[tuple[str, str], int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -349,6 +350,9 @@ class Road:
             session.unhinder("call")
         except OpError as exc:
             await self._not_executed(session, call_id, exc)
+        except Exception as exc:
+            await self._met(session, exc)
+            await asyncio.sleep(_MET_S)  # whatever it was, the call does not begin again at once
         finally:
             session.executing.discard(call_id)
             session.touch()

@@ -22,7 +22,7 @@ from harness.supervisor.links import Wire
 PUSH_INTERVAL = 0.04
 QUEUE_LIMIT = 4 << 20
 MAX_CLIENTS = 256
-_SELF_CHECK = 30.0
+_SELF_CHECK = 1.0
 _LAST_S = 2.0
 _BRAIN_OPS = frozenset({"admit", "heard", "reserve", "settle", "brain_park"})
 
@@ -89,17 +89,20 @@ class Server:
             return (0, 0)
         return (st.st_dev, st.st_ino)
 
-    async def guard(self) -> None:
-        """Bind again when our socket file vanished or was replaced, until cancelled."""
+    async def guard(self, make_place: Callable[[], Awaitable[None]]) -> None:
+        """Bind again when our socket file vanished or was replaced, until cancelled; ``make_place`` makes its folder again first.
+
+        Raises OSError, FolderError when that fails: a supervisor that nobody can reach must not stay.
+        """
         while True:
             await asyncio.sleep(_SELF_CHECK)
-            if self._look() != self._inode:
-                print("supervisor: the socket file is gone; it is made again", file=sys.stderr, flush=True)
+            if self._look() != self._inode and not self._closing:
+                await make_place()
                 old, self._server = self._server, None
                 if old is not None:
                     old.close()
-                with contextlib.suppress(OSError):
-                    await self.listen()
+                await self.listen()
+                print("supervisor: the socket file was gone; it is made again", file=sys.stderr, flush=True)
 
     def deaf(self) -> None:
         """Stop listening and unlink our own socket file; who is connected is answered until `close`, new work is refused."""

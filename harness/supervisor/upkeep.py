@@ -26,6 +26,10 @@ class Upkeep:
         """Run ``work`` for ever: it is begun again when it ends or fails. ``what`` names it for people."""
         self._add(self._kept(what, work))
 
+    def finish(self, what: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Run ``work`` until it has ended once: it is begun again when it fails."""
+        self._add(self._kept(what, work, ends=True))
+
     def once(self, what: str, work: Callable[[], Awaitable[None]]) -> None:
         """Run ``work`` to its end; a failure is said, and nothing depends on it."""
         self._add(self._said(what, work))
@@ -42,10 +46,13 @@ class Upkeep:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _kept(self, what: str, work: Callable[[], Awaitable[None]]) -> None:
+    async def _kept(self, what: str, work: Callable[[], Awaitable[None]], *, ends: bool = False) -> None:
         falls = Restarts()
         while True:
             why = await self._fallen(work)
+            if ends and not why:
+                return
+            why = why or "it ended"
             if falls.add(time.monotonic()):
                 print(
                     f"supervisor: {what} failed {falls.limit} times within a minute ({why}); the supervisor leaves and is started anew",
@@ -64,7 +71,7 @@ class Upkeep:
         except Exception as exc:
             traceback.print_exc(file=sys.stderr)
             return f"{type(exc).__name__}: {exc}"
-        return "it ended"
+        return ""
 
     async def _said(self, what: str, work: Callable[[], Awaitable[None]]) -> None:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -144,8 +145,9 @@ def test_an_adopted_copy_never_reaches_the_original(f: Fleet) -> None:
             assert c.run(*args, check=False).returncode == 5, args
         own = c.launch(play([("exec", {"argv": ["sh", "-c", "echo own > own.txt"]})], "Done."), name="own")
         assert c.wait_state(own, "done")["worktree"].startswith(str(c.folders.worktrees))
-        c.run("rm", "--force", ended)
-        assert ended not in {row["sid"] for row in c.json("ls")}
+        for sid in sids:
+            c.run("rm", "--force", sid)
+        assert not {row["sid"] for row in c.json("ls")} & set(sids)
     finally:
         c.run("supervisor", "stop", "--sessions", "stop", check=False)
     assert locks.kept(c.folders) == []
@@ -282,6 +284,29 @@ def test_a_state_that_is_moved_while_it_runs_is_adopted_only_when_nothing_of_it_
         m.run("supervisor", "stop", "--sessions", "stop", check=False)
 
 
+def test_a_state_replaced_while_it_runs_names_the_processes_to_end(f: Fleet) -> None:
+    busy = f.launch(play([HOLD], "Done."), name="busy")
+    wait_for("the call to run", lambda: any(command.startswith("sh -c while") for _, command in f.processes()))
+    keeper = f.keeper_pid(busy)
+    f.folders.state.rename(f.root / "old")
+    subprocess.run(["cp", "-a", str(f.root / "old"), str(f.folders.state)], check=True)
+    refused = f.run("adopt", check=False)
+    assert refused.returncode == 5
+    assert "was replaced by another one" in refused.stderr
+    assert f"process {keeper}" in refused.stderr
+    assert "WATCHFLOOR_RUNTIME" not in refused.stderr
+    told = f.run("supervisor", "stop", check=False).stderr  # until it has seen that its folder is gone, it answers
+    assert "drives" not in told
+    for pid, _ in f.processes():
+        with contextlib.suppress(ProcessLookupError):
+            kill(pid)
+    assert f.json("adopt")[0]["kind"] == "restored"
+    f.run("supervisor", "start")
+    f.wait_event(busy, "tool.in_doubt")
+    f.wait_state(busy, "done")
+    assert f.violations() == []
+
+
 def test_a_copy_whose_original_is_gone_goes_on_and_repeats_nothing(f: Fleet) -> None:
     """A backup: what had been allowed and had not begun is asked anew, since the original may have run it."""
     busy, asking, _ = three(f)
@@ -394,9 +419,62 @@ def test_a_session_folder_from_elsewhere_is_looked_at_and_left_alone(f: Fleet) -
         assert rows[busy]["state"] == "failed"
         assert "outside this state folder" in rows[busy]["evidence"]
         assert other.run("stop", busy, check=False).returncode == 5
+        assert other.run("rm", busy, check=False).returncode == 5
+        other.run("rm", "--force", busy)
+        assert busy not in {row["sid"] for row in other.json("ls")}
     finally:
         other.run("supervisor", "stop", "--sessions", "stop", check=False)
     assert alive(keeper)
-    assert outside(f)["effects"] == before["effects"]
+    after = outside(f)
+    assert {name: after["records"][name] for name in before["records"]} == before["records"]  # type: ignore[index, attr-defined]
+    assert after["effects"] == before["effects"]
     f.release(busy)
     f.wait_state(busy, "done")
+
+
+# -- a session's folder copied beside it -----------------------------------------------------------------------------
+
+
+def beside(f: Fleet, sid: str) -> str:
+    """A copy of a session's folder in the same state folder, under an id of its own."""
+    other = sid[:-4] + ("zzzz" if not sid.endswith("zzzz") else "yyyy")
+    subprocess.run(["cp", "-a", str(f.folders.session(sid).root), str(f.folders.session(other).root)], check=True)
+    return other
+
+
+def test_removing_a_copy_beside_the_original_leaves_the_original_alone(f: Fleet) -> None:
+    busy, _, ended = three(f)
+    copies = {beside(f, sid): sid for sid in (busy, ended)}
+    before, keeper = outside(f), f.keeper_pid(busy)
+    f.run("supervisor", "stop")
+    rows = {row["sid"]: row for row in f.json("ls")}
+    for twin, sid in copies.items():
+        assert rows[sid]["state"] in ("running", "done")
+        assert f"that of session {sid}" in f.run("rm", twin, check=False).stderr
+        f.run("rm", "--force", twin)
+        assert twin not in {row["sid"] for row in f.json("ls")}
+    assert outside(f) == before
+    assert alive(keeper)
+    f.release(busy)
+    f.wait_state(busy, "done")
+    assert (f.folders.worktrees / ended / "effects.txt").exists()
+    assert f.violations() == []
+
+
+def test_removal_touches_no_worktree_but_the_sessions_own(f: Fleet) -> None:
+    """Whatever its record says by the time it is removed."""
+    busy, _, ended = three(f)
+    own = f.launch(WRITES, name="own")
+    f.wait_state(own, "done")
+    wait_for("the session to be put away", lambda: not locks.held(f.folders.session(own).lock))
+    shutil.copy(f.folders.session(ended).git / "workspace.json", f.folders.session(own).git / "workspace.json")
+    refused = f.run("rm", own, check=False)
+    assert refused.returncode == 5
+    assert "not its own" in refused.stderr
+    f.run("rm", "--force", own)
+    assert not (f.folders.worktrees / own).exists()
+    assert (f.folders.worktrees / ended / "effects.txt").exists()
+    assert "effects.txt" in f.run("diff", ended).stdout
+    f.release(busy)
+    f.wait_state(busy, "done")
+    assert f.violations() == []

@@ -128,6 +128,18 @@ def test_a_supervisor_that_cannot_serve_leaves_and_says_why(f: Fleet) -> None:
     f.run("supervisor", "start")
 
 
+def test_a_file_that_cannot_be_read_just_now_is_tried_again(f: Fleet) -> None:
+    """As on a failing disk, or without a descriptor left: that may end, and nobody may be there to start it anew."""
+    version = f.folders.state / "VERSION"
+    version.mkdir()
+    started = f.run("supervisor", "start", check=False)
+    assert started.returncode == 3
+    assert "cannot serve" in started.stderr
+    version.rmdir()
+    wait_for("the guardian to start one that serves", f.folders.supervisor_socket.exists)
+    assert f.supervisor_pid()
+
+
 # -- the epoch -------------------------------------------------------------------------------------------------------
 
 
@@ -196,6 +208,18 @@ def test_two_launches_race_for_one_name(f: Fleet) -> None:
         client.close()
     assert sorted(outcomes) == ["name_taken"] * 5 + ["same"]
     assert [row["name"] for row in f.json("ls")] == ["same"]
+
+
+def test_no_session_is_named_like_anothers_id(f: Fleet) -> None:
+    sid = f.launch(play("Done."), name="one")
+    repo = str(f.repository())
+    for name, why in ((sid, "is the id of session"), (sid[:4], "is the beginning of the id of session")):
+        refused = f.run("launch", "--repo", repo, "--goal", play("Done."), "--name", name, check=False)
+        assert refused.returncode == 5
+        assert why in refused.stderr
+    assert f.row(sid[:4])["sid"] == sid
+    unnamed = f.launch(sid)  # a name that is made from the goal gives way by itself
+    assert f.row(unnamed)["name"] == f"{sid}-2"
 
 
 def test_unnamed_launches_that_race_get_names_of_their_own(f: Fleet) -> None:

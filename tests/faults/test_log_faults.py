@@ -125,7 +125,7 @@ def test_a_segment_that_cannot_be_read_is_reported_like_damage(tmp_path: Path) -
     report = verify(folder)
     assert report.problem is not None
     assert report.problem.file == str(second)
-    assert "cannot be read: Is a directory" in report.problem.why
+    assert "is a folder, not a file" in report.problem.why
     assert 0 < report.records < 200, "what stands before it is counted"
 
 

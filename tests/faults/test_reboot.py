@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -156,20 +157,27 @@ def test_a_fleet_that_was_frozen_whole_goes_on(f: Fleet) -> None:
 CRONTAB = """#!/bin/sh
 # A crontab with a spool of its own: the interface of the real one, for one test's user.
 case "$1" in
-  -l) if [ -e "$CRON_SPOOL" ]; then cat "$CRON_SPOOL"; else echo "no crontab for you" >&2; exit 1; fi ;;
+  -l) if [ -e "$CRON_SPOOL.broken" ]; then echo "crontab: $CRON_SPOOL: Input/output error" >&2; exit 1
+      elif [ -e "$CRON_SPOOL" ]; then cat "$CRON_SPOOL"; else echo "no crontab for you" >&2; exit 1; fi ;;
   -) cat > "$CRON_SPOOL" ;;
 esac
 """
 
 
-def test_install_and_remove_with_cron(f: Fleet) -> None:
+def with_cron(f: Fleet) -> Path:
+    """The spool of a machine that has cron and no user's systemd."""
     programs, spool = f.root / "bin", f.root / "spool"
     programs.mkdir()
     (programs / "crontab").write_text(CRONTAB)
     (programs / "crontab").chmod(0o755)
     (programs / "systemctl").write_text("#!/bin/sh\necho 'Failed to connect to bus' >&2\nexit 1\n")
     (programs / "systemctl").chmod(0o755)
-    f.extra |= {"PATH": f"{programs}:{os.environ['PATH']}", "CRON_SPOOL": str(spool), "HOME": str(f.root)}
+    f.extra |= {"PATH": f"{programs}:bin:{f.root / 'none'}:{os.environ['PATH']}", "CRON_SPOOL": str(spool), "HOME": str(f.root)}
+    return spool
+
+
+def test_install_and_remove_with_cron(f: Fleet) -> None:
+    spool = with_cron(f)
     spool.write_text("0 5 * * * backup\n")
     assert f.run("service", "status", check=False).returncode == 1
     told = f.run("service", "install").stdout
@@ -184,6 +192,40 @@ def test_install_and_remove_with_cron(f: Fleet) -> None:
     assert "removed" in f.run("service", "remove").stdout
     assert spool.read_text() == "0 5 * * * backup\n"
     assert "no service" in f.run("service", "remove").stdout
+
+
+def test_the_line_names_where_this_shell_finds_programs(f: Fleet) -> None:
+    spool = with_cron(f)
+    f.run("service", "install")
+    path = next(word for word in shlex.split(spool.read_text().replace("\\%", "%")) if word.startswith("PATH="))
+    entries = path.removeprefix("PATH=").split(":")
+    assert entries[0] == str(f.root / "bin")
+    assert "bin" not in entries, "where a relative name leads depends on who starts it"
+    f.extra["PATH"] = f"{f.root / 'bin'}:/usr/bin:/bin"
+    assert f.json("service", "status")[0]["cron"] is True, "the line of another shell is this fleet's line too"
+
+
+def test_a_crontab_that_cannot_be_read_is_left_as_it_is(f: Fleet) -> None:
+    spool = with_cron(f)
+    spool.write_text("0 5 * * * backup\n")
+    spool.with_name("spool.broken").touch()
+    for what in ("install", "remove"):
+        done = f.run("service", what, check=False)
+        assert done.returncode == 5
+        assert "Input/output error" in done.stderr
+    assert "Input/output error" in f.run("service", "status", check=False).stdout
+    assert spool.read_text() == "0 5 * * * backup\n"
+
+
+def test_a_crontab_of_any_encoding_keeps_its_bytes(f: Fleet) -> None:
+    spool = with_cron(f)
+    table = "0 5 * * * ls /home/Jürgen\r\n".encode("latin-1")
+    spool.write_bytes(table)
+    f.run("service", "install")
+    assert spool.read_bytes().startswith(table)
+    assert b"@reboot" in spool.read_bytes()
+    f.run("service", "remove")
+    assert spool.read_bytes() == table
 
 
 def test_a_key_of_the_shell_is_said_to_be_missing_after_a_boot(f: Fleet) -> None:

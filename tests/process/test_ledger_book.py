@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -161,6 +162,35 @@ async def test_after_a_failed_sync_the_disk_says_what_is_held(tmp_path: Path, mo
     assert verify(tmp_path / "ledger").records >= 3
     books = await opened(tmp_path)
     assert (books.session("s"), books.fleet(), books.holding("s")) == seen, "what it counts is what a new supervisor would count"
+    await books.close()
+
+
+async def test_a_defect_while_writing_leaves_nobody_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever it is: who asked is refused, the exception is seen, and what was half begun is not written later."""
+    books = await opened(tmp_path)
+    append, times = LogWriter.append, 0
+
+    def broken(self: LogWriter, *args: Any, **named: Any) -> int:
+        nonlocal times
+        times += 1
+        if times == 2:
+            raise AttributeError("a defect")
+        return append(self, *args, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LogWriter, "append", broken)
+        asked = [books.reserve("s", f"q{n}", 1, MODEL, 1000, 1000, Caps()) for n in range(3)]
+        ended = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 60)
+    refused = [exc for exc in ended if isinstance(exc, LedgerUnavailable)]
+    assert refused
+    assert "a defect" in str(refused[0])
+    assert "AttributeError" in capsys.readouterr().err
+    again = [await books.reserve("s", f"q{n}", 1, MODEL, 1000, 1000, Caps()) for n in range(3)]
+    assert not books.problem
+    assert set(books.holding("s")) == {r.reservation for r in again}
+    await books.close()
+    books = await opened(tmp_path)
+    assert set(books.holding("s")) == {r.reservation for r in again}
     await books.close()
 
 

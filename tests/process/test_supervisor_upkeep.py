@@ -78,6 +78,26 @@ async def test_work_that_keeps_dying_ends_the_supervisor(capsys: pytest.CaptureF
     await w.upkeep.close()
 
 
+async def test_work_that_must_end_well_is_begun_again_until_it_has(capsys: pytest.CaptureFixture[str]) -> None:
+    w, done = Watched(), asyncio.Event()
+    times = 0
+
+    async def work() -> None:
+        nonlocal times
+        times += 1
+        if times == 1:
+            raise KeyError("a defect")
+        done.set()
+
+    w.upkeep.finish("opening the ledger", work)
+    await asyncio.wait_for(done.wait(), LONG)
+    assert "a defect" in w.problems["opening the ledger"]
+    assert "begun again" in capsys.readouterr().err
+    await w.upkeep.close()
+    assert times == 2
+    assert not w.gave_up.is_set()
+
+
 async def test_what_is_done_once_may_fail(capsys: pytest.CaptureFixture[str]) -> None:
     w, done = Watched(), asyncio.Event()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.protocol import identity
+from harness.protocol import frames, identity
 from harness.protocol.identity import Mark, judge, same_folder
 from harness.protocol.paths import FolderError, Folders
 
@@ -127,6 +127,26 @@ def test_a_runtime_folder_has_one_fleet(tmp_path: Path) -> None:
     identity.claim_runtime(two)
     with pytest.raises(FolderError):
         identity.claim_runtime(folders(tmp_path / "one", tmp_path / "run"))
+
+
+def test_a_folder_replaced_under_its_processes_is_said_with_their_numbers(tmp_path: Path) -> None:
+    home = folders(tmp_path / "state", tmp_path / "run")
+    identity.claim_runtime(home)
+    home.keeper_sockets.mkdir()
+    before = identity.who(home.state)
+    home.state.rename(tmp_path / "old")
+    home.state.mkdir()
+    with frames.listen(home.supervisor_socket), frames.listen(home.keeper_sockets / "abcdefghij.sock"):
+        with pytest.raises(FolderError) as caught:
+            identity.claim_runtime(home)
+        for told in (str(caught.value), identity.replaced(before, home)):
+            assert "was replaced by another one" in told
+            assert f"process {os.getpid()}" in told
+            assert f"kill {os.getpid()}" in told
+            assert "WATCHFLOOR_RUNTIME" not in told
+    assert identity.replaced(identity.who(tmp_path / "old"), home) == "", "another path is another fleet"
+    identity.claim_runtime(home)
+    assert identity.replaced(identity.who(home.state), home) == ""
 
 
 def test_a_runtime_folder_inside_came_along(tmp_path: Path) -> None:

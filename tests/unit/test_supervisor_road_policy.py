@@ -18,7 +18,7 @@ DENIES = parse_policy('[[rule]]\nverdict = "deny"\neffect = "network"\n', "polic
 
 
 def still(now: Policy, rule: str) -> bool:
-    road = Road(SimpleNamespace(policy=now), lambda *_: None)  # type: ignore[arg-type]
+    road = Road(SimpleNamespace(policy=now), lambda *_: None, None)  # type: ignore[arg-type]
     judged = SimpleNamespace(policy=OLD.hash, rule=rule, action=ACTION, action_blob=None)
     return asyncio.run(road._still_allowed(None, SimpleNamespace(judged=judged)))  # type: ignore[arg-type]
 

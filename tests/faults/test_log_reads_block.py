@@ -1,0 +1,161 @@
+"""A log that cannot be read without waiting: what lies in place of its files, and a disk that does not answer. Nobody else waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.events import anchor, blobs, regular, snapshots
+from harness.events.framing import BadLine
+from harness.events.log import DamagedLog, LogWriter
+from harness.events.offsets import OffsetIndex
+from harness.events.reader import Tail, read, verify
+from harness.events.salvage import salvage
+from harness.supervisor import epochs, memory
+from harness.supervisor.caps import Bookkeeper
+from harness.supervisor.credentials import Credentials
+from harness.supervisor.index import mark_of
+from harness.supervisor.main import Supervisor, prepare
+from harness.supervisor.money import Purse
+from harness.supervisor.watch import Settings
+from tests.fleetlib import Fleet, fleet, play, wait_for
+
+KINDS: dict[str, Callable[[Path], object]] = {
+    "a named pipe": os.mkfifo,
+    "a symbolic link": lambda path: path.symlink_to("/dev/zero"),
+    "a folder": lambda path: path.mkdir(),
+}
+
+
+@pytest.fixture
+def f() -> Iterator[Fleet]:
+    with fleet() as made:
+        yield made
+
+
+def made(folder: Path) -> None:
+    log = LogWriter.open(folder, "abcdefghij", segment_bytes=400)
+    for i in range(12):
+        log.append("harness.note", {"level": "info", "text": f"note {i}"}, actor="test")
+        log.commit(sync=True)
+    log.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["000001.jsonl", "000002.jsonl", "last"])
+def test_a_segment_that_is_no_file_is_damage_in_words(tmp_path: Path, kind: str, name: str) -> None:
+    made(tmp_path)
+    segment = max(tmp_path.glob("*.jsonl")) if name == "last" else tmp_path / name
+    segment.unlink()
+    KINDS[kind](segment)
+    report = verify(tmp_path)
+    assert report.problem is not None
+    assert kind in report.problem.why
+    with pytest.raises(DamagedLog, match=kind):
+        list(read(tmp_path))
+    with pytest.raises(DamagedLog, match=kind):
+        tailed(tmp_path)
+    if name == "last":
+        with pytest.raises(DamagedLog, match=kind):
+            LogWriter.open(tmp_path, "abcdefghij")
+    assert kind in salvage(tmp_path)[1]
+    OffsetIndex(tmp_path).close()
+    mark_of(tmp_path)
+    list(epochs._in_log(tmp_path))
+
+
+def tailed(folder: Path) -> None:
+    tail = Tail(folder)
+    try:
+        while tail.poll() or tail.waiting:
+            pass
+    finally:
+        tail.close()
+
+
+def test_no_file_beside_a_log_is_waited_for(tmp_path: Path) -> None:
+    made(tmp_path / "log")
+    (tmp_path / "log" / anchor.FILE).unlink()
+    os.mkfifo(tmp_path / "log" / anchor.FILE)
+    assert anchor.load(tmp_path / "log") is None
+    LogWriter.open(tmp_path / "log", "abcdefghij").close()
+    (tmp_path / "snapshots").mkdir()
+    os.mkfifo(tmp_path / "snapshots" / "000000000007.json")
+    assert snapshots.load(tmp_path / "snapshots", tmp_path / "log") is None
+    assert snapshots.restore(tmp_path / "log", tmp_path / "snapshots").seq == 11
+    sha, _ = blobs.put(tmp_path / "blobs", b"payload")
+    blobs.path(tmp_path / "blobs", sha).unlink()
+    os.mkfifo(blobs.path(tmp_path / "blobs", sha))
+    with pytest.raises(blobs.DamagedBlob, match="a named pipe"):
+        blobs.get(tmp_path / "blobs", sha)
+    with pytest.raises(BadLine, match="a socket or a device"):
+        regular.opened(bound(tmp_path / "socket"))
+
+
+def bound(path: Path) -> Path:
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.bind(str(path))
+    return path
+
+
+def test_a_fleet_serves_beside_a_log_that_is_a_pipe(f: Fleet) -> None:
+    hurt, whole = (f.launch(play("Done."), name=name) for name in ("hurt", "whole"))
+    for sid in (hurt, whole):
+        f.wait_state(sid, "done")
+    f.run("supervisor", "stop")
+    segment = f.folders.session(hurt).log / "000001.jsonl"
+    segment.unlink()
+    os.mkfifo(segment)
+    f.folders.index.unlink(missing_ok=True)
+    rows = {row["sid"]: row for row in f.json("ls")}
+    assert rows[whole]["state"] == "done"
+    assert "damaged" in rows[hurt]["detail"]
+    new = f.launch(play("Done."), name="new")
+    f.wait_state(new, "done")
+    assert "a named pipe" in f.run("verify", hurt, check=False).stdout
+    f.run("rm", "--force", hurt)
+
+
+async def test_a_log_that_does_not_answer_is_said_and_taken_up_when_it_does(f: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real supervisor, one log on a disk that hangs."""
+    sids = [await asyncio.to_thread(f.launch, play("Done."), name=name) for name in ("hangs", "whole")]
+    for sid in sids:
+        await asyncio.to_thread(f.wait_state, sid, "done")
+    await asyncio.to_thread(f.run, "supervisor", "stop")
+    wait_for("the guardian to leave", lambda: not f.folders.supervisor_socket.exists())
+    f.folders.index.unlink(missing_ok=True)
+    answers, recall = threading.Event(), memory.recall
+
+    def hangs(folder: object) -> object:
+        if folder == f.folders.session(sids[0]):
+            answers.wait()
+        return recall(folder)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(memory, "recall", hangs)
+    monkeypatch.setattr("harness.supervisor.fleet.READ_S", 0.1)
+    settings = Settings(f.folders)
+    settings.check()
+    lock = prepare(f.folders)
+    purse = Purse(lambda: Bookkeeper.open(f.folders.ledger, lambda: settings.config.caps))
+    await purse.open()
+    supervisor = Supervisor(f.folders, epochs.advance(f.folders), Credentials(), settings, purse)
+    running = asyncio.create_task(supervisor.run(None, lock))
+    try:
+        await asyncio.to_thread(wait_for, "the socket", f.folders.supervisor_socket.exists)
+        rows = {row["sid"]: row for row in await asyncio.to_thread(f.json, "ls")}
+        assert rows[sids[1]]["state"] == "done"
+        assert "does not answer" in rows[sids[0]]["detail"]
+        answers.set()
+        await asyncio.to_thread(f.wait_state, sids[0], "done")
+    finally:
+        answers.set()
+        await asyncio.to_thread(f.stop)
+        await running
+        await purse.close()
+        os.close(lock)

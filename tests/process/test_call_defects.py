@@ -1,0 +1,89 @@
+"""A defect while a call is begun: seen, on record and tried again with a pause, never lost with its task."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from harness.events import types as t
+from harness.supervisor import epochs
+from harness.supervisor.caps import Bookkeeper
+from harness.supervisor.credentials import Credentials
+from harness.supervisor.links import KeeperLink
+from harness.supervisor.main import Supervisor, prepare
+from harness.supervisor.money import Purse
+from harness.supervisor.watch import Settings
+from tests.fleetlib import Fleet, fleet, play, wait_for
+
+CALL = play([("exec", {"argv": ["true"]})], "Done.")
+
+
+@asynccontextmanager
+async def served(f: Fleet) -> AsyncIterator[None]:
+    """The real supervisor in this process."""
+    settings = Settings(f.folders)
+    settings.check()
+    lock = prepare(f.folders)
+    purse = Purse(lambda: Bookkeeper.open(f.folders.ledger, lambda: settings.config.caps))
+    await purse.open()
+    supervisor = Supervisor(f.folders, epochs.advance(f.folders), Credentials(), settings, purse)
+    running = asyncio.create_task(supervisor.run(None, lock))
+    try:
+        await asyncio.to_thread(wait_for, "the socket", f.folders.supervisor_socket.exists)
+        yield
+    finally:
+        await asyncio.to_thread(f.stop)
+        await running
+        await purse.close()
+        os.close(lock)
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, exc: Exception, times: int) -> list[str]:
+    """The first calls that are begun end in ``exc``; each try of one."""
+    real, tried = KeeperLink.call, []
+
+    async def call(self: KeeperLink, op: str, *args: Any, **named: Any) -> dict[str, Any]:
+        if op == "execute":
+            tried.append(op)
+            if len(tried) <= times:
+                raise exc
+        return await real(self, op, *args, **named)
+
+    monkeypatch.setattr(KeeperLink, "call", call)
+    return tried
+
+
+async def test_a_defect_is_noted_and_the_call_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = failing(monkeypatch, AttributeError("injected"), 1)
+    with fleet() as f:
+        async with served(f):
+            sid = await asyncio.to_thread(f.launch, CALL)
+            await asyncio.to_thread(f.wait_state, sid, "done")
+        notes = [r.body.text for r in f.records(sid) if isinstance(r.body, t.HarnessNote)]
+        assert sum("injected" in note for note in notes) == 1
+        assert len(tried) == 2
+
+
+async def test_a_defect_that_persists_sets_the_session_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = failing(monkeypatch, AttributeError("injected"), 1000)
+    with fleet() as f:
+        async with served(f):
+            sid = await asyncio.to_thread(f.launch, CALL)
+            await asyncio.to_thread(f.wait_event, sid, "session.quarantined")
+            approval = await asyncio.to_thread(f.approval, sid)
+            assert approval["kind"] == "restart"
+            assert len(tried) < 10, "it is not begun again and again without a pause"
+
+
+async def test_a_failing_disk_is_no_defect_and_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    failing(monkeypatch, OSError(5, "Input/output error"), 1)
+    with fleet() as f:
+        async with served(f):
+            sid = await asyncio.to_thread(f.launch, CALL)
+            await asyncio.to_thread(f.wait_state, sid, "done")
+        assert not any(isinstance(r.body, t.HarnessNote) and "defect" in r.body.text for r in f.records(sid))

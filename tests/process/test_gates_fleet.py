@@ -302,3 +302,20 @@ def test_a_request_that_only_fails_for_itself_stops_nobody() -> None:
             f.wait_state(sid, "done", timeout=90)
         assert questions(f, [*sids, bad]) == []
         assert f.state(bad).ended is None
+
+
+def test_a_request_that_the_endpoint_never_answers_is_asked_about_and_the_others_go_on() -> None:
+    with fleet() as f:
+        f.run("ls")
+        control(f, "faults", {"kind": "server", "times": 1000, "goal": "Poison", "retry_after": 0})
+        bad = f.launch(play([("list_files", {"path": "src"})], "Poison done."), name="bad")
+        f.wait_event(bad, "model.failed")
+        sids = three(f, play(*[[("write_file", {"path": f"n{i}", "content": "new"})] for i in range(30)], "Done."), "ab")
+        item = wait_for("its question", lambda: next(iter(f.json("approvals")), None), timeout=90)
+        assert (item["sid"], item["kind"]) == (bad, "restart")
+        assert "while it answered others" in item["title"]
+        for sid in sids:
+            f.wait_state(sid, "done", timeout=90)
+        assert questions(f, sids) == []
+        assert endpoints(f) == []
+        assert f.violations() == []

@@ -106,6 +106,22 @@ def test_trouble_that_ends_costs_nobody_a_question(fault: dict[str, Any]) -> Non
         assert f.violations() == []
 
 
+@pytest.mark.parametrize("status", [403, 503])
+def test_the_pages_of_a_gateway_cost_nothing_and_are_waited_out(status: int) -> None:
+    """Nothing of such an attempt is set aside as spent."""
+    with fleet() as f:
+        f.run("ls")
+        control(f, "faults", {"kind": "status", "status": status, "body": "<html><h1>nginx</h1></html>", "times": 4})
+        sids = three(f)
+        for sid in sids:
+            f.wait_state(sid, "done", timeout=90)
+        assert questions(f, sids) == []
+        failed = [r.body for sid in sids for r in f.records(sid) if isinstance(r.body, t.ModelFailed)]
+        assert len(failed) == 4
+        assert all(body.kind == "server" and body.usage == t.Usage() for body in failed)
+        assert f.violations() == []
+
+
 def test_retry_after_is_obeyed_by_the_whole_fleet() -> None:
     with fleet() as f:
         f.run("ls")

@@ -192,7 +192,7 @@ def test_a_retry_after_of_2099_is_said_and_bounded() -> None:
         assert f.state(sid).lease is None or f.state(sid).parked is not None
 
 
-def test_a_wrong_key_is_one_item_for_three_sessions_and_answered_once() -> None:
+def test_a_wrong_key_is_one_item_for_three_sessions_and_the_right_key_file_is_enough() -> None:
     with fleet(key="sk-wrong") as f:
         sids = three(f)
         item = f.approval(sids[0]) if f.json("approvals") else wait_for("the item", lambda: next(iter(f.json("approvals")), None))
@@ -204,10 +204,28 @@ def test_a_wrong_key_is_one_item_for_three_sessions_and_answered_once() -> None:
         before = requests(f, sids)
         assert before <= 3
         (f.folders.config / "key").write_text(KEY)
-        f.approve(item["approval_id"])
         for sid in sids:
             f.wait_state(sid, "done", timeout=90)
+        assert f.json("approvals") == []
         assert len(questions(f, sids)) == 1
+        assert not [r for sid in sids for r in f.records(sid) if isinstance(r.body, t.ApprovalDecided)]
+        assert endpoints(f) == []
+        assert f.violations() == []
+
+
+def test_the_one_item_outlives_the_supervisor() -> None:
+    with fleet(key="sk-wrong") as f:
+        sids = three(f)
+        waiting(f, PERSON, 3)
+        item = wait_for("the item", lambda: next(iter(f.json("approvals")), None))
+        kill(f.supervisor_pid())
+        waiting(f, PERSON, 3)
+        assert [a["approval_id"] for a in f.json("approvals")] == [item["approval_id"]]
+        assert len(questions(f, sids)) == 1
+        assert not [r for sid in sids for r in f.records(sid) if isinstance(r.body, t.ApprovalWithdrawn)]
+        (f.folders.config / "key").write_text(KEY)
+        for sid in sids:
+            f.wait_state(sid, "done", timeout=90)
         assert f.violations() == []
 
 
@@ -225,7 +243,6 @@ def test_the_item_moves_to_another_session_when_its_own_is_stopped() -> None:
         third = wait_for("the last one carries it", lambda: next((a for a in f.json("approvals") if a["sid"] not in (first["sid"], second["sid"])), None))
         assert len(f.json("approvals")) == 1
         (f.folders.config / "key").write_text(KEY)
-        f.approve(third["approval_id"])
         f.wait_state(third["sid"], "done")
         f.run("resume", second["sid"])
         f.wait_state(second["sid"], "done")

@@ -459,7 +459,10 @@ class Gates:
         for key in self._standing(session):
             gate = self._gates[key]
             if session.sid in gate.line:
-                return "its turn comes in a moment: the endpoint answers again" if gate.state == g.OPEN else endpoints.standing(self._view(key, gate))
+                if gate.state != g.OPEN:
+                    return endpoints.standing(self._view(key, gate))
+                if boottime() < gate.ramp_end:  # it was closed until a moment ago
+                    return "its turn comes in a moment: the endpoint answers again"
         return ""
 
     def _since(self, session: Session) -> str:

@@ -352,3 +352,22 @@ def test_a_request_that_the_endpoint_never_answers_is_asked_about_and_the_others
         assert questions(f, sids) == []
         assert endpoints(f) == []
         assert f.violations() == []
+
+
+def test_a_refusal_is_answered_with_other_words_and_the_doctor_counts_it() -> None:
+    with fleet() as f:
+        f.run("ls")
+        goal = f"play: {json.dumps([{'text': 'I will not do that.', 'stop_reason': 'refusal'}])}"
+        sid = f.launch(goal)
+        item = wait_for("its request", lambda: next(iter(f.json("approvals")), None))
+        assert (item["sid"], item["kind"], item["title"]) == (sid, "refusal", "I will not do that.")
+        assert item["options"] == ["answer", "retry", "stop"]
+        row = f.row(sid)
+        assert (row["state"], row["detail"]) == ("waiting", "the model refused: I will not do that.")
+        told = f.run("doctor", check=False).stdout
+        assert "1 request waits for your answer" in told
+        assert "nothing holds any session up" not in told
+        f.run("answer", item["approval_id"], "Then only look at the files.")
+        wait_for("the next try", lambda: requests(f, [sid]) >= 2)
+        assert [r.body.text for r in f.records(sid) if isinstance(r.body, t.UserMessage) and r.body.origin == "human"] == ["Then only look at the files."]
+        assert f.violations() == []

@@ -34,6 +34,7 @@ _KINDS = {
     "endpoint": "and all that use its key are refused",
     "in_doubt": "started something and nobody knows whether it happened",
     "question": "asks you",
+    "refusal": "was refused by the model",
     "restart": "has failed and waits for you",
 }
 

@@ -119,16 +119,17 @@ def _fleet(ctx: Context) -> list[Finding]:
         with ctx.connect() as client:
             status = client.call("status")
             broken = client.call("invariants")["violations"]
+            requests = len(client.call("approvals")["approvals"])
     except (Unreachable, FolderError, SupervisorError) as exc:
         return [Finding("bad", "supervisor", str(exc))]
     found = [Finding("ok", "supervisor", f"answers; {status['fleet'].get('sessions', 0)} sessions")]
-    found += _right_now(status)
+    found += _right_now(status, requests)
     found += [_held(hold) for hold in status["fence"].get("limits", [])]  # the supervisor's: it and its tools may live in another cgroup than we
     found += [Finding("bad", f"invariant {v['id']}", f"{v.get('sid', '')} {v['text']}".strip()) for v in broken]
     return found if broken else [*found, Finding("ok", "invariants", "all hold")]
 
 
-def _right_now(status: dict[str, Any]) -> list[Finding]:
+def _right_now(status: dict[str, Any], requests: int) -> list[Finding]:
     """What is wrong in the running fleet at this moment, each with what happens next by itself and what can be done."""
     fleet = convert(status["fleet"], FleetView)
     troubles = convert(status.get("troubles", []), list[TroubleView])
@@ -138,6 +139,9 @@ def _right_now(status: dict[str, Any]) -> list[Finding]:
     known = [t.cause for t in troubles if t.cause] + [t.headline for t in troubles if not t.cause]
     rest = [str(p) for p in status.get("problems", []) if not any(cause in str(p) for cause in known)]
     found += [Finding("warning", "the fleet", text) for text in rest]
+    if requests:
+        waits = "1 request waits" if requests == 1 else f"{requests} requests wait"
+        found.append(Finding("warning", "the queue", f"{waits} for your answer: watchfloor approvals"))
     return found or [Finding("ok", "right now", "nothing holds any session up")]
 
 

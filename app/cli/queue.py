@@ -89,7 +89,7 @@ def _choices(view: ApprovalView) -> list[str]:
     approve = f"watchfloor approve {safe(view.approval_id)}{hashed}"
     if view.kind == "cap":
         lines = [f"raise it:    {approve} --raise-to X", f"finish up:   {approve} --finish"]
-    elif view.kind == "question":
+    elif view.kind in ("question", "refusal"):
         lines = [f"answer it:   watchfloor answer {safe(view.approval_id)} TEXT"]
         lines += [f"finished:    {approve} --choose done"] if "done" in view.options else [f"try again:   {approve}"]
     elif {"allow", "retry"} & set(view.options):

@@ -178,8 +178,8 @@ class QueueScreen(WatchScreen):
     def _offers(self, *options: str) -> bool:
         return self._shown is not None and bool(set(options) & set(self._shown.options))
 
-    def _is(self, kind: str) -> bool:
-        return self._shown is not None and self._shown.kind == kind
+    def _is(self, *kinds: str) -> bool:
+        return self._shown is not None and self._shown.kind in kinds
 
     def can_queue_approve(self) -> bool:
         return self._offers("allow", "retry")
@@ -313,7 +313,7 @@ class QueueScreen(WatchScreen):
         self._with_text("Deny", "deny", "The agent reads your reason and goes on without this.", "deny")
 
     def do_queue_answer(self) -> None:
-        what = "Your text is its next instruction." if self._is("question") else "Your text becomes the result of the call; nothing runs."
+        what = "Your text is its next instruction." if self._is("question", "refusal") else "Your text becomes the result of the call; nothing runs."
         self._with_text("Answer", "answer", what, "send", lines=True)
 
     def _with_text(self, title: str, decision: str, text: str, submit: str, *, lines: bool = False) -> None:

@@ -188,7 +188,7 @@ def _turn(v: View, last: ModelTurn | None) -> Step:
         case "model_context_window_exceeded":
             return Park("error", "the conversation does not fit the model's window even without old tool results")
         case "refusal":
-            return Park("error", f"the model refused: {_text(last) or 'it gave no reason'}"[:_SUMMARY])
+            return Park("refusal", _text(last)[:_SUMMARY] or "it gave no reason")
         case other:
             return Park("error", f"the reply stopped for a reason nobody here knows: {other}")
 

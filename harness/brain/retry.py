@@ -98,12 +98,15 @@ def _status(exc: anthropic.APIStatusError) -> Failure:
     if not kind:
         fallback = "server" if exc.status_code >= 500 or exc.status_code == 200 else "invalid"
         kind = _BY_STATUS.get(exc.status_code, fallback)
+        if not kind_of_error and exc.status_code in (403, 404) and not (kind == "model_unknown" and "model" in message.lower()):
+            kind = "server"  # a proxy or a captive portal in between: the API says which kind of error it means
     if exc.status_code == 402 or (code and _SPEND_CODES.search(code)):
         kind = "spend_limit"
     if kind == "model_unknown" and "model" not in message.lower():
         message = f"the endpoint does not know this address or model: {message}"
     in_stream = exc.status_code == 200  # an error event after the stream began: tokens may have been billed
-    free = not in_stream and (exc.status_code < 500 or kind_of_error in _BY_TYPE)
+    # what says no error type of the API came from a gateway before it, instead of a reply: none was begun
+    free = not in_stream and (exc.status_code < 500 or not kind_of_error or kind_of_error in _BY_TYPE)
     wait_s = _retry_after(exc.response)
     if wait_s is None and exc.status_code == 429:
         wait_s = used_up_s(exc.response.headers)

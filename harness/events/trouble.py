@@ -187,6 +187,14 @@ PARKED: dict[str, Words] = {
     "breaker": Words(
         "went in circles", "nothing more of it runs before you answer", "tell it what to do, or stop it", "go.queue", "watchfloor approvals", person=True
     ),
+    "refusal": Words(
+        "the model refused",
+        "nothing of it runs before you answer",
+        "answer with other words; the same words are likely to be refused again",
+        "go.queue",
+        "watchfloor approvals",
+        person=True,
+    ),
     "error": Words("could not go on", "nothing is tried before you say so", "retry or stop it", "go.queue", "watchfloor approvals", person=True),
     "stopping": Words("waits for the supervisor", "it goes on when the supervisor is there again"),
     "in_doubt": Words(
@@ -210,6 +218,7 @@ REQUESTS: dict[str, str] = {
     "endpoint": "endpoint refuses",
     "in_doubt": "in doubt",
     "question": "asks",
+    "refusal": "the model refused",
     "restart": "keeps failing",
 }
 """What a request is about, in front of its title."""

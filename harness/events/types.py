@@ -115,7 +115,7 @@ class SessionDesired(Body, frozen=True, kw_only=True):
 
 class SessionParked(Body, frozen=True, kw_only=True):
     """The brain left because there is nothing to think about: ``approval``, ``paused``, ``cap``, ``limited``, ``auth``, ``breaker``, ``error``,
-    ``question`` (its reply ends in one; ``detail`` are its words)."""
+    ``question`` (its reply ends in one; ``detail`` are its words), ``refusal`` (of the model; with its words)."""
 
     TYPE = "session.parked"
     why: str

@@ -17,14 +17,16 @@ KINDS = {
 
 
 class ApiError(Exception):
-    """A request that is answered with an error; ``headers`` are added to the response."""
+    """A request that is answered with an error; ``headers`` are added to the response, ``page`` comes instead of the vendor's body."""
 
-    def __init__(self, status: int, message: str, *, kind: str = "", headers: dict[str, str] | None = None) -> None:
+    def __init__(self, status: int, message: str, *, kind: str = "", headers: dict[str, str] | None = None, page: str = "", page_type: str = "") -> None:
         super().__init__(message)
         self.status = status
         self.message = message
         self.kind = kind or KINDS.get(status, "api_error")
         self.headers = headers or {}
+        self.page = page
+        self.page_type = page_type
 
     def body(self, request_id: str) -> dict[str, object]:
         return error_body(self.kind, self.message, request_id)

@@ -34,7 +34,8 @@ class Fault:
     ``status``, or inside the reply: ``stream_error`` (an error event), ``cut`` (the connection ends), ``stall`` (silence for
     ``seconds``, then it goes on), ``trickle`` (``rate`` bytes a second), ``pings`` (nothing but one every ``every`` seconds for ``seconds``).
     The latter happen after ``after_bytes`` bytes of the body.
-    ``flood``: the reply is a text of ``size`` bytes, whatever ``max_tokens`` says. ``headers`` come with a status error.
+    ``flood``: the reply is a text of ``size`` bytes, whatever ``max_tokens`` says. ``headers`` come with a status error;
+    ``body`` of ``content_type`` comes instead of the vendor's error, as a gateway in between would send it.
     """
 
     kind: str
@@ -48,6 +49,8 @@ class Fault:
     rate: int = 200
     size: int = 20_000_000
     headers: tuple[tuple[str, str], ...] = ()
+    body: str = ""
+    content_type: str = "text/html"
 
     @property
     def in_stream(self) -> bool:
@@ -57,7 +60,7 @@ class Fault:
         """The answer for a fault that comes instead of a reply."""
         status = self.status or STATUS[self.kind]
         headers = {**({} if self.retry_after is None else {"retry-after": f"{self.retry_after:g}"}), **dict(self.headers)}
-        return ApiError(status, self.message or _MESSAGES.get(status, "Simulated failure"), headers=headers)
+        return ApiError(status, self.message or _MESSAGES.get(status, "Simulated failure"), headers=headers, page=self.body, page_type=self.content_type)
 
 
 def parse_fault(raw: object) -> Fault:
@@ -79,6 +82,9 @@ def parse_fault(raw: object) -> Fault:
     headers = raw.get("headers", {})
     if not isinstance(headers, dict) or not all(isinstance(v, str) for v in headers.values()):
         raise FaultError("headers: must be an object of texts")
+    for name in ("body", "content_type"):
+        if not isinstance(raw.get(name, ""), str):
+            raise FaultError(f"{name}: must be a text")
     for name in ("after_bytes", "seconds", "every", "rate", "retry_after", "status", "size"):
         value = raw.get(name, 0)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:

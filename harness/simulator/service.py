@@ -232,7 +232,10 @@ class Service:
         try:
             response = await handler(request)
         except ApiError as exc:
-            response = web.json_response(exc.body(request["id"]), status=exc.status, headers=exc.headers)
+            if exc.page:
+                response = web.Response(text=exc.page, content_type=exc.page_type, status=exc.status, headers=exc.headers)
+            else:
+                response = web.json_response(exc.body(request["id"]), status=exc.status, headers=exc.headers)
         except web.HTTPException as exc:
             if exc.status < 400:
                 raise

@@ -12,7 +12,7 @@ from harness.events import asking
 from harness.events.fold import SessionState
 from harness.supervisor.track import Track
 
-BLOCKING = frozenset({"cap", "restart", "question"})
+BLOCKING = frozenset({"cap", "restart", "question", "refusal"})
 """Kinds of requests that a session waits for with all its thinking."""
 _NO_REQUEST = frozenset({"approval", "cap", "paused", "limited", "auth"})
 """Parks whose request was made before them, that end by themselves, or whose request is the gate's, one for the whole fleet."""
@@ -63,6 +63,8 @@ def _request(s: SessionState) -> Ask | None:
         return Ask("question", asking.asked(detail) or "it asks you", {"asks": detail, **checks}, ("answer", "done", "stop"))
     if why == "breaker":
         return Ask("question", detail or "a breaker opened: the agent goes in circles", {"breaker": detail}, ("answer", "retry", "stop"))
+    if why == "refusal":
+        return Ask("refusal", detail.partition("\n")[0], {"asks": detail}, ("answer", "retry", "stop"))
     return Ask("restart", detail or "the model cannot be reached", {"part": "model", "failures": s.failures_in_row})
 
 

@@ -32,6 +32,8 @@ ENOUGH_WITNESSES = 3
 """Sessions whose requests have failed before a failure that may be the request's own counts as the endpoint's."""
 SUSPECT_AFTER, POISON_AFTER = 2, 8
 """Failures of one session, others having got through after each: it no longer closes the gate; a person is asked."""
+PASSED_ENOUGH, PASSED_PER_FAILURE = 20, 10
+"""Replies that others must have had meanwhile before a person is asked, and for each time that one of them failed: else it is the endpoint that fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +78,35 @@ Answer: TypeAlias = Go | Hold | Poison
 
 @dataclass(slots=True)
 class Strikes:
-    """Failures in a row of one session that may be its own; ``cleared`` counts those after which another session got through."""
+    """Failures in a row of one session that may be its own; ``cleared`` counts those after which another session got through.
+
+    They are its own only while the endpoint answers the others: ``passed`` and ``failed`` count the replies of the others since and their
+    failures (several in a row of one session as one), and where too many failed the count begins anew.
+    """
 
     count: int = 0
     cleared: int = 0
+    passed: int = 0
+    failed: int = 0
     fresh: bool = False
     not_before: float = 0.0
     message: str = ""
+
+    @property
+    def poison(self) -> bool:
+        """True when chance does not explain that it fails and the others do not."""
+        return self.cleared >= POISON_AFTER and self.passed >= PASSED_ENOUGH
+
+    def other_passed(self) -> None:
+        """Another session had its reply."""
+        self.passed, self.cleared, self.fresh = self.passed + 1, self.cleared + self.fresh, False
+
+    def other_failed(self) -> None:
+        """Another session's request failed, after one that did not."""
+        self.failed += 1
+        if self.failed * PASSED_PER_FAILURE > self.passed:
+            self.cleared = self.passed = self.failed = 0
+            self.fresh = False
 
 
 @dataclass(slots=True)
@@ -124,7 +148,7 @@ class Gate:
             del self.flying[sid]
         self.line.setdefault(sid, -math.inf)
         own = self.strikes.get(sid)
-        if own is not None and own.cleared >= POISON_AFTER:
+        if own is not None and own.poison:
             self.left(sid)
             return Poison(own.cleared, own.message)
         if self.state == OPEN:
@@ -220,6 +244,9 @@ class Gate:
     def told(self, sid: str, outcome: Outcome, now: float, roll: float) -> None:
         """What came of a request."""
         early = self.flying.pop(sid, None) != self.closings
+        if outcome.kind in WAITS - LIMITS and (sid not in self.strikes or self.strikes[sid].count == 0):
+            for other in self.strikes.values():
+                other.other_failed()
         if self.probe == sid:
             self.probe = ""
         if outcome.kind in NEEDS_PERSON:
@@ -250,8 +277,7 @@ class Gate:
     def _answers(self, sid: str, outcome: Outcome, now: float, roll: float, early: bool) -> None:
         self.strikes.pop(sid, None)
         for other in self.strikes.values():
-            if other.fresh:
-                other.fresh, other.cleared = False, other.cleared + 1
+            other.other_passed()
         if self.state != OPEN and (not early or (self.witnesses and sid not in self.witnesses)):
             self._open(now, roll)
         if self.state == OPEN and outcome.kind == "ok" and outcome.wait_s:

@@ -270,6 +270,12 @@ class Gates:
                 self._stir(key)
                 self._settle(key)
 
+    def rekeyed(self) -> None:
+        """The settings or the key file changed: who would ask with another key now looks again, and nobody needs to say retry."""
+        for sid, at in list(self._at.items()):
+            if (session := self._fleet.sessions.get(sid)) is not None and self._key(session) != at:
+                self._ring(sid)
+
     # -- the clock ---------------------------------------------------------------------------------------------------
 
     def _after(self, session: Session) -> None:
@@ -342,7 +348,11 @@ class Gates:
             ago = max(0.0, time.time() - datetime.fromisoformat(since).timestamp())
             if why == "auth":
                 self._credentials.mark_bad(key.name)
-            self._gates.setdefault(key, g.Gate()).doubt(why, message, now - ago, now)
+            gate = self._gates.setdefault(key, g.Gate())
+            gate.doubt(why, message, now - ago, now)
+            if item is not None:  # it goes on carrying the request, so that a person finds the one they know
+                self._at[session.sid] = key._replace(model="")
+                gate.line.setdefault(session.sid, -math.inf)
 
     def begin(self) -> None:
         """Every log was read: sessions may be woken from now on."""
@@ -373,7 +383,7 @@ class Gates:
         for key in self._standing(session):
             gate = self._gates[key]
             if gate.state == g.PERSON and not gate.retried and session.sid in gate.line and session.state.desired == "running":
-                return key
+                return key if key._replace(model="") == self._key(session) else None  # with another key it goes to another gate
         return None
 
     def carried(self, key: Key) -> OpenApproval | None:
@@ -449,7 +459,10 @@ class Gates:
         for key in self._standing(session):
             gate = self._gates[key]
             if session.sid in gate.line:
-                return "its turn comes in a moment: the endpoint answers again" if gate.state == g.OPEN else endpoints.standing(self._view(key, gate))
+                if gate.state != g.OPEN:
+                    return endpoints.standing(self._view(key, gate))
+                if boottime() < gate.ramp_end:  # it was closed until a moment ago
+                    return "its turn comes in a moment: the endpoint answers again"
         return ""
 
     def _since(self, session: Session) -> str:

@@ -311,6 +311,7 @@ class Supervisor:
         self.settings.subscribe(self.server.nudge)
         await self._adopt()
         self.settings.subscribe(self.caps.poke)
+        self.settings.subscribe(self.gates.rekeyed)
         keep = self.upkeep.keep
         keep("writing the index", self.index.run)
         keep("putting ended sessions into the index", self._mirror)

@@ -376,7 +376,8 @@ class Ops:
                 "ended", f"{session.name} has ended; nobody would read it", f"take it up again with your words: watchfloor continue {session.sid} TEXT"
             )
         # Words answer what the agent asked: it must not go on waiting for them.
-        answered = [t.ApprovalWithdrawn(approval_id=a.approval_id, why="you said something") for a in session.state.approvals.values() if a.kind == "question"]
+        asking = [a.approval_id for a in session.state.approvals.values() if a.kind in ("question", "refusal")]
+        answered = [t.ApprovalWithdrawn(approval_id=a, why="you said something") for a in asking]
         said = session.append(*answered, t.UserMessage(text=text, origin="human", by=c.by))
         await mute.answered(self._p.fleet, session, "your message", said)
         return {}

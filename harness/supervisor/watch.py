@@ -43,11 +43,11 @@ class Settings:
         self._subscribers: list[Callable[[], None]] = []
 
     def subscribe(self, changed: Callable[[], None]) -> None:
-        """Call ``changed`` after each reload, good or bad."""
+        """Call ``changed`` after each reload, good or bad, and when the key file is another."""
         self._subscribers.append(changed)
 
     def check(self) -> None:
-        """Reload what changed on disk since the last look (two stats when nothing did)."""
+        """Reload what changed on disk since the last look (three stats when nothing did); a key file is only looked at, for others read it."""
         changed = False
         for path, load in ((self._folders.policy_file, self._load_policy), (self._folders.config_file, self._load_config)):
             mark = _mark(path)
@@ -56,6 +56,10 @@ class Settings:
                 self._marks[path] = mark
                 load(first)
                 changed = True
+        key = Path(os.path.expanduser(self.config.model.api_key_file)) if self.config.model.api_key_file else None
+        if key is not None and self._marks.get(key) != (mark := _mark(key)):
+            self._marks[key] = mark
+            changed = True
         if changed:
             for subscriber in self._subscribers:
                 subscriber()

@@ -106,6 +106,22 @@ def test_trouble_that_ends_costs_nobody_a_question(fault: dict[str, Any]) -> Non
         assert f.violations() == []
 
 
+@pytest.mark.parametrize("status", [403, 503])
+def test_the_pages_of_a_gateway_cost_nothing_and_are_waited_out(status: int) -> None:
+    """Nothing of such an attempt is set aside as spent."""
+    with fleet() as f:
+        f.run("ls")
+        control(f, "faults", {"kind": "status", "status": status, "body": "<html><h1>nginx</h1></html>", "times": 4})
+        sids = three(f)
+        for sid in sids:
+            f.wait_state(sid, "done", timeout=90)
+        assert questions(f, sids) == []
+        failed = [r.body for sid in sids for r in f.records(sid) if isinstance(r.body, t.ModelFailed)]
+        assert len(failed) == 4
+        assert all(body.kind == "server" and body.usage == t.Usage() for body in failed)
+        assert f.violations() == []
+
+
 def test_retry_after_is_obeyed_by_the_whole_fleet() -> None:
     with fleet() as f:
         f.run("ls")
@@ -176,7 +192,7 @@ def test_a_retry_after_of_2099_is_said_and_bounded() -> None:
         assert f.state(sid).lease is None or f.state(sid).parked is not None
 
 
-def test_a_wrong_key_is_one_item_for_three_sessions_and_answered_once() -> None:
+def test_a_wrong_key_is_one_item_for_three_sessions_and_the_right_key_file_is_enough() -> None:
     with fleet(key="sk-wrong") as f:
         sids = three(f)
         item = f.approval(sids[0]) if f.json("approvals") else wait_for("the item", lambda: next(iter(f.json("approvals")), None))
@@ -188,10 +204,28 @@ def test_a_wrong_key_is_one_item_for_three_sessions_and_answered_once() -> None:
         before = requests(f, sids)
         assert before <= 3
         (f.folders.config / "key").write_text(KEY)
-        f.approve(item["approval_id"])
         for sid in sids:
             f.wait_state(sid, "done", timeout=90)
+        assert f.json("approvals") == []
         assert len(questions(f, sids)) == 1
+        assert not [r for sid in sids for r in f.records(sid) if isinstance(r.body, t.ApprovalDecided)]
+        assert endpoints(f) == []
+        assert f.violations() == []
+
+
+def test_the_one_item_outlives_the_supervisor() -> None:
+    with fleet(key="sk-wrong") as f:
+        sids = three(f)
+        waiting(f, PERSON, 3)
+        item = wait_for("the item", lambda: next(iter(f.json("approvals")), None))
+        kill(f.supervisor_pid())
+        waiting(f, PERSON, 3)
+        assert [a["approval_id"] for a in f.json("approvals")] == [item["approval_id"]]
+        assert len(questions(f, sids)) == 1
+        assert not [r for sid in sids for r in f.records(sid) if isinstance(r.body, t.ApprovalWithdrawn)]
+        (f.folders.config / "key").write_text(KEY)
+        for sid in sids:
+            f.wait_state(sid, "done", timeout=90)
         assert f.violations() == []
 
 
@@ -209,7 +243,6 @@ def test_the_item_moves_to_another_session_when_its_own_is_stopped() -> None:
         third = wait_for("the last one carries it", lambda: next((a for a in f.json("approvals") if a["sid"] not in (first["sid"], second["sid"])), None))
         assert len(f.json("approvals")) == 1
         (f.folders.config / "key").write_text(KEY)
-        f.approve(third["approval_id"])
         f.wait_state(third["sid"], "done")
         f.run("resume", second["sid"])
         f.wait_state(second["sid"], "done")
@@ -302,3 +335,39 @@ def test_a_request_that_only_fails_for_itself_stops_nobody() -> None:
             f.wait_state(sid, "done", timeout=90)
         assert questions(f, [*sids, bad]) == []
         assert f.state(bad).ended is None
+
+
+def test_a_request_that_the_endpoint_never_answers_is_asked_about_and_the_others_go_on() -> None:
+    with fleet() as f:
+        f.run("ls")
+        control(f, "faults", {"kind": "server", "times": 1000, "goal": "Poison", "retry_after": 0})
+        bad = f.launch(play([("list_files", {"path": "src"})], "Poison done."), name="bad")
+        f.wait_event(bad, "model.failed")
+        sids = three(f, play(*[[("write_file", {"path": f"n{i}", "content": "new"})] for i in range(30)], "Done."), "ab")
+        item = wait_for("its question", lambda: next(iter(f.json("approvals")), None), timeout=90)
+        assert (item["sid"], item["kind"]) == (bad, "restart")
+        assert "while it answered others" in item["title"]
+        for sid in sids:
+            f.wait_state(sid, "done", timeout=90)
+        assert questions(f, sids) == []
+        assert endpoints(f) == []
+        assert f.violations() == []
+
+
+def test_a_refusal_is_answered_with_other_words_and_the_doctor_counts_it() -> None:
+    with fleet() as f:
+        f.run("ls")
+        goal = f"play: {json.dumps([{'text': 'I will not do that.', 'stop_reason': 'refusal'}])}"
+        sid = f.launch(goal)
+        item = wait_for("its request", lambda: next(iter(f.json("approvals")), None))
+        assert (item["sid"], item["kind"], item["title"]) == (sid, "refusal", "I will not do that.")
+        assert item["options"] == ["answer", "retry", "stop"]
+        row = f.row(sid)
+        assert (row["state"], row["detail"]) == ("waiting", "the model refused: I will not do that.")
+        told = f.run("doctor", check=False).stdout
+        assert "1 request waits for your answer" in told
+        assert "nothing holds any session up" not in told
+        f.run("answer", item["approval_id"], "Then only look at the files.")
+        wait_for("the next try", lambda: requests(f, [sid]) >= 2)
+        assert [r.body.text for r in f.records(sid) if isinstance(r.body, t.UserMessage) and r.body.origin == "human"] == ["Then only look at the files."]
+        assert f.violations() == []

@@ -12,7 +12,7 @@ def _play(goal: str) -> Script:
     text = goal[goal.index("play:") + 5 :]
     turns, _ = json.JSONDecoder().raw_decode(text.strip())
     for turn in turns:
-        yield Turn(turn.get("text", ""), tuple(Call(tool, arguments) for tool, arguments in turn.get("calls", [])))
+        yield Turn(turn.get("text", ""), tuple(Call(tool, arguments) for tool, arguments in turn.get("calls", [])), stop_reason=turn.get("stop_reason", ""))
 
 
 def _long(goal: str) -> Script:

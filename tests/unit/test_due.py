@@ -99,7 +99,7 @@ def test_no_park_of_an_older_version_waits_until_2099() -> None:
 # -- parks -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("why", "kind"), [("breaker", "question"), ("error", "restart"), ("something newer", "restart")])
+@pytest.mark.parametrize(("why", "kind"), [("breaker", "question"), ("refusal", "refusal"), ("error", "restart"), ("something newer", "restart")])
 def test_a_park_ends_in_its_request_and_holds_until_that_is_answered(why: str, kind: str) -> None:
     log = Log(INTENT, CREATED, GRANTED, t.SessionParked(why=why, detail="why it is"))
     asked = log.due()
@@ -118,10 +118,16 @@ def test_a_park_ends_in_its_request_and_holds_until_that_is_answered(why: str, k
     assert again == asked, "the next park is a question of its own"
 
 
+def test_a_refusal_can_be_answered_with_words() -> None:
+    asked = after(GRANTED, t.SessionParked(why="refusal", detail="I will not.\nNot ever."))
+    assert asked == Ask("refusal", "I will not.", {"asks": "I will not.\nNot ever."}, ("answer", "retry", "stop"))
+
+
 BODIES = st.sampled_from(
     [
         t.SessionParked(why="breaker"),
         t.SessionParked(why="error"),
+        t.SessionParked(why="refusal"),
         t.SessionParked(why="auth"),
         t.SessionParked(why="cap"),
         t.SessionParked(why="limited", until="2026-01-02T04:00:00Z"),
@@ -149,7 +155,7 @@ def test_no_brain_between_a_park_and_its_answer(steps: list[t.Body | str]) -> No
             if isinstance(step, t.SessionParked):
                 if s.lease is None:
                     continue  # only a brain parks
-                waits = {"breaker": "question", "error": "restart"}.get(step.why, "")
+                waits = {"breaker": "question", "refusal": "refusal", "error": "restart"}.get(step.why, "")
             if isinstance(step, t.ApprovalRequested) and step.approval_id in s.approvals:
                 continue
             log.put(step)

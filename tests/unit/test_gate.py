@@ -262,11 +262,13 @@ class Endpoint:
     """What the endpoint does at a time, and who asked it when."""
 
     trouble: Callable[[float], g.Outcome | None]
+    poison: frozenset[str] = frozenset()
+    """Sessions whose every request fails."""
     asked: list[tuple[float, str]] = field(default_factory=list)
 
     def ask(self, sid: str, now: float) -> g.Outcome:
         self.asked.append((now, sid))
-        return self.trouble(now) or OK
+        return BROKEN if sid in self.poison else self.trouble(now) or OK
 
 
 @dataclass
@@ -279,6 +281,8 @@ class World:
     gate: g.Gate = field(default_factory=g.Gate)
     replies: dict[str, list[float]] = field(default_factory=dict)
     questions: int = 0
+    poisoned: set[str] = field(default_factory=set)
+    """Who was told that only its own request fails; it asks no more."""
 
     def run(self, until: float) -> None:
         numbers = itertools.count()
@@ -306,6 +310,7 @@ class World:
                     at(now + (self.rng.uniform(2, 20) if good else self.rng.uniform(0.01, 0.5)), "told", sid)
                 elif isinstance(answer, g.Poison):
                     self.questions += 1
+                    self.poisoned.add(sid)
             elif what == "heard":
                 self.gate.heard(sid, now, self.rng.random())
             elif what == "told":
@@ -316,7 +321,7 @@ class World:
                     at(now + self.rng.uniform(0.1, 15), "ask", sid)
                 else:
                     at(now, "ask", sid)
-            elif what == "alarm":
+            elif what == "alarm" and now == alarm:  # any other was set anew since
                 alarm = math.inf
                 for ready in self.gate.wake(now):
                     at(now + self.rng.uniform(0, 0.2), "ring", ready)
@@ -381,3 +386,28 @@ def test_a_flapping_endpoint_is_never_trampled() -> None:
     for minute in range(120):
         struck = [at for at, _ in world.endpoint.asked if minute * 60 + 32 <= at < minute * 60 + 60]
         assert len(struck) <= 16
+
+
+@pytest.mark.parametrize("outcome", [BROKEN, CUT], ids=["5xx", "cut"])
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.7])
+@pytest.mark.parametrize("seed", range(3))
+def test_an_endpoint_that_fails_at_random_asks_nobody(outcome: g.Outcome, share: float, seed: int) -> None:
+    """Eight failures in a row are nobody's own while the others fail too: in two hours no session is stopped, and all go on."""
+    rng = random.Random(seed)
+    world = World(Endpoint(lambda now: outcome if rng.random() < share else None), 30, random.Random(seed + 100))
+    world.run(2 * HOUR)
+    assert world.questions == 0
+    assert len({sid for at, sid in world.endpoint.asked if at > HOUR}) == 30, "each goes on trying"
+
+
+@pytest.mark.parametrize(("sessions", "bad"), [(2, 1), (3, 1), (30, 1), (30, 3)])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_request_that_always_fails_is_found_among_many_or_few(sessions: int, bad: int, seed: int) -> None:
+    rng, poison = random.Random(seed), frozenset(f"s{i}" for i in range(bad))
+    world = World(Endpoint(lambda now: BROKEN if rng.random() < 0.01 else None, poison), sessions, random.Random(seed + 100))
+    world.run(HOUR)
+    assert world.poisoned == poison
+    alone = World(Endpoint(lambda now: None), sessions - bad, random.Random(seed + 100))
+    alone.run(HOUR)
+    got, usual = (sum(map(len, w.replies.values())) / (sessions - bad) for w in (world, alone))
+    assert got > 0.8 * usual, "the others hardly notice"

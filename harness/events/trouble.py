@@ -214,7 +214,7 @@ _REQUESTED = {"tool": "approval", "restart": "error"}
 REQUESTS: dict[str, str] = {
     "tool": "wants to",
     "cap": "cap reached",
-    "auth": "key refused",
+    "auth": "needs a key",
     "endpoint": "endpoint refuses",
     "in_doubt": "in doubt",
     "question": "asks",

@@ -83,8 +83,11 @@ def test_damage_of_an_ended_session_stays_with_it() -> None:
         assert done.returncode == 1
         for what, log in logs.items():
             assert str(log) in done.stdout + done.stderr, f"{what}: verify does not name it\n{done.stdout}{done.stderr}"
-        for sid in hurt.values():
-            f.run("show", sid, check=False)
+        for n, (what, sid) in enumerate(hurt.items()):
+            shown = f.run("show", sid, check=False)
+            assert f"hurt-{n}" in shown.stdout, f"{what}: it keeps its name"
+            assert "Traceback" not in shown.stderr
+        assert "Traceback" not in (f.folders.state / "supervisor.log").read_text()
         assert f.row(at_work)["state"] == "done", "looking at what is damaged harms nobody"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleetlib import COMMAND, HOLD, Fleet, fleet, git, make_repository, play, wait_for
+from tests.fleetlib import COMMAND, HOLD, KEY, Fleet, fleet, git, make_repository, play, wait_for
 
 
 def refused(f: Fleet, code: int, *args: str) -> str:
@@ -55,20 +55,24 @@ def test_usage_errors_name_the_argument() -> None:
 
 
 def test_no_key_and_wrong_key_need_you_at_once() -> None:
-    with fleet(key="") as f:
+    with fleet() as f:
+        f.folders.config_file.write_text(f'[model]\ndefault = "claude-haiku-5-5"\nbase_url = "{f.base_url}"\n')
         sid = f.launch(play("Done."))
         item = f.approval(sid)
         assert item["kind"] == "auth"
         assert f.base_url in item["title"]
+        f.extra["ANTHROPIC_API_KEY"] = KEY
+        f.approve(item["approval_id"])
+        f.wait_state(sid, "done")
     with fleet(key="sk-wrong") as f:
         sid = f.launch(play("Done."))
         item = f.approval(sid)
         assert item["kind"] == "auth"
         requests = [r for r in f.records(sid) if r.type == "model.request"]
         assert len(requests) == 1
-        (f.folders.config / "key").write_text("sk-sim-test-0001")
-        f.approve(item["approval_id"])
+        (f.folders.config / "key").write_text(KEY)
         f.wait_state(sid, "done")
+        assert f.json("approvals") == [], "a key that works needs no answer"
 
 
 def test_unknown_model_and_unreachable_endpoint() -> None:

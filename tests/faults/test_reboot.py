@@ -137,6 +137,10 @@ def test_processes_of_another_boot_are_strangers(f: Fleet) -> None:
         stranger.wait()
 
 
+def stands(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
 def test_a_fleet_that_was_frozen_whole_goes_on(f: Fleet) -> None:
     """As a machine that sleeps: every process stands still, and goes on later."""
     sid = f.launch(play([HOLD], [("exec", {"argv": ["true"]})], "Done."), name="one")
@@ -145,8 +149,7 @@ def test_a_fleet_that_was_frozen_whole_goes_on(f: Fleet) -> None:
     everybody += [f.keeper_pid(sid), f.brain_pid(sid)]
     for pid in dict.fromkeys(everybody):
         os.kill(pid, signal.SIGSTOP)
-    f_row = Path(f"/proc/{f.keeper_pid(sid)}/stat")
-    assert f_row.read_text().rpartition(")")[2].split()[0] == "T"
+    wait_for("everything to stand still", lambda: all(stands(pid) for pid in everybody))
     for pid in dict.fromkeys(everybody):
         os.kill(pid, signal.SIGCONT)
     f.release(sid)

@@ -327,7 +327,7 @@ async def test_sleep_and_a_clock_that_was_set_count_against_no_cap_on_wall_time(
             assert abs(passed.seconds - 9 * 3600) < 60
             assert "slept" in passed.why
             assert f.state(sid).away_s == int(passed.seconds)
-            f.release(sid)
+            await asyncio.to_thread(f.release, sid)
             await asyncio.to_thread(f.wait_state, sid, "done", timeout=PATIENCE)
         finally:
             await asyncio.to_thread(f.stop)

@@ -151,6 +151,26 @@ def test_a_reply_that_nobody_could_settle_costs_what_it_cost(f: Fleet) -> None:
     assert f.violations() == []
 
 
+def test_orderly_leaves_in_the_middle_of_replies_change_no_figure(f: Fleet) -> None:
+    """Six supervisors leave while a reply is under way: each reply costs what the endpoint billed, and not the worst case."""
+    leaves = 6
+    ask_simulator(f, "hold", {})
+    sid = f.launch(play(*([("exec", {"argv": ["true", str(n)]})] for n in range(leaves)), "Done."))
+    for n in range(leaves):
+        f.wait_event_count(sid, "model.request", n + 1)
+        f.run("supervisor", "stop")
+        ask_simulator(f, "release", {})
+        f.wait_event_count(sid, "model.message", n + 1)
+        if n < leaves - 1:
+            ask_simulator(f, "hold", {})
+        f.run("supervisor", "start")
+    f.wait_state(sid, "done", timeout=PATIENCE)
+    billed = sum(c["nano"] for c in ask_simulator(f, "usage")["conversations"])
+    wait_for("every settlement", lambda: costs(f)["sessions"][0]["reserved_nano"] == 0 or None)
+    assert costs(f)["sessions"][0]["spent_nano"] == billed
+    assert f.violations() == []
+
+
 # -- a ledger that is gone ---------------------------------------------------------------------------------------------
 
 

@@ -91,6 +91,9 @@ class Conductor:
             return False
         await self._keepers.take_up(session)
         s = session.state
+        if s.intent is None and not s.terminal and not session.quiet:  # the launch that began it died: its keeper obeys us now, so no intent can follow
+            await self._launcher.forget(session)
+            return True
         if session.buried:
             await self._brains.bury(session)
         if session.brain is None:
@@ -101,7 +104,7 @@ class Conductor:
         if s.desired == "stopped":
             await self._stop(session)
             return False
-        if s.intent is None or session.quiet:
+        if session.quiet:
             return False
         if s.quarantined is not None:
             return False

@@ -183,10 +183,10 @@ class Launcher:
             await self._keepers.take_up(session)
             await session.append(self._intent(sid, name, checked))
         except (FolderError, OSError) as exc:
-            await self._forget(session)
+            await self.forget(session)
             raise OpError("no_folder", f"the session's folder cannot be made: {exc}", "make room or make the state folder writable") from exc
         except BaseException:
-            await self._forget(session)
+            await self.forget(session)
             raise
         finally:
             self._promised.discard(name)
@@ -228,8 +228,8 @@ class Launcher:
             host=socket.gethostname(),
         )
 
-    async def _forget(self, session: Session) -> None:
-        """Nothing was promised yet: leave no trace."""
+    async def forget(self, session: Session) -> None:
+        """Nothing was promised yet, for its intent is not on record: leave no trace."""
         if session.state.intent is not None:
             return
         await self._keepers.shut(session, kill=True)

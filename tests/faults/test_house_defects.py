@@ -11,7 +11,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from harness.events import types as t
+from harness.events.log import LogWriter
 from harness.protocol.client import Client, SupervisorError, Unreachable
+from harness.protocol.paths import ensure_private
 from tests.fleetlib import COMMAND, HOLD, Fleet, alive, fleet, kill, play, wait_for
 
 
@@ -272,3 +275,22 @@ def test_frozen_keeps_nobody_from_ending_it(f: Fleet) -> None:
     f.release(sid)
     f.wait_state(sid, "done")
     assert not alive(pid)
+
+
+def test_a_launch_that_a_crash_cut_off_leaves_nothing(f: Fleet) -> None:
+    """The supervisor died between the session's keeper and its intent: nobody was told of it, so it never was."""
+    f.run("supervisor", "start")
+    down(f)
+    begun = f.folders.session("6fdaaaaaaa")
+    ensure_private(begun.root)
+    log = LogWriter.open(begun.log, begun.root.name)
+    started = t.to_wire(t.KeeperStarted(pid=1, start=1, boot="another"))
+    log.append(started["type"], started["data"], actor="keeper")
+    log.commit(True)
+    log.close()
+    f.run("supervisor", "start")
+    wait_for("it to be gone", lambda: not list(f.folders.sessions.iterdir()))
+    assert f.json("ls") == []
+    kept = f.launch(play("Done."), name="kept")
+    f.wait_state(kept, "done")
+    assert f.violations() == []

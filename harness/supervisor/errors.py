@@ -37,11 +37,15 @@ class LinkLost(Exception):
     """The connection to a keeper or a nursery ended before the answer came."""
 
 
+_SAID_FULL = ("No space left on device", "Out of diskspace", "unable to write file")
+"""Git says it in words only; the last of them is what it says of a file that was written in part."""
+
+
 def out_of_space(exc: BaseException | None) -> bool:
     """True when a full disk (or quota) is behind ``exc``: whatever failed is done again when there is room."""
     while exc is not None:
         full = isinstance(exc, NoSpace) or (isinstance(exc, OSError) and exc.errno in _FULL) or (isinstance(exc, OpError) and exc.code == "no_space")
-        if full or "No space left on device" in str(exc):  # git says it in words only
+        if full or any(said in str(exc) for said in _SAID_FULL):
             return True
         exc = exc.__cause__ or exc.__context__
     return False

@@ -19,10 +19,11 @@ from harness.protocol.paths import STATE_VERSION
 from harness.supervisor import cards, guardian, ids, main
 from harness.supervisor.credentials import Credentials, fingerprint
 from harness.supervisor.doubt import file_outcome
-from harness.supervisor.errors import OpError
+from harness.supervisor.errors import OpError, out_of_space
 from harness.supervisor.fleet import Restarts
 from harness.supervisor.launch import Request, check, parse
 from harness.supervisor.track import Track, signature
+from harness.workspace.errors import GitFailed
 
 TS = "2026-01-02T03:04:05.000Z"
 NOW = 1_767_323_045.0
@@ -210,3 +211,16 @@ def test_state_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / "VERSION").write_text("?")
     with pytest.raises(main.Refused, match="does not say"):
         main.check_version(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("said", "full"),
+    [
+        ("fatal: sha1 file '/s/git/index.lock' write error. Out of diskspace", True),
+        ("error: unable to write file README.md\nfatal: Could not reset index file to revision 'HEAD'.", True),
+        ("fatal: cannot create directory at 'src': No space left on device", True),
+        ("fatal: bad object HEAD", False),
+    ],
+)
+def test_git_says_in_its_own_words_that_the_disk_is_full(said: str, full: bool) -> None:
+    assert out_of_space(GitFailed("worktree", 128, said)) is full

@@ -12,19 +12,18 @@ from pathlib import Path
 import pytest
 
 from harness.events import anchor, blobs, regular, snapshots
+from harness.events.fold import SessionState
 from harness.events.framing import BadLine
 from harness.events.log import DamagedLog, LogWriter
 from harness.events.offsets import OffsetIndex
 from harness.events.reader import Tail, read, verify
 from harness.events.salvage import salvage
+from harness.protocol.paths import SessionFolder
 from harness.supervisor import epochs, memory
-from harness.supervisor.caps import Bookkeeper
-from harness.supervisor.credentials import Credentials
 from harness.supervisor.index import mark_of
-from harness.supervisor.main import Supervisor, prepare
-from harness.supervisor.money import Purse
-from harness.supervisor.watch import Settings
+from harness.supervisor.track import Track
 from tests.fleetlib import Fleet, fleet, play, wait_for
+from tests.process.served import served
 
 KINDS: dict[str, Callable[[Path], object]] = {
     "a named pipe": os.mkfifo,
@@ -132,30 +131,18 @@ async def test_a_log_that_does_not_answer_is_said_and_taken_up_when_it_does(f: F
     f.folders.index.unlink(missing_ok=True)
     answers, recall = threading.Event(), memory.recall
 
-    def hangs(folder: object) -> object:
+    def hangs(folder: SessionFolder) -> tuple[SessionState, Track, bytes, int]:
         if folder == f.folders.session(sids[0]):
             answers.wait()
-        return recall(folder)  # type: ignore[arg-type]
+        return recall(folder)
 
     monkeypatch.setattr(memory, "recall", hangs)
     monkeypatch.setattr("harness.supervisor.fleet.READ_S", 0.1)
-    settings = Settings(f.folders)
-    settings.check()
-    lock = prepare(f.folders)
-    purse = Purse(lambda: Bookkeeper.open(f.folders.ledger, lambda: settings.config.caps))
-    await purse.open()
-    supervisor = Supervisor(f.folders, epochs.advance(f.folders), Credentials(), settings, purse)
-    running = asyncio.create_task(supervisor.run(None, lock))
-    try:
-        await asyncio.to_thread(wait_for, "the socket", f.folders.supervisor_socket.exists)
-        rows = {row["sid"]: row for row in await asyncio.to_thread(f.json, "ls")}
-        assert rows[sids[1]]["state"] == "done"
-        assert "does not answer" in rows[sids[0]]["detail"]
-        answers.set()
+    async with served(f):
+        try:
+            rows = {row["sid"]: row for row in await asyncio.to_thread(f.json, "ls")}
+            assert rows[sids[1]]["state"] == "done"
+            assert "does not answer" in rows[sids[0]]["detail"]
+        finally:
+            answers.set()
         await asyncio.to_thread(f.wait_state, sids[0], "done")
-    finally:
-        answers.set()
-        await asyncio.to_thread(f.stop)
-        await running
-        await purse.close()
-        os.close(lock)

@@ -3,44 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 from harness.events import types as t
-from harness.supervisor import epochs
-from harness.supervisor.caps import Bookkeeper
-from harness.supervisor.credentials import Credentials
 from harness.supervisor.links import KeeperLink
-from harness.supervisor.main import Supervisor, prepare
-from harness.supervisor.money import Purse
-from harness.supervisor.watch import Settings
-from tests.fleetlib import Fleet, fleet, play, wait_for
+from tests.fleetlib import fleet, play
+from tests.process.served import served
 
 CALL = play([("exec", {"argv": ["true"]})], "Done.")
-
-
-@asynccontextmanager
-async def served(f: Fleet) -> AsyncIterator[None]:
-    """The real supervisor in this process."""
-    settings = Settings(f.folders)
-    settings.check()
-    lock = prepare(f.folders)
-    purse = Purse(lambda: Bookkeeper.open(f.folders.ledger, lambda: settings.config.caps))
-    await purse.open()
-    supervisor = Supervisor(f.folders, epochs.advance(f.folders), Credentials(), settings, purse)
-    running = asyncio.create_task(supervisor.run(None, lock))
-    try:
-        await asyncio.to_thread(wait_for, "the socket", f.folders.supervisor_socket.exists)
-        yield
-    finally:
-        await asyncio.to_thread(f.stop)
-        await running
-        await purse.close()
-        os.close(lock)
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, exc: Exception, times: int) -> list[str]:

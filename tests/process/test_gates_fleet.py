@@ -122,19 +122,25 @@ def test_the_pages_of_a_gateway_cost_nothing_and_are_waited_out(status: int) -> 
         assert f.violations() == []
 
 
+def held_back(f: Fleet) -> tuple[list[str], float, float]:
+    """Three sessions, the first of which is refused before the others come: they, and when it was refused and the endpoint asked again (Unix time)."""
+    first = f.launch(STEPS, name="a")
+    f.wait_event(first, "model.failed")
+    sids = [first, *three(f, names="bc")]
+    for sid in sids:
+        f.wait_state(sid, "done", timeout=90)
+    every = sorted((r for sid in sids for r in f.records(sid)), key=lambda r: r.ts)
+    refused = next(r for r in every if isinstance(r.body, t.ModelFailed))
+    again = next(r for r in every if r.type == "model.request" and r.ts > refused.ts)
+    return sids, _seconds(refused.ts), _seconds(again.ts)
+
+
 def test_retry_after_is_obeyed_by_the_whole_fleet() -> None:
     with fleet() as f:
         f.run("ls")
         control(f, "faults", {"kind": "rate_limit", "retry_after": 12})
-        first = f.launch(STEPS, name="a")
-        f.wait_event(first, "model.failed")
-        sids = [first, *three(f, names="bc")]
-        for sid in sids:
-            f.wait_state(sid, "done", timeout=90)
-        every = sorted((r for sid in sids for r in f.records(sid)), key=lambda r: r.ts)
-        refused = next(r for r in every if isinstance(r.body, t.ModelFailed))
-        later = [r for r in every if r.type == "model.request" and r.ts > refused.ts]
-        assert _seconds(later[0].ts) - _seconds(refused.ts) >= 12
+        sids, refused, later = held_back(f)
+        assert later - refused >= 12
         assert questions(f, sids) == []
 
 
@@ -145,16 +151,9 @@ def test_a_used_up_rate_limit_is_waited_out_by_the_whole_fleet() -> None:
         head = "anthropic-ratelimit-requests"
         used_up = {f"{head}-limit": "50", f"{head}-remaining": "0", f"{head}-reset": filled.strftime("%Y-%m-%dT%H:%M:%SZ")}
         control(f, "faults", {"kind": "rate_limit", "headers": used_up})
-        first = f.launch(STEPS, name="a")
-        f.wait_event(first, "model.failed")
-        sids = [first, *three(f, names="bc")]
-        for sid in sids:
-            f.wait_state(sid, "done", timeout=90)
-        every = sorted((r for sid in sids for r in f.records(sid)), key=lambda r: r.ts)
-        refused = next(r for r in every if isinstance(r.body, t.ModelFailed))
-        later = [r for r in every if r.type == "model.request" and r.ts > refused.ts]
-        assert _seconds(refused.ts) < filled.timestamp() - 5, "it was refused long before it is filled again"
-        assert _seconds(later[0].ts) >= int(filled.timestamp())
+        sids, refused, later = held_back(f)
+        assert refused < filled.timestamp() - 5, "it was refused long before it is filled again"
+        assert later >= int(filled.timestamp())
         assert questions(f, sids) == []
 
 

@@ -17,15 +17,11 @@ import pytest
 from harness.budget.ledger_types import LedgerRecord, Raised, Reserved, Settled, decode
 from harness.events import types as t
 from harness.events.reader import read
-from harness.supervisor import clock, epochs
-from harness.supervisor.caps import Bookkeeper
-from harness.supervisor.credentials import Credentials
+from harness.supervisor import clock
 from harness.supervisor.day import Clock
-from harness.supervisor.main import Supervisor, prepare
-from harness.supervisor.money import Purse
-from harness.supervisor.watch import Settings
 from tests.fleetlib import HOLD, Fleet, fleet, kill, play, wait_for
 from tests.process.keeperlib import Link as KeeperLink
+from tests.process.served import served
 
 PATIENCE = 180.0
 """Seconds; a fleet that does several turns on a busy machine takes its time, and only ever the awaited state counts."""
@@ -293,52 +289,30 @@ class DayClock(Clock):
 async def test_at_midnight_sessions_at_a_day_cap_go_on_by_themselves() -> None:
     """The real supervisor with its one clock replaced: both sessions wait on one day and are done on the next, without an answer."""
     with fleet(config="[caps]\nday_usd = 0.04\n") as f:
-        clock = DayClock("2026-01-01")
-        settings = Settings(f.folders)
-        settings.check()
-        lock = prepare(f.folders)
-        purse = Purse(lambda: Bookkeeper.open(f.folders.ledger, lambda: settings.config.caps, clock=clock))
-        await purse.open()
-        assert purse.books is not None
-        # an earlier session has spent nearly all of the day's cap
-        spent = await purse.books.reserve("aaaaaaaaaa", "q", 1, "claude-haiku-5-5", 0, 79_000, t.Caps())
-        await purse.books.settle(spent.reservation, None)
-        supervisor = Supervisor(f.folders, epochs.advance(f.folders), Credentials(), settings, purse)
-        running = asyncio.create_task(supervisor.run(None, lock))
-        try:
-            await asyncio.to_thread(wait_for, "the socket", lambda: f.folders.supervisor_socket.exists() or None)
+        day = DayClock("2026-01-01")
+        async with served(f, day=day) as books:
+            # an earlier session has spent nearly all of the day's cap
+            spent = await books.reserve("aaaaaaaaaa", "q", 1, "claude-haiku-5-5", 0, 79_000, t.Caps())
+            await books.settle(spent.reservation, None)
             sids = [await asyncio.to_thread(f.launch, TURNS, name=name) for name in ("one", "two")]
             await asyncio.to_thread(waiting, f, *sids)
-            clock.day = "2026-01-02"
+            day.day = "2026-01-02"
             for sid in sids:
                 await asyncio.to_thread(f.wait_state, sid, "done", timeout=PATIENCE)
             assert [r.body.why for r in f.records(sids[0]) if isinstance(r.body, t.ApprovalWithdrawn)] == ["a new day began: 2026-01-02"]
             assert {r.day for r in ledger(f) if isinstance(r, Reserved) and r.sid in sids} == {"2026-01-02"}
-        finally:
-            await asyncio.to_thread(f.stop)
-            await running
-            await purse.close()
-            os.close(lock)
 
 
 async def test_sleep_and_a_clock_that_was_set_count_against_no_cap_on_wall_time() -> None:
     """The real supervisor with its clocks replaced: they say that the machine slept for nine hours."""
     with fleet() as f:
-        settings = Settings(f.folders)
-        settings.check()
-        lock = prepare(f.folders)
-        purse = Purse(lambda: Bookkeeper.open(f.folders.ledger, lambda: settings.config.caps))
-        await purse.open()
         slept = 0.0
 
         def clocks() -> clock.Ticks:
             now = clock.read()
             return clock.Ticks(now.wall + slept, now.boot + slept, now.awake)
 
-        supervisor = Supervisor(f.folders, epochs.advance(f.folders), Credentials(), settings, purse, clocks)
-        running = asyncio.create_task(supervisor.run(None, lock))
-        try:
-            await asyncio.to_thread(wait_for, "the socket", lambda: f.folders.supervisor_socket.exists() or None)
+        async with served(f, clocks=clocks):
             sid = await asyncio.to_thread(f.launch, play([HOLD], "Done."), more=("--cap-wall", "8h"))
             await asyncio.to_thread(f.wait_event, sid, "tool.started")
             slept = 9 * 3600.0
@@ -349,8 +323,3 @@ async def test_sleep_and_a_clock_that_was_set_count_against_no_cap_on_wall_time(
             assert f.state(sid).away_s == int(passed.seconds)
             await asyncio.to_thread(f.release, sid)
             await asyncio.to_thread(f.wait_state, sid, "done", timeout=PATIENCE)
-        finally:
-            await asyncio.to_thread(f.stop)
-            await running
-            await purse.close()
-            os.close(lock)

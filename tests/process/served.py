@@ -1,0 +1,38 @@
+"""The real supervisor in the process of a test, so that one of its parts can be replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from harness.supervisor import clock, epochs
+from harness.supervisor.caps import Bookkeeper
+from harness.supervisor.credentials import Credentials
+from harness.supervisor.day import Clock
+from harness.supervisor.main import Supervisor, prepare
+from harness.supervisor.money import Purse
+from harness.supervisor.watch import Settings
+from tests.fleetlib import Fleet, wait_for
+
+
+@asynccontextmanager
+async def served(f: Fleet, *, day: Clock | None = None, clocks: Callable[[], clock.Ticks] = clock.read) -> AsyncIterator[Bookkeeper]:
+    """Serve this fleet until the block ends, by these clocks; its ledger."""
+    settings = Settings(f.folders)
+    settings.check()
+    lock = prepare(f.folders)
+    purse = Purse(lambda: Bookkeeper.open(f.folders.ledger, lambda: settings.config.caps, clock=day))
+    await purse.open()
+    assert purse.books is not None
+    supervisor = Supervisor(f.folders, epochs.advance(f.folders), Credentials(), settings, purse, clocks)
+    running = asyncio.create_task(supervisor.run(None, lock))
+    try:
+        await asyncio.to_thread(wait_for, "the socket", f.folders.supervisor_socket.exists)
+        yield purse.books
+    finally:
+        await asyncio.to_thread(f.stop)
+        await running
+        await purse.close()
+        os.close(lock)

@@ -26,6 +26,8 @@ from harness.supervisor.road import HELD_S, ailing, held_for
 _TERM_GRACE = 5.0
 _FENCED = 75
 _CODE_TRIES = 40
+_FENCED_S = 1.0
+"""Longest pause after a brain that found no keeper, of which `Session.brain_fenced` takes some before it counts as a fall."""
 LOOK_S, STOPPED_S, END_S = 3.0, 6.0, 60.0
 """Seconds between two looks at a brain, and until one that is stopped is shown so, and is ended."""
 _MARGIN_S = 60.0
@@ -197,7 +199,8 @@ class Brains:
             session.buried.pop(0)
             s = session.state
             if code == _FENCED and not session.brain_fenced.add(time.monotonic()):
-                continue  # it lost its keeper, or came before its lease was on record: the next one finds both
+                self._pause(session, session.brain_fenced.backoff(_FENCED_S))  # its keeper is away, or came late: the next one finds it
+                continue
             if s.ended is None and s.desired == "running" and s.parked is None:
                 why = "it died" if code is None else f"killed by signal {-code}" if code < 0 else f"it left without a word (exit code {code})"
                 why, track = brain.why or why, session.track
@@ -218,10 +221,14 @@ class Brains:
             session.unhinder("brain")
             await quarantine(session, "brain", f"{why}; the reply it had asked for was lost each time", times)
             return
-        session.brain_not_before = time.monotonic() + falls.pause_s
+        self._pause(session, falls.pause_s)
         if falls.count > 1:
             session.hinder("brain", Trouble("brain_lasting" if falls.lasting else "brain", f"{falls.count} times in a row: {why}"))
-        self._later(session, falls.pause_s)
+
+    def _pause(self, session: Session, seconds: float) -> None:
+        """No brain of it before so many seconds have passed."""
+        session.brain_not_before = time.monotonic() + seconds
+        self._later(session, seconds)
 
     async def ask(
         self, session: Session, kind: str, title: str, detail: dict[str, Any], options: tuple[str, ...] = ("retry", "stop"), risk: str = "medium"

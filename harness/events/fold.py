@@ -99,12 +99,8 @@ class SessionState:
 
 def advance(s: SessionState, r: t.Record) -> None:
     """Apply one record in place."""
+    s.seq, s.last_event = r.seq, r.type
     body = r.body
-    if isinstance(body, t.KeeperStarted) and s.keeper is not None and s.keeper.boot != body.boot and not _standing_by(s):
-        s.away_s += _seconds(s.last_ts, r.ts)
-    s.seq, s.last_ts, s.last_event = r.seq, r.ts, r.type
-    if not s.first_ts:
-        s.first_ts = r.ts
     kind = r.type
     if kind.startswith(("tool.", "approval.")) and not isinstance(body, t.Unknown):
         s.road.apply(kind, msgspec.structs.asdict(body))
@@ -113,6 +109,7 @@ def advance(s: SessionState, r: t.Record) -> None:
         handler(s, r, body)
     if isinstance(body, t.Unknown):
         s.unknown += 1
+    s.first_ts, s.last_ts = s.first_ts or r.ts, r.ts
 
 
 def fold(records: Iterable[t.Record], start: SessionState | None = None) -> SessionState:
@@ -231,6 +228,8 @@ def _lease_ended(s: SessionState, r: t.Record, b: t.LeaseEnded) -> None:
 
 @_on(t.KeeperStarted)
 def _keeper(s: SessionState, r: t.Record, b: t.KeeperStarted) -> None:
+    if s.keeper is not None and s.keeper.boot != b.boot and not _standing_by(s):
+        s.away_s += _seconds(s.last_ts, r.ts)  # the machine was off since the record before
     s.keeper = b
     s.recovered += b.recovered
 

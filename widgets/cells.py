@@ -95,13 +95,16 @@ def parse_ts(ts: str) -> float | None:
 
 
 def age(ts: str, now: float) -> str:
-    """How long ago, in at most four cells: ``5s``, ``12m``, ``3h``, ``9d``; never negative, empty when unknown."""
+    """How long ago, in at most four cells: ``5s``, ``12m``, ``3h``, ``9d``; never negative, empty when unknown.
+
+    Seconds come in steps of five, so that a screen full of them is not painted anew every second.
+    """
     then = parse_ts(ts)
     if then is None:
         return ""
     seconds = max(0, int(now - then))
     if seconds < 60:
-        return f"{seconds}s"
+        return f"{seconds // 5 * 5}s"
     if seconds < 3600:
         return f"{seconds // 60}m"
     if seconds < 86400:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import signal
 import sys
@@ -29,6 +30,8 @@ _LEAVE_S, _KILLED_S = 10.0, 5.0
 _CATCH_UP = 60.0
 PULSE_S, MUTE_S = 3.0, 8.0
 """Seconds between two questions to a keeper, and without an answer until its row may say so."""
+_RARELY = 10
+"""Of so many questions, one to a keeper that has nothing to do: it is only looked at otherwise, which costs it nothing."""
 STOPPED_S, SILENT_S = 60.0, 300.0
 """Seconds until a keeper that is stopped, or one that says nothing, is ended: its log and its calls are left as by any death of a keeper."""
 
@@ -133,12 +136,23 @@ class Keepers:
     async def pulse(self, fleet: Fleet) -> None:
         """Ask every keeper now and then whether it is there, until cancelled: one that is frozen says nothing, and its row must not say *running*."""
         asking: dict[str, asyncio.Task[None]] = {}
-        while True:
+        for turn in itertools.count():
             await asyncio.sleep(PULSE_S)
             asking = {sid: task for sid, task in asking.items() if not task.done()}
-            for session in fleet:
-                if session.link is not None and session.sid not in asking:
+            for at, session in enumerate(fleet):
+                if session.link is None or session.sid in asking:
+                    continue
+                if (turn + at) % _RARELY == 0 or self._matters(session, session.link):
                     asking[session.sid] = asyncio.get_running_loop().create_task(self._ask(session, session.link))
+
+    @staticmethod
+    def _matters(session: Session, link: KeeperLink) -> bool:
+        """True when somebody counts on the keeper now, or something seems wrong with it."""
+        if session.brain is not None or session.doing_calls or not session.hindrances.keys().isdisjoint(("keeper", "vault")):
+            return True
+        k = link.hello
+        seen = look(Identity(k.pid, k.start, k.boot)) if k is not None else None
+        return seen is None or seen.stopped
 
     async def _ask(self, session: Session, link: KeeperLink) -> None:
         since, silent = datetime.now(UTC), 0.0

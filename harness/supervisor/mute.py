@@ -10,8 +10,11 @@ from typing import Any, TypeVar
 from harness.events.trouble import NONE, Trouble
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import Fleet, Session
+from harness.supervisor.process import Identity, look
 
 _LONGEST_S = 86400.0
+_AGAIN_S = 3.0
+"""Seconds for a keeper that runs again to be found so: it is looked at every two."""
 CODES = frozenset({"mute", "unsure"})
 T = TypeVar("T")
 
@@ -21,8 +24,17 @@ def muteness(session: Session) -> Trouble:
     return next((h for h in session.hindrances.values() if h.kind in ("mute", "mute_disk")), NONE)
 
 
+def _stopped(session: Session) -> bool:
+    """True when the keeper is stopped at this moment."""
+    k = session.state.keeper
+    seen = look(Identity(k.pid, k.start, k.boot)) if k is not None else None
+    return seen is not None and seen.stopped
+
+
 async def answered(fleet: Fleet, session: Session, what: str, work: Coroutine[Any, Any, T]) -> T:
     """The result of ``work``, which asks the session's keeper. Raises OpError ``mute`` (nothing was sent) or ``unsure`` (it may still be done)."""
+    if muteness(session) and not _stopped(session):
+        await fleet.until(lambda: not muteness(session), _AGAIN_S)
     if why := muteness(session):
         work.close()
         raise OpError("mute", f"{session.name} cannot take this now, and nothing was sent: {why}", f"{why.words.next}; then ask again")

@@ -224,6 +224,8 @@ def test_ages_are_short_and_never_negative() -> None:
     now = cells.parse_ts("2026-11-21T10:00:00.000Z")
     assert now is not None
     assert cells.age("2026-11-21T09:59:55.000Z", now) == "5s"
+    assert cells.age("2026-11-21T09:59:51.000Z", now) == "5s"
+    assert cells.age("2026-11-21T09:59:01.000Z", now) == "55s"
     assert cells.age("2026-11-21T11:59:55.000Z", now) == "0s"
     assert cells.age("2026-11-18T11:59:55.000Z", now) == "2d"
     assert cells.age("never", now) == ""

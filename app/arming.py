@@ -10,13 +10,17 @@ ARM_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Arming:
-    """What is on screen (``key`` names the request, its hash and the screen it is on) and since when it is complete and untouched."""
+    """What is on screen (``key`` names the request, its hash and the screen it is on) and since when it is complete and
+    untouched.
+    """
 
     key: tuple[str, ...] = ()
     since: float | None = None
 
     def observe(self, key: tuple[str, ...], complete: bool, now: float) -> Arming:
-        """The state after looking at the card at ``now`` (seconds, monotonic): another card or an incomplete one starts over."""
+        """The state after looking at the card at ``now`` (seconds, monotonic): another card or an incomplete one starts
+        over.
+        """
         if not key or not complete:
             return Arming(key, None)
         if key != self.key or self.since is None:
@@ -48,7 +52,9 @@ class Arming:
 
 
 def differences(before: dict[str, Any], after: dict[str, Any], prefix: str = "") -> list[str]:
-    """``field: old → new`` for every part in which two actions differ, in a fixed order; identities of the call itself left out."""
+    """``field: old → new`` for every part in which two actions differ, in a fixed order; identities of the call itself
+    left out.
+    """
     found: list[str] = []
     for name in sorted(before.keys() | after.keys()):
         if not prefix and name in ("call", "tool_use_id"):

@@ -34,10 +34,21 @@ class Registry(Provider):
         for action in screen.active_actions():
             if action.palette:
                 key = app.keys.shown(action.id)
-                made.append((action.title, f"{action.help}{f'  [{key}]' if key else ''}", partial(app.run_action, f"do('{action.id}')", screen)))
+                made.append(
+                    (
+                        action.title,
+                        f"{action.help}{f'  [{key}]' if key else ''}",
+                        partial(app.run_action, f"do('{action.id}')", screen),
+                    )
+                )
         rows = sorted(app.snapshot.rows.values(), key=lambda r: r.name)
         made += [
-            (f"Open {to_display(row.name, limit=60)}", f"{row.state}: {to_display(row.detail, limit=80)}", partial(app.open_session, row.sid)) for row in rows
+            (
+                f"Open {to_display(row.name, limit=60)}",
+                f"{row.state}: {to_display(row.detail, limit=80)}",
+                partial(app.open_session, row.sid),
+            )
+            for row in rows
         ]
         return made
 

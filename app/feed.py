@@ -1,4 +1,6 @@
-"""The bridge from the supervisor's socket to the screen: pushes become a frozen snapshot and dirty bits; it never gives up reconnecting."""
+"""The bridge from the supervisor's socket to the screen: pushes become a frozen snapshot and dirty bits; it never gives
+up reconnecting.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,9 @@ class Feed:
             wait = min(_LONGEST_WAIT_S, wait * 2)
 
     async def _nobody_will(self) -> bool:
-        """True when this screen has to start the supervisor: it is gone, its guardian too, and nobody stopped it on purpose."""
+        """True when this screen has to start the supervisor: it is gone, its guardian too, and nobody stopped it on
+        purpose.
+        """
         if not await asyncio.to_thread(abandoned, self.folders):
             self._alone_since = 0.0
             return False
@@ -153,7 +157,10 @@ class Feed:
             try:
                 if not (await asyncio.wait({answer}, timeout=_MUTE_S))[0]:
                     who = f" (process {self._pid})" if self._pid else ""
-                    self._set(Dirty.LINK | Dirty.FLEET, link=Link("mute", f"the supervisor does not answer since {since}{who}"))
+                    self._set(
+                        Dirty.LINK | Dirty.FLEET,
+                        link=Link("mute", f"the supervisor does not answer since {since}{who}"),
+                    )
                 await answer
             except SupervisorError:
                 pass  # a refusal is an answer

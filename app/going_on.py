@@ -1,4 +1,7 @@
-"""What a person may give an ended session that is to go on, from typed text to the op's arguments. Pure; command line and dialog share it."""
+"""What a person may give an ended session that is to go on, from typed text to the op's arguments.
+
+Pure; command line and dialog share it.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,19 @@ class Unusable(ValueError):
         self.field = field
 
 
-def request_of(text: str, rounds: str, caps: Mapping[str, str], checks: Sequence[str], *, replace_checks: bool = False) -> dict[str, Any]:
-    """The arguments of ``continue`` without the session. ``caps`` by their names in the log, as typed: ``5``, ``+5`` or ``none``; empty = as before.
+def request_of(
+    text: str, rounds: str, caps: Mapping[str, str], checks: Sequence[str], *, replace_checks: bool = False
+) -> dict[str, Any]:
+    """The arguments of ``continue`` without the session. ``caps`` by their names in the log, as typed: ``5``, ``+5`` or
+    ``none``; empty = as before.
 
     Raises Unusable.
     """
-    made: dict[str, Any] = {"text": text.strip(), "checks": [c.strip() for c in checks if c.strip()], "replace_checks": replace_checks}
+    made: dict[str, Any] = {
+        "text": text.strip(),
+        "checks": [c.strip() for c in checks if c.strip()],
+        "replace_checks": replace_checks,
+    }
     if rounds.strip():
         made["rounds"] = _whole("rounds", rounds)
         if not made["rounds"]:

@@ -107,4 +107,8 @@ class HelpScreen(ModalScreen[None]):
         keymap = cast("WatchApp", self.app).keys
         with Vertical():
             yield KeyTable(lines(keymap, self._scopes))
-            yield Static(Content.styled("esc closes · every key can be changed: [ui.keys] in config.toml, see docs/keys.md", "$text-muted"))
+            yield Static(
+                Content.styled(
+                    "esc closes · every key can be changed: [ui.keys] in config.toml, see docs/keys.md", "$text-muted"
+                )
+            )

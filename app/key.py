@@ -1,7 +1,8 @@
 """The key of this environment, as a request hands it over.
 
-The supervisor may have been started by somebody who had none, and after a reboot nobody else remembers it; so whatever makes an
-agent think again (launch, resume, continue, retry) brings it along, from the command line and from the screen alike.
+The supervisor may have been started by somebody who had none, and after a reboot nobody else remembers it; so whatever
+makes an agent think again (launch, resume, continue, retry) brings it along, from the command line and from the screen
+alike.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from harness.protocol.paths import Folders
 
 
 def of(cfg: configuration.Config) -> dict[str, Any]:
-    """``{"credential": {"base_url", "key"}}``, or nothing when no key is configured here. Raises ConfigError on an unusable one."""
+    """``{"credential": {"base_url", "key"}}``, or nothing when no key is configured here.
+
+    Raises ConfigError on an unusable one.
+    """
     found = configuration.credential(cfg)
     return {"credential": {"base_url": found.base_url, "key": found.key}} if found is not None else {}
 

@@ -1,4 +1,6 @@
-"""Which keys mean which actions: defaults, presets, the user's own; sequences such as ``ctrl+b %``; conflicts found at start."""
+"""Which keys mean which actions: defaults, presets, the user's own; sequences such as ``ctrl+b %``; conflicts found at
+start.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,10 @@ class Keymap:
         return frozenset(prefix for prefix, _ in self.sequences)
 
     def bindings(self) -> dict[str, str]:
-        """Changed action id → comma-separated chords, as Textual's keymap takes it. An action with sequences only gets a key nobody can press."""
+        """Changed action id → comma-separated chords, as Textual's keymap takes it.
+
+        An action with sequences only gets a key nobody can press.
+        """
         made = {}
         for action, keys in self.keys.items():
             if keys == BY_ID[action].keys:
@@ -118,17 +123,23 @@ def _check(keys: Mapping[str, tuple[str, ...]], where: str) -> None:
     for ident in ("queue.approve",):
         for key in keys[ident]:
             if "+" not in key.split(" ")[-1] or key.split(" ")[-1].startswith("shift+"):
-                raise KeymapError(f"{where}ui.keys.{ident}: {show_key(key)!r} is too easily pressed; approving needs a chord such as ctrl+y")
+                raise KeymapError(
+                    f"{where}ui.keys.{ident}: {show_key(key)!r} is too easily pressed; approving needs a chord such as ctrl+y"
+                )
     owners: dict[str, list[str]] = {}
     for ident, bound in keys.items():
         for key in bound:
             for other in owners.get(key, ()):
                 if _clash(ident, other):
-                    raise KeymapError(f"{where}ui.keys: {show_key(key)!r} is bound to both {other} and {ident}; give one of them another key")
+                    raise KeymapError(
+                        f"{where}ui.keys: {show_key(key)!r} is bound to both {other} and {ident}; give one of them another key"
+                    )
             owners.setdefault(key, []).append(ident)
     prefixes = {key.split(" ")[0] for bound in keys.values() for key in bound if " " in key}
     for key in sorted(prefixes & owners.keys()):
-        raise KeymapError(f"{where}ui.keys: {show_key(key)!r} opens a sequence and cannot also be the key of {owners[key][0]}")
+        raise KeymapError(
+            f"{where}ui.keys: {show_key(key)!r} opens a sequence and cannot also be the key of {owners[key][0]}"
+        )
 
 
 # Pairs that share a key on purpose: only one of the two can ever be possible at a time, and the help bar shows which.

@@ -28,7 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if code is None:
             import traceback
 
-            output.warn(traceback.format_exc().rstrip())  # an error may quote anything, so Python must not print it itself
+            # an error may quote anything, so Python must not print it itself
+            output.warn(traceback.format_exc().rstrip())
             return exits.DEFECT
         output.warn(f"watchfloor: {exc}")
         return code
@@ -89,7 +90,9 @@ def _screen(ctx: object, session: str | None) -> int:
 
     assert isinstance(ctx, Context)
     if why := terminal.lacking():
-        output.warn(f"watchfloor: {why}, so no screen can be shown; without one use: watchfloor ls (see watchfloor --help)")
+        output.warn(
+            f"watchfloor: {why}, so no screen can be shown; without one use: watchfloor ls (see watchfloor --help)"
+        )
         return exits.USAGE
     sid: str | None = None
     with ctx.connect() as client:

@@ -30,7 +30,9 @@ class Dirty(Flag):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """The connection to the supervisor: ``connecting``, ``live``, ``mute`` (there, but without an answer) or ``lost``, and a sentence for people."""
+    """The connection to the supervisor: ``connecting``, ``live``, ``mute`` (there, but without an answer) or ``lost``,
+    and a sentence for people.
+    """
 
     state: str = "connecting"
     text: str = "looking for the supervisor"
@@ -60,7 +62,9 @@ def first_look(folders: Folders) -> Snapshot:
     try:
         with Client(folders.supervisor_socket, name="tui", timeout=1.0) as client:
             known, waiting = client.call("sessions"), client.call("approvals")
-        return Snapshot(rows_of(known["rows"]), approvals_of(waiting["approvals"]), fleet_of(known["fleet"]), Link("live", ""))
+        return Snapshot(
+            rows_of(known["rows"]), approvals_of(waiting["approvals"]), fleet_of(known["fleet"]), Link("live", "")
+        )
     except (Unreachable, SupervisorError, msgspec.ValidationError):  # the feed meets the same and says so on the screen
         return Snapshot()
 

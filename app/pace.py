@@ -1,4 +1,6 @@
-"""Whether a key that decides was pressed by a hand: not at machine speed, not right after a paste, not together with other input. Pure."""
+"""Whether a key that decides was pressed by a hand: not at machine speed, not right after a paste, not together with
+other input. Pure.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ _BURST = 3
 class Pace:
     """Times of what was typed, clicked and pasted (seconds, monotonic), in the order in which it arrived.
 
-    `note` and `pasted` are called where input is handled. `newest` may also be moved by the thread that reads the terminal: it tells
-    whether something came right behind a key, before that is handled.
+    `note` and `pasted` are called where input is handled. `newest` may also be moved by the thread that reads the
+    terminal: it tells whether something came right behind a key, before that is handled.
     """
 
     def __init__(self) -> None:
@@ -48,7 +50,10 @@ class Pace:
         self._quiet_from, self._paste = when, True
 
     def refusal(self, key: str) -> str:
-        """Why the newest key or click, ``key`` in words, does not decide; empty when it may. A refused one starts the wait over."""
+        """Why the newest key or click, ``key`` in words, does not decide; empty when it may.
+
+        A refused one starts the wait over.
+        """
         if self._last - self._quiet_from < QUIET_S:
             what = "a paste" if self._paste else "fast input"
             self._quiet_from = self._last

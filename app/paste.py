@@ -1,7 +1,8 @@
 """Bracketed pastes, taken out of the raw input before any key is made of it. Pure.
 
-A framework that looks for escape sequences inside a paste gives what it does not understand back as key presses, and a paste that
-contains the closing bracket ends early. Here everything between the brackets is text, and so is what arrives right behind them.
+A framework that looks for escape sequences inside a paste gives what it does not understand back as key presses, and a
+paste that contains the closing bracket ends early. Here everything between the brackets is text, and so is what arrives
+right behind them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ BEGIN, END = "\x1b[200~", "\x1b[201~"
 TRAIL_S = MACHINE_GAP_S
 """What arrives within this time behind a paste, or behind such a trailer, still belongs to it: no hand is that fast."""
 _HOLD_S = 0.05
-# Reports of the mouse's movement, of focus, modes and size come at any moment; nobody types them, and none of them decides.
+# Reports of the mouse's movement, of focus, modes and size come at any moment; nobody types them, and none of them
+# decides.
 _REPORT = re.compile(r"\x1b\[(?:<(?:3[2-9]|[45]\d|6[0-3]);\d+;\d+[Mm]|[IO]|\?\d+;\d\$y|48(?:;[\d:]+)+t)")
 
 
@@ -32,7 +34,8 @@ class PasteFilter:
     def __init__(self) -> None:
         self._parts: list[str] | None = None
         self._held, self._since, self._held_trails = "", 0.0, False
-        self._given = 0  # how much of what is held went on already: an escape at the end of a read is a key that must not wait
+        # how much of what is held went on already: an escape at the end of a read is a key that must not wait
+        self._given = 0
         self._trail_until = float("-inf")
         self.dropped = 0
         """Characters behind a paste that were left out."""
@@ -94,7 +97,10 @@ class PasteFilter:
             out.append(text)
 
     def _hold(self, text: str, now: float, given: int) -> str:
-        """Keep back the beginning of an opening bracket; returns what is none. Of a lone escape only the memory is kept."""
+        """Keep back the beginning of an opening bracket; returns what is none.
+
+        Of a lone escape only the memory is kept.
+        """
         size = _overlap(text, BEGIN)
         start = len(text) - size
         if not size:

@@ -1,4 +1,6 @@
-"""The last walls of the terminal: a filter on everything drawn, a filter on everything the terminal answers, and what a paste holds."""
+"""The last walls of the terminal: a filter on everything drawn, a filter on everything the terminal answers, and what a
+paste holds.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from textual.filter import LineFilter
 from app.pace import Pace
 from app.paste import Pasted, PasteFilter
 
-# All of these are zero cells wide for Textual, so deleting them moves nothing: controls, bidirectional and zero-width characters, tags.
+# All of these are zero cells wide for Textual, so deleting them moves nothing: controls, bidirectional and zero-width
+# characters, tags.
 _RANGES = (
     (0x00, 0x1F),
     (0x7F, 0x9F),
@@ -34,7 +37,10 @@ _BAD = re.compile("[" + "".join(f"{chr(low)}-{chr(high)}" for low, high in _RANG
 
 
 class NoControl(LineFilter):
-    """Removes what could act on a terminal from every drawn segment. A hit is a bug of ours (the text missed `to_display`), so it is counted."""
+    """Removes what could act on a terminal from every drawn segment.
+
+    A hit is a bug of ours (the text missed `to_display`), so it is counted.
+    """
 
     def __init__(self) -> None:
         super().__init__(enabled=True)
@@ -64,9 +70,11 @@ _SPLIT_S = 0.05
 
 
 class ReplyFilter:
-    """Takes the terminal's answers of the kinds OSC, DCS, APC, PM and SOS out of the input, because Textual would read them as key presses.
+    """Takes the terminal's answers of the kinds OSC, DCS, APC, PM and SOS out of the input, because Textual would read
+    them as key presses.
 
-    An answer that is not complete is held until it ends, but not longer than 0.3 s: a person's alt+key looks like its beginning.
+    An answer that is not complete is held until it ends, but not longer than 0.3 s: a person's alt+key looks like its
+    beginning.
     """
 
     def __init__(self) -> None:
@@ -96,7 +104,9 @@ class ReplyFilter:
         return text
 
     def expire(self, now: float) -> str:
-        """Called when nothing arrives: what was held too long is given up; a bare opener was a person's alt+key and is returned."""
+        """Called when nothing arrives: what was held too long is given up; a bare opener was a person's alt+key and is
+        returned.
+        """
         if not self._held or now - self._since < _HOLD_S:
             return ""
         held, given = self._held, self._given
@@ -123,7 +133,8 @@ class ReplyFilter:
 
 
 def quiet_driver(pace: Pace) -> type[Any] | None:
-    """The Linux driver with `PasteFilter` and `ReplyFilter` in its input path; None where that driver is not the one in use.
+    """The Linux driver with `PasteFilter` and `ReplyFilter` in its input path; None where that driver is not the one in
+    use.
 
     ``pace`` is told of every key, click and paste as soon as it is read.
     """
@@ -174,6 +185,7 @@ def quiet_driver(pace: Pace) -> type[Any] | None:
                     pace.arrived(event.time)
                 yield event
 
-    # The driver makes its parser by this module-level name inside a long loop; naming ours there is the smallest way in.
+    # The driver makes its parser by this module-level name inside a long loop; naming ours there is the smallest way
+    # in.
     vars(linux_driver)["XTermParser"] = QuietParser
     return linux_driver.LinuxDriver

@@ -1,4 +1,7 @@
-"""Starting the fleet with the machine: the texts of a systemd user unit and of a crontab line. Pure: who installs them is `app.cli.service`."""
+"""Starting the fleet with the machine: the texts of a systemd user unit and of a crontab line.
+
+Pure: who installs them is `app.cli.service`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ _MARK = "# added by: watchfloor service install,"
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What is started: the supervisor's guardian, for one state folder. ``env`` holds folders and PATH only, never a key."""
+    """What is started: the supervisor's guardian, for one state folder.
+
+    ``env`` holds folders and PATH only, never a key.
+    """
 
     command: tuple[str, ...]
     env: Mapping[str, str]
@@ -56,7 +62,10 @@ def _argument(text: str) -> str:
 
 
 def unit_text(s: Service) -> str:
-    """The systemd user unit. Stopping it ends the supervisor only: keepers live on, as they do without it. Raises Unfit."""
+    """The systemd user unit.
+
+    Stopping it ends the supervisor only: keepers live on, as they do without it. Raises Unfit.
+    """
     env = "".join(f"Environment={_systemd(f'{name}={value}')}\n" for name, value in sorted(s.env.items()))
     return (
         "[Unit]\n"
@@ -87,7 +96,9 @@ def unit_text(s: Service) -> str:
 def cron_line(s: Service) -> str:
     """The crontab line that starts it after a boot. Raises Unfit."""
     words = ["env", *(f"{name}={value}" for name, value in sorted(s.env.items())), *s.command]
-    command = f"{' '.join(shlex.quote(_plain(word)) for word in words)} >>{shlex.quote(_plain(str(s.log)))} 2>&1 {s.mark}"
+    command = (
+        f"{' '.join(shlex.quote(_plain(word)) for word in words)} >>{shlex.quote(_plain(str(s.log)))} 2>&1 {s.mark}"
+    )
     return "@reboot " + command.replace("%", "\\%")  # cron reads a bare per cent sign as the end of the command
 
 

@@ -1,4 +1,6 @@
-"""Starting the supervisor from a terminal: it gets the key that the terminal's environment holds, and no variable that holds one."""
+"""Starting the supervisor from a terminal: it gets the key that the terminal's environment holds, and no variable that
+holds one.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ def supervisor(folders: Folders, *, name: str, tell: Callable[[str], None] | Non
     """A connection, starting the supervisor when nobody answers. Raises Unreachable, ForeignState, FolderError."""
     drop: tuple[str, ...] = ()
     key: configuration.Credential | None = None
-    with contextlib.suppress(configuration.ConfigError):  # the verbs that need settings report it; a look at the floor must still work
+    # the verbs that need settings report it; a look at the floor must still work
+    with contextlib.suppress(configuration.ConfigError):
         config = configuration.load(folders)
         drop = (config.model.api_key_env,)
         key = configuration.credential(config)

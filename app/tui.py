@@ -12,8 +12,13 @@ _LOOK_S = 0.1
 
 
 def run(folders: Folders, session: str | None = None) -> int:
-    """Show the floor (or one session) until the user leaves; returns the exit code. Raises ConfigError on unusable settings."""
-    gc.disable()  # until the first paint: loading makes many objects and no garbage, and collecting meanwhile costs a tenth of the start
+    """Show the floor (or one session) until the user leaves; returns the exit code.
+
+    Raises ConfigError on unusable settings.
+    """
+    # until the first paint: loading makes many objects and no garbage, and collecting meanwhile costs a tenth of the
+    # start
+    gc.disable()
 
     from app import models
 
@@ -26,7 +31,9 @@ def run(folders: Folders, session: str | None = None) -> int:
 
     settings = load(folders)
     if settings.ui.theme not in themes.NAMES:
-        raise ConfigError(settings.file, 1, "ui.theme", f"{settings.ui.theme!r} is not a theme; known: {', '.join(themes.NAMES)}")
+        raise ConfigError(
+            settings.file, 1, "ui.theme", f"{settings.ui.theme!r} is not a theme; known: {', '.join(themes.NAMES)}"
+        )
     try:
         keys = keymap.build(settings.ui.preset, settings.ui.keys)
     except keymap.KeymapError as exc:

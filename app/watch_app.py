@@ -39,11 +39,23 @@ class WatchApp(App[int]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-normal"), (120, "-wide"), (180, "-vast")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (32, "-tall")]
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(",".join(a.keys), f"do('{a.id}')", a.title, show=False, id=a.id) for a in ACTIONS if EVERYWHERE in a.scopes),
+        *(
+            Binding(",".join(a.keys), f"do('{a.id}')", a.title, show=False, id=a.id)
+            for a in ACTIONS
+            if EVERYWHERE in a.scopes
+        ),
         Binding("ctrl+c", "say_how_to_leave", "", show=False),
     ]
 
-    def __init__(self, folders: Folders, keymap: Keymap, *, theme: str = "dark", session: str | None = None, first: Snapshot | None = None) -> None:
+    def __init__(
+        self,
+        folders: Folders,
+        keymap: Keymap,
+        *,
+        theme: str = "dark",
+        session: str | None = None,
+        first: Snapshot | None = None,
+    ) -> None:
         self.pace = Pace()
         super().__init__(driver_class=quiet_driver(self.pace))
         self.folders, self.keys = folders, keymap
@@ -125,7 +137,9 @@ class WatchApp(App[int]):
             self._ticker.pause()
 
     def _clock(self) -> None:
-        """Once a second: ages move on; without a supervisor nobody tells us of new events, so the logs are looked at here."""
+        """Once a second: ages move on; without a supervisor nobody tells us of new events, so the logs are looked at
+        here.
+        """
         now = time.time()
         for screen in self.shown_screens():
             screen.clock(now)
@@ -159,7 +173,9 @@ class WatchApp(App[int]):
         await super().on_event(event)
 
     def input_age(self) -> float:
-        """Seconds since the input that is being handled was made: a busy screen may handle a key long after it was pressed."""
+        """Seconds since the input that is being handled was made: a busy screen may handle a key long after it was
+        pressed.
+        """
         return max(0.0, time.monotonic() - self.pace.pressed)
 
     def _note(self, event: events.Event) -> None:
@@ -179,7 +195,11 @@ class WatchApp(App[int]):
                 if await self._try(ident):
                     break
             return True
-        if key in self.keys.prefixes and not self.screen.is_modal and (self.focused is None or not self.focused.check_consume_key(key, None)):
+        if (
+            key in self.keys.prefixes
+            and not self.screen.is_modal
+            and (self.focused is None or not self.focused.check_consume_key(key, None))
+        ):
             self.prefix = key
             self._show_keys()
             return True
@@ -196,7 +216,10 @@ class WatchApp(App[int]):
             self.screen.show_keys()
 
     async def no_hand(self, ident: str) -> str:
-        """Why the key or click now handled must not decide (`Pace`); empty when a hand pressed it. Waits to see what comes right behind it."""
+        """Why the key or click now handled must not decide (`Pace`); empty when a hand pressed it.
+
+        Waits to see what comes right behind it.
+        """
         key = self.keys.shown(ident) or "the key"
         if why := self.pace.refusal(key):
             return why
@@ -303,7 +326,12 @@ class WatchApp(App[int]):
         screen = next((s for s in self.shown_screens() if s.tell(text, bad=bad)), None)
         if screen is not None:
             return
-        self.notify(to_display(text, limit=400), severity="error" if bad else "information", markup=False, timeout=8 if bad else 4)
+        self.notify(
+            to_display(text, limit=400),
+            severity="error" if bad else "information",
+            markup=False,
+            timeout=8 if bad else 4,
+        )
 
     def send(self, done: str, op: str, **arguments: Any) -> None:
         """Send a request beside everything else; say ``done`` when it was accepted, or why not."""

@@ -1,4 +1,6 @@
-"""What holds for every test: no property is judged by the time an example takes, and several workers begin with what takes longest."""
+"""What holds for every test: no property is judged by the time an example takes, and several workers begin with what
+takes longest.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ _LONGEST_FIRST = ("faults", "e2e", "process", "tui", "unit")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Each worker gets an equal share of every folder, the slowest first, so that none is left alone with them at the end."""
+    """Each worker gets an equal share of every folder, the slowest first, so that none is left alone with them at the
+    end.
+    """
     rank = {name: number for number, name in enumerate(_LONGEST_FIRST)}
     items.sort(key=lambda item: rank.get(item.path.parent.name, -1))
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))

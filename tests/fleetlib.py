@@ -27,12 +27,17 @@ SCENARIOS = Path(__file__).parent / "scenarios"
 T = TypeVar("T")
 
 HOLD: tuple[str, dict[str, Any]] = ("exec", {"argv": ["sh", "-c", "while [ -e notes.txt ]; do sleep 0.02; done"]})
-"""A call that runs until `Fleet.release`: what happens meanwhile is decided by the test and not by how long something takes."""
+"""A call that runs until `Fleet.release`: what happens meanwhile is decided by the test and not by how long something
+takes.
+"""
 
 
 def play(*turns: list[tuple[str, dict[str, Any]]] | str) -> str:
     """A goal that makes the simulator play these turns: a string is a closing text, a list is calls made at once."""
-    script = [{"text": turn} if isinstance(turn, str) else {"text": f"Step {i}.", "calls": turn} for i, turn in enumerate(turns)]
+    script = [
+        {"text": turn} if isinstance(turn, str) else {"text": f"Step {i}.", "calls": turn}
+        for i, turn in enumerate(turns)
+    ]
     return f"play: {json.dumps(script)}"
 
 
@@ -80,15 +85,32 @@ class Fleet:
     # -- command line ------------------------------------------------------------------------------------------------
 
     def run(self, *args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run([COMMAND, *args], env=self.env | self.extra, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=90)
+        done = subprocess.run(
+            [COMMAND, *args],
+            env=self.env | self.extra,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=90,
+        )
         if check and done.returncode != 0:
-            raise AssertionError(f"watchfloor {' '.join(args)} exited with {done.returncode}: {done.stderr}{done.stdout}\n{self.supervisor_log()}")
+            raise AssertionError(
+                f"watchfloor {' '.join(args)} exited with {done.returncode}: {done.stderr}{done.stdout}\n{self.supervisor_log()}"
+            )
         return done
 
     def json(self, *args: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.run(*args, "--json").stdout.splitlines()]
 
-    def launch(self, goal: str, *, repo: Path | None = None, checks: tuple[str, ...] = (), name: str = "", more: tuple[str, ...] = ()) -> str:
+    def launch(
+        self,
+        goal: str,
+        *,
+        repo: Path | None = None,
+        checks: tuple[str, ...] = (),
+        name: str = "",
+        more: tuple[str, ...] = (),
+    ) -> str:
         args = ["launch", "--repo", str(repo or self.repository()), "--goal", goal, *more]
         for check in checks:
             args += ["--check", check]
@@ -143,14 +165,20 @@ class Fleet:
             raise AssertionError(f"{exc}\n{tail}\n{self.supervisor_log()}") from exc
 
     def wait_event(self, sid: str, kind: str, timeout: float = 60.0) -> t.Record:
-        return wait_for(f"{kind} in {sid}", lambda: next((r for r in self.records(sid) if r.type == kind), None), timeout)
+        return wait_for(
+            f"{kind} in {sid}", lambda: next((r for r in self.records(sid) if r.type == kind), None), timeout
+        )
 
     def wait_event_count(self, sid: str, kind: str, count: int, timeout: float = 60.0) -> None:
         wait_for(f"{count} × {kind} in {sid}", lambda: sum(r.type == kind for r in self.records(sid)) >= count, timeout)
 
     def approval(self, sid: str, timeout: float = 60.0) -> dict[str, Any]:
         """The first open request of a session."""
-        return wait_for(f"an open request of {sid}", lambda: next((a for a in self.json("approvals") if a["sid"] == sid), None), timeout)
+        return wait_for(
+            f"an open request of {sid}",
+            lambda: next((a for a in self.json("approvals") if a["sid"] == sid), None),
+            timeout,
+        )
 
     def violations(self) -> list[dict[str, Any]]:
         with Client(self.folders.supervisor_socket, timeout=60) as client:
@@ -216,7 +244,9 @@ def alive(pid: int) -> bool:
 
 
 @contextmanager
-def fleet(*, config: str = "", policy: str = "", key: str = KEY, simulator_args: tuple[str, ...] = ()) -> Iterator[Fleet]:
+def fleet(
+    *, config: str = "", policy: str = "", key: str = KEY, simulator_args: tuple[str, ...] = ()
+) -> Iterator[Fleet]:
     """A fleet with a running simulator; the supervisor starts with the first command."""
     with tempfile.TemporaryDirectory(prefix="wf-") as name:
         root = Path(name)
@@ -246,7 +276,11 @@ def fleet(*, config: str = "", policy: str = "", key: str = KEY, simulator_args:
             stdin=subprocess.DEVNULL,
         )
         try:
-            port = json.loads(wait_for("the simulator", lambda: ready.read_text() if ready.exists() and ready.stat().st_size else None, 20))["port"]
+            port = json.loads(
+                wait_for(
+                    "the simulator", lambda: ready.read_text() if ready.exists() and ready.stat().st_size else None, 20
+                )
+            )["port"]
             base_url = f"http://127.0.0.1:{port}"
             (folders.config / "key").write_text(key)
             (folders.config / "key").chmod(0o600)
@@ -255,7 +289,11 @@ def fleet(*, config: str = "", policy: str = "", key: str = KEY, simulator_args:
             if policy:
                 folders.policy_file.write_text(policy)
             env = {k: v for k, v in os.environ.items() if not k.startswith(("ANTHROPIC", "WATCHFLOOR"))}
-            env |= {"WATCHFLOOR_STATE": str(folders.state), "WATCHFLOOR_RUNTIME": str(folders.runtime), "WATCHFLOOR_CONFIG": str(folders.config)}
+            env |= {
+                "WATCHFLOOR_STATE": str(folders.state),
+                "WATCHFLOOR_RUNTIME": str(folders.runtime),
+                "WATCHFLOOR_CONFIG": str(folders.config),
+            }
             made = Fleet(root, folders, env, base_url, simulator)
             try:
                 yield made

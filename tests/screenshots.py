@@ -1,4 +1,5 @@
-"""``make screenshots``: pictures of a real run. Plays the demo's fleet, opens the real application on it at several sizes, keeps SVG → PNG.
+"""``make screenshots``: pictures of a real run. Plays the demo's fleet, opens the real application on it at several
+sizes, keeps SVG → PNG.
 
 PNGs are made by headless Chromium with Fira Code and Noto fonts; without Chromium the command says so and stops.
 """
@@ -33,13 +34,30 @@ def to_png(chromium: str, svg: str, target: Path) -> None:
     width, height = (int(float(x)) + 1 for x in re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg).groups())  # type: ignore[union-attr]
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "page.html"
-        page.write_text(f"<style>body{{margin:0;background:#000}}svg{{display:block;width:{width}px;height:{height}px}}</style>{svg}", "utf-8")
-        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run", f"--user-data-dir={folder}/profile"]
-        subprocess.run([chromium, *flags, f"--window-size={width},{height}", f"--screenshot={target}", str(page)], check=True, capture_output=True, timeout=60)
+        page.write_text(
+            f"<style>body{{margin:0;background:#000}}svg{{display:block;width:{width}px;height:{height}px}}</style>{svg}",
+            "utf-8",
+        )
+        flags = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+            "--no-first-run",
+            f"--user-data-dir={folder}/profile",
+        ]
+        subprocess.run(
+            [chromium, *flags, f"--window-size={width},{height}", f"--screenshot={target}", str(page)],
+            check=True,
+            capture_output=True,
+            timeout=60,
+        )
 
 
 async def settle(app: WatchApp) -> None:
-    """Wait until everything known is painted: five looks in a row without a new frame, or 3 s on a screen that moves by itself."""
+    """Wait until everything known is painted: five looks in a row without a new frame, or 3 s on a screen that moves by
+    itself.
+    """
     calm, frames = 0, -1
     for _ in range(30):
         await asyncio.sleep(0.1)
@@ -80,7 +98,9 @@ async def shoot(demo: Demo, save: Callable[[str, str], None], size: tuple[int, i
 async def main() -> int:
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
-        print("make screenshots needs Chromium and fonts; on Debian: chromium fonts-firacode fonts-noto-cjk fonts-noto-color-emoji")
+        print(
+            "make screenshots needs Chromium and fonts; on Debian: chromium fonts-firacode fonts-noto-cjk fonts-noto-color-emoji"
+        )
         return 1
     OUT.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="fleet-") as folder:
@@ -104,10 +124,16 @@ async def main() -> int:
                 save("floor-empty-120x40", empty.export_screenshot())
             for part in PARTS:
                 demo.launch(part)
-            await asyncio.to_thread(wait_for, "agents at work", lambda: all(r.get("tool_calls", 0) >= 3 for r in demo.watchfloor("ls")), 60)
+            await asyncio.to_thread(
+                wait_for, "agents at work", lambda: all(r.get("tool_calls", 0) >= 3 for r in demo.watchfloor("ls")), 60
+            )
             await shoot(demo, save, (120, 40), "dark", "working")
-            await asyncio.to_thread(wait_for, "push and cap in the queue", lambda: len(demo.watchfloor("approvals")) == 2, 120)
-            await asyncio.to_thread(wait_for, "the others done", lambda: sum(r["state"] == "done" for r in demo.watchfloor("ls")) == 2, 120)
+            await asyncio.to_thread(
+                wait_for, "push and cap in the queue", lambda: len(demo.watchfloor("approvals")) == 2, 120
+            )
+            await asyncio.to_thread(
+                wait_for, "the others done", lambda: sum(r["state"] == "done" for r in demo.watchfloor("ls")) == 2, 120
+            )
             for size in SIZES:
                 await shoot(demo, save, size, "dark", "waiting")
             for theme in THEMES:

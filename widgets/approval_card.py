@@ -14,13 +14,33 @@ from harness.events.views import ApprovalView
 from widgets.card_text import CardLine, card_lines, shown_hash, wrap
 from widgets.cells import Line
 
-_ROLES = ("badge-low", "badge-medium", "badge-high", "badge-critical", "head", "label", "run", "text", "dim", "warn", "add", "remove", "hunk")
+_ROLES = (
+    "badge-low",
+    "badge-medium",
+    "badge-high",
+    "badge-critical",
+    "head",
+    "label",
+    "run",
+    "text",
+    "dim",
+    "warn",
+    "add",
+    "remove",
+    "hunk",
+)
 
 
 class ApprovalCard(ScrollView, can_focus=True):
     """Draws `card_lines` of an `ApprovalView`. Text never passes a markup parser."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*(f"ac--{role}" for role in _ROLES), "ac--claim", "ac--claim-head", "ac--rule", "ac--mark"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        *(f"ac--{role}" for role in _ROLES),
+        "ac--claim",
+        "ac--claim-head",
+        "ac--rule",
+        "ac--mark",
+    }
     DEFAULT_CSS = """
     ApprovalCard {
         background: $background;
@@ -98,7 +118,9 @@ class ApprovalCard(ScrollView, can_focus=True):
         self.refresh()
 
     def set_lines(self, lines: list[CardLine]) -> None:
-        """Show these lines from their top, for reading only: they are no request, and never count as one that was shown."""
+        """Show these lines from their top, for reading only: they are no request, and never count as one that was
+        shown.
+        """
         self._view, self._card, self._hash = None, lines, ""
         self._wrap()
         self.scroll_to(0, 0, animate=False)
@@ -113,7 +135,11 @@ class ApprovalCard(ScrollView, can_focus=True):
 
     def _wrap(self) -> None:
         self._wrapped = self.size.width
-        self._rows = [(mark, text, line.role) for line in self._card for mark, text in wrap(line, self._wrapped)] if self._wrapped else []
+        self._rows = (
+            [(mark, text, line.role) for line in self._card for mark, text in wrap(line, self._wrapped)]
+            if self._wrapped
+            else []
+        )
         self._unseen = set(range(len(self._rows)))
         self.virtual_size = Size(self._wrapped, len(self._rows))
 

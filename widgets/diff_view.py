@@ -75,7 +75,9 @@ class DiffView(ScrollView, can_focus=True):
         kept = lines == self._lines
         self._summaries = len(head)
         self._lines, self._roles, self._empty = lines, kinds, empty
-        self._starts = [i for i, kind in enumerate(kinds) if kind == "file"] or [i for i, kind in enumerate(kinds) if kind == "hunk"]
+        self._starts = [i for i, kind in enumerate(kinds) if kind == "file"] or [
+            i for i, kind in enumerate(kinds) if kind == "hunk"
+        ]
         if not kept:
             width = max((len(patch_display(line[:_MAX_LINE])) for line in lines), default=0)
             self.virtual_size = Size(width + 1, len(lines))
@@ -107,7 +109,12 @@ class DiffView(ScrollView, can_focus=True):
             return Line(width).left(text, self._style("meta")).strip(base)
         style = base + self._style(self._roles[row])
         line = self._lines[row]
-        shown = line if row < self._summaries else patch_display(line[:_MAX_LINE]) + (f"⟨+{len(line) - _MAX_LINE} characters⟩" if len(line) > _MAX_LINE else "")
+        shown = (
+            line
+            if row < self._summaries
+            else patch_display(line[:_MAX_LINE])
+            + (f"⟨+{len(line) - _MAX_LINE} characters⟩" if len(line) > _MAX_LINE else "")
+        )
         left = round(self.scroll_x)
         fill = style if self._roles[row] == "file" else base
         return Strip([Segment(shown, style)]).crop_extend(left, left + width, fill)

@@ -1,4 +1,6 @@
-"""One session's log as one line-API widget: any size of log opens at once, follows its end, filters and searches in small steps."""
+"""One session's log as one line-API widget: any size of log opens at once, follows its end, filters and searches in
+small steps.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +122,10 @@ class EventLog(ScrollView, can_focus=True):
     # -- what is shown -------------------------------------------------------------------------------------------
 
     def set_log(self, folder: Path | None) -> None:
-        """Show the log in this folder, at its end; None shows nothing. A folder that does not exist yet is an empty log."""
+        """Show the log in this folder, at its end; None shows nothing.
+
+        A folder that does not exist yet is an empty log.
+        """
         self._close()
         self._folder = folder
         self._needle, self._searching = None, False
@@ -135,7 +140,9 @@ class EventLog(ScrollView, can_focus=True):
         self.refresh()
 
     def sync(self) -> bool:
-        """Take in what was appended since the last call, and filter on for a few milliseconds; True when more is waiting."""
+        """Take in what was appended since the last call, and filter on for a few milliseconds; True when more is
+        waiting.
+        """
         rows = self._rows
         if rows is None:
             return False
@@ -226,7 +233,10 @@ class EventLog(ScrollView, can_focus=True):
     # -- search --------------------------------------------------------------------------------------------------
 
     def search(self, text: str) -> None:
-        """Highlight ``text`` and go to its nearest hit at or before the cursor; empty ends the search. Posts `Searched`."""
+        """Highlight ``text`` and go to its nearest hit at or before the cursor; empty ends the search.
+
+        Posts `Searched`.
+        """
         self._needle = Needle(text) if text else None
         self._strips.clear()
         self.refresh()
@@ -421,8 +431,16 @@ class EventLog(ScrollView, can_focus=True):
             return self._head_line(width)
         position = round(self.scroll_y) + y - self._head
         if self._rows is None or not 0 <= position < self._count:
-            text = (self._problem or ("" if self._folder is None else "nothing recorded yet" if not self._count else "")) if y == self._head else ""
-            return Line(width).left(to_display(text), self._style("bad" if self._problem else "dim")).strip(self.rich_style)
+            text = (
+                (self._problem or ("" if self._folder is None else "nothing recorded yet" if not self._count else ""))
+                if y == self._head
+                else ""
+            )
+            return (
+                Line(width)
+                .left(to_display(text), self._style("bad" if self._problem else "dim"))
+                .strip(self.rich_style)
+            )
         seq = self._rows.seq_at(position)
         marked = position == self._cursor and (self.has_focus or not self.follow) and not (self.compact and self.follow)
         strip = self._strips.get((seq, marked))
@@ -442,7 +460,9 @@ class EventLog(ScrollView, can_focus=True):
         assert self._rows is not None
         inside = self._needle is not None and self._needle.found(self._rows.line(seq))
         look = log_line.Look(width, self.compact, self._style, self.rich_style, marked)
-        return log_line.draw(self.record(seq), seq, look, self._needle.text if self._needle is not None and inside else "")
+        return log_line.draw(
+            self.record(seq), seq, look, self._needle.text if self._needle is not None and inside else ""
+        )
 
 
 __all__ = ["EventLog"]

@@ -17,7 +17,10 @@ _LABEL = 14
 
 
 class Facts(ScrollView, can_focus=True):
-    """(label, text) pairs; texts are untrusted and displayed safely. An empty label continues, an empty pair is a gap."""
+    """(label, text) pairs; texts are untrusted and displayed safely.
+
+    An empty label continues, an empty pair is a gap.
+    """
 
     DEFAULT_CSS = """
     Facts {
@@ -46,7 +49,11 @@ class Facts(ScrollView, can_focus=True):
         width = max(10, self.scrollable_content_region.width - _LABEL - 3)
         self._lines = []
         for label, text in self._facts:
-            parts = [part for line in to_display_lines(text, limit=4000) for part in (chop_cells(line, width) if line else [""])]
+            parts = [
+                part
+                for line in to_display_lines(text, limit=4000)
+                for part in (chop_cells(line, width) if line else [""])
+            ]
             for number, part in enumerate(parts[:400]):
                 self._lines.append((label if number == 0 else "", part))
         self.virtual_size = Size(self.scrollable_content_region.width, len(self._lines))

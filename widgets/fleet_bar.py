@@ -16,7 +16,9 @@ from widgets.palette import palette
 
 
 class FleetBar(Widget):
-    """Spent today against the cap, how many need you, run, are done; what is wrong with the fleet when anything is, else the fence."""
+    """Spent today against the cap, how many need you, run, are done; what is wrong with the fleet when anything is,
+    else the fence.
+    """
 
     DEFAULT_CSS = """
     FleetBar {
@@ -69,7 +71,9 @@ class FleetBar(Widget):
                 line.left(used, self._style("meter")).left(rest + " ", quiet)
         line.left("  ", text)
         if f.needs_you:
-            line.left(f"◆ {f.needs_you} need{'s' if f.needs_you == 1 else ''} you", self._style("call")).left("  ", text)
+            line.left(f"◆ {f.needs_you} need{'s' if f.needs_you == 1 else ''} you", self._style("call")).left(
+                "  ", text
+            )
         line.left(f"● {f.running} running", self._style("good") if f.running else quiet).left("  ", text)
         if len(done := f"✓ {f.done} done ") <= line.room:
             line.left(done, quiet)
@@ -85,7 +89,11 @@ def trouble_phrase(fleet: FleetView, now: float) -> str:
     return next((found.headline for found in fleet.troubles), "")
 
 
-_ENDPOINT = {endpoints.DOWN: "endpoint down", endpoints.LIMITED: "endpoint limits us", endpoints.PERSON: "endpoint needs you"}
+_ENDPOINT = {
+    endpoints.DOWN: "endpoint down",
+    endpoints.LIMITED: "endpoint limits us",
+    endpoints.PERSON: "endpoint needs you",
+}
 
 
 def _left(ts: str, now: float) -> str:
@@ -133,4 +141,8 @@ class Banner(Widget):
         self.set_class(calm, "-calm")
 
     def render_line(self, y: int) -> Strip:
-        return Line(self.size.width).left(" " + cells.safe(self._text, self.size.width - 2), Style.null()).strip(self.rich_style)
+        return (
+            Line(self.size.width)
+            .left(" " + cells.safe(self._text, self.size.width - 2), Style.null())
+            .strip(self.rich_style)
+        )

@@ -16,7 +16,10 @@ from widgets.palette import palette
 
 
 def arrange(entries: Sequence[tuple[str, str, str]], width: int) -> list[tuple[str, str, str]]:
-    """The (action, key, label) entries that fit, in order; one too many is left out whole, never cut. The last entry always stays."""
+    """The (action, key, label) entries that fit, in order; one too many is left out whole, never cut.
+
+    The last entry always stays.
+    """
     if not entries:
         return []
     last = entries[-1]

@@ -1,4 +1,7 @@
-"""One record of a log as one strip: time, kind in its tone, words; the searched text marked. Pure but for the local time zone."""
+"""One record of a log as one strip: time, kind in its tone, words; the searched text marked.
+
+Pure but for the local time zone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Which records of a log are rows, with a filter or without, and searching them: all in bounded steps, none of it drawing."""
+"""Which records of a log are rows, with a filter or without, and searching them: all in bounded steps, none of it
+drawing.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,10 @@ class Needle:
 
 
 class Rows:
-    """The rows of one log: position → record. A filter is applied from the newest record backwards, a bounded step at a time."""
+    """The rows of one log: position → record.
+
+    A filter is applied from the newest record backwards, a bounded step at a time.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Raises NewerLog, OSError."""
@@ -132,7 +137,9 @@ class Rows:
         return self._index.line(seq)
 
     def look(self, needle: Needle, start: int, *, forward: bool) -> Iterator[int | None]:
-        """Walk the records from ``start`` once around the log: None after each block without a hit, at last the hit or -1."""
+        """Walk the records from ``start`` once around the log: None after each block without a hit, at last the hit or
+        -1.
+        """
         end = len(self._index)
         if not end:
             yield -1

@@ -1,4 +1,7 @@
-"""Colour roles from the theme in force. One table for all our line widgets instead of component classes, whose styling costs a third of a start."""
+"""Colour roles from the theme in force.
+
+One table for all our line widgets instead of component classes, whose styling costs a third of a start.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,9 @@ _made: dict[str, tuple[Theme, Mapping[str, Style]]] = {}
 
 
 def palette(widget: Widget) -> Mapping[str, Style]:
-    """Style of every role: those of `_ROLES`, and ``selected`` (a background) and ``chosen`` (the same where the focus is)."""
+    """Style of every role: those of `_ROLES`, and ``selected`` (a background) and ``chosen`` (the same where the focus
+    is).
+    """
     theme = widget.app.current_theme
     known = _made.get(theme.name)
     if known is None or known[0] is not theme:
@@ -39,11 +44,18 @@ def palette(widget: Widget) -> Mapping[str, Style]:
 
 
 def _make(theme: Theme) -> dict[str, Style]:
-    given = {name: value for name in ("primary", "accent", "foreground", "success", "warning", "error", "panel") if (value := getattr(theme, name)) is not None}
+    given = {
+        name: value
+        for name in ("primary", "accent", "foreground", "success", "warning", "error", "panel")
+        if (value := getattr(theme, name)) is not None
+    }
     given |= theme.variables
     if not {colour for colour, _ in _ROLES.values()} | {"panel"} <= given.keys():
         given = theme.to_color_system().generate() | given
-    styles = {role: _style(given.get(colour, ""), bold, theme.ansi and colour in ("text-muted", "border-blurred")) for role, (colour, bold) in _ROLES.items()}
+    styles = {
+        role: _style(given.get(colour, ""), bold, theme.ansi and colour in ("text-muted", "border-blurred"))
+        for role, (colour, bold) in _ROLES.items()
+    }
     if theme.ansi:
         return styles | {"selected": Style(underline=True), "chosen": Style(reverse=True)}
     panel = Style(bgcolor=Color.parse(given["panel"]).rich_color)

@@ -44,7 +44,10 @@ class _Tiles(Layout):
 
 
 class PaneWall(Widget, can_focus=True):
-    """Panes in a tree of splits; the current one takes the scrolling keys. Sessions are given as rows, logs as folders."""
+    """Panes in a tree of splits; the current one takes the scrolling keys.
+
+    Sessions are given as rows, logs as folders.
+    """
 
     DEFAULT_CSS = """
     PaneWall {
@@ -87,8 +90,15 @@ class PaneWall(Widget, can_focus=True):
     def set_rows(self, rows: Mapping[str, SessionRow]) -> None:
         """Take the newest rows: titles are redrawn, panes of vanished sessions get another one."""
         before, self._rows = self._rows, rows
-        order = [sid for sid, _ in sorted(rows.items(), key=lambda item: (item[1].group != "needs you", item[1].group == "done", item[1].created))]
-        filled = tiling.fill(self.tiles, [sid for sid in order if sid != self._selected], set(rows)) if rows else self.tiles
+        order = [
+            sid
+            for sid, _ in sorted(
+                rows.items(), key=lambda item: (item[1].group != "needs you", item[1].group == "done", item[1].created)
+            )
+        ]
+        filled = (
+            tiling.fill(self.tiles, [sid for sid in order if sid != self._selected], set(rows)) if rows else self.tiles
+        )
         if filled != self.tiles:
             self.tiles = filled
         self._assign()
@@ -127,7 +137,11 @@ class PaneWall(Widget, can_focus=True):
     @property
     def visible_logs(self) -> list[tuple[str, EventLog]]:
         """(session, log widget) of every pane on screen."""
-        return [(sid, log) for leaf, log in self._logs.items() if (sid := self._shown.get(leaf, "")) and leaf in self._places]
+        return [
+            (sid, log)
+            for leaf, log in self._logs.items()
+            if (sid := self._shown.get(leaf, "")) and leaf in self._places
+        ]
 
     def current_log(self) -> EventLog | None:
         """The log widget of the current pane."""
@@ -147,10 +161,20 @@ class PaneWall(Widget, can_focus=True):
 
     def split(self, *, across: bool) -> bool:
         """Split the current pane; False when it is too small or there are enough panes."""
-        if self.zoomed or len(self._places) >= tiling.MAX_TILES or not tiling.can_split(self._places[self.current], across=across):
+        if (
+            self.zoomed
+            or len(self._places) >= tiling.MAX_TILES
+            or not tiling.can_split(self._places[self.current], across=across)
+        ):
             return False
         new = tiling.fresh_id(self.tiles)
-        self._set(tiling.fill(tiling.split(self.tiles, self.current, across=across, sid=tiling.EMPTY), self._unshown(), set(self._rows)))
+        self._set(
+            tiling.fill(
+                tiling.split(self.tiles, self.current, across=across, sid=tiling.EMPTY),
+                self._unshown(),
+                set(self._rows),
+            )
+        )
         self.go_to(new)
         return True
 
@@ -332,7 +356,12 @@ class PaneWall(Widget, can_focus=True):
         block = max((len(k) + 2 + len(t) if k else 0 for k, t in self.hint), default=0)
         if not key:
             indent = max(0, (width - len(text)) // 2)
-            return Line(width).left(" " * indent, base).left(text, self._style("name" if y == top else "quiet")).strip(base)
+            return (
+                Line(width)
+                .left(" " * indent, base)
+                .left(text, self._style("name" if y == top else "quiet"))
+                .strip(base)
+            )
         indent = max(0, (width - block) // 2)
         return (
             Line(width)

@@ -51,7 +51,9 @@ def _counts(hunk: str) -> tuple[int, int]:
 
 
 def code_display(text: str) -> str:
-    """Display text of one line of code: like `to_display`, but indentation stays readable (a leading tab is ``␉`` and three blanks)."""
+    """Display text of one line of code: like `to_display`, but indentation stays readable (a leading tab is ``␉`` and
+    three blanks).
+    """
     rest = text.lstrip(" \t")
     indent = text[: len(text) - len(rest)]
     if len(indent) > _INDENT:

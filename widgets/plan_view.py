@@ -1,4 +1,6 @@
-"""Plan and progress files of a worktree, as they change on disk: checklists from JSON and Markdown, other text as it is."""
+"""Plan and progress files of a worktree, as they change on disk: checklists from JSON and Markdown, other text as it
+is.
+"""
 
 from __future__ import annotations
 
@@ -82,17 +84,25 @@ def _json(text: str) -> list[PlanLine]:
     try:
         data = json.loads(text)
     except ValueError as exc:
-        return [PlanLine("note", f"not valid JSON now ({exc}); shown as text"), *(PlanLine("text", line) for line in text.splitlines())]
+        return [
+            PlanLine("note", f"not valid JSON now ({exc}); shown as text"),
+            *(PlanLine("text", line) for line in text.splitlines()),
+        ]
     items = data
     made: list[PlanLine] = []
     if isinstance(data, dict):
         made += [PlanLine("heading", str(data[key])) for key in ("project", "description") if data.get(key)]
         items = data.get("userStories", data.get("tasks"))
     if not isinstance(items, list):
-        return [*made, *(PlanLine("text", line) for line in json.dumps(data, indent=2, ensure_ascii=False).splitlines())]
+        return [
+            *made,
+            *(PlanLine("text", line) for line in json.dumps(data, indent=2, ensure_ascii=False).splitlines()),
+        ]
     for item in items:
         if isinstance(item, dict):
-            title = " ".join(str(item[key]) for key in ("id", "title") if item.get(key)) or str(item.get("description", ""))
+            title = " ".join(str(item[key]) for key in ("id", "title") if item.get(key)) or str(
+                item.get("description", "")
+            )
             made.append(PlanLine("done" if item.get("passes") is True else "open", title))
             if item.get("notes"):
                 made.append(PlanLine("text", f"    {item['notes']}"))
@@ -115,7 +125,10 @@ def stamps(folder: Path) -> dict[str, Stamp]:
 
 
 def read(folder: Path, names: Iterable[str]) -> list[PlanFile]:
-    """Read these files (blocking; at most `MAX_BYTES` each). A link, a pipe or an unreadable file is named, never opened or guessed."""
+    """Read these files (blocking; at most `MAX_BYTES` each).
+
+    A link, a pipe or an unreadable file is named, never opened or guessed.
+    """
     made: list[PlanFile] = []
     for name in names:
         try:

@@ -22,7 +22,9 @@ _UNIT_S = 60.0
 
 
 def weight(view: ApprovalView, now: float) -> float:
-    """Stake times age: a minute-old critical request stands before a three-minute-old medium one; deferred ones come last."""
+    """Stake times age: a minute-old critical request stands before a three-minute-old medium one; deferred ones come
+    last.
+    """
     then = cells.parse_ts(view.ts)
     waited = max(0.0, now - then) if then is not None else 0.0
     value = STAKES.get(view.risk, 1.0) * (1.0 + waited / _UNIT_S)
@@ -99,18 +101,24 @@ class QueueHead(Widget):
             if head is None:
                 line.left("queue ", quiet)
             else:
-                line.left(f"◆ {len(self._views)} open request{'s' if len(self._views) != 1 else ''} ", self._style("call"))
+                line.left(
+                    f"◆ {len(self._views)} open request{'s' if len(self._views) != 1 else ''} ", self._style("call")
+                )
             return line.strip(base, "─", rule)
         if head is None and self._held:
             first, more = self._held[0], len(self._held) - 1
             line = Line(width).left(" ! ", self._style("call")).right(f"+{more} more " if more else "", quiet)
-            line.left(cells.safe(first.name, max(8, width // 4)), self._style("call")).left(f": {cells.safe(first.detail, width)}", self._style("text"))
+            line.left(cells.safe(first.name, max(8, width // 4)), self._style("call")).left(
+                f": {cells.safe(first.detail, width)}", self._style("text")
+            )
             return line.left(f" · {cells.safe(first.do, width)}" if first.do else "", quiet).strip(base)
         if head is None:
             return Line(width).left(" ✓ ", self._style("good")).left("Nothing needs you.", quiet).strip(base)
         line = Line(width).left(" ", quiet)
         more = len(self._views) - 1
-        line.right(f"{self._key} answers{f', {more} more' if more else ''} ", quiet).right(f" {cells.age(head.ts, time.time())} · ", quiet)
+        line.right(f"{self._key} answers{f', {more} more' if more else ''} ", quiet).right(
+            f" {cells.age(head.ts, time.time())} · ", quiet
+        )
         risk = self._style("alarm" if head.risk in ("critical", "high") else "attention")
         line.left(cells.safe(head.session_name, max(8, width // 4)) + " ", self._style("call"))
         line.left(trouble.request(head.kind) + ": ", quiet)

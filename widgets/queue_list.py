@@ -1,4 +1,6 @@
-"""The list of open requests as one line-API widget; the selection is pinned to a request id and new requests never move it."""
+"""The list of open requests as one line-API widget; the selection is pinned to a request id and new requests never move
+it.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,10 @@ class QueueList(ScrollView, can_focus=True):
         return self._views
 
     def set_views(self, views: Iterable[ApprovalView]) -> None:
-        """Take the open requests. The selected one stays selected; when it is gone the one that stood after it follows."""
+        """Take the open requests.
+
+        The selected one stays selected; when it is gone the one that stood after it follows.
+        """
         before = [view.approval_id for view in self._views]
         self._views = by_weight(views, time.time())
         ids = [view.approval_id for view in self._views]
@@ -119,7 +124,10 @@ class QueueList(ScrollView, can_focus=True):
         if part == 0:
             line.left("◆ ", risk)
             line.right(f"{cells.age(view.ts, time.time()):>4} ", self._style("quiet"))
-            line.right(" deferred" if view.deferred is not None else f" {view.risk}", self._style("quiet") if view.deferred is not None else risk)
+            line.right(
+                " deferred" if view.deferred is not None else f" {view.risk}",
+                self._style("quiet") if view.deferred is not None else risk,
+            )
             return line.left(cells.safe(view.session_name, line.room - 1), self._style("name")).strip(base)
         line.left("  ", base)
         if view.kind != "tool":

@@ -24,7 +24,10 @@ _STATE_WIDTH = 8
 
 
 def ordered(rows: Iterable[SessionRow]) -> list[SessionRow]:
-    """Floor order: by group; who waits longest first, running in order of launch, newest ending first. Stable between pushes."""
+    """Floor order: by group; who waits longest first, running in order of launch, newest ending first.
+
+    Stable between pushes.
+    """
     groups: dict[str, list[SessionRow]] = {name: [] for name in GROUPS}
     for row in rows:
         groups.get(row.group, groups[RUNNING]).append(row)
@@ -153,7 +156,9 @@ class SessionList(ScrollView, can_focus=True):
         return next((sid for sid in shown[at + 1 :] + shown[:at][::-1] if sid in alive), "")
 
     def _age_column(self, now: float) -> list[str]:
-        return [cells.age(item.row.since, now) if item.row is not None and item.part == 0 else "" for item in self._items]
+        return [
+            cells.age(item.row.since, now) if item.row is not None and item.part == 0 else "" for item in self._items
+        ]
 
     def _relayout(self, before: list[Item]) -> None:
         height = self.size.height
@@ -165,8 +170,12 @@ class SessionList(ScrollView, can_focus=True):
             self.virtual_size = Size(self.scrollable_content_region.width, len(self._items))
             self.refresh()
             return
-        same_age = [*map(str.__eq__, old_ages, self._ages)] if len(old_ages) == len(self._ages) else [False] * len(self._items)
-        self._refresh_lines([y for y, (old, new) in enumerate(zip(before, self._items, strict=True)) if old != new or not same_age[y]])
+        same_age = (
+            [*map(str.__eq__, old_ages, self._ages)] if len(old_ages) == len(self._ages) else [False] * len(self._items)
+        )
+        self._refresh_lines(
+            [y for y, (old, new) in enumerate(zip(before, self._items, strict=True)) if old != new or not same_age[y]]
+        )
 
     def _refresh_lines(self, lines: list[int]) -> None:
         if len(lines) > 8:
@@ -220,7 +229,9 @@ class SessionList(ScrollView, can_focus=True):
 
     def _title(self, item: Item, width: int, base: Style) -> Strip:
         style = self._style("call" if item.group == NEEDS_YOU else "title")
-        return Line(width).left(f" {TITLES[item.group]} ", style).left(str(item.count), self._style("quiet")).strip(base)
+        return (
+            Line(width).left(f" {TITLES[item.group]} ", style).left(str(item.count), self._style("quiet")).strip(base)
+        )
 
     def _session(self, row: SessionRow, part: int, age: str, width: int, base: Style) -> Strip:
         chosen = row.sid == self._selected
@@ -238,7 +249,11 @@ class SessionList(ScrollView, can_focus=True):
         held = bool(row.next) and row.state != "waiting"
         if not held:
             self._money(row, line)  # why nothing goes on needs the room more than what it cost
-        return line.left("  ", base).left(cells.safe(row.detail, line.room - 1), self._style("text" if held else "quiet")).strip(base)
+        return (
+            line.left("  ", base)
+            .left(cells.safe(row.detail, line.room - 1), self._style("text" if held else "quiet"))
+            .strip(base)
+        )
 
     def _dense_line(self, row: SessionRow, age: str, line: Line, state: Style, base: Style) -> Strip:
         line.right(f"{age:>4} ", self._style("quiet"))

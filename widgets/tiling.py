@@ -170,7 +170,9 @@ def fill(node: Node, available: list[str], known: set[str]) -> Node:
 
 
 def default(width: int, height: int, sessions: int) -> Node:
-    """The layout of a wall nobody arranged yet: as many panes as there are sessions, up to what is readable in this size."""
+    """The layout of a wall nobody arranged yet: as many panes as there are sessions, up to what is readable in this
+    size.
+    """
     if width >= 2 * 60 and height >= 2 * 10 and sessions >= 3:
         return Split(True, Split(False, Leaf(1), Leaf(2, EMPTY)), Split(False, Leaf(3, EMPTY), Leaf(4, EMPTY)))
     if height >= 2 * 10 and sessions >= 2:

@@ -19,9 +19,15 @@ _LONGEST_S = 600
 def adopt(ctx: Context, args: argparse.Namespace) -> int:
     """``watchfloor adopt``. The work is done beside us, by the part of the harness that knows repositories."""
     folders = ctx.folders
-    env = os.environ | {"WATCHFLOOR_STATE": str(folders.state), "WATCHFLOOR_RUNTIME": str(folders.runtime), "WATCHFLOOR_CONFIG": str(folders.config)}
+    env = os.environ | {
+        "WATCHFLOOR_STATE": str(folders.state),
+        "WATCHFLOOR_RUNTIME": str(folders.runtime),
+        "WATCHFLOOR_CONFIG": str(folders.config),
+    }
     command = [sys.executable, "-P", "-s", "-m", "harness.supervisor.adopt"]
-    done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_LONGEST_S, check=False)
+    done = subprocess.run(
+        command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_LONGEST_S, check=False
+    )
     try:
         told = json.loads(done.stdout)
     except ValueError:
@@ -32,10 +38,21 @@ def adopt(ctx: Context, args: argparse.Namespace) -> int:
         emit(told)
         return exits.OK
     if told["kind"] and told["kind"] != "moved":
-        say(f"adopted; what the original ({safe(str(told['from']))}) did after the copy was made is not known here and may be done again")
+        say(
+            f"adopted; what the original ({safe(str(told['from']))}) did after the copy was made is not known here and may be done again"
+        )
     else:
-        say("adopted" + (f"; it came from {safe(str(told['from']))}" if told["from"] else "; the folder was this fleet's already"))
+        say(
+            "adopted"
+            + (f"; it came from {safe(str(told['from']))}" if told["from"] else "; the folder was this fleet's already")
+        )
     for session in told["sessions"]:
-        what = "only to be looked at: " + safe(str(session["why"])) if not session["driven"] else "ended" if session["ended"] else "goes on"
+        what = (
+            "only to be looked at: " + safe(str(session["why"]))
+            if not session["driven"]
+            else "ended"
+            if session["ended"]
+            else "goes on"
+        )
         say(f"  {session['sid']}  {safe(str(session['name']), 24):<24}  {what}")
     return exits.OK

@@ -39,7 +39,9 @@ class Context:
         return reach(self.folders, tell=lambda text: warn(f"watchfloor: {safe(text)}"))
 
     def look(self) -> Client | Shelf:
-        """The same for a verb that only looks: a state folder that must not be driven is read from the disk, and nothing is started."""
+        """The same for a verb that only looks: a state folder that must not be driven is read from the disk, and
+        nothing is started.
+        """
         try:
             return self.connect()
         except ForeignState as exc:

@@ -27,7 +27,9 @@ def go_on(ctx: Context, args: argparse.Namespace) -> int:
     caps = {"usd_nano": args.cap_usd, "tokens": args.cap_tokens, "wall_s": args.cap_wall, "tool_calls": args.cap_calls}
     typed = {name: value for name, value in caps.items() if value is not None}
     try:
-        request = going_on.request_of(args.text, args.rounds or "", typed, args.check, replace_checks=args.replace_checks)
+        request = going_on.request_of(
+            args.text, args.rounds or "", typed, args.check, replace_checks=args.replace_checks
+        )
     except going_on.Unusable as exc:
         raise Usage(f"{_OPTIONS.get(exc.field, exc.field)}: {exc}") from exc
     found = configuration.credential(configuration.load(ctx.folders))

@@ -41,7 +41,16 @@ def verify(ctx: Context, args: argparse.Namespace) -> int:
         at = report.problem
         problem = f"{at.file} at byte {at.offset}, record {at.seq}: {at.why}" if at else ""
         if args.json:
-            emit({"log": name, "ok": report.ok, "records": report.records, "last_seq": report.head, "hash": report.hash, "problem": problem})
+            emit(
+                {
+                    "log": name,
+                    "ok": report.ok,
+                    "records": report.records,
+                    "last_seq": report.head,
+                    "hash": report.hash,
+                    "problem": problem,
+                }
+            )
         else:
             say(f"{name}  {'ok' if report.ok else 'DAMAGED'}  {report.records} records  {safe(problem or report.hash)}")
     if not found and not args.json:
@@ -89,7 +98,9 @@ def _fence() -> Finding:
 def _held(hold: dict[str, Any]) -> Finding:
     """What limits one resource of a call on this machine; nothing at all is a warning, since tools still run."""
     strength = "the kernel refuses more: " if hold["hard"] else ""
-    return Finding("ok" if hold["holds"] else "warning", f"limit: {hold['what']}", f"{hold['limit']}; {strength}{hold['how']}")
+    return Finding(
+        "ok" if hold["holds"] else "warning", f"limit: {hold['what']}", f"{hold['limit']}; {strength}{hold['how']}"
+    )
 
 
 def _folders(ctx: Context) -> list[Finding]:
@@ -111,7 +122,10 @@ def _configuration(ctx: Context) -> list[Finding]:
         return [Finding("bad", "configuration", str(exc))]
     where = str(cfg.file) if cfg.file.exists() else f"{cfg.file} (not there: defaults)"
     missing = f"no key for {configuration.base_url(cfg)}: set {cfg.model.api_key_env} or model.api_key_file"
-    return [Finding("ok", "configuration", where), Finding("ok", "key", f"for {key.base_url}") if key else Finding("warning", "key", missing)]
+    return [
+        Finding("ok", "configuration", where),
+        Finding("ok", "key", f"for {key.base_url}") if key else Finding("warning", "key", missing),
+    ]
 
 
 def _fleet(ctx: Context) -> list[Finding]:
@@ -124,7 +138,8 @@ def _fleet(ctx: Context) -> list[Finding]:
         return [Finding("bad", "supervisor", str(exc))]
     found = [Finding("ok", "supervisor", f"answers; {status['fleet'].get('sessions', 0)} sessions")]
     found += _right_now(status, requests)
-    found += [_held(hold) for hold in status["fence"].get("limits", [])]  # the supervisor's: it and its tools may live in another cgroup than we
+    # the supervisor's: it and its tools may live in another cgroup than we
+    found += [_held(hold) for hold in status["fence"].get("limits", [])]
     found += [Finding("bad", f"invariant {v['id']}", f"{v.get('sid', '')} {v['text']}".strip()) for v in broken]
     return found if broken else [*found, Finding("ok", "invariants", "all hold")]
 
@@ -134,7 +149,10 @@ def _right_now(status: dict[str, Any], requests: int) -> list[Finding]:
     fleet = convert(status["fleet"], FleetView)
     troubles = convert(status.get("troubles", []), list[TroubleView])
     now = datetime.now(UTC)
-    found = [Finding("bad" if at.state == endpoints.PERSON else "warning", "endpoint", endpoints.sentence(at, now)) for at in fleet.endpoints]
+    found = [
+        Finding("bad" if at.state == endpoints.PERSON else "warning", "endpoint", endpoints.sentence(at, now))
+        for at in fleet.endpoints
+    ]
     found += [Finding("bad" if t.person else "warning", t.about, told(t)) for t in troubles]
     known = [t.cause for t in troubles if t.cause] + [t.headline for t in troubles if not t.cause]
     rest = [str(p) for p in status.get("problems", []) if not any(cause in str(p) for cause in known)]

@@ -19,7 +19,9 @@ _POLL_MS = 100
 
 
 def logs(ctx: Context, args: argparse.Namespace) -> int:
-    """Print the log; ``--follow`` goes on until the session has ended and its log is closed, or nobody reads what is printed."""
+    """Print the log; ``--follow`` goes on until the session has ended and its log is closed, or nobody reads what is
+    printed.
+    """
     with ctx.look() as client:
         reply = client.call("session", sid=args.id)
     folder = Path(reply["folder"])
@@ -49,7 +51,9 @@ def _print(record: types.Record, line: bytes, *, as_json: bool) -> None:
 
 
 def _reader_gone() -> bool:
-    """Wait a moment for more; True when the other end of our output was closed meanwhile, which only a write would tell otherwise."""
+    """Wait a moment for more; True when the other end of our output was closed meanwhile, which only a write would tell
+    otherwise.
+    """
     watch = select.poll()
     watch.register(sys.stdout.fileno(), 0)
     return any(what & (select.POLLERR | select.POLLHUP) for _, what in watch.poll(_POLL_MS))

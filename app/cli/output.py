@@ -11,7 +11,9 @@ from harness.events.untrusted import to_display
 
 NANO = 1_000_000_000
 WIDEST = 36
-"""Characters of a table cell: a name of many marks must not push the last column, which says what it is about, off the line."""
+"""Characters of a table cell: a name of many marks must not push the last column, which says what it is about, off the
+line.
+"""
 
 
 def say(text: str = "") -> None:
@@ -36,7 +38,9 @@ def emit(value: object) -> None:
 
 
 def escaped(text: str) -> str:
-    """JSON text with everything but printable ASCII escaped; it stands for the same value, because such characters occur in strings alone."""
+    """JSON text with everything but printable ASCII escaped; it stands for the same value, because such characters
+    occur in strings alone.
+    """
     if text.isascii() and text.isprintable():
         return text
     units = text.encode("utf-16-be", "surrogatepass")

@@ -34,21 +34,36 @@ def build() -> argparse.ArgumentParser:
         return p
 
     def session(p: argparse.ArgumentParser, optional: bool = False) -> None:
-        p.add_argument("id", metavar="ID", nargs="?" if optional else None, help="session id, the beginning of one, or its name")
+        p.add_argument(
+            "id", metavar="ID", nargs="?" if optional else None, help="session id, the beginning of one, or its name"
+        )
 
     demo = verb("demo", "play four agents against a local model server: no key, no network")
-    demo.add_argument("--headless", action="store_true", help="no screen; approve the push, check everything, print JSON lines")
+    demo.add_argument(
+        "--headless", action="store_true", help="no screen; approve the push, check everything, print JSON lines"
+    )
     demo.add_argument("--attach", action="store_true", help="come back to the newest demo that is still running")
     demo.add_argument("--stop", action="store_true", help="stop every running demo")
     demo.add_argument("--keep", action="store_true", help="keep the headless demo's folders")
-    demo.add_argument("--speed", type=float, default=None, help="seconds of thinking a turn (default: watchable on a screen, none when headless)")
+    demo.add_argument(
+        "--speed",
+        type=float,
+        default=None,
+        help="seconds of thinking a turn (default: watchable on a screen, none when headless)",
+    )
 
     launch = verb("launch", "start an agent on a repository", json=True)
     launch.add_argument("--repo", metavar="DIR", default=".", help="git repository to work on (default: here)")
     goal = launch.add_mutually_exclusive_group(required=True)
     goal.add_argument("--goal", metavar="TEXT", help="what to achieve")
     goal.add_argument("--goal-file", metavar="F", help="file that says what to achieve (- for standard input)")
-    launch.add_argument("--check", metavar="CMD", action="append", default=[], help="command that must exit with 0 for the session to be done; may be repeated")
+    launch.add_argument(
+        "--check",
+        metavar="CMD",
+        action="append",
+        default=[],
+        help="command that must exit with 0 for the session to be done; may be repeated",
+    )
     launch.add_argument("--name", metavar="N", help="short name (default: made from the goal)")
     launch.add_argument("--model", metavar="M", help="model (default: configuration)")
     launch.add_argument("--cap-usd", metavar="X", help='hard cap in USD, or "none"')
@@ -65,13 +80,25 @@ def build() -> argparse.ArgumentParser:
     logs.add_argument("--after", metavar="SEQ", type=int, default=-1, help="only events after this sequence number")
 
     approvals = verb("approvals", "list what waits for you, or print the whole card of one request", json=True)
-    approvals.add_argument("id", metavar="ID", nargs="?", help="approval id: print its card, with the hash that approving it takes")
-    approvals.add_argument("--whole", action="store_true", help="with ID: all that would change, where the card shows only its beginning and end")
+    approvals.add_argument(
+        "id", metavar="ID", nargs="?", help="approval id: print its card, with the hash that approving it takes"
+    )
+    approvals.add_argument(
+        "--whole",
+        action="store_true",
+        help="with ID: all that would change, where the card shows only its beginning and end",
+    )
     approve = verb("approve", "let a waiting action run, exactly as it was shown", json=True)
     approve.add_argument("id", metavar="ID", help="approval id")
-    approve.add_argument("--hash", metavar="HASH", help='for high and critical risk: the hash at the end of "watchfloor approvals ID" (12 digits or more)')
+    approve.add_argument(
+        "--hash",
+        metavar="HASH",
+        help='for high and critical risk: the hash at the end of "watchfloor approvals ID" (12 digits or more)',
+    )
     approve.add_argument("--edit", metavar="JSON", help="run this edited tool input instead")
-    approve.add_argument("--raise-to", metavar="X", help="for a cap: the new cap (USD for money, a number or time otherwise)")
+    approve.add_argument(
+        "--raise-to", metavar="X", help="for a cap: the new cap (USD for money, a number or time otherwise)"
+    )
     approve.add_argument("--finish", action="store_true", help="for a cap: let it finish up with one last reply")
     approve.add_argument("--choose", metavar="OPTION", help="any other option the request lists")
     reject = verb("reject", "refuse a waiting action; the agent reads the reason", json=True)
@@ -87,15 +114,31 @@ def build() -> argparse.ArgumentParser:
     session(say)
     say.add_argument("text", metavar="TEXT")
 
-    go_on = verb("continue", "take an ended session up again, with more rounds, budget, words or another check", json=True)
+    go_on = verb(
+        "continue", "take an ended session up again, with more rounds, budget, words or another check", json=True
+    )
     session(go_on)
     go_on.add_argument("text", metavar="TEXT", nargs="?", default="", help="what the agent should do now")
-    go_on.add_argument("--rounds", metavar="N", help="how often failing checks may send it back (default: as before; counted anew)")
-    go_on.add_argument("--check", metavar="CMD", action="append", default=[], help="one more command that must exit with 0; may be repeated")
-    go_on.add_argument("--replace-checks", action="store_true", help="the given checks hold instead of the earlier ones")
+    go_on.add_argument(
+        "--rounds", metavar="N", help="how often failing checks may send it back (default: as before; counted anew)"
+    )
+    go_on.add_argument(
+        "--check",
+        metavar="CMD",
+        action="append",
+        default=[],
+        help="one more command that must exit with 0; may be repeated",
+    )
+    go_on.add_argument(
+        "--replace-checks", action="store_true", help="the given checks hold instead of the earlier ones"
+    )
     go_on.add_argument("--cap-usd", metavar="X", help='new hard cap in USD; +X = so much more; "none" = no cap')
     go_on.add_argument("--cap-tokens", metavar="N", help="new hard cap in tokens, or +N")
-    go_on.add_argument("--cap-wall", metavar="T", help="new hard cap in wall time such as 90m, or +2h; the time since the end does not count")
+    go_on.add_argument(
+        "--cap-wall",
+        metavar="T",
+        help="new hard cap in wall time such as 90m, or +2h; the time since the end does not count",
+    )
     go_on.add_argument("--cap-calls", metavar="N", help="new hard cap in tool calls, or +N")
 
     verb("cost", "what each session has spent against its cap", json=True)
@@ -108,20 +151,36 @@ def build() -> argparse.ArgumentParser:
         p = verb(name, text, json=True)
         session(p)
         p.add_argument("--reason", metavar="TEXT", default="", help="kept in the log")
-    undo = verb("undo", "bring a session's worktree back to what it was before a call; this can itself be undone", json=True)
+    undo = verb(
+        "undo", "bring a session's worktree back to what it was before a call; this can itself be undone", json=True
+    )
     session(undo)
-    undo.add_argument("--to", metavar="CALL", help="the state just before this call, or before this undo (default: the newest call that changed something)")
+    undo.add_argument(
+        "--to",
+        metavar="CALL",
+        help="the state just before this call, or before this undo (default: the newest call that changed something)",
+    )
     undo.add_argument("--list", action="store_true", help="only list the states that can be had back, newest first")
     rm = verb("rm", "remove an ended session; refuses while work is unsaved or unpushed", json=True)
     session(rm)
-    rm.add_argument("--force", action="store_true", help="remove even what cannot be examined or kept: what is in its worktree is deleted")
-    rm.add_argument("--keep-as-ref", action="store_true", help="keep unsaved and unpushed work as refs/watchfloor/kept/ID in the repository, then remove")
+    rm.add_argument(
+        "--force",
+        action="store_true",
+        help="remove even what cannot be examined or kept: what is in its worktree is deleted",
+    )
+    rm.add_argument(
+        "--keep-as-ref",
+        action="store_true",
+        help="keep unsaved and unpushed work as refs/watchfloor/kept/ID in the repository, then remove",
+    )
     session(verb("attach", "open the floor on one session"))
     session(verb("verify", "check the event logs: framing, checksums, chain", json=True), optional=True)
     verb("doctor", "check this machine and this fleet", json=True)
     supervisor = verb("supervisor", "start, stop or look at the supervisor", json=True)
     supervisor.add_argument("what", choices=("start", "stop", "status"))
-    supervisor.add_argument("--sessions", choices=("leave", "stop"), default="leave", help="with stop: what becomes of the sessions")
+    supervisor.add_argument(
+        "--sessions", choices=("leave", "stop"), default="leave", help="with stop: what becomes of the sessions"
+    )
     verb("adopt", "take over a state folder that was copied, moved or put back from a backup", json=True)
     service = verb("service", "let the fleet go on by itself after a reboot", json=True)
     service.add_argument("what", choices=("install", "remove", "status"))

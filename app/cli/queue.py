@@ -20,7 +20,9 @@ from harness.protocol import config as configuration
 from harness.protocol.client import Client
 
 _HASH = 12
-"""Hexadecimal digits of an action hash that name it well enough: the request's id names the action, the hash shows that its card was read."""
+"""Hexadecimal digits of an action hash that name it well enough: the request's id names the action, the hash shows that
+its card was read.
+"""
 _CAREFUL = ("high", "critical")
 _REFUSALS = ("deny", "stop")
 
@@ -39,7 +41,16 @@ def approvals(ctx: Context, args: argparse.Namespace) -> int:
         say("nothing waits for you")
         return exits.OK
     body = [
-        (a.approval_id, safe(a.session_name, 24), safe(trouble.request(a.kind)), a.risk, age(a.ts), "|".join(a.options), safe(a.title, 300)) for a in waiting
+        (
+            a.approval_id,
+            safe(a.session_name, 24),
+            safe(trouble.request(a.kind)),
+            a.risk,
+            age(a.ts),
+            "|".join(a.options),
+            safe(a.title, 300),
+        )
+        for a in waiting
     ]
     for line in table(("ID", "SESSION", "KIND", "RISK", "AGE", "OPTIONS", "WHAT"), body, width=max(ctx.width, 120)):
         say(line)
@@ -71,7 +82,14 @@ def _card(ctx: Context, args: argparse.Namespace) -> int:
             view = _whole(client, view)
     lines = card_lines(view)
     if args.json:
-        emit({"action_hash": "", **reply["approval"], "card": [line.text for line in lines], "shown_hash": shown_hash(view)})
+        emit(
+            {
+                "action_hash": "",
+                **reply["approval"],
+                "card": [line.text for line in lines],
+                "shown_hash": shown_hash(view),
+            }
+        )
         return exits.OK
     for line in lines:
         # On a terminal a long line is wrapped here, with a mark, so that its rest cannot pass for a line of its own.
@@ -108,7 +126,15 @@ def _find(client: Client, approval_id: str) -> ApprovalView:
 def _decide(client: Client, view: ApprovalView, decision: str, args: argparse.Namespace, **more: Any) -> int:
     reply = client.call("decide", approval_id=view.approval_id, decision=decision, action_hash=view.action_hash, **more)
     if args.json:
-        emit({"decision_id": reply["decision_id"], "decision": decision, "title": view.title, "risk": view.risk, "action_hash": view.action_hash})
+        emit(
+            {
+                "decision_id": reply["decision_id"],
+                "decision": decision,
+                "title": view.title,
+                "risk": view.risk,
+                "action_hash": view.action_hash,
+            }
+        )
     else:
         named = f" (action {safe(view.action_hash[:_HASH])})" if view.action_hash else ""
         say(f"{safe(decision)}: {safe(view.title, 300)}{named}")
@@ -116,19 +142,27 @@ def _decide(client: Client, view: ApprovalView, decision: str, args: argparse.Na
 
 
 def _seen(view: ApprovalView, given: str | None, decision: str) -> None:
-    """Raise Refused unless the hash that was given, which high and critical risk need, is the hash of this request's action."""
+    """Raise Refused unless the hash that was given, which high and critical risk need, is the hash of this request's
+    action.
+    """
     if decision in _REFUSALS or not view.action_hash:
         return
     look = f"read the card first: watchfloor approvals {view.approval_id}"
     if given is None:
         if view.risk in _CAREFUL:
-            raise Refused(f"this is of {view.risk} risk and is not approved unseen; {look}, then give --hash as it is printed at the end")
+            raise Refused(
+                f"this is of {view.risk} risk and is not approved unseen; {look}, then give --hash as it is printed at the end"
+            )
         return
     digits = given.strip().lower()
     if len(digits) < _HASH or any(c not in "0123456789abcdef" for c in digits):
-        raise Usage(f"--hash must be at least {_HASH} hexadecimal digits, as printed by: watchfloor approvals {view.approval_id}")
+        raise Usage(
+            f"--hash must be at least {_HASH} hexadecimal digits, as printed by: watchfloor approvals {view.approval_id}"
+        )
     if not view.action_hash.startswith(digits):
-        raise Refused(f"stale: that is not the hash of what would run now; nothing was approved. Look again: watchfloor approvals {view.approval_id}")
+        raise Refused(
+            f"stale: that is not the hash of what would run now; nothing was approved. Look again: watchfloor approvals {view.approval_id}"
+        )
 
 
 def _cap_value(view: ApprovalView, text: str) -> int:
@@ -157,7 +191,9 @@ def approve(ctx: Context, args: argparse.Namespace) -> int:
         return _decide(client, view, decision, args, **more)
 
 
-def _chosen(ctx: Context, args: argparse.Namespace, view: ApprovalView, edited: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
+def _chosen(
+    ctx: Context, args: argparse.Namespace, view: ApprovalView, edited: dict[str, Any] | None
+) -> tuple[str, dict[str, Any]]:
     """The decision that the arguments name, and what goes with it. Raises Usage."""
     if edited is not None:
         return "allow_edited", {"edited": edited}
@@ -180,7 +216,9 @@ def reject(ctx: Context, args: argparse.Namespace) -> int:
         view = _find(client, args.id)
         negative = next((o for o in ("deny", "stop", "failed") if o in view.options), None)
         if negative is None:
-            raise Usage(f"this request cannot be refused; choose one of: {', '.join(view.options)} with approve --choose")
+            raise Usage(
+                f"this request cannot be refused; choose one of: {', '.join(view.options)} with approve --choose"
+            )
         return _decide(client, view, negative, args, message=args.reason)
 
 

@@ -51,11 +51,16 @@ def describe(ctx: Context) -> Service:
 def _path() -> str:
     """This shell's PATH as a boot can use it: git or bwrap may lie where neither systemd nor cron looks."""
     entries = os.environ.get("PATH", "").split(os.pathsep)
-    return os.pathsep.join(dict.fromkeys(e for e in entries if os.path.isabs(e) and e.isprintable() and os.path.isdir(e)))
+    return os.pathsep.join(
+        dict.fromkeys(e for e in entries if os.path.isabs(e) and e.isprintable() and os.path.isdir(e))
+    )
 
 
 def _run(*command: str, stdin: str = "") -> subprocess.CompletedProcess[str] | None:
-    """None when there is no such program, or it does not answer. Texts go in and out as the bytes they are, whatever their encoding."""
+    """None when there is no such program, or it does not answer.
+
+    Texts go in and out as the bytes they are, whatever their encoding.
+    """
     given, env = stdin.encode("utf-8", "surrogateescape"), os.environ | {"LC_ALL": "C"}
     try:
         done = subprocess.run(command, capture_output=True, timeout=_ANSWER_S, check=False, input=given, env=env)
@@ -71,7 +76,10 @@ def _user_systemd() -> bool:
 
 
 def _table() -> str | None:
-    """The user's crontab; None without cron. Raises Refused when it cannot be read: what is written over it would be lost."""
+    """The user's crontab; None without cron.
+
+    Raises Refused when it cannot be read: what is written over it would be lost.
+    """
     if shutil.which("crontab") is None:
         return None
     done = _run("crontab", "-l")
@@ -79,7 +87,9 @@ def _table() -> str | None:
         return done.stdout
     if done is not None and "no crontab for" in done.stderr:
         return ""
-    raise Refused(f"your crontab cannot be read, so it is left as it is: {(done.stderr.strip() if done else '') or 'crontab -l does not answer'}")
+    raise Refused(
+        f"your crontab cannot be read, so it is left as it is: {(done.stderr.strip() if done else '') or 'crontab -l does not answer'}"
+    )
 
 
 def _how() -> str:
@@ -114,7 +124,11 @@ def _install(ctx: Context, s: Service, how: str) -> list[str]:
             f"with cron: add the line in {folder / 'crontab.line'} by: crontab -e",
             "with anything else that starts programs: let it run, as you, what follows @reboot in that line",
         ]
-    return [*words, "what was running goes on by itself then, without a terminal; what was paused or stopped stays so", *_about_key(ctx)]
+    return [
+        *words,
+        "what was running goes on by itself then, without a terminal; what was paused or stopped stays so",
+        *_about_key(ctx),
+    ]
 
 
 def _with_systemd(s: Service, unit: str) -> list[str]:
@@ -124,7 +138,9 @@ def _with_systemd(s: Service, unit: str) -> list[str]:
     for command in (("daemon-reload",), ("enable", "--now", s.unit)):
         done = _run("systemctl", "--user", *command)
         if done is None or done.returncode != 0:
-            raise Refused(f"{path} is written, but systemctl --user {' '.join(command)} failed: {done.stderr.strip() if done else 'no answer'}")
+            raise Refused(
+                f"{path} is written, but systemctl --user {' '.join(command)} failed: {done.stderr.strip() if done else 'no answer'}"
+            )
     return [f"installed as {path}, enabled and started", *_about_lingering()]
 
 
@@ -146,7 +162,9 @@ def _with_cron(ctx: Context, s: Service) -> list[str]:
             f"set WATCHFLOOR_RUNTIME={ctx.folders.state / 'run'} in your shell's profile, then install again"
         )
     _write_table(service.with_line(_table() or "", s))
-    return ["there is no systemd of your own here, so a line in your crontab starts it after each boot (see: crontab -l)"]
+    return [
+        "there is no systemd of your own here, so a line in your crontab starts it after each boot (see: crontab -l)"
+    ]
 
 
 def _write_table(table: str) -> None:
@@ -160,7 +178,9 @@ def _about_key(ctx: Context) -> list[str]:
     try:
         config = configuration.load(ctx.folders)
         if config.model.api_key_file and configuration.credential(config, {}) is not None:
-            return [f"the key is read from {config.model.api_key_file} (model.api_key_file); the service's text holds none"]
+            return [
+                f"the key is read from {config.model.api_key_file} (model.api_key_file); the service's text holds none"
+            ]
     except configuration.ConfigError as exc:
         return [f"after a boot there will be no key: {exc}"]
     return [
@@ -186,7 +206,11 @@ def _remove(s: Service) -> list[str]:
     if table is not None and (kept := service.without_line(table, s)) != table:
         _write_table(kept)
         words.append("removed its line from your crontab")
-    return [*words, "what runs now goes on; nothing starts it after a boot"] if words else ["there was no service of this fleet"]
+    return (
+        [*words, "what runs now goes on; nothing starts it after a boot"]
+        if words
+        else ["there was no service of this fleet"]
+    )
 
 
 def _status(ctx: Context, s: Service, args: argparse.Namespace) -> int:
@@ -209,7 +233,15 @@ def _status(ctx: Context, s: Service, args: argparse.Namespace) -> int:
     except Unreachable:
         running = "no supervisor runs"
     if args.json:
-        emit({"installed": installed, "unit": str(unit) if told else "", "systemd": told, "cron": by_cron, "running": running})
+        emit(
+            {
+                "installed": installed,
+                "unit": str(unit) if told else "",
+                "systemd": told,
+                "cron": by_cron,
+                "running": running,
+            }
+        )
         return exits.OK if installed else exits.NO
     if told:
         say(f"systemd: {safe(str(unit))}: {', '.join(told)}")
@@ -220,7 +252,9 @@ def _status(ctx: Context, s: Service, args: argparse.Namespace) -> int:
     if by_cron:
         say("cron: a line in your crontab starts it after each boot")
     if not installed:
-        say("not installed: after a reboot nothing goes on until you run a command; to change that: watchfloor service install")
+        say(
+            "not installed: after a reboot nothing goes on until you run a command; to change that: watchfloor service install"
+        )
     say(safe(running))
     for line in _about_key(ctx) if installed else []:
         say(safe(line))

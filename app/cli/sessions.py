@@ -64,7 +64,12 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
 
 
 def _caps(args: argparse.Namespace, cfg: configuration.Config) -> dict[str, int]:
-    caps = {"usd_nano": cfg.caps.session_usd, "tokens": cfg.caps.session_tokens, "wall_s": cfg.caps.session_wall, "tool_calls": cfg.caps.session_calls}
+    caps = {
+        "usd_nano": cfg.caps.session_usd,
+        "tokens": cfg.caps.session_tokens,
+        "wall_s": cfg.caps.session_wall,
+        "tool_calls": cfg.caps.session_calls,
+    }
     try:
         if args.cap_usd is not None:
             caps["usd_nano"] = None if args.cap_usd == "none" else configuration.usd_to_nano(args.cap_usd)
@@ -132,7 +137,10 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
         ("branch", safe(row.branch)),
         ("worktree", safe(row.worktree)),
         ("model", safe(row.model) + (f" ({safe(row.price)})" if row.price else "")),
-        ("spent", f"{usd(row.spent_nano, 4)} of {usd(row.cap_nano)}, {row.tokens:,} tokens in {row.requests} requests, {row.tool_calls} tool calls"),
+        (
+            "spent",
+            f"{usd(row.spent_nano, 4)} of {usd(row.cap_nano)}, {row.tokens:,} tokens in {row.requests} requests, {row.tool_calls} tool calls",
+        ),
         ("checks", f"{row.checks_passed} of {row.checks_total} pass" if row.checks_total else "none given"),
         ("posture", safe(row.posture)),
         ("log", safe(str(reply.get("folder", "")))),
@@ -140,7 +148,9 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
     for label, text in facts:
         say(f"{label:>10}  {text}")
     for approval in context.approvals(reply):
-        say(f"{'waits':>10}  {approval.approval_id}  {safe(trouble.request(approval.kind))}: {safe(approval.title, 300)}")
+        say(
+            f"{'waits':>10}  {approval.approval_id}  {safe(trouble.request(approval.kind))}: {safe(approval.title, 300)}"
+        )
     return exits.OK
 
 
@@ -195,7 +205,9 @@ def cost(ctx: Context, args: argparse.Namespace) -> int:
     for d in reply["days"][-_DAYS:]:
         held = f", {usd(d['reserved_nano'], 4)} reserved" if d["reserved_nano"] else ""
         say(f"{safe(d['day'])}  {usd(d['nano'], 4)}  {d['tokens']:,} tokens in {d['requests']:,} requests{held}")
-    say(f"today {usd(fleet.spent_today_nano)} of {usd(fleet.day_cap_nano)}; in all {usd(fleet.spent_total_nano)} of {usd(fleet.fleet_cap_nano)}")
+    say(
+        f"today {usd(fleet.spent_today_nano)} of {usd(fleet.day_cap_nano)}; in all {usd(fleet.spent_total_nano)} of {usd(fleet.fleet_cap_nano)}"
+    )
     return exits.OK
 
 
@@ -206,7 +218,10 @@ def desire(ctx: Context, args: argparse.Namespace) -> int:
     handed = key.here(ctx.folders) if args.verb == "resume" else {}
     with ctx.connect() as client:
         client.call("desire", sid=args.id, state=_STATES[args.verb], reason=args.reason, **handed)
-    return _done(args, {"pause": "it pauses at its next turn", "resume": "it goes on", "stop": "it stops; its work stays"}[args.verb])
+    return _done(
+        args,
+        {"pause": "it pauses at its next turn", "resume": "it goes on", "stop": "it stops; its work stays"}[args.verb],
+    )
 
 
 def remove(ctx: Context, args: argparse.Namespace) -> int:

@@ -1,4 +1,6 @@
-"""A state folder that must not be driven, read as a book from a shelf: the logs are folded from the disk, and no process is started."""
+"""A state folder that must not be driven, read as a book from a shelf: the logs are folded from the disk, and no
+process is started.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class Shelf:
 
     def _read(self) -> list[tuple[SessionRow, SessionState]]:
         root = self._folders.sessions
-        names = sorted(p.name for p in root.iterdir() if p.is_dir() and not p.name.startswith(".")) if root.is_dir() else []
+        names = (
+            sorted(p.name for p in root.iterdir() if p.is_dir() and not p.name.startswith(".")) if root.is_dir() else []
+        )
         return [self._one(name) for name in names]
 
     def _one(self, sid: str) -> tuple[SessionRow, SessionState]:
@@ -62,7 +66,12 @@ class Shelf:
             raise SupervisorError("ambiguous" if fits else "not_found", why, "list them with: watchfloor ls")
         made, state = fits[0]
         folder = str(self._folders.session(made.sid).root)
-        return {"row": msgspec.to_builtins(made), "state": msgspec.to_builtins(state), "approvals": [], "folder": folder}
+        return {
+            "row": msgspec.to_builtins(made),
+            "state": msgspec.to_builtins(state),
+            "approvals": [],
+            "folder": folder,
+        }
 
     def _costs(self) -> dict[str, Any]:
         found = self._read()

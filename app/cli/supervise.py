@@ -38,7 +38,11 @@ def supervisor(ctx: Context, args: argparse.Namespace) -> int:
 def _running(args: argparse.Namespace, client: Client) -> int:
     epoch, pid = client.hello.get("epoch"), client.hello.get("pid")
     reply = client.call("sessions")
-    _tell(args, {"running": True, "epoch": epoch, "pid": pid, "endpoints": reply["fleet"].get("endpoints", [])}, f"running, epoch {epoch}, pid {pid}")
+    _tell(
+        args,
+        {"running": True, "epoch": epoch, "pid": pid, "endpoints": reply["fleet"].get("endpoints", [])},
+        f"running, epoch {epoch}, pid {pid}",
+    )
     for line in [] if args.json else endpoints(reply):
         say(line)
     return exits.OK
@@ -51,7 +55,9 @@ def _stop(ctx: Context, args: argparse.Namespace) -> int:
         raise
     except Unreachable as exc:
         if locks.held(ctx.folders.supervisor_lock):
-            raise Unreachable(f"a supervisor holds {ctx.folders.supervisor_lock} and does not answer; nothing was stopped ({exc})") from exc
+            raise Unreachable(
+                f"a supervisor holds {ctx.folders.supervisor_lock} and does not answer; nothing was stopped ({exc})"
+            ) from exc
         if args.sessions == "leave" or not locks.kept(ctx.folders):
             _tell(args, {"running": False}, "not running")
             return exits.OK
@@ -66,7 +72,9 @@ def _stop(ctx: Context, args: argparse.Namespace) -> int:
         problems.append(f"the supervisor (process {pid}) has not ended")
     if args.sessions == "stop" and (left := locks.kept(ctx.folders)):
         problems.append(f"keepers still live: {', '.join(left)}")
-    _tell(args, {"running": False, "epoch": epoch, "pid": pid, "problems": problems}, f"stopped, epoch {epoch}, pid {pid}")
+    _tell(
+        args, {"running": False, "epoch": epoch, "pid": pid, "problems": problems}, f"stopped, epoch {epoch}, pid {pid}"
+    )
     for problem in problems:
         warn(f"watchfloor: {safe(problem)}")
     return exits.NO if problems else exits.OK

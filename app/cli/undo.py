@@ -53,10 +53,15 @@ def _list(ctx: Context, args: argparse.Namespace) -> int:
     if not points:
         say("nothing to undo: no call may have changed a file yet")
         return exits.OK
-    body = [(safe(p["call_id"]), age(p["ts"]), f"{p['changed']:,}", _state(p), safe(p["title"] or p["tool"], 300)) for p in points]
+    body = [
+        (safe(p["call_id"]), age(p["ts"]), f"{p['changed']:,}", _state(p), safe(p["title"] or p["tool"], 300))
+        for p in points
+    ]
     for line in table(("BEFORE", "AGE", "CHANGED", "STATE", "WHAT"), body, width=max(ctx.width, 100)):
         say(line)
-    say(f"kept states take {reply['store_bytes'] / _MIB:,.1f} MiB; go back to one: watchfloor undo {safe(args.id)} --to BEFORE")
+    say(
+        f"kept states take {reply['store_bytes'] / _MIB:,.1f} MiB; go back to one: watchfloor undo {safe(args.id)} --to BEFORE"
+    )
     return exits.OK
 
 

@@ -74,7 +74,9 @@ def _stop(keep: bool, demos: list[fleet.Demo]) -> int:
     for demo in demos:
         left = demo.stop()
         if left:
-            raise DemoError(f"{demo.root} is stopped and still in use by {fleet.named(left)}: leave an open screen with q, then stop it again")
+            raise DemoError(
+                f"{demo.root} is stopped and still in use by {fleet.named(left)}: leave an open screen with q, then stop it again"
+            )
         if not keep:
             shutil.rmtree(demo.root)
         say(f"stopped {demo.root}" + (" (kept)" if keep else ""))

@@ -120,16 +120,28 @@ class Demo:
         """The environment in which the ordinary command line works on this fleet; no key of the user's gets in."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("ANTHROPIC_", "WATCHFLOOR_"))}
         f = self.folders
-        return kept | {"WATCHFLOOR_STATE": str(f.state), "WATCHFLOOR_RUNTIME": str(f.runtime), "WATCHFLOOR_CONFIG": str(f.config)}
+        return kept | {
+            "WATCHFLOOR_STATE": str(f.state),
+            "WATCHFLOOR_RUNTIME": str(f.runtime),
+            "WATCHFLOOR_CONFIG": str(f.config),
+        }
 
     def build(self) -> None:
         """Make the repository and its bare remote. Raises DemoError."""
-        made = subprocess.run([*PYTHON, "harness.simulator.demo", str(self.repo), str(self.remote)], capture_output=True, text=True, check=False)
+        made = subprocess.run(
+            [*PYTHON, "harness.simulator.demo", str(self.repo), str(self.remote)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if made.returncode != 0:
             raise DemoError(made.stderr.strip() or "the demo repository could not be made")
 
     def start_simulator(self, speed: float) -> None:
-        """Start the model server detached and write the configuration that names it. It ends by itself once the fleet is gone."""
+        """Start the model server detached and write the configuration that names it.
+
+        It ends by itself once the fleet is gone.
+        """
         key_file = self.folders.config / "key"
         key_file.touch(mode=0o600)
         key_file.write_text(f"sk-demo-{secrets.token_hex(16)}\n", "utf-8")
@@ -143,7 +155,10 @@ class Demo:
                 env=self.env,
                 start_new_session=True,
             )
-        if not wait_until(lambda: self.ready_file.exists() or process.poll() is not None, 20) or not self.ready_file.exists():
+        if (
+            not wait_until(lambda: self.ready_file.exists() or process.poll() is not None, 20)
+            or not self.ready_file.exists()
+        ):
             raise DemoError(f"the simulator did not start; see {self.root / 'simulator.log'}")
         self.folders.config_file.write_text(
             f'[model]\ndefault = "claude-sonnet-5-5"\nbase_url = "{self.base_url}"\napi_key_file = "{key_file}"\nmax_tokens = 4096\n\n'
@@ -161,14 +176,35 @@ class Demo:
 
     def watchfloor(self, *args: str) -> list[dict[str, Any]]:
         """Run one verb of the ordinary command line with ``--json``; its lines. Raises DemoError with what it said."""
-        done = subprocess.run([*PYTHON, "app.main", *args, "--json"], env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [*PYTHON, "app.main", *args, "--json"],
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode != 0:
-            raise DemoError(f"watchfloor {' '.join(args)} exited with {done.returncode}: {(done.stderr or done.stdout).strip()}")
+            raise DemoError(
+                f"watchfloor {' '.join(args)} exited with {done.returncode}: {(done.stderr or done.stdout).strip()}"
+            )
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def launch(self, part: Part) -> str:
         """Launch one session the way a user would; its id."""
-        args = ["launch", "--repo", str(self.repo), "--goal", part.goal, "--name", part.name, "--model", part.model, "--cap-usd", part.cap_usd]
+        args = [
+            "launch",
+            "--repo",
+            str(self.repo),
+            "--goal",
+            part.goal,
+            "--name",
+            part.name,
+            "--model",
+            part.model,
+            "--cap-usd",
+            part.cap_usd,
+        ]
         for check in part.checks:
             args += ["--check", check]
         return str(self.watchfloor(*args)[0]["sid"])
@@ -177,7 +213,8 @@ class Demo:
         """End the fleet and its simulator; the pids that would not end within 20 s. Raises DemoError."""
         self._end_simulator()
         try:
-            if self.processes():  # keepers may live on without a supervisor: only a supervisor can end them in good order
+            # keepers may live on without a supervisor: only a supervisor can end them in good order
+            if self.processes():
                 with ensure_supervisor(self.folders) as client:
                     client.wait_up_to(240.0)
                     client.call("shutdown", sessions="stop")
@@ -196,9 +233,15 @@ class Demo:
         wait_until(lambda: _reaped(ready["pid"]) or started(ready["pid"]) != ready["start"], 10)
 
     def processes(self) -> list[int]:
-        """Living processes that belong to this demo: named by command line, environment, working folder or an open file."""
+        """Living processes that belong to this demo: named by command line, environment, working folder or an open
+        file.
+        """
         needle = str(self.root)
-        return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if pid != os.getpid() and _mentions(pid, needle)]
+        return [
+            pid
+            for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+            if pid != os.getpid() and _mentions(pid, needle)
+        ]
 
 
 def _mentions(pid: int, needle: str) -> bool:

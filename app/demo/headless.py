@@ -35,7 +35,8 @@ class Story:
 def play(demo: Demo, *, speed: float, keep: bool) -> int:
     """Play, check, print one JSON line a session, clean up. Exit code 0 only when everything held."""
     problems: list[str] = []
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends us early must not leave a fleet behind either
+    # whoever ends us early must not leave a fleet behind either
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         _play(demo, speed, problems)
     except KeyboardInterrupt:
@@ -84,10 +85,16 @@ def _play(demo: Demo, speed: float, problems: list[str]) -> None:
                 elif set(row.get("approvals", [])) - story.answered:
                     _answer(demo, story)
             if time.monotonic() > deadline:
-                late = [f"{part.name}: {rows[sid]['state']} ({rows[sid].get('detail', '')})" for sid, part in parts.items() if sid not in told]
+                late = [
+                    f"{part.name}: {rows[sid]['state']} ({rows[sid].get('detail', '')})"
+                    for sid, part in parts.items()
+                    if sid not in told
+                ]
                 raise DemoError(f"not over after {LIMIT_S:.0f} s: {'; '.join(late)}")
             time.sleep(0.1)
-        problems += [f"invariant {v['id']} {v.get('sid', '')}: {v['text']}" for v in client.call("invariants")["violations"]]
+        problems += [
+            f"invariant {v['id']} {v.get('sid', '')}: {v['text']}" for v in client.call("invariants")["violations"]
+        ]
     if story.pushes_approved != 1:
         problems.append(f"{story.pushes_approved} pushes were approved, not 1")
     if story.cap_asked != 1:
@@ -115,7 +122,9 @@ def _answer(demo: Demo, story: Story) -> None:
             demo.watchfloor("reject", approval, "--reason", "The survey has cost enough.")
             story.cap_asked += 1
         else:
-            raise DemoError(f"an unexpected request of {name}: {item['kind']}: {item['title']} ({item.get('reason', '')})")
+            raise DemoError(
+                f"an unexpected request of {name}: {item['kind']}: {item['title']} ({item.get('reason', '')})"
+            )
 
 
 def _cap_holds(demo: Demo, part: Part) -> None:
@@ -154,7 +163,9 @@ def _check(demo: Demo, part: Part, row: Row) -> list[str]:
     if not billed:
         problems.append("the model server billed nothing for it")
     passed = [_passes(row["worktree"], check) for check in part.checks]
-    problems += [f"{check} does not pass in its worktree" for check, ok in zip(part.checks, passed, strict=True) if not ok]
+    problems += [
+        f"{check} does not pass in its worktree" for check, ok in zip(part.checks, passed, strict=True) if not ok
+    ]
     pushed = _pushed(demo, row) if part.name == "changelog" else None
     if pushed is False:
         problems.append(f"its commit did not arrive in the remote as refs/heads/{BRANCH}")
@@ -178,15 +189,34 @@ def _check(demo: Demo, part: Part, row: Row) -> list[str]:
 def _passes(worktree: str, check: str) -> bool:
     """Run one check ourselves, outside of any harness. No bytecode is left in the worktree."""
     env = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONDONTWRITEBYTECODE": "1", "HOME": worktree}
-    return subprocess.run(["sh", "-c", check], cwd=worktree, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60).returncode == 0
+    return (
+        subprocess.run(
+            ["sh", "-c", check],
+            cwd=worktree,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=60,
+        ).returncode
+        == 0
+    )
 
 
 def _revision(folder: str, name: str) -> str:
-    done = subprocess.run(["git", "-C", folder, "rev-parse", "--verify", "--quiet", "--end-of-options", name], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["git", "-C", folder, "rev-parse", "--verify", "--quiet", "--end-of-options", name],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return done.stdout.strip()
 
 
 def _pushed(demo: Demo, row: Row) -> bool:
     """The remote branch is exactly the session's branch, and that is a new commit."""
-    there, here = _revision(str(demo.remote), f"refs/heads/{BRANCH}"), _revision(str(demo.repo), f"refs/heads/{row['branch']}")
+    there, here = (
+        _revision(str(demo.remote), f"refs/heads/{BRANCH}"),
+        _revision(str(demo.repo), f"refs/heads/{row['branch']}"),
+    )
     return bool(there) and there == here and there != _revision(str(demo.repo), "refs/heads/main")

@@ -28,7 +28,11 @@ def handler_name(ident: str) -> str:
 
 def bindings(*scopes: str, priority: bool = False) -> list[BindingType]:
     """The registry's bindings of these scopes, by action id so that the keymap can change them."""
-    return [Binding(",".join(a.keys), f"do('{a.id}')", a.title, show=False, id=a.id, priority=priority) for a in ACTIONS if set(scopes) & set(a.scopes)]
+    return [
+        Binding(",".join(a.keys), f"do('{a.id}')", a.title, show=False, id=a.id, priority=priority)
+        for a in ACTIONS
+        if set(scopes) & set(a.scopes)
+    ]
 
 
 class WatchScreen(Screen[Any]):
@@ -63,7 +67,10 @@ class WatchScreen(Screen[Any]):
         return super().check_action(action, parameters)
 
     async def action_do(self, ident: str) -> None:
-        """Run an action of the registry, this screen's own or the application's. What decides must have been pressed by a hand."""
+        """Run an action of the registry, this screen's own or the application's.
+
+        What decides must have been pressed by a hand.
+        """
         if BY_ID[ident].decides and (why := await self.host.no_hand(ident)):
             self.host.tell(why)
             return
@@ -76,7 +83,9 @@ class WatchScreen(Screen[Any]):
         return [a for a in ACTIONS if here & set(a.scopes) and self.can(a.id)]
 
     def help_entries(self) -> list[tuple[str, str, str]]:
-        """(action, key, label) for the help bar: only what works now, also with regard to what the focused field takes for itself."""
+        """(action, key, label) for the help bar: only what works now, also with regard to what the focused field takes
+        for itself.
+        """
         entries: list[tuple[int, tuple[str, str, str]]] = []
         for action in self.active_actions():
             key = next((k for k in self.host.keys.keys[action.id] if not self._taken(k)), None)
@@ -87,7 +96,9 @@ class WatchScreen(Screen[Any]):
     def _taken(self, key: str) -> bool:
         focused = self.focused
         first = key.split(" ")[0]
-        character = " " if first == "space" else shown if len(shown := show_key(first)) == 1 and shown not in "↑↓←→" else None
+        character = (
+            " " if first == "space" else shown if len(shown := show_key(first)) == 1 and shown not in "↑↓←→" else None
+        )
         return focused is not None and focused.check_consume_key(first, character)
 
     def show_keys(self) -> None:
@@ -106,8 +117,17 @@ class WatchScreen(Screen[Any]):
                 bar.set_entries(self.help_entries())
 
     def _sequence_entries(self, prefix: str) -> list[tuple[str, str, str]]:
-        found = [(ident, key) for (head, key), idents in self.host.keys.sequences.items() if head == prefix for ident in idents]
-        return [(ident, show_key(key), BY_ID[ident].label or BY_ID[ident].title.lower()) for ident, key in found if self.can(ident)]
+        found = [
+            (ident, key)
+            for (head, key), idents in self.host.keys.sequences.items()
+            if head == prefix
+            for ident in idents
+        ]
+        return [
+            (ident, show_key(key), BY_ID[ident].label or BY_ID[ident].title.lower())
+            for ident, key in found
+            if self.can(ident)
+        ]
 
     def on_descendant_focus(self) -> None:
         self.show_keys()
@@ -140,8 +160,11 @@ class WatchScreen(Screen[Any]):
         self.show_keys()
 
     def take(self, snapshot: Snapshot, dirty: Dirty) -> bool:
-        """Show the snapshot's dirty parts and remember it as shown; True asks for another tick because there is more to read."""
-        # What changed while the screen was covered is caught up with when it is uncovered, so a missed part cannot hide behind this.
+        """Show the snapshot's dirty parts and remember it as shown; True asks for another tick because there is more to
+        read.
+        """
+        # What changed while the screen was covered is caught up with when it is uncovered, so a missed part cannot hide
+        # behind this.
         self._synced = snapshot
         return self.sync(snapshot, dirty)
 
@@ -183,7 +206,12 @@ class SessionCommands(WatchScreen):
 
     def can_session_resume(self) -> bool:
         row = self.target
-        return row is not None and not row.ended and row.desired != "stopped" and (row.desired == "paused" or row.state in ("failed", "parked"))
+        return (
+            row is not None
+            and not row.ended
+            and row.desired != "stopped"
+            and (row.desired == "paused" or row.state in ("failed", "parked"))
+        )
 
     def do_session_resume(self) -> None:
         row = self.target
@@ -282,9 +310,7 @@ class SessionCommands(WatchScreen):
             return
         refused = int(reply.get("refused_count", 0))
         left = f"; {names(refused)} could not be brought back" if refused else ""
-        done = (
-            f"undone to before {reply.get('to', call_id)}: {names(int(reply.get('restored', 0)))} brought back, {names(int(reply.get('removed', 0)))} removed"
-        )
+        done = f"undone to before {reply.get('to', call_id)}: {names(int(reply.get('restored', 0)))} brought back, {names(int(reply.get('removed', 0)))} removed"
         self.host.tell(f"{row.name}: {done}{left}", bad=bool(refused))
 
     def can_session_say(self) -> bool:

@@ -80,7 +80,9 @@ class ChangesScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Static(Content.styled(f"All that {to_display(self._view.session_name, limit=60)} would change", "bold"))
+            yield Static(
+                Content.styled(f"All that {to_display(self._view.session_name, limit=60)} would change", "bold")
+            )
             yield ApprovalCard()
             yield Static(id="where")
 
@@ -99,7 +101,10 @@ class ChangesScreen(ModalScreen[None]):
             self._show()
 
     async def _whole(self) -> str:
-        """All of it; a file that changes meanwhile is read again from its beginning. Raises SupervisorError, Unreachable."""
+        """All of it; a file that changes meanwhile is read again from its beginning.
+
+        Raises SupervisorError, Unreachable.
+        """
         for _ in range(_TRIES):
             text, digest = "", ""
             while True:

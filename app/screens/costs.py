@@ -75,7 +75,9 @@ class CostTable(ScrollView, can_focus=True):
             heads = ("  ", "session", "spent", "of cap", "", "tokens", "cached", "model")
             for text, cell in zip(heads, self._columns(), strict=True):
                 line.left(
-                    cells.fit(text, cell) if text in ("  ", "session", "", "model") else f"{text:>{max(0, cell - 2)}}"[:cell] + "  "[: min(2, cell)],
+                    cells.fit(text, cell)
+                    if text in ("  ", "session", "", "model")
+                    else f"{text:>{max(0, cell - 2)}}"[:cell] + "  "[: min(2, cell)],
                     style["title"],
                 )
             return line.strip(base)
@@ -98,16 +100,22 @@ class CostTable(ScrollView, can_focus=True):
         _, name, spent, cap, meter, tokens, cached, model = self._columns()
         more = self._more.get(row.sid, {})
         near = row.cap_nano is not None and row.spent_nano >= row.cap_nano * 0.9
-        line.left(f"{cells.mark(row.state)} ", style["quiet"]).left(cells.fit(cells.safe(row.name, name - 1), name), style["text"])
+        line.left(f"{cells.mark(row.state)} ", style["quiet"]).left(
+            cells.fit(cells.safe(row.name, name - 1), name), style["text"]
+        )
         line.left(f"{cells.money(row.spent_nano):>{spent - 2}}  ", style["attention" if near else "text"])
         line.left(f"{share_text(row.spent_nano, row.cap_nano):>{cap - 2}}  ", style["quiet"])
         if meter:
             used, rest = cells.bar(row.spent_nano, row.cap_nano, meter - 2)
-            line.left(used, style["attention" if near else "meter"]).left(cells.fit(rest, meter - len(used)), style["quiet"])
+            line.left(used, style["attention" if near else "meter"]).left(
+                cells.fit(rest, meter - len(used)), style["quiet"]
+            )
         if tokens:
             hit = more.get("cache_hit")
             share = f"{hit:.1%}" if isinstance(hit, float) and hit <= 1 else ""
-            line.left(f"{cells.count(row.tokens):>{tokens - 2}}  ", style["text"]).left(f"{share:>{cached - 2}}  ", style["quiet"])
+            line.left(f"{cells.count(row.tokens):>{tokens - 2}}  ", style["text"]).left(
+                f"{share:>{cached - 2}}  ", style["quiet"]
+            )
         if model:
             line.left(cells.safe(row.model, model), style["quiet"])
 
@@ -146,9 +154,13 @@ class CostsScreen(WatchScreen):
         if dirty & (Dirty.FLEET | Dirty.ROWS):
             fleet = snapshot.fleet
             self.query_one("#day", BudgetBar).set_money(fleet.spent_today_nano, fleet.reserved_nano, fleet.day_cap_nano)
-            self.query_one("#fleet", BudgetBar).set_money(fleet.spent_total_nano, fleet.reserved_nano, fleet.fleet_cap_nano)
+            self.query_one("#fleet", BudgetBar).set_money(
+                fleet.spent_total_nano, fleet.reserved_nano, fleet.fleet_cap_nano
+            )
         if dirty & Dirty.LINK:
-            self.query_one(Banner).say("" if snapshot.live else snapshot.link.text, calm=snapshot.link.state == "connecting")
+            self.query_one(Banner).say(
+                "" if snapshot.live else snapshot.link.text, calm=snapshot.link.state == "connecting"
+            )
         return False
 
     def do_session_reload(self) -> None:

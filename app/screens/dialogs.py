@@ -28,7 +28,10 @@ class Dialog(Form):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="dialog"):
-            yield Static(Content.assemble((self._verb + " ", "bold"), (to_display(self._about, limit=80), "bold $warning")), id="title")
+            yield Static(
+                Content.assemble((self._verb + " ", "bold"), (to_display(self._about, limit=80), "bold $warning")),
+                id="title",
+            )
             yield Static(Content(to_display(self._words, limit=600)), id="text")
             yield from self.fields()
             yield Static("", id="error")
@@ -40,7 +43,9 @@ class Dialog(Form):
 
     def on_mount(self) -> None:
         keys = self.host.keys
-        self.query_one(HelpBar).set_entries([("form.submit", self.submit_key, self._submit), ("form.cancel", keys.shown("form.cancel"), "cancel")])
+        self.query_one(HelpBar).set_entries(
+            [("form.submit", self.submit_key, self._submit), ("form.cancel", keys.shown("form.cancel"), "cancel")]
+        )
 
     @property
     def submit_key(self) -> str:
@@ -141,7 +146,10 @@ class EditInput(Dialog):
 
     def __init__(self, name: str, value: dict[str, Any]) -> None:
         super().__init__(
-            "Edit and approve for", name, "What you submit here is judged again by the policy's deny rules, hashed, and run once.", submit="approve edited"
+            "Edit and approve for",
+            name,
+            "What you submit here is judged again by the policy's deny rules, hashed, and run once.",
+            submit="approve edited",
         )
         self._before = value
 

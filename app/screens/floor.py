@@ -85,7 +85,9 @@ class FloorScreen(SessionCommands):
             grown = {sid for sid, row in snapshot.rows.items() if self._seqs.get(sid) != row.seq}
             self._seqs = {sid: row.seq for sid, row in snapshot.rows.items()}
             more = self.sync_logs(grown)
-            self.query_one(QueueHead).set_held([row for row in snapshot.rows.values() if row.group == NEEDS_YOU and row.state != "waiting"])
+            self.query_one(QueueHead).set_held(
+                [row for row in snapshot.rows.values() if row.group == NEEDS_YOU and row.state != "waiting"]
+            )
             self.show_keys()
         elif dirty == Dirty.NOTHING:
             more = self.sync_logs(None)
@@ -94,7 +96,9 @@ class FloorScreen(SessionCommands):
         if dirty & (Dirty.FLEET | Dirty.LINK):
             self.query_one(FleetBar).set_fleet(snapshot.fleet, live=snapshot.live)
         if dirty & Dirty.LINK:
-            self.query_one(Banner).say(banner_text(snapshot, self.host.keys.shown("app.reconnect")), calm=snapshot.link.state == "connecting")
+            self.query_one(Banner).say(
+                banner_text(snapshot, self.host.keys.shown("app.reconnect")), calm=snapshot.link.state == "connecting"
+            )
         return more
 
     def sync_logs(self, sids: Set[str] | None) -> bool:
@@ -209,7 +213,9 @@ class FloorScreen(SessionCommands):
 
     def _split(self, *, across: bool) -> None:
         if not self.wall.split(across=across):
-            self.host.tell("this pane is too small to split" if not self.wall.zoomed else "give the zoomed pane back first")
+            self.host.tell(
+                "this pane is too small to split" if not self.wall.zoomed else "give the zoomed pane back first"
+            )
 
     def _several(self) -> bool:
         return self._any() and isinstance(self.wall.tiles, tiling.Split)
@@ -293,4 +299,8 @@ def banner_text(snapshot: Snapshot, key: str) -> str:
     link = snapshot.link
     if link.state in ("live", "mute"):
         return link.text
-    return f"{link.text} · shown as of {time.strftime('%H:%M:%S')} · {key} starts it" if link.state == "lost" else f"{link.text} · {key} starts it"
+    return (
+        f"{link.text} · shown as of {time.strftime('%H:%M:%S')} · {key} starts it"
+        if link.state == "lost"
+        else f"{link.text} · {key} starts it"
+    )

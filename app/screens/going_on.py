@@ -1,4 +1,7 @@
-"""The question what an ended session gets to go on with. It closes when the supervisor has it on record: nothing typed is lost."""
+"""The question what an ended session gets to go on with.
+
+It closes when the supervisor has it on record: nothing typed is lost.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +32,28 @@ class ContinueDialog(Dialog):
         why = f" ({row.detail})" if row.detail else ""
         self._row, self._sending = row, False
         or_else = "give one more check" if row.state == "done" else "leave it empty to let it try again"
-        super().__init__("Continue", row.name, f"It ended {row.state}{why}. Say what it should do now, or {or_else}:", submit="continue")
+        super().__init__(
+            "Continue",
+            row.name,
+            f"It ended {row.state}{why}. Say what it should do now, or {or_else}:",
+            submit="continue",
+        )
 
     def fields(self) -> list[Widget]:
-        lines = [Horizontal(Static(title), Input(placeholder=text, id=name, compact=True), classes="given") for name, (title, text) in _FIELDS.items()]
+        lines = [
+            Horizontal(Static(title), Input(placeholder=text, id=name, compact=True), classes="given")
+            for name, (title, text) in _FIELDS.items()
+        ]
         return [TextArea("", soft_wrap=True, show_line_numbers=False, id="field", tab_behavior="focus"), *lines]
 
     def on_mount(self) -> None:
         super().on_mount()
         keys = self.host.keys
-        entries = [("form.submit", self.submit_key, "continue"), ("", "tab", "next field"), ("form.cancel", keys.shown("form.cancel"), "cancel")]
+        entries = [
+            ("form.submit", self.submit_key, "continue"),
+            ("", "tab", "next field"),
+            ("form.cancel", keys.shown("form.cancel"), "cancel"),
+        ]
         self.query_one(HelpBar).set_entries(entries)
         self.query_one("#field").focus()
 
@@ -86,7 +101,9 @@ class ContinueDialog(Dialog):
     def result(self) -> dict[str, Any]:
         typed = {name: self.query_one(f"#{name}", Input).value for name in _FIELDS}
         try:
-            return going_on.request_of(self.query_one(TextArea).text, typed["rounds"], {"usd_nano": typed["usd_nano"]}, [typed["checks"]])
+            return going_on.request_of(
+                self.query_one(TextArea).text, typed["rounds"], {"usd_nano": typed["usd_nano"]}, [typed["checks"]]
+            )
         except going_on.Unusable as exc:
             self.query_one(f"#{exc.field}").focus()
             raise ValueError(f"{_FIELDS[exc.field][0]}: {exc}") from exc

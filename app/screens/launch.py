@@ -114,7 +114,11 @@ class LaunchForm(Form):
 
     def _label(self, field: str) -> list[Static]:
         title, text = _LABELS[field]
-        return [Static(Content.assemble((title, "bold"), (f"  {text}", "$text-muted")), classes="label", id=f"label-{field}")]
+        return [
+            Static(
+                Content.assemble((title, "bold"), (f"  {text}", "$text-muted")), classes="label", id=f"label-{field}"
+            )
+        ]
 
     def _config(self) -> configuration.Config:
         try:
@@ -135,7 +139,11 @@ class LaunchForm(Form):
     def on_mount(self) -> None:
         keys = self.host.keys
         self.query_one(HelpBar).set_entries(
-            [("form.submit", keys.shown("form.submit"), "launch"), ("", "tab", "next field"), ("form.cancel", keys.shown("form.cancel"), "cancel")]
+            [
+                ("form.submit", keys.shown("form.submit"), "launch"),
+                ("", "tab", "next field"),
+                ("form.cancel", keys.shown("form.cancel"), "cancel"),
+            ]
         )
         self.query_one("#goal").focus()
 
@@ -157,7 +165,9 @@ class LaunchForm(Form):
     def _complain(self, field: str, why: str) -> None:
         for name in _LABELS:
             self.query_one(f"#label-{name}").set_class(name == field, "-wrong")
-        self.query_one("#error", Static).update(Content(to_display(f"{_LABELS[field][0]}: {why}" if field in _LABELS else why, limit=400)))
+        self.query_one("#error", Static).update(
+            Content(to_display(f"{_LABELS[field][0]}: {why}" if field in _LABELS else why, limit=400))
+        )
         if field in _LABELS:
             self.query_one(f"#{field}").focus()
 
@@ -185,7 +195,10 @@ class LaunchForm(Form):
             return
         finally:
             self._sending = False
-        self.host.tell(f"launched {reply.get('name', '')}" + ("" if request["checks"] else "; without checks it ends on the agent's word"))
+        self.host.tell(
+            f"launched {reply.get('name', '')}"
+            + ("" if request["checks"] else "; without checks it ends on the agent's word")
+        )
         if self.is_attached and self.is_running:
             self.dismiss(str(reply.get("sid", "")))
         if warnings := [str(text) for text in reply.get("warnings", [])]:

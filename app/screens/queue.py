@@ -93,7 +93,9 @@ class QueueScreen(WatchScreen):
                 self._first = ""
             self._show_selected()
         if dirty & Dirty.LINK:
-            self.query_one(Banner).say("" if snapshot.live else snapshot.link.text, calm=snapshot.link.state == "connecting")
+            self.query_one(Banner).say(
+                "" if snapshot.live else snapshot.link.text, calm=snapshot.link.state == "connecting"
+            )
         return False
 
     def clock(self, now: float) -> None:
@@ -136,7 +138,8 @@ class QueueScreen(WatchScreen):
             return
         key = (view.approval_id, view.action_hash, str(self.card.size)) if view is not None else ()
         self._arming = self._arming.observe(key, bool(key) and self.card.fully_shown, now)
-        if self._told_to_scroll and self._arming.since is not None:  # done: it must not stand above what can be decided now
+        # done: it must not stand above what can be decided now
+        if self._told_to_scroll and self._arming.since is not None:
             self._told_to_scroll, self._notice_until = False, now
         self._show_foot()
 
@@ -154,14 +157,22 @@ class QueueScreen(WatchScreen):
         view = self._shown
         keys = self.host.keys
         if view is None:
-            return Content("") if self.host.snapshot.approvals else Content.styled("Nothing needs you. Requests appear here by themselves.", "$text-muted")
+            return (
+                Content("")
+                if self.host.snapshot.approvals
+                else Content.styled("Nothing needs you. Requests appear here by themselves.", "$text-muted")
+            )
         if not self._approving(view):
             return Content("")
         if self._arming.since is None:
             if self.card.scroll_offset.y >= self.card.max_scroll_y > 0:
-                return Content.assemble(("▲ skipped: ", "bold $warning"), (f"{keys.shown('queue.card_up')} shows what was not on screen yet", "$text-muted"))
+                return Content.assemble(
+                    ("▲ skipped: ", "bold $warning"),
+                    (f"{keys.shown('queue.card_up')} shows what was not on screen yet", "$text-muted"),
+                )
             return Content.assemble(
-                ("▼ more below: ", "bold $warning"), (f"{keys.shown('queue.card_down')} shows it, then this can be approved", "$text-muted")
+                ("▼ more below: ", "bold $warning"),
+                (f"{keys.shown('queue.card_down')} shows it, then this can be approved", "$text-muted"),
             )
         if not self._arming.armed(now):
             return Content.styled("○ looking …", "$text-muted")
@@ -185,7 +196,11 @@ class QueueScreen(WatchScreen):
         return self._offers("allow", "retry")
 
     def can_queue_edit(self) -> bool:
-        return self._offers("allow_edited") and self._shown is not None and isinstance((self._shown.action or {}).get("input"), dict)
+        return (
+            self._offers("allow_edited")
+            and self._shown is not None
+            and isinstance((self._shown.action or {}).get("input"), dict)
+        )
 
     def can_queue_deny(self) -> bool:
         return self._offers("deny")
@@ -313,7 +328,11 @@ class QueueScreen(WatchScreen):
         self._with_text("Deny", "deny", "The agent reads your reason and goes on without this.", "deny")
 
     def do_queue_answer(self) -> None:
-        what = "Your text is its next instruction." if self._is("question", "refusal") else "Your text becomes the result of the call; nothing runs."
+        what = (
+            "Your text is its next instruction."
+            if self._is("question", "refusal")
+            else "Your text becomes the result of the call; nothing runs."
+        )
         self._with_text("Answer", "answer", what, "send", lines=True)
 
     def _with_text(self, title: str, decision: str, text: str, submit: str, *, lines: bool = False) -> None:
@@ -329,7 +348,14 @@ class QueueScreen(WatchScreen):
                 self._decide(view, decision, shown_hash=shown, message=message)
 
         self.host.push_screen(
-            Ask(title, view.session_name, f"{view.title}{'' if view.title.endswith(('?', '!', '.')) else '.'} {text}", submit=submit, lines=lines), written
+            Ask(
+                title,
+                view.session_name,
+                f"{view.title}{'' if view.title.endswith(('?', '!', '.')) else '.'} {text}",
+                submit=submit,
+                lines=lines,
+            ),
+            written,
         )
 
     def do_queue_raise(self) -> None:
@@ -353,10 +379,18 @@ class QueueScreen(WatchScreen):
             if value is not None:
                 self._decide(view, "raise", shown_hash=shown, value=value)
 
-        unit = "USD" if in_usd else {"wall": "seconds", "calls": "tool calls"}.get(str(view.detail.get("cap", "")).rpartition(".")[2], "tokens")
+        unit = (
+            "USD"
+            if in_usd
+            else {"wall": "seconds", "calls": "tool calls"}.get(
+                str(view.detail.get("cap", "")).rpartition(".")[2], "tokens"
+            )
+        )
         text = f"The cap is {money(limit) if in_usd else f'{limit:,}'} now. New cap in {unit}:"
         default = f"{proposed / NANO:.2f}" if in_usd else str(proposed)
-        self.host.push_screen(Ask("Raise the cap of", view.session_name, text, value=default, submit="raise", check=check), amount)
+        self.host.push_screen(
+            Ask("Raise the cap of", view.session_name, text, value=default, submit="raise", check=check), amount
+        )
 
     def do_queue_finish(self) -> None:
         if self._shown is not None and not self._refused():
@@ -375,7 +409,12 @@ class QueueScreen(WatchScreen):
                 self._decide(view, "stop", shown_hash=shown)
 
         self.host.push_screen(
-            Confirm("Stop", view.session_name, "The request is refused and its agent ends. The worktree, the branch and the log stay.", "stop it"),
+            Confirm(
+                "Stop",
+                view.session_name,
+                "The request is refused and its agent ends. The worktree, the branch and the log stay.",
+                "stop it",
+            ),
             decided,
         )
 
@@ -396,7 +435,9 @@ class QueueScreen(WatchScreen):
 
     def do_queue_defer(self) -> None:
         if self._shown is not None:
-            self.host.send("deferred; it stays open, at the end of the queue", "defer", approval_id=self._shown.approval_id)
+            self.host.send(
+                "deferred; it stays open, at the end of the queue", "defer", approval_id=self._shown.approval_id
+            )
 
     def _proof(self) -> str:
         """Hash of the exact text that is on screen, so that the record shows what was seen."""
@@ -411,7 +452,14 @@ class QueueScreen(WatchScreen):
         try:
             if decision == "retry":
                 given |= key.here(self.host.folders)
-            await self.host.feed.call("decide", approval_id=view.approval_id, decision=decision, action_hash=view.action_hash, shown_hash=proof, **given)
+            await self.host.feed.call(
+                "decide",
+                approval_id=view.approval_id,
+                decision=decision,
+                action_hash=view.action_hash,
+                shown_hash=proof,
+                **given,
+            )
         except SupervisorError as exc:
             self._sent.discard(view.approval_id)
             if exc.code == "stale":
@@ -424,7 +472,9 @@ class QueueScreen(WatchScreen):
             self._sent.discard(view.approval_id)
             self.host.tell(f"{exc}; the request is still open as far as this screen knows", bad=True)
         else:
-            said = "taken as finished" if decision == "done" and view.kind == "question" else _DONE.get(decision, decision)
+            said = (
+                "taken as finished" if decision == "done" and view.kind == "question" else _DONE.get(decision, decision)
+            )
             self.host.tell(f"{view.session_name}: {said}")
         if self.stands:
             self.sync(self.host.snapshot, Dirty.APPROVALS)

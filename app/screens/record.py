@@ -48,7 +48,13 @@ class RecordScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         record = self._record
-        facts = [("when", record.ts), ("who", record.actor), ("generation", str(record.gen)), ("in short", describe(record).summary), ("", "")]
+        facts = [
+            ("when", record.ts),
+            ("who", record.actor),
+            ("generation", str(record.gen)),
+            ("in short", describe(record).summary),
+            ("", ""),
+        ]
         self.query_one(Facts).set_facts([*facts, ("record", detail(record))])
 
     def action_scroll_text(self, lines: int) -> None:

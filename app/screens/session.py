@@ -36,7 +36,9 @@ TABS = (("log", "Log"), ("plan", "Plan & progress"), ("diff", "Diff"), ("cost", 
 
 
 class SessionLine(Widget):
-    """The session's title line: state, name, what it does, money; below it, while something holds it up, what comes next and what can be done."""
+    """The session's title line: state, name, what it does, money; below it, while something holds it up, what comes
+    next and what can be done.
+    """
 
     DEFAULT_CSS = """
     SessionLine {
@@ -53,7 +55,9 @@ class SessionLine(Widget):
         self._advice: list[str] = []
 
     def set_row(self, row: SessionRow | None, advice: Sequence[str] = ()) -> None:
-        """Show this row; ``advice``: a line each for what happens next by itself and what can be done, none when nothing holds it up."""
+        """Show this row; ``advice``: a line each for what happens next by itself and what can be done, none when
+        nothing holds it up.
+        """
         if (row, [*advice]) != (self._row, self._advice):
             self._row, self._advice = row, [*advice]
             self.set_class(bool(advice), "-held")
@@ -67,14 +71,19 @@ class SessionLine(Widget):
         row, line = self._row, Line(self.size.width)
         if y >= 1:
             said = self._advice[y - 1] if y <= len(self._advice) else ""
-            return line.left("   " + cells.safe(said, line.room - 4), self._style("call" if y == 1 else "text")).strip(self.rich_style)
+            return line.left("   " + cells.safe(said, line.room - 4), self._style("call" if y == 1 else "text")).strip(
+                self.rich_style
+            )
         if row is None:
             return line.left(" this session is gone", self._style("bad")).strip(self.rich_style)
         state = self._style(cells.role(row.state))
         line.left(f" {cells.mark(row.state)} ", state)
         line.right(f" {cells.money(row.spent_nano)} of {cells.cap_text(row.cap_nano)} ", self._style("quiet"))
         if row.checks_total:
-            line.right(f" checks {row.checks_passed}/{row.checks_total} ·", self._style("good" if row.checks_passed == row.checks_total else "quiet"))
+            line.right(
+                f" checks {row.checks_passed}/{row.checks_total} ·",
+                self._style("good" if row.checks_passed == row.checks_total else "quiet"),
+            )
         line.left(cells.safe(row.name, max(10, line.room // 2)), self._style("name")).left(f"  {row.state} ", state)
         return line.left(cells.safe(row.detail, line.room - 1), self._style("quiet")).strip(self.rich_style)
 
@@ -130,7 +139,9 @@ class SessionScreen(SessionCommands):
         more = False
         row = snapshot.rows.get(self.sid)
         if dirty & Dirty.ROWS:
-            self.query_one(SessionLine).set_row(row, advice(row, self.host.keys.shown(row.action) if row.action else "") if row is not None else ())
+            self.query_one(SessionLine).set_row(
+                row, advice(row, self.host.keys.shown(row.action) if row.action else "") if row is not None else ()
+            )
             if row is not None and row.seq != self._seq:
                 self._seq = row.seq
                 more = self.sync_logs(None)
@@ -139,7 +150,9 @@ class SessionScreen(SessionCommands):
         elif dirty == Dirty.NOTHING:
             more = self.sync_logs(None)
         if dirty & Dirty.LINK:
-            self.query_one(Banner).say("" if snapshot.live else snapshot.link.text, calm=snapshot.link.state == "connecting")
+            self.query_one(Banner).say(
+                "" if snapshot.live else snapshot.link.text, calm=snapshot.link.state == "connecting"
+            )
         return more
 
     def sync_logs(self, sids: Set[str] | None) -> bool:
@@ -267,7 +280,15 @@ class SessionScreen(SessionCommands):
                 self._searched = True
                 self.log_view.search(text)
 
-        self.host.push_screen(Ask("Search in", self._called, "Finds text in whole records, also where the line shows only a part.", submit="search"), typed)
+        self.host.push_screen(
+            Ask(
+                "Search in",
+                self._called,
+                "Finds text in whole records, also where the line shows only a part.",
+                submit="search",
+            ),
+            typed,
+        )
 
     def do_log_next(self) -> None:
         self.log_view.next_match(forward=True)
@@ -321,7 +342,10 @@ class SessionScreen(SessionCommands):
 
 
 def advice(row: SessionRow, key: str) -> list[str]:
-    """What happens next by itself, and what a person can do (``key`` does it here, the command anywhere). Empty when nothing holds it up."""
+    """What happens next by itself, and what a person can do (``key`` does it here, the command anywhere).
+
+    Empty when nothing holds it up.
+    """
     by = " or ".join(way for way in (key, row.command) if way)
     todo = f"{row.do}{f' ({by})' if by else ''}" if row.do else ""
     return [text for text in (f"next: {row.next}" if row.next else "", f"you can: {todo}" if todo else "") if text]
@@ -363,7 +387,13 @@ def cost_facts(row: SessionRow, own: dict[str, Any]) -> list[tuple[str, str]]:
         ("tool calls", f"{row.tool_calls:,}"),
         ("tokens", f"{row.tokens:,}"),
     ]
-    names = {"input": "input", "cache_read": "cache read", "cache_write_5m": "cache write 5m", "cache_write_1h": "cache write 1h", "output": "output"}
+    names = {
+        "input": "input",
+        "cache_read": "cache read",
+        "cache_write_5m": "cache write 5m",
+        "cache_write_1h": "cache write 1h",
+        "output": "output",
+    }
     usage = own.get("usage")
     tokens = usage if isinstance(usage, dict) else {}
     facts += [(label, f"{tokens[key]:,}") for key, label in names.items() if isinstance(tokens.get(key), int)]

@@ -63,7 +63,10 @@ def names(count: int) -> str:
 
 
 class UndoDialog(Dialog):
-    """Choose a state with the arrows, bring it back with the chord. The result is the id of the call before which the state was."""
+    """Choose a state with the arrows, bring it back with the chord.
+
+    The result is the id of the call before which the state was.
+    """
 
     DEFAULT_CSS = """
     UndoDialog OptionList { text-wrap: nowrap; text-overflow: ellipsis; height: auto; max-height: 40vh; border: tall $border-blurred; background: $background; }
@@ -98,7 +101,10 @@ class UndoDialog(Dialog):
         known = "no longer kept" if point.expired else "undone" if point.undone else f"{point.changed:,} changed"
         style = "$text-muted" if point.expired or point.undone or not point.changed else "$foreground"
         words = to_display(point.title or point.tool, limit=200)
-        return Content.styled(f"{cells.age(point.ts, self._now):>4}  {known:>14}  {to_display(point.call_id, limit=20):<10} {words}", style)
+        return Content.styled(
+            f"{cells.age(point.ts, self._now):>4}  {known:>14}  {to_display(point.call_id, limit=20):<10} {words}",
+            style,
+        )
 
     def _means(self) -> Content:
         point = self._points[self._chosen]

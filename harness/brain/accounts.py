@@ -50,7 +50,9 @@ class Outcome(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """``held`` says why the endpoint is not to be asked for long, ``since`` since when; else ask, and when ``probe`` tell of the first words."""
+    """``held`` says why the endpoint is not to be asked for long, ``since`` since when; else ask, and when ``probe``
+    tell of the first words.
+    """
 
     probe: bool = False
     held: str = ""
@@ -58,7 +60,10 @@ class Admission:
 
 
 class Accounts:
-    """Connects when asked, stays usable after the supervisor was replaced. ``link`` is None or closed while nobody answers."""
+    """Connects when asked, stays usable after the supervisor was replaced.
+
+    ``link`` is None or closed while nobody answers.
+    """
 
     def __init__(self, socket: Path, sid: str, gen: int, secret: str) -> None:
         self._socket, self._sid, self._gen, self._secret = socket, sid, gen, secret
@@ -72,8 +77,10 @@ class Accounts:
         return self.link is not None and self.link.alive
 
     def connect(self) -> None:
-        """Settle what was left over, too. Raises NoSupervisor when nobody answers; Refused when it does not know us, which may be for now:
-        a new supervisor takes a while to adopt its sessions, and it is the keeper that tells a brain that its time is over."""
+        """Settle what was left over, too. Raises NoSupervisor when nobody answers; Refused when it does not know us,
+        which may be for now: a new supervisor takes a while to adopt its sessions, and it is the keeper that tells a
+        brain that its time is over.
+        """
         link = Link(self._socket, "supervisor", NoSupervisor)
         try:
             link.call("hello", proto=frames.PROTOCOL, client="brain")
@@ -126,7 +133,9 @@ class Accounts:
     def reserve(self, request_id: str, attempt: int, model: str, est_input: int, max_tokens: int) -> Reservation:
         """Raises Refused (``cap``, ``paused`` …), NoSupervisor."""
         self._make_up()
-        reply = self._call("reserve", request_id=request_id, attempt=attempt, model=model, est_input=est_input, max_tokens=max_tokens)
+        reply = self._call(
+            "reserve", request_id=request_id, attempt=attempt, model=model, est_input=est_input, max_tokens=max_tokens
+        )
         return Reservation(str(reply["reservation"]), int(reply["reserved_nano"]))
 
     def _settle(self, reservation: str, usage: Usage | None, outcome: Outcome | None) -> Settled:
@@ -134,13 +143,17 @@ class Accounts:
         told: dict[str, object] = {} if outcome is None else {"outcome": msgspec.to_builtins(outcome)}
         reply = self._call("settle", reservation=reservation, **cost, **told)
         again = reply.get("retry_in_s")
-        return Settled(int(reply.get("cost_nano", 0)), str(reply.get("price_source", "")), again if isinstance(again, float) else None)
+        return Settled(
+            int(reply.get("cost_nano", 0)),
+            str(reply.get("price_source", "")),
+            again if isinstance(again, float) else None,
+        )
 
     def settle(self, reservation: Reservation, usage: Usage | None, outcome: Outcome | None = None) -> Settled:
         """Usage None = cost unknown; outcome None = the endpoint was not asked, or nobody knows what it said.
 
-        Without a supervisor, or with one that is leaving or has no space, the worst case stands for the cost and the settlement is made up
-        for later, by us or by a supervisor that finds the usage in our log.
+        Without a supervisor, or with one that is leaving or has no space, the worst case stands for the cost and the
+        settlement is made up for later, by us or by a supervisor that finds the usage in our log.
         """
         try:
             return self._settle(reservation.id, usage, outcome)

@@ -1,6 +1,8 @@
-"""The log as the model sees it: messages with cache breakpoints, old tool results cleared as a derived view, and the size to reserve for.
+"""The log as the model sees it: messages with cache breakpoints, old tool results cleared as a derived view, and the
+size to reserve for.
 
-The log is never changed. Pairs of tool_use and tool_result stay together; the goal stands first, verbatim, and is never cleared.
+The log is never changed. Pairs of tool_use and tool_result stay together; the goal stands first, verbatim, and is never
+cleared.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ class Unanswered(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """``encoded``: the messages as sent, a JSON array; ``delivers``: the calls whose results the model sees for the first time.
+    """``encoded``: the messages as sent, a JSON array; ``delivers``: the calls whose results the model sees for the
+    first time.
 
     ``added`` bounds the tokens of what was said after the newest reply.
     """
@@ -48,7 +51,9 @@ class Conversation:
 
 
 class Talk:
-    """A conversation taken in turn by turn and kept as it is sent, so that a request costs what is new in it and nothing is held twice."""
+    """A conversation taken in turn by turn and kept as it is sent, so that a request costs what is new in it and
+    nothing is held twice.
+    """
 
     def __init__(self) -> None:
         self._closed: list[bytes] = []
@@ -123,14 +128,18 @@ class Talk:
 
 
 def build(v: View) -> Conversation:
-    """The whole conversation of a view that forgot nothing. Raises Unanswered when a call of any kept reply has no result."""
+    """The whole conversation of a view that forgot nothing.
+
+    Raises Unanswered when a call of any kept reply has no result.
+    """
     return Talk().build(v)
 
 
 def _encode(message: Message) -> bytes:
     try:
         return msgspec.json.encode(message)
-    except UnicodeEncodeError:  # half a surrogate pair from an older log: JSON can name it, and the endpoint may refuse it
+    except UnicodeEncodeError:
+        # half a surrogate pair from an older log: JSON can name it, and the endpoint may refuse it
         return json.dumps(message).encode()
 
 
@@ -186,9 +195,15 @@ def _ended(r: t.ToolEnded) -> tuple[str, bool]:
     if r.status == "timeout":
         notes.append(f"stopped at its time limit after {r.ms / 1000:.0f} s")
     elif r.status in ("denied", "refused", "cancelled"):
-        notes.append(f"the call was {r.status}; nothing ran" if r.status != "cancelled" else "the call was cancelled while it ran")
+        notes.append(
+            f"the call was {r.status}; nothing ran"
+            if r.status != "cancelled"
+            else "the call was cancelled while it ran"
+        )
     if r.output is not None and r.output.bytes > len(r.preview.encode("utf-8", "replace")):
-        notes.append(f"{r.output.bytes} bytes in all, only the beginning and the end are shown; filter the output to see the rest")
+        notes.append(
+            f"{r.output.bytes} bytes in all, only the beginning and the end are shown; filter the output to see the rest"
+        )
     if r.truncated:
         notes.append("the output passed its limit and the rest was dropped")
     body = r.preview if r.preview.strip() else "" if notes else "(no output)"
@@ -196,7 +211,10 @@ def _ended(r: t.ToolEnded) -> tuple[str, bool]:
 
 
 _RESOLVED = {
-    "confirmed_done": ("The call was interrupted, but its effect was confirmed: it is done. Its output is lost.", False),
+    "confirmed_done": (
+        "The call was interrupted, but its effect was confirmed: it is done. Its output is lost.",
+        False,
+    ),
     "failed": ("The call was interrupted and counts as failed.", True),
 }
 
@@ -227,11 +245,17 @@ def cached_tools(tools: list[Block]) -> list[Block]:
 
 def size_bound(messages: list[Message]) -> int:
     """Tokens that these messages cannot exceed: one per byte, and the framing of each block."""
-    return sum(_PER_BLOCK + len(json.dumps(m["content"], ensure_ascii=False).encode("utf-8", "replace")) + _PER_BLOCK * len(m["content"]) for m in messages)
+    return sum(
+        _PER_BLOCK
+        + len(json.dumps(m["content"], ensure_ascii=False).encode("utf-8", "replace"))
+        + _PER_BLOCK * len(m["content"])
+        for m in messages
+    )
 
 
 def estimate(v: View, conversation: Conversation) -> int | None:
-    """An upper bound of the input tokens: the exact size of the newest reply's context plus one token per byte added since.
+    """An upper bound of the input tokens: the exact size of the newest reply's context plus one token per byte added
+    since.
 
     None when no reply says how large the context is.
     """

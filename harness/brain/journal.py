@@ -1,4 +1,6 @@
-"""The brain's hold on its session: the log read from disk and followed through the keeper, the view folded from it, records and blobs appended."""
+"""The brain's hold on its session: the log read from disk and followed through the keeper, the view folded from it,
+records and blobs appended.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ _FENCING = frozenset(("stale_lease", "poisoned", "stale_epoch"))
 
 
 class Journal:
-    """First `load`, then `join`. ``following`` is false when the log cannot be understood: then records can only be appended, blindly."""
+    """First `load`, then `join`.
+
+    ``following`` is false when the log cannot be understood: then records can only be appended, blindly.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._log, self._blobs = folder / "log", folder / "blobs"
@@ -45,7 +50,8 @@ class Journal:
         return self._link
 
     def join(self, keeper: Path, gen: int, secret: str) -> None:
-        """Become the keeper's brain and follow the log from here on. Raises Fenced when the lease is not ours, Lost when no keeper answers.
+        """Become the keeper's brain and follow the log from here on. Raises Fenced when the lease is not ours, Lost
+        when no keeper answers.
 
         A brain is forked before its lease can be granted to it, so an early refusal is no last word.
         """

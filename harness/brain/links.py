@@ -1,4 +1,7 @@
-"""Blocking framed connections of a brain: requests with replies by id, pushes kept in order. One thread, no event loop."""
+"""Blocking framed connections of a brain: requests with replies by id, pushes kept in order.
+
+One thread, no event loop.
+"""
 
 from __future__ import annotations
 
@@ -77,4 +80,6 @@ class Link:
             return reply
         error = reply.get("error")
         error = error if isinstance(error, dict) else {}
-        raise Refused(str(error.get("code", "error")), str(error.get("message", f"{self._name} refused {op} without a reason")))
+        raise Refused(
+            str(error.get("code", "error")), str(error.get("message", f"{self._name} refused {op} without a reason"))
+        )

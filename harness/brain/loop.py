@@ -1,6 +1,8 @@
-"""The decision: what a brain does next, from the view alone. Pure; the shell in `main.py` carries it out and asks again.
+"""The decision: what a brain does next, from the view alone. Pure; the shell in `main.py` carries it out and asks
+again.
 
-Every step is safe to decide twice: a brain that dies between a decision and its record is woken on the same log and decides the same.
+Every step is safe to decide twice: a brain that dies between a decision and its record is woken on the same log and
+decides the same.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from harness.events import types as t
 from harness.events.endpoints import ITEM_KINDS
 
 SAME_CALLS, TOOL_ERRORS, IDLE_TURNS = 5, 10, 20
-"""Breakers: the same call in a row, tool errors in a row, turns in which no file, commit or check changed (three times as many with commands)."""
+"""Breakers: the same call in a row, tool errors in a row, turns in which no file, commit or check changed (three times
+as many with commands).
+"""
 _MAX_PAUSES, _MAX_CUT_CALLS, _MAX_OVERFLOWS = 8, 3, 3
 _MOST_ROOM = 2
 _CHECK_OUTPUT = 4000
@@ -115,12 +119,16 @@ def next_step(v: View) -> Step:
         return Wait("the worktree is being made")
     last = v.last_model
     if last is not None and last.stop_reason == "tool_use" and not v.finished and last.seq > v.continued_seq:
-        missing = tuple((last.call_id(i), use) for i, use in enumerate(last.tool_uses) if last.call_id(i) not in v.calls)
+        missing = tuple(
+            (last.call_id(i), use) for i, use in enumerate(last.tool_uses) if last.call_id(i) not in v.calls
+        )
         if missing:
             return Propose(missing)
     if v.open_calls():
         return _outstanding(v)
-    if (waiting := next((a for a in s.approvals.values() if not a.call_id and a.kind not in ITEM_KINDS), None)) is not None:
+    if (
+        waiting := next((a for a in s.approvals.values() if not a.call_id and a.kind not in ITEM_KINDS), None)
+    ) is not None:
         return Park(_HUMAN_KINDS.get(waiting.kind, "approval"), waiting.title)
     if last is not None and v.finished:
         return _done(v, last)
@@ -157,7 +165,11 @@ def _trouble(v: View) -> Step | None:
     if last.kind in AT_THE_GATE:
         return _ask(v)
     if too_long(last.kind, last.message):
-        return _ask(v) if v.overflows < _MAX_OVERFLOWS else Park("error", f"the conversation does not fit the model's window: {last.message}")
+        return (
+            _ask(v)
+            if v.overflows < _MAX_OVERFLOWS
+            else Park("error", f"the conversation does not fit the model's window: {last.message}")
+        )
     if last.kind in ("max_tokens", "too_large"):
         if v.cut_calls >= _MAX_CUT_CALLS:
             return Park("error", f"{v.cut_calls} replies in a row could not be used; the last: {last.message}")
@@ -197,10 +209,19 @@ def _breaker(v: View) -> Park | None:
     for opens, count, kind, detail in (
         (v.same_calls >= SAME_CALLS, v.same_calls, "same_call", "the agent made the same call again and again"),
         (v.errors_in_row >= TOOL_ERRORS, v.errors_in_row, "tool_errors", "one tool call after the other failed"),
-        (v.idle_points >= IDLE_TURNS * IDLE_POINTS, v.idle_turns, "no_progress", "many turns went by and no file, commit or check changed"),
+        (
+            v.idle_points >= IDLE_TURNS * IDLE_POINTS,
+            v.idle_turns,
+            "no_progress",
+            "many turns went by and no file, commit or check changed",
+        ),
     ):
         if opens:
-            return Park("breaker", f"{detail} ({count} in a row)", breaker=t.BreakerOpened(kind=kind, count=count, detail=detail))
+            return Park(
+                "breaker",
+                f"{detail} ({count} in a row)",
+                breaker=t.BreakerOpened(kind=kind, count=count, detail=detail),
+            )
     return None
 
 
@@ -209,13 +230,20 @@ def _text(turn: ModelTurn) -> str:
 
 
 def _done(v: View, last: ModelTurn) -> Step:
-    """The agent says it is finished (or had its last reply): the commands decide. What they cannot decide and it asks waits for the answer."""
+    """The agent says it is finished (or had its last reply): the commands decide.
+
+    What they cannot decide and it asks waits for the answer.
+    """
     summary = _text(last)[:_SUMMARY]
     why = "finished up at its cap; " if v.finished else ""
     commands = tuple(v.state.checks)
     question = "" if v.finished else asking.asked(_text(last))
     if not commands:
-        return Park("question", asking.words(_text(last))) if question else End("done", f"{why}no check was given", False, summary)
+        return (
+            Park("question", asking.words(_text(last)))
+            if question
+            else End("done", f"{why}no check was given", False, summary)
+        )
     results = _check_results(v, last)
     for command, (fact, ended) in results.items():
         if ended.status in _NOT_RUN and fact.result_seq > v.lease_seq:
@@ -233,14 +261,25 @@ def _done(v: View, last: ModelTurn) -> Step:
     if question:
         return Park("question", asking.words(_text(last)))
     if v.rounds >= v.state.max_rounds:
-        return End("failed", f"{len(failing)} of {len(commands)} checks still fail after {v.rounds} rounds: {names}", False, summary)
+        return End(
+            "failed",
+            f"{len(failing)} of {len(commands)} checks still fail after {v.rounds} rounds: {names}",
+            False,
+            summary,
+        )
     return Say(_report(failing, len(commands), ran, v.state.max_rounds - v.rounds))
 
 
 def _check_results(v: View, last: ModelTurn) -> dict[str, tuple[CallFact, t.ToolEnded]]:
-    """The newest result of each check proposed since the reply (or since the session goes on); one without a known outcome counts as not run."""
+    """The newest result of each check proposed since the reply (or since the session goes on); one without a known
+    outcome counts as not run.
+    """
     since = max(last.seq, v.continued_seq)
-    return {f.command: (f, f.result) for f in v.calls.values() if f.command and f.seq > since and isinstance(f.result, t.ToolEnded)}
+    return {
+        f.command: (f, f.result)
+        for f in v.calls.values()
+        if f.command and f.seq > since and isinstance(f.result, t.ToolEnded)
+    }
 
 
 def _passed(ended: t.ToolEnded) -> bool:
@@ -253,9 +292,15 @@ def _outcome(ended: t.ToolEnded) -> str:
 
 def _report(failing: list[str], total: int, ran: dict[str, t.ToolEnded], left: int) -> str:
     share = max(500, _CHECK_OUTPUT * 3 // max(3, len(failing)))
-    parts = [f"{len(failing)} of {total} done criteria fail ({left} more round{'s' if left != 1 else ''} left). Repair the work, not the criteria."]
+    parts = [
+        f"{len(failing)} of {total} done criteria fail ({left} more round{'s' if left != 1 else ''} left). Repair the work, not the criteria."
+    ]
     for command in failing:
         out = ran[command].preview.strip()
-        shown = out if len(out) <= share else f"{out[: share // 4]}\n[… {len(out) - share} characters left out …]\n{out[-(share - share // 4) :]}"
+        shown = (
+            out
+            if len(out) <= share
+            else f"{out[: share // 4]}\n[… {len(out) - share} characters left out …]\n{out[-(share - share // 4) :]}"
+        )
         parts.append(f"$ {command}\n[{_outcome(ran[command])}]\n{shown or '(no output)'}")
     return "\n\n".join(parts)

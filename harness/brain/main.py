@@ -1,7 +1,7 @@
 """A brain's life: take up the log, carry out one step after the other, leave when there is nothing to think about.
 
-Synchronous, one thread. Exit codes: 0 parked, ended or told to leave; 75 fenced or cut off from the keeper or (too long) from the supervisor;
-70 a defect of ours, which is put on record first when possible.
+Synchronous, one thread. Exit codes: 0 parked, ended or told to leave; 75 fenced or cut off from the keeper or (too
+long) from the supervisor; 70 a defect of ours, which is put on record first when possible.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ class Spec(msgspec.Struct, frozen=True):
 class Brain:
     """One incarnation. ``step`` carries out the next decision; everything it knows is in the journal's view."""
 
-    def __init__(self, spec: Spec, journal: Journal, accounts: Accounts, client: anthropic.Anthropic, rng: random.Random) -> None:
+    def __init__(
+        self, spec: Spec, journal: Journal, accounts: Accounts, client: anthropic.Anthropic, rng: random.Random
+    ) -> None:
         self._spec, self._journal, self._accounts, self._client, self._rng = spec, journal, accounts, client, rng
         self._tools = conversation.cached_tools(tools.definitions())
         self._system = conversation.system_blocks()
@@ -90,10 +92,18 @@ class Brain:
                 case loop.Ask():
                     return self._ask(step)
                 case loop.Propose():
-                    self._append([self._proposal(call_id, use.name, use.input, use.tool_use_id) for call_id, use in step.calls])
+                    self._append(
+                        [self._proposal(call_id, use.name, use.input, use.tool_use_id) for call_id, use in step.calls]
+                    )
                 case loop.Check():
                     head = self._journal.head
-                    self._append([self._proposal(f"c{head}.{i}", "check", {"command": c}, "") for i, c in enumerate(step.commands)], head)
+                    self._append(
+                        [
+                            self._proposal(f"c{head}.{i}", "check", {"command": c}, "")
+                            for i, c in enumerate(step.commands)
+                        ],
+                        head,
+                    )
                 case loop.Say():
                     self._append([t.UserMessage(text=step.text, origin="harness")])
                 case loop.Abandon():
@@ -105,7 +115,13 @@ class Brain:
                     self._append([*breaker, t.SessionParked(why=step.why, detail=step.detail)])
                     return OK
                 case loop.End():
-                    self._append([t.SessionEnded(outcome=step.outcome, reason=step.reason, verified=step.verified, summary=step.summary)])
+                    self._append(
+                        [
+                            t.SessionEnded(
+                                outcome=step.outcome, reason=step.reason, verified=step.verified, summary=step.summary
+                            )
+                        ]
+                    )
                     return OK
                 case loop.Leave():
                     return OK
@@ -122,7 +138,10 @@ class Brain:
         return self._journal.append(bodies, expect=self._journal.head if head is None else head)
 
     def _reach_supervisor(self) -> None:
-        """Come back only with a supervisor; nothing is appended meanwhile. Raises NoSupervisor, Fenced when trying is of no use any more."""
+        """Come back only with a supervisor; nothing is appended meanwhile.
+
+        Raises NoSupervisor, Fenced when trying is of no use any more.
+        """
         pause, begun = 0.05, time.monotonic()
         while not self._accounts.alive:
             try:
@@ -144,12 +163,24 @@ class Brain:
         claim = str(given.get("why", ""))[:_CLAIM]
         if len(data) <= BLOB_FROM:
             return t.ToolProposed(call_id=call_id, tool=tool, input=given, tool_use_id=tool_use_id, claim=claim)
-        return t.ToolProposed(call_id=call_id, tool=tool, input_blob=self._journal.put_blob(data, "application/json"), tool_use_id=tool_use_id, claim=claim)
+        return t.ToolProposed(
+            call_id=call_id,
+            tool=tool,
+            input_blob=self._journal.put_blob(data, "application/json"),
+            tool_use_id=tool_use_id,
+            claim=claim,
+        )
 
     def _abandon(self, request: t.ModelRequest) -> None:
         self._accounts.settle(Reservation(request.reservation, request.reserved_nano), None)
         why = "the brain that sent this request is gone; its outcome is unknown"
-        self._journal.append([t.ModelFailed(request_id=request.request_id, attempt=request.attempt, kind="cut", message=why, retry_in_s=0.0)])
+        self._journal.append(
+            [
+                t.ModelFailed(
+                    request_id=request.request_id, attempt=request.attempt, kind="cut", message=why, retry_in_s=0.0
+                )
+            ]
+        )
 
     # -- one attempt ---------------------------------------------------------------------------------------------------
 
@@ -201,12 +232,21 @@ class Brain:
             return known
         spoken = self._journal.view.newest_user_seq
         if self._counted[0] != spoken or self._counted[1] is None:
-            self._counted = (spoken, stream.count_tokens(self._client, request) if not self._journal.view.failures else None)
+            self._counted = (
+                spoken,
+                stream.count_tokens(self._client, request) if not self._journal.view.failures else None,
+            )
         counted = self._counted[1]
-        return self._fixed_bytes + conversation.size_bound(json.loads(request.messages)) if counted is None else counted + counted // 20 + 64
+        return (
+            self._fixed_bytes + conversation.size_bound(json.loads(request.messages))
+            if counted is None
+            else counted + counted // 20 + 64
+        )
 
     def _no_money(self, exc: Refused) -> int | None:
-        """The exit code after a park, or None when the refusal only has to be waited out: the supervisor says meanwhile what is in the way."""
+        """The exit code after a park, or None when the refusal only has to be waited out: the supervisor says meanwhile
+        what is in the way.
+        """
         if exc.code in _WAITS:
             self._journal.follow(self._patience, self._accounts.link)
             self._patience = min(_LONGEST_PAUSE_S, self._patience * 2)
@@ -216,17 +256,31 @@ class Brain:
         return OK
 
     def _answer(self, sent: t.ModelRequest, reservation: Reservation, request: stream.Request, probe: bool) -> None:
-        """Send, then put the reply or the failure on record, with what it cost. A complete reply is kept whatever happens around it."""
+        """Send, then put the reply or the failure on record, with what it cost.
+
+        A complete reply is kept whatever happens around it.
+        """
         key = self._spec.credential.key
         try:
             outcome = (
-                stream.attempt(self._client, request, self._watch, stream.Deadlines(*self._spec.deadlines), self._accounts.heard if probe else _nobody)
+                stream.attempt(
+                    self._client,
+                    request,
+                    self._watch,
+                    stream.Deadlines(*self._spec.deadlines),
+                    self._accounts.heard if probe else _nobody,
+                )
                 if key
                 else retry.Failure("auth", "no API key is configured for this endpoint", usage=t.Usage())
             )
         except Stopped:
             self._accounts.settle(reservation, None)
-            stopped = t.ModelFailed(request_id=sent.request_id, attempt=sent.attempt, kind="cut", message="stopped by the user during the reply")
+            stopped = t.ModelFailed(
+                request_id=sent.request_id,
+                attempt=sent.attempt,
+                kind="cut",
+                message="stopped by the user during the reply",
+            )
             self._journal.append([stopped])
             return
         if isinstance(outcome, stream.Reply):
@@ -265,7 +319,14 @@ class Brain:
         )
         if not reply.detail:
             return [message]
-        return [message, t.HarnessNote(level="warning", text=f"the endpoint gave details on this stop: {reply.detail[:1000]}", component="brain")]
+        return [
+            message,
+            t.HarnessNote(
+                level="warning",
+                text=f"the endpoint gave details on this stop: {reply.detail[:1000]}",
+                component="brain",
+            ),
+        ]
 
     def _watch(self) -> None:
         """Called at every event of a stream: notice a lost keeper, a newer brain, a stop."""
@@ -302,10 +363,20 @@ def run(spec: Spec, context: ssl.SSLContext) -> int:
     except Interruption as exc:
         return _say(spec, str(exc), AGAIN)
     except _DAMAGE as exc:
-        return _record(spec, journal, [t.SessionParked(why="error", detail=f"the brain cannot go on with this log: {exc}"[:2000])], str(exc), OK)
+        return _record(
+            spec,
+            journal,
+            [t.SessionParked(why="error", detail=f"the brain cannot go on with this log: {exc}"[:2000])],
+            str(exc),
+            OK,
+        )
     except Exception as exc:
         traceback.print_exc()
-        note = t.HarnessNote(level="error", text=f"the brain met a defect of its own: {type(exc).__name__}: {exc}"[:2000], component="brain")
+        note = t.HarnessNote(
+            level="error",
+            text=f"the brain met a defect of its own: {type(exc).__name__}: {exc}"[:2000],
+            component="brain",
+        )
         return _record(spec, journal, [note], str(exc), DEFECT)
     finally:
         journal.close()

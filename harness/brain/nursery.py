@@ -1,7 +1,8 @@
 """The fork server of brains: ``python -P -s -m harness.brain.nursery --fd N``.
 
-A small process of its own, exec'ed once, single-threaded, with the SDK loaded and frozen; it forks one brain for each request that comes over
-the inherited socket, reaps them and says so, and ends when the socket ends (its brains live on). Keys come over the socket only.
+A small process of its own, exec'ed once, single-threaded, with the SDK loaded and frozen; it forks one brain for each
+request that comes over the inherited socket, reaps them and says so, and ends when the socket ends (its brains live
+on). Keys come over the socket only.
 """
 
 from __future__ import annotations
@@ -93,13 +94,21 @@ class Nursery:
     def _handle(self, message: dict[str, Any]) -> None:
         number = message.get("id")
         if message.get("op") != "spawn":
-            self._send({"id": number, "ok": False, "error": {"code": "bad_op", "message": f"the nursery knows no op {message.get('op')!r}"}})
+            self._send(
+                {
+                    "id": number,
+                    "ok": False,
+                    "error": {"code": "bad_op", "message": f"the nursery knows no op {message.get('op')!r}"},
+                }
+            )
             return
         try:
             spec = msgspec.convert(message.get("brain"), brain.Spec)
             pid = self._fork(spec)
         except (msgspec.ValidationError, OSError) as exc:
-            self._send({"id": number, "ok": False, "error": {"code": "spawn", "message": f"no brain was forked: {exc}"}})
+            self._send(
+                {"id": number, "ok": False, "error": {"code": "spawn", "message": f"no brain was forked: {exc}"}}
+            )
             return
         self._send({"id": number, "ok": True, **identity(pid)})
 
@@ -131,7 +140,9 @@ class Nursery:
 
 
 def give_back() -> None:
-    """Large blocks go back to the system when they are freed: a request is a little larger each turn, and the heap would grow by every one of them."""
+    """Large blocks go back to the system when they are freed: a request is a little larger each turn, and the heap
+    would grow by every one of them.
+    """
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt"):
         libc.mallopt(_M_MMAP_THRESHOLD, _LARGE)

@@ -1,4 +1,6 @@
-"""What a failed attempt means: its class, who may mend it, how long the endpoint asks to wait, and whether it may have cost money."""
+"""What a failed attempt means: its class, who may mend it, how long the endpoint asks to wait, and whether it may have
+cost money.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,18 @@ from harness.events.types import Usage
 
 _MESSAGE_LIMIT = 2000
 
-AT_THE_GATE = frozenset(("rate_limit", "overloaded", "server", "network", "cut", "auth", "spend_limit", "model_unknown", "redirect"))
-"""Trouble of the endpoint, not of the conversation: the supervisor's gate says when to ask again, for as long as it takes."""
+AT_THE_GATE = frozenset(
+    ("rate_limit", "overloaded", "server", "network", "cut", "auth", "spend_limit", "model_unknown", "redirect")
+)
+"""Trouble of the endpoint, not of the conversation: the supervisor's gate says when to ask again, for as long as it
+takes.
+"""
 _LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
 _SPEND_CODES = re.compile(r"spend_limit|ramp_limit|billing|credit|on_hold|contract", re.IGNORECASE)
-_TOO_LONG = re.compile(r"prompt is too long|context (window|length)|too many (input )?tokens|exceeds? the (model'?s )?(maximum )?context", re.IGNORECASE)
+_TOO_LONG = re.compile(
+    r"prompt is too long|context (window|length)|too many (input )?tokens|exceeds? the (model'?s )?(maximum )?context",
+    re.IGNORECASE,
+)
 _BY_TYPE = {
     "authentication_error": "auth",
     "permission_error": "auth",
@@ -49,7 +58,10 @@ _BY_STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An attempt without a usable reply. ``usage`` = what it surely cost; None = nobody knows, so it counts as spent in full."""
+    """An attempt without a usable reply.
+
+    ``usage`` = what it surely cost; None = nobody knows, so it counts as spent in full.
+    """
 
     kind: str
     message: str
@@ -76,9 +88,13 @@ def classify(exc: Exception) -> Failure:
         return Failure("cut" if isinstance(exc, Overdue) else "too_large", str(exc))
     if isinstance(exc, anthropic.APITimeoutError):
         return Failure("network", "the endpoint did not answer in time", usage=_if_unsent(exc))
-    if isinstance(exc.__cause__, (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.InvalidURL, UnicodeError)):
+    if isinstance(
+        exc.__cause__, (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.InvalidURL, UnicodeError)
+    ):
         # never with the library's words: they quote the header, and with it the key
-        return Failure("invalid", f"the base URL or the key cannot be used: {type(exc.__cause__).__name__}", usage=Usage())
+        return Failure(
+            "invalid", f"the base URL or the key cannot be used: {type(exc.__cause__).__name__}", usage=Usage()
+        )
     if isinstance(exc, anthropic.APIConnectionError):
         return Failure("network", _say("cannot reach the endpoint", exc.__cause__ or exc), usage=_if_unsent(exc))
     if isinstance(exc, httpx2.ReadTimeout):
@@ -98,7 +114,11 @@ def _status(exc: anthropic.APIStatusError) -> Failure:
     if not kind:
         fallback = "server" if exc.status_code >= 500 or exc.status_code == 200 else "invalid"
         kind = _BY_STATUS.get(exc.status_code, fallback)
-        if not kind_of_error and exc.status_code in (403, 404) and not (kind == "model_unknown" and "model" in message.lower()):
+        if (
+            not kind_of_error
+            and exc.status_code in (403, 404)
+            and not (kind == "model_unknown" and "model" in message.lower())
+        ):
             kind = "server"  # a proxy or a captive portal in between: the API says which kind of error it means
     if exc.status_code == 402 or (code and _SPEND_CODES.search(code)):
         kind = "spend_limit"
@@ -140,12 +160,16 @@ def _retry_after(response: httpx2.Response) -> float | None:
 
 
 def used_up_s(headers: Mapping[str, str]) -> float | None:
-    """Seconds until every rate limit of which nothing is left is filled again (``anthropic-ratelimit-*``); None when something is left of each."""
+    """Seconds until every rate limit of which nothing is left is filled again (``anthropic-ratelimit-*``); None when
+    something is left of each.
+    """
     waits = []
     for name in _LIMITS:
         if headers.get(f"anthropic-ratelimit-{name}-remaining", "").strip() == "0":
             try:
-                waits.append(_until(datetime.fromisoformat(headers.get(f"anthropic-ratelimit-{name}-reset", "").strip())))
+                waits.append(
+                    _until(datetime.fromisoformat(headers.get(f"anthropic-ratelimit-{name}-reset", "").strip()))
+                )
             except ValueError:
                 continue
     return max(waits, default=None)

@@ -1,7 +1,8 @@
 """One attempt at the model API, and the rule for what counts as a reply.
 
-A cut stream looks like a normal message to the SDK, and a cut tool call has an empty input. So only this is a reply: ``message_stop`` was seen, every
-block was closed, the stop reason is known and fits the content, and each tool input, parsed again strictly from the bytes received, equals the SDK's.
+A cut stream looks like a normal message to the SDK, and a cut tool call has an empty input. So only this is a reply:
+``message_stop`` was seen, every block was closed, the stop reason is known and fits the content, and each tool input,
+parsed again strictly from the bytes received, equals the SDK's.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ import anthropic
 import httpx2
 from anthropic._types import RequestOptions
 from anthropic.lib.streaming import BetaMessageStreamManager
-from anthropic.types.beta import BetaMessage, BetaMessageParam, BetaRawMessageStreamEvent, BetaTextBlockParam, BetaToolParam, BetaUsage
+from anthropic.types.beta import (
+    BetaMessage,
+    BetaMessageParam,
+    BetaRawMessageStreamEvent,
+    BetaTextBlockParam,
+    BetaToolParam,
+    BetaUsage,
+)
 
 from harness.brain.errors import Interruption, Overdue, TooLarge
 from harness.brain.retry import Failure, classify, used_up_s
@@ -27,7 +35,18 @@ from harness.protocol.config import DEFAULT_BASE_URL
 
 Block = dict[str, Any]
 
-STOP_REASONS = frozenset(("end_turn", "stop_sequence", "tool_use", "max_tokens", "pause_turn", "compaction", "refusal", "model_context_window_exceeded"))
+STOP_REASONS = frozenset(
+    (
+        "end_turn",
+        "stop_sequence",
+        "tool_use",
+        "max_tokens",
+        "pause_turn",
+        "compaction",
+        "refusal",
+        "model_context_window_exceeded",
+    )
+)
 _CONNECT_S, _WRITE_S = 15.0, 60.0
 _COUNT_TIMEOUT_S = 15.0
 _NAME = re.compile(r"[A-Za-z0-9_.:|/=+-]{1,256}")
@@ -79,7 +98,9 @@ class Deadlines:
 
 
 class Paced(httpx2.SyncByteStream):
-    """A response's bytes with somebody looking at the clock at each arrival: the SDK passes over pings, so only here are they seen for what they are."""
+    """A response's bytes with somebody looking at the clock at each arrival: the SDK passes over pings, so only here
+    are they seen for what they are.
+    """
 
     def __init__(self, inner: httpx2.SyncByteStream, deadlines: Deadlines, watch: Callable[[], None]) -> None:
         self._inner, self._deadlines, self._watch = inner, deadlines, watch
@@ -122,13 +143,16 @@ class Received:
 
 
 def make_client(base_url: str, key: str, context: ssl.SSLContext | None = None) -> anthropic.Anthropic:
-    """A client without retries of its own that follows no redirect: the HTTP layer would carry the key in ``x-api-key`` to any host that is named.
+    """A client without retries of its own that follows no redirect: the HTTP layer would carry the key in ``x-api-key``
+    to any host that is named.
 
     ``context``: a TLS context made earlier, so that a fork need not make one.
     """
     verify: dict[str, Any] = {} if context is None else {"verify": context}
     http = anthropic.DefaultHttpxClient(follow_redirects=False, **verify)
-    return anthropic.Anthropic(api_key=key, base_url=base_url or DEFAULT_BASE_URL, max_retries=0, http_client=http, open_telemetry=False)
+    return anthropic.Anthropic(
+        api_key=key, base_url=base_url or DEFAULT_BASE_URL, max_retries=0, http_client=http, open_telemetry=False
+    )
 
 
 def _nothing() -> None:
@@ -142,7 +166,11 @@ def attempt(
     deadlines: Deadlines = Deadlines(),
     heard: Callable[[], None] = _nothing,
 ) -> Reply | Failure:
-    """Send once. ``watch`` is called at every arrival and may raise `Interruption`; ``heard`` once, at the first words. Everything else becomes a value."""
+    """Send once.
+
+    ``watch`` is called at every arrival and may raise `Interruption`; ``heard`` once, at the first words. Everything
+    else becomes a value.
+    """
     begun = time.monotonic()
     received = Received({}, set())
     try:
@@ -150,7 +178,8 @@ def attempt(
             response = stream.response
             used_up = used_up_s(response.headers)
             paced = response.stream = Paced(cast(httpx2.SyncByteStream, response.stream), deadlines, watch)
-            response.request.extensions.get("timeout", {})["read"] = deadlines.silence_s  # the first one was for its beginning
+            # the first one was for its beginning
+            response.request.extensions.get("timeout", {})["read"] = deadlines.silence_s
             for event in stream:
                 watch()
                 if event.type == "message_start":
@@ -169,17 +198,31 @@ def attempt(
         return accept(message, received, request.tools, int((time.monotonic() - begun) * 1000), used_up)
     except Interruption:
         raise
-    except Exception as exc:  # the SDK, its HTTP layer, its decoders and a reply of no known shape raise many kinds; each is a failed attempt, on record
+    except Exception as exc:
+        # the SDK, its HTTP layer, its decoders and a reply of no known shape raise many kinds; each is a failed
+        # attempt, on record
         return classify(exc)
 
 
 def _size(delta: object) -> int:
-    return sum(len(value) for name in ("text", "partial_json", "thinking", "data") if isinstance(value := getattr(delta, name, None), str))
+    return sum(
+        len(value)
+        for name in ("text", "partial_json", "thinking", "data")
+        if isinstance(value := getattr(delta, name, None), str)
+    )
 
 
 def _open(client: anthropic.Anthropic, request: Request, deadlines: Deadlines) -> BetaMessageStreamManager[None]:
-    """What ``client.beta.messages.stream`` does, with a body that is encoded already: the SDK would copy and walk the whole of it for each request."""
-    head: dict[str, Any] = {"model": request.model, "max_tokens": request.max_tokens, "system": request.system, "tools": request.tools, "stream": True}
+    """What ``client.beta.messages.stream`` does, with a body that is encoded already: the SDK would copy and walk the
+    whole of it for each request.
+    """
+    head: dict[str, Any] = {
+        "model": request.model,
+        "max_tokens": request.max_tokens,
+        "system": request.system,
+        "tools": request.tools,
+        "stream": True,
+    }
     if request.no_tools and request.tools:
         head["tool_choice"] = {"type": "none"}
     body = b'%b,"messages":%b}' % (json.dumps(head, ensure_ascii=False).encode()[:-1], request.messages)
@@ -188,13 +231,20 @@ def _open(client: anthropic.Anthropic, request: Request, deadlines: Deadlines) -
     def send() -> anthropic.Stream[BetaRawMessageStreamEvent]:
         stream_cls = anthropic.Stream[BetaRawMessageStreamEvent]
         options: RequestOptions = {"params": {"beta": "true"}, "timeout": timeout}
-        return client.post("/v1/messages", content=body, cast_to=BetaMessage, options=options, stream=True, stream_cls=stream_cls)
+        return client.post(
+            "/v1/messages", content=body, cast_to=BetaMessage, options=options, stream=True, stream_cls=stream_cls
+        )
 
     return BetaMessageStreamManager(send, output_format=anthropic.not_given)
 
 
-def accept(message: BetaMessage, received: Received, tools: list[Block], ms: int, used_up: float | None = None) -> Reply | Failure:
-    """The reply, or why it is none; pure. A message without the fields that every message has raises: the SDK does not check what it reads."""
+def accept(
+    message: BetaMessage, received: Received, tools: list[Block], ms: int, used_up: float | None = None
+) -> Reply | Failure:
+    """The reply, or why it is none; pure.
+
+    A message without the fields that every message has raises: the SDK does not check what it reads.
+    """
     usage = usage_of(message.usage)
     if not _NAME.fullmatch(message.id) or not 0 < len(message.model) <= _LONGEST_MODEL:
         return Failure("cut", "the reply has no usable id or model name")
@@ -205,11 +255,20 @@ def accept(message: BetaMessage, received: Received, tools: list[Block], ms: int
         return Failure("cut", f"the reply stopped for an unknown reason: {reason or 'none'}", usage=usage)
     content = [cast(Block, _whole(block.to_dict(mode="json", warnings=False))) for block in message.content]
     if (size := len(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"))) > MAX_CONTENT:
-        return Failure("too_large", f"the reply holds {size:,} bytes, more than can be kept ({MAX_CONTENT >> 20} MiB)", usage=usage)
+        return Failure(
+            "too_large", f"the reply holds {size:,} bytes, more than can be kept ({MAX_CONTENT >> 20} MiB)", usage=usage
+        )
     calls = [i for i, block in enumerate(content) if block.get("type") == "tool_use"]
-    if reason == "max_tokens" and (calls or not any(str(b.get("text", "")).strip() for b in content if b.get("type") == "text")):
-        return Failure("max_tokens", "the reply reached the output limit " + ("inside a tool call" if calls else "before it said anything"), usage=usage)
-    if reason not in ("refusal", "model_context_window_exceeded"):  # those two are never carried on, whatever they contain
+    if reason == "max_tokens" and (
+        calls or not any(str(b.get("text", "")).strip() for b in content if b.get("type") == "text")
+    ):
+        return Failure(
+            "max_tokens",
+            "the reply reached the output limit " + ("inside a tool call" if calls else "before it said anything"),
+            usage=usage,
+        )
+    # those two are never carried on, whatever they contain
+    if reason not in ("refusal", "model_context_window_exceeded"):
         if (reason == "tool_use") != bool(calls):
             return Failure("cut", f"the reply stopped with {reason} but holds {len(calls)} tool calls", usage=usage)
         required = {str(tool["name"]): bool(tool.get("input_schema", {}).get("required")) for tool in tools}
@@ -225,7 +284,9 @@ def accept(message: BetaMessage, received: Received, tools: list[Block], ms: int
 
 
 def _whole(value: object) -> object:
-    """The same structure with halves of surrogate pairs replaced: they are no text, and no log or request could carry them."""
+    """The same structure with halves of surrogate pairs replaced: they are no text, and no log or request could carry
+    them.
+    """
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
@@ -261,7 +322,10 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def usage_of(u: BetaUsage) -> Usage:
-    """Tokens as the ledger counts them; cache writes without a breakdown count as 5-minute writes. Raises ValueError on what is no count."""
+    """Tokens as the ledger counts them; cache writes without a breakdown count as 5-minute writes.
+
+    Raises ValueError on what is no count.
+    """
     written = u.cache_creation_input_tokens or 0
     hour = u.cache_creation.ephemeral_1h_input_tokens if u.cache_creation is not None else 0
     five = u.cache_creation.ephemeral_5m_input_tokens if u.cache_creation is not None else 0
@@ -272,7 +336,9 @@ def usage_of(u: BetaUsage) -> Usage:
 
 
 def count_tokens(client: anthropic.Anthropic, request: Request) -> int | None:
-    """Exact input tokens, or None when the endpoint does not count (its refusal shows again, and is recorded, on the request itself)."""
+    """Exact input tokens, or None when the endpoint does not count (its refusal shows again, and is recorded, on the
+    request itself).
+    """
     try:
         counted = client.beta.messages.count_tokens(
             model=request.model,
@@ -283,5 +349,6 @@ def count_tokens(client: anthropic.Anthropic, request: Request) -> int | None:
         )
     except (anthropic.AnthropicError, httpx2.HTTPError, OSError, ValueError):
         return None
-    value: object = getattr(counted, "input_tokens", None)  # an endpoint that is no Messages API may answer 200 with anything
+    # an endpoint that is no Messages API may answer 200 with anything
+    value: object = getattr(counted, "input_tokens", None)
     return value if isinstance(value, int) and value >= 0 else None

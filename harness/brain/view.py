@@ -1,7 +1,7 @@
 """The brain's view of a session: what the log says about the conversation, folded record by record. Data only, no I/O.
 
-`SessionState` (the one fold) answers what the session is; this adds what a conversation needs: turns, calls with their results, and the counters
-behind limits. Everything is derived, so a brain that dies takes nothing with it.
+`SessionState` (the one fold) answers what the session is; this adds what a conversation needs: turns, calls with their
+results, and the counters behind limits. Everything is derived, so a brain that dies takes nothing with it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ class ToolUse:
 
     @property
     def input_hash(self) -> str:
-        text = json.dumps([self.name, {k: v for k, v in self.input.items() if k != "why"}], sort_keys=True, ensure_ascii=True)
+        text = json.dumps(
+            [self.name, {k: v for k, v in self.input.items() if k != "why"}], sort_keys=True, ensure_ascii=True
+        )
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
@@ -142,15 +144,22 @@ class View:
         return list(self.state.road.calls)
 
     def forget(self) -> None:
-        """Drop what was said before the newest reply, and its calls: no decision looks at it, and `conversation.Talk` holds it in its own form."""
+        """Drop what was said before the newest reply, and its calls: no decision looks at it, and `conversation.Talk`
+        holds it in its own form.
+        """
         last = self.last_model
         if last is not None:
             self.turns = [turn for turn in self.turns if turn.seq >= last.seq]
             self.models = self.models[-1:]
-            self.calls = {call_id: fact for call_id, fact in self.calls.items() if fact.seq >= last.seq or fact.result is None}
+            self.calls = {
+                call_id: fact for call_id, fact in self.calls.items() if fact.seq >= last.seq or fact.result is None
+            }
 
     def advance(self, r: t.Record, load: LoadBlob) -> None:
-        """Apply one record in place. Raises DamagedMessage when a reply's content is neither inline nor in a readable blob."""
+        """Apply one record in place.
+
+        Raises DamagedMessage when a reply's content is neither inline nor in a readable blob.
+        """
         fold.advance(self.state, r)
         body = r.body
         match body:
@@ -213,7 +222,11 @@ class View:
 
     def _model(self, r: t.Record, body: t.ModelMessage, load: LoadBlob) -> None:
         content = _content(r.seq, body, load)
-        uses = tuple(ToolUse(str(b.get("id", "")), str(b.get("name", "")), b.get("input") or {}) for b in content if b.get("type") == "tool_use")
+        uses = tuple(
+            ToolUse(str(b.get("id", "")), str(b.get("name", "")), b.get("input") or {})
+            for b in content
+            if b.get("type") == "tool_use"
+        )
         turn = ModelTurn(r.seq, body.stop_reason, body.usage, tuple(content), uses)
         self.turns.append(turn)
         self.models.append(turn)
@@ -273,7 +286,9 @@ class View:
         self.believing = True
 
     def _claim(self) -> None:
-        """A tool says that it changed a file: believed until a state says otherwise, and then no more until one says that something did."""
+        """A tool says that it changed a file: believed until a state says otherwise, and then no more until one says
+        that something did.
+        """
         if self.believing:
             self.claimed_turns += self.idle_turns
             self.claimed_points += self.idle_points
@@ -307,7 +322,11 @@ def _content(seq: int, body: t.ModelMessage, load: LoadBlob) -> list[Block]:
     try:
         value = json.loads(load(body.content_blob))
     except (OSError, ValueError) as exc:
-        raise DamagedMessage(f"the reply at seq {seq} cannot be read from its blob {body.content_blob.sha[:12]}: {exc}") from exc
+        raise DamagedMessage(
+            f"the reply at seq {seq} cannot be read from its blob {body.content_blob.sha[:12]}: {exc}"
+        ) from exc
     if not isinstance(value, list) or not all(isinstance(b, dict) for b in value):
-        raise DamagedMessage(f"the reply at seq {seq} is no list of content blocks in blob {body.content_blob.sha[:12]}")
+        raise DamagedMessage(
+            f"the reply at seq {seq} is no list of content blocks in blob {body.content_blob.sha[:12]}"
+        )
     return value

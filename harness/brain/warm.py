@@ -1,4 +1,6 @@
-"""Everything a model request touches, loaded and exercised once without a socket or a thread, so that forked brains share it."""
+"""Everything a model request touches, loaded and exercised once without a socket or a thread, so that forked brains
+share it.
+"""
 
 from __future__ import annotations
 
@@ -48,10 +50,18 @@ _EVENTS: tuple[dict[str, object], ...] = (
     {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}},
     {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "a"}},
     {"type": "content_block_stop", "index": 1},
-    {"type": "content_block_start", "index": 2, "content_block": {"type": "tool_use", "id": "toolu_0", "name": "a", "input": {}}},
+    {
+        "type": "content_block_start",
+        "index": 2,
+        "content_block": {"type": "tool_use", "id": "toolu_0", "name": "a", "input": {}},
+    },
     {"type": "content_block_delta", "index": 2, "delta": {"type": "input_json_delta", "partial_json": "{}"}},
     {"type": "content_block_stop", "index": 2},
-    {"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": None}, "usage": {"output_tokens": 1}},
+    {
+        "type": "message_delta",
+        "delta": {"stop_reason": "tool_use", "stop_sequence": None},
+        "usage": {"output_tokens": 1},
+    },
     {"type": "message_stop"},
 )
 
@@ -66,7 +76,9 @@ def _respond(request: httpx2.Request) -> httpx2.Response:
     if request.url.path.endswith("/count_tokens"):
         return httpx2.Response(200, json={"input_tokens": 1})
     if b'"fail"' in request.content:
-        return httpx2.Response(529, json={"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
+        return httpx2.Response(
+            529, json={"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+        )
     return httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=_Bytes())
 
 
@@ -76,16 +88,27 @@ def tls_context() -> ssl.SSLContext:
 
 
 def load() -> ssl.SSLContext:
-    """Run a reply, a refusal and a token count through the SDK in memory; returns the shared TLS context. Raises RuntimeError when the SDK changed."""
+    """Run a reply, a refusal and a token count through the SDK in memory; returns the shared TLS context.
+
+    Raises RuntimeError when the SDK changed.
+    """
     for name in _LATE:
         importlib.import_module(name)
     context = tls_context()
     stream.make_client("http://127.0.0.1:9", "none", context).close()
     http = anthropic.DefaultHttpxClient(transport=httpx2.MockTransport(_respond))
-    client = anthropic.Anthropic(api_key="none", base_url="http://127.0.0.1:9", max_retries=0, http_client=http, open_telemetry=False)
+    client = anthropic.Anthropic(
+        api_key="none", base_url="http://127.0.0.1:9", max_retries=0, http_client=http, open_telemetry=False
+    )
     tools = [{"name": "a", "description": "a", "input_schema": {"type": "object", "properties": {}}}]
     for model, kind in (("m", stream.Reply), ("fail", Failure)):
-        request = stream.Request(model, 1, [{"type": "text", "text": "a"}], tools, b'[{"role":"user","content":[{"type":"text","text":"a"}]}]')
+        request = stream.Request(
+            model,
+            1,
+            [{"type": "text", "text": "a"}],
+            tools,
+            b'[{"role":"user","content":[{"type":"text","text":"a"}]}]',
+        )
         if not isinstance(outcome := stream.attempt(client, request, lambda: None), kind):
             raise RuntimeError(f"the SDK does not behave as expected: {outcome}")
         stream.count_tokens(client, request)

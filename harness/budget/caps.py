@@ -1,6 +1,7 @@
 """The ledger in memory: what is spent and held against every cap. Pure; the only state is what the records said.
 
-Invariant, for every account with a cap: spent + held ≤ cap after every `reserve`, and a `settle` at or below the worst case keeps it.
+Invariant, for every account with a cap: spent + held ≤ cap after every `reserve`, and a `settle` at or below the worst
+case keeps it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ FLEET = "fleet"
 
 
 class CapReached(Exception):
-    """A reservation would pass a cap. ``cap`` is e.g. ``session.usd``; used (spent + held), limit and need are in its unit."""
+    """A reservation would pass a cap.
+
+    ``cap`` is e.g. ``session.usd``; used (spent + held), limit and need are in its unit.
+    """
 
     def __init__(self, cap: str, used: int, limit: int, need: int) -> None:
         super().__init__(f"{cap}: {used} of {limit} used or held, {need} more needed")
@@ -30,7 +34,8 @@ class NotReserved(Exception):
 class Account:
     """Totals of one account: spent for certain (or counted so), and held by open reservations.
 
-    ``requests`` were or may have been sent; ``usage`` is what the endpoint reported, so without those of unknown outcome.
+    ``requests`` were or may have been sent; ``usage`` is what the endpoint reported, so without those of unknown
+    outcome.
     """
 
     spent_nano: int = 0
@@ -69,12 +74,19 @@ class Ledger:
     def limit(self, cap: str, configured: int | None, day: str) -> int | None:
         """The cap in force on ``day``: the configured one, or what a human raised it to since."""
         raised = self.raised.get(cap)
-        if configured is None or raised is None or raised.base != configured or (cap.startswith("day.") and raised.day != day):
+        if (
+            configured is None
+            or raised is None
+            or raised.base != configured
+            or (cap.startswith("day.") and raised.day != day)
+        ):
             return configured
         return max(configured, raised.limit)
 
     def window(self, today: str) -> str:
-        """The day window of a reservation made on ``today`` (``YYYY-MM-DD``): today, or the newest one when the clock went back."""
+        """The day window of a reservation made on ``today`` (``YYYY-MM-DD``): today, or the newest one when the clock
+        went back.
+        """
         return max(self.day, today)
 
     def accounts(self, sid: str, day: str) -> tuple[Account, Account, Account]:
@@ -86,7 +98,9 @@ class Ledger:
         return (*self.accounts(record.sid, record.day), self.parts.setdefault((record.sid, record.day), Account()))
 
     def check(self, sid: str, day: str, nano: int, tokens: int, limits: Limits) -> None:
-        """Raise CapReached naming the first cap that ``nano`` and ``tokens`` more would pass; a cap of 0 allows nothing that costs."""
+        """Raise CapReached naming the first cap that ``nano`` and ``tokens`` more would pass; a cap of 0 allows nothing
+        that costs.
+        """
         session, today, fleet = self.accounts(sid, day)
         for cap, used, limit, need in (
             ("session.usd", session.nano, limits.session_usd, nano),
@@ -100,7 +114,10 @@ class Ledger:
                 raise CapReached(cap, used, limit, need)
 
     def reserve(self, record: Reserved) -> None:
-        """Hold the worst case in every account at once, or raise CapReached and change nothing. Raises ValueError on a reused id."""
+        """Hold the worst case in every account at once, or raise CapReached and change nothing.
+
+        Raises ValueError on a reused id.
+        """
         if record.reservation in self.open or record.reservation in self.unknown:
             raise ValueError(f"reservation {record.reservation} exists")
         self.check(record.sid, record.day, record.nano, record.tokens, record.limits)
@@ -136,7 +153,9 @@ class Ledger:
             account.spent_tokens -= record.tokens
         return record
 
-    def settle(self, reservation: str, nano: int, tokens: int, usage: Usage | None = None, *, sent: bool = True) -> Reserved:
+    def settle(
+        self, reservation: str, nano: int, tokens: int, usage: Usage | None = None, *, sent: bool = True
+    ) -> Reserved:
         """Replace a worst case (also one counted as unknown) by the real cost. Raises NotReserved."""
         if nano < 0 or tokens < 0:
             raise ValueError("a cost is not negative")
@@ -158,7 +177,10 @@ class Ledger:
         return record
 
     def apply(self, record: LedgerRecord) -> None:
-        """Follow a durable record when rebuilding: it happened, whatever the caps say. Raises NotReserved on one that cannot follow."""
+        """Follow a durable record when rebuilding: it happened, whatever the caps say.
+
+        Raises NotReserved on one that cannot follow.
+        """
         match record:
             case Reserved():
                 self._hold(record)

@@ -1,7 +1,8 @@
-"""What a session's own log proves about money: which reservations were sent, what came of them, which caps a human raised. Pure.
+"""What a session's own log proves about money: which reservations were sent, what came of them, which caps a human
+raised. Pure.
 
-A request is on record before it is sent, so a reservation that no record names cost nothing once its brain may write no more; and a
-reply's usage is on record with it, so whatever the ledger missed can be counted exactly from here.
+A request is on record before it is sent, so a reservation that no record names cost nothing once its brain may write no
+more; and a reply's usage is on record with it, so whatever the ledger missed can be counted exactly from here.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ _KINDS = (b'"type":"model.', b'"type":"caps.raised"')
 
 @dataclass(slots=True)
 class Sent:
-    """One attempt that its session's log names; ``ended``: with its end. ``usage`` None: nobody knows what it cost; ``nano`` is its cost as it was settled.
+    """One attempt that its session's log names; ``ended``: with its end. ``usage`` None: nobody knows what it cost;
+    ``nano`` is its cost as it was settled.
 
     ``ts`` is the record's time.
     """
@@ -52,7 +54,11 @@ class Evidence:
                 self.sent[b.reservation] = self._newest[b.request_id] = Sent(b, record.ts)
             case t.ModelMessage() as b:
                 if (sent := self._newest.pop(b.request_id, None)) is not None:
-                    sent.usage, sent.nano, sent.ended = b.usage, None if b.price_source == UNSETTLED else b.cost_nano, True
+                    sent.usage, sent.nano, sent.ended = (
+                        b.usage,
+                        None if b.price_source == UNSETTLED else b.cost_nano,
+                        True,
+                    )
             case t.ModelFailed() as b:
                 if (sent := self._newest.get(b.request_id)) is not None and sent.request.attempt == b.attempt:
                     sent.usage, sent.ended = b.usage, True
@@ -91,7 +97,9 @@ Totals = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """What a ledger holds that may lack something: its reservations, those still open, the decisions of its raises, its totals by (session, day)."""
+    """What a ledger holds that may lack something: its reservations, those still open, the decisions of its raises, its
+    totals by (session, day).
+    """
 
     known: set[str]
     open: Mapping[str, Reserved]
@@ -102,8 +110,8 @@ class Books:
 def missing(books: Books, logs: Iterable[Evidence], least: Mapping[tuple[str, str], Totals]) -> list[LedgerRecord]:
     """The records that a ledger lacks, oldest first.
 
-    ``least`` is what was spent by (session, day) once: what neither the ledger nor the logs explain (a session that was removed, a
-    damaged log) is counted as one amount.
+    ``least`` is what was spent by (session, day) once: what neither the ledger nor the logs explain (a session that was
+    removed, a damaged log) is counted as one amount.
     """
     dated: list[tuple[str, list[LedgerRecord]]] = []
     sums = dict(books.spent)
@@ -128,25 +136,43 @@ def missing(books: Books, logs: Iterable[Evidence], least: Mapping[tuple[str, st
         if held.sid not in seen:  # it was removed, and the anchor says what it had spent in the end
             rest = _lacking(held.sid, least, sums)
             known = any(sid == held.sid for sid, _ in least)
-            part = Settled(reservation=name, nano=min(held.nano, rest[0]), tokens=min(held.tokens, rest[1]), source=ANCHORED)
+            part = Settled(
+                reservation=name, nano=min(held.nano, rest[0]), tokens=min(held.tokens, rest[1]), source=ANCHORED
+            )
             count(held, part if known else Unknown(reservation=name), held.day, new=False)
     for sid, day, nano, tokens in _unexplained(least, sums):
         name = f"{REBUILT}-{sid}-{day}"
         while name in books.known:
             name += "+"
-        held = Reserved(reservation=name, sid=sid, request_id=name, attempt=1, nano=nano, tokens=tokens, day=day, source=REBUILT, rebuilt=True)
+        held = Reserved(
+            reservation=name,
+            sid=sid,
+            request_id=name,
+            attempt=1,
+            nano=nano,
+            tokens=tokens,
+            day=day,
+            source=REBUILT,
+            rebuilt=True,
+        )
         dated.append((day, [held, Settled(reservation=name, nano=nano, tokens=tokens, source=ANCHORED)]))
     return [record for _, records in sorted(dated, key=lambda d: d[0]) for record in records]
 
 
 def _lacking(sid: str, least: Mapping[tuple[str, str], Totals], sums: Mapping[tuple[str, str], Totals]) -> list[int]:
     """Nano-USD and tokens that a session had spent once and that ``sums`` do not show."""
-    return [max(0, sum(v[i] for k, v in least.items() if k[0] == sid) - sum(v[i] for k, v in sums.items() if k[0] == sid)) for i in (0, 1)]
+    return [
+        max(0, sum(v[i] for k, v in least.items() if k[0] == sid) - sum(v[i] for k, v in sums.items() if k[0] == sid))
+        for i in (0, 1)
+    ]
 
 
-def _unexplained(least: Mapping[tuple[str, str], Totals], sums: Mapping[tuple[str, str], Totals]) -> Iterator[tuple[str, str, int, int]]:
-    """(session, day, nano, tokens) that were spent once and that ``sums`` do not show; never more than a session lacks in all,
-    because its log and the ledger may count a request at midnight for different days."""
+def _unexplained(
+    least: Mapping[tuple[str, str], Totals], sums: Mapping[tuple[str, str], Totals]
+) -> Iterator[tuple[str, str, int, int]]:
+    """(session, day, nano, tokens) that were spent once and that ``sums`` do not show; never more than a session lacks
+    in all, because its log and the ledger may count a request at midnight for different days.
+    """
     for sid in {sid for sid, _ in least}:
         rest = _lacking(sid, least, sums)
         for day in sorted(day for other, day in least if other == sid):

@@ -42,7 +42,10 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The request's real cost replaces its worst case. ``usage`` None: by a version that did not keep it; ``sent`` false: nothing ever went out."""
+    """The request's real cost replaces its worst case.
+
+    ``usage`` None: by a version that did not keep it; ``sent`` false: nothing ever went out.
+    """
 
     reservation: str
     nano: int
@@ -59,7 +62,8 @@ class Unknown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Raised(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A human raised a cap of the day (for that day) or of the fleet, over the configured ``base``; another base ends it.
+    """A human raised a cap of the day (for that day) or of the fleet, over the configured ``base``; another base ends
+    it.
 
     ``decision`` names the decision in a session's log that says so; it is durable first.
     """
@@ -72,9 +76,19 @@ class Raised(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 LedgerRecord = Reserved | Settled | Unknown | Raised
-NAMES: dict[type, str] = {Reserved: "ledger.reserved", Settled: "ledger.settled", Unknown: "ledger.unknown", Raised: "ledger.raised"}
+NAMES: dict[type, str] = {
+    Reserved: "ledger.reserved",
+    Settled: "ledger.settled",
+    Unknown: "ledger.unknown",
+    Raised: "ledger.raised",
+}
 _Kind = type[Reserved] | type[Settled] | type[Unknown] | type[Raised]
-TYPES: dict[str, _Kind] = {"ledger.reserved": Reserved, "ledger.settled": Settled, "ledger.unknown": Unknown, "ledger.raised": Raised}
+TYPES: dict[str, _Kind] = {
+    "ledger.reserved": Reserved,
+    "ledger.settled": Settled,
+    "ledger.unknown": Unknown,
+    "ledger.raised": Raised,
+}
 
 
 class _Line(msgspec.Struct, frozen=True):

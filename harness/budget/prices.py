@@ -1,7 +1,7 @@
 """What tokens cost, in exact integers: list prices of ``genai-prices``, nano-USD rounded up, never guessed downwards.
 
-Rates are pico-USD per token (a price of 1 USD per million tokens is 1,000,000). An unknown model costs, part by part, what the
-dearest known model of the vendor costs, and its price source says so.
+Rates are pico-USD per token (a price of 1 USD per million tokens is 1,000,000). An unknown model costs, part by part,
+what the dearest known model of the vendor costs, and its price source says so.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Rates of one model. ``tiers`` are (more than this many input tokens, rates for every token), ascending, the first from 0."""
+    """Rates of one model.
+
+    ``tiers`` are (more than this many input tokens, rates for every token), ascending, the first from 0.
+    """
 
     model: str
     source: str
@@ -89,15 +92,32 @@ def _at(price: Any, start: int) -> Decimal | None:
 
 
 def _tiers(prices: Any) -> tuple[tuple[int, Rates], ...]:
-    named = {key: getattr(prices, f"{key}_mtok") for key in ("input", "cache_read", "cache_write", "cache_write_1h", "output")}
-    starts = {0} | {tier.start for price in named.values() if price is not None and not isinstance(price, Decimal) for tier in price.tiers}
+    named = {
+        key: getattr(prices, f"{key}_mtok")
+        for key in ("input", "cache_read", "cache_write", "cache_write_1h", "output")
+    }
+    starts = {0} | {
+        tier.start
+        for price in named.values()
+        if price is not None and not isinstance(price, Decimal)
+        for tier in price.tiers
+    }
     made: list[tuple[int, Rates]] = []
     for start in sorted(starts):
         value = {key: _at(price, start) for key, price in named.items()}
         plain = _pico(value["input"], 0)
         short = _pico(value["cache_write"], plain)
         made.append(
-            (start, Rates(plain, _pico(value["cache_read"], plain), short, _pico(value["cache_write_1h"], max(short, 2 * plain)), _pico(value["output"], 0)))
+            (
+                start,
+                Rates(
+                    plain,
+                    _pico(value["cache_read"], plain),
+                    short,
+                    _pico(value["cache_write_1h"], max(short, 2 * plain)),
+                    _pico(value["output"], 0),
+                ),
+            )
         )
     return tuple(made)
 
@@ -131,7 +151,10 @@ def _lookup(model: str, day: date) -> Price:
 
 
 def lookup(model: str, day: date | None = None) -> Price:
-    """List price of ``model`` on ``day`` (UTC, default today). Never fails: an unknown model gets the dearest known rates."""
+    """List price of ``model`` on ``day`` (UTC, default today).
+
+    Never fails: an unknown model gets the dearest known rates.
+    """
     return _lookup(model, day or datetime.now(UTC).date())
 
 
@@ -140,7 +163,10 @@ def _nano(pico: int) -> int:
 
 
 def cost(model: str, usage: Usage, day: date | None = None) -> Cost:
-    """What a finished request cost. ``usage.input`` excludes cache reads and writes; the tier goes by all of them together."""
+    """What a finished request cost.
+
+    ``usage.input`` excludes cache reads and writes; the tier goes by all of them together.
+    """
     price = lookup(model, day)
     r = price.rates(usage.input + usage.cache_read + usage.cache_write_5m + usage.cache_write_1h)
     pico = (
@@ -153,8 +179,11 @@ def cost(model: str, usage: Usage, day: date | None = None) -> Cost:
     return Cost(_nano(pico), usage.total, price.source)
 
 
-def worst_case(model: str, est_input: int, max_tokens: int, day: date | None = None, *, hour_writes: bool = False) -> Cost:
-    """The most a request can cost: every input token at the dearest of its input rates, every allowed output token written.
+def worst_case(
+    model: str, est_input: int, max_tokens: int, day: date | None = None, *, hour_writes: bool = False
+) -> Cost:
+    """The most a request can cost: every input token at the dearest of its input rates, every allowed output token
+    written.
 
     ``hour_writes`` says that the request asks for cache entries that live an hour, which are dearer still.
     """
@@ -177,4 +206,10 @@ def usage_from_api(raw: dict[str, Any]) -> Usage:
     split = detail if isinstance(detail, dict) else {}
     hour = count(split, "ephemeral_1h_input_tokens")
     total = max(count(raw, "cache_creation_input_tokens"), hour + count(split, "ephemeral_5m_input_tokens"))
-    return Usage(count(raw, "input_tokens"), count(raw, "cache_read_input_tokens"), total - hour, hour, count(raw, "output_tokens"))
+    return Usage(
+        count(raw, "input_tokens"),
+        count(raw, "cache_read_input_tokens"),
+        total - hour,
+        hour,
+        count(raw, "output_tokens"),
+    )

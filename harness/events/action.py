@@ -28,7 +28,9 @@ def _no_floats(value: Any) -> None:
 def canonical(action: dict[str, Any]) -> bytes:
     """The bytes that are hashed. Raises ValueError on floats or non-string keys."""
     _no_floats(action)
-    return json.dumps(action, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    return json.dumps(action, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode(
+        "utf-8", "surrogatepass"
+    )
 
 
 def action_hash(action: dict[str, Any]) -> str:

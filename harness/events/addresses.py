@@ -1,8 +1,8 @@
 """Addresses of the network: hosts in one strict form, URLs without their credentials. Pure, standard library only.
 
-What is judged and shown must be what is dialled, so a host has exactly one spelling here: letters, digits and hyphens in
-lower case, or a plain IP address. What some resolver reads in a way of its own (``0x7f.1``, a trailing dot, a NUL byte)
-is refused.
+What is judged and shown must be what is dialled, so a host has exactly one spelling here: letters, digits and hyphens
+in lower case, or a plain IP address. What some resolver reads in a way of its own (``0x7f.1``, a trailing dot, a NUL
+byte) is refused.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""How far a log is known to reach, in a small file beside its segments: a log that was cut between two records looks whole, this one knows better.
+"""How far a log is known to reach, in a small file beside its segments: a log that was cut between two records looks
+whole, this one knows better.
 
-Standard library only. One line of fixed width is written over in place after each sync of the log. So it may lag behind the log (it is
-synced itself only when the writer takes leave) and never names a record that is not durable. A line that does not check anchors nothing.
+Standard library only. One line of fixed width is written over in place after each sync of the log. So it may lag behind
+the log (it is synced itself only when the writer takes leave) and never names a record that is not durable. A line that
+does not check anchors nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +37,10 @@ def encode(head: Head) -> bytes:
 
 
 def load(folder: Path) -> Head | None:
-    """What the log in ``folder`` must reach; None when nothing says so (an older log, an unfinished write). Raises OSError."""
+    """What the log in ``folder`` must reach; None when nothing says so (an older log, an unfinished write).
+
+    Raises OSError.
+    """
     try:
         with opened(folder / FILE) as file:
             line = file.read(_WIDTH + 1)
@@ -55,12 +60,19 @@ class Anchor:
         self._last: Head | None = None
 
     def put(self, head: Head) -> None:
-        """Say that the log reaches this record, which is durable; one that is ``closed`` is on the disk when this returns."""
+        """Say that the log reaches this record, which is durable; one that is ``closed`` is on the disk when this
+        returns.
+        """
         if head == self._last:
             return
         with contextlib.suppress(OSError):
             if self._fd < 0:
-                self._fd = os.open(FILE, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=self._folder_fd)
+                self._fd = os.open(
+                    FILE,
+                    os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW,
+                    0o600,
+                    dir_fd=self._folder_fd,
+                )
             os.pwrite(self._fd, encode(head), 0)
             self._last = head
             if head.closed:

@@ -1,8 +1,9 @@
-"""Does a reply end by asking the person something? Pure and conservative: polite closings, rhetoric, quotations and code ask nothing.
+"""Does a reply end by asking the person something? Pure and conservative: polite closings, rhetoric, quotations and
+code ask nothing.
 
-A question that is missed ends the session as not verified, with the words on record; one that is seen where none is costs a night. So
-only the end of the reply counts: its last paragraph, or the question right before a list, a quotation or code that it closes with, and
-before a paragraph that only waits or thanks.
+A question that is missed ends the session as not verified, with the words on record; one that is seen where none is
+costs a night. So only the end of the reply counts: its last paragraph, or the question right before a list, a quotation
+or code that it closes with, and before a paragraph that only waits or thanks.
 """
 
 from __future__ import annotations
@@ -17,13 +18,16 @@ _END = 6000
 
 _FENCE = re.compile(r"\s{0,3}(```+|~~~+)")
 _ITEM = re.compile(r"\s*([-*•+]|\(?[0-9]{1,2}[.)]|\(?[A-Za-z][.)])\s+\S")
-_MARKS = "?\uff1f\u061f\u2047\u2048\u2049\u203d\u037e\u055e\u1367\ua60f"  # Latin, wide, Arabic, doubled, interrobang, Greek, Armenian, Ethiopic, Vai
+# Latin, wide, Arabic, doubled, interrobang, Greek, Armenian, Ethiopic, Vai
+_MARKS = "?\uff1f\u061f\u2047\u2048\u2049\u203d\u037e\u055e\u1367\ua60f"
 _CODE = re.compile(r"`[^`\n]*`")
 _LINK = re.compile(r"\]\([^)\s]*\)")
 _TRAIL = re.compile(r"[\s*_~)\]\uff09\u3011\u300d\u300f>\U0001F300-\U0001FAFF\u2600-\u27bf\ufe0f!]+$")
 _QUOTED = re.compile(r"[\"'\u201d\u2019\u00bb\u201c][\s*_~.)]*$")
 _NO_WORD = re.compile(r"://|[*=<>|\\$^]")
-_SENTENCE = re.compile(rf"(?<=[.!\u3002\uff01{_MARKS}])(?<!\b[A-Za-z]\.)\s+|(?<=[.!{_MARKS}][)\"*_\u201d\u00bb])\s+|(?<=[\u3002\uff01\uff1f])")
+_SENTENCE = re.compile(
+    rf"(?<=[.!\u3002\uff01{_MARKS}])(?<!\b[A-Za-z]\.)\s+|(?<=[.!{_MARKS}][)\"*_\u201d\u00bb])\s+|(?<=[\u3002\uff01\uff1f])"
+)
 _GREEK = re.compile(r"[\u0370-\u03ff].*;$", re.S)
 _JAPANESE = re.compile(r"(です|ます|でしょう|ません|ました)か[。.]?$")
 
@@ -44,7 +48,9 @@ _HANDS_OVER = _any(
     r"(my|the) (recommendation|suggestion|preference|default)\b.*|(i|we)('d| would)? (recommend|suggest|lean|prefer|propose)\b.*",
     r"\(.*\)[.]?",
 )
-"""A whole sentence behind a question that only hands over: thanks, waiting, what was not done yet, what it would choose, a remark in brackets."""
+"""A whole sentence behind a question that only hands over: thanks, waiting, what was not done yet, what it would
+choose, a remark in brackets.
+"""
 
 _BEGS = _any(
     r"\b(let me know|tell me|please say|say) (which|whether)\b",
@@ -63,7 +69,9 @@ _BEGS = _any(
 )
 """It asks for a choice without a question mark."""
 
-_OPENS = _any(r"[*_ ]*(so,? )?(do you want|would you (like|prefer)|should (i|we)|shall (i|we)|may i|can i|could you|which)\b")
+_OPENS = _any(
+    r"[*_ ]*(so,? )?(do you want|would you (like|prefer)|should (i|we)|shall (i|we)|may i|can i|could you|which)\b"
+)
 """A question that its list completes: ``Do you want me to:``."""
 
 _ADDRESSES = _any(
@@ -129,17 +137,26 @@ def asked(reply: str) -> str:
 def words(reply: str) -> str:
     """What a request quotes of a reply: all of it, or of a very long one its end, where the question stands."""
     text = reply.strip()
-    return text if len(text) <= MOST_WORDS else f"[… {len(text) - MOST_WORDS} characters left out …]\n{text[-MOST_WORDS:]}"
+    return (
+        text if len(text) <= MOST_WORDS else f"[… {len(text) - MOST_WORDS} characters left out …]\n{text[-MOST_WORDS:]}"
+    )
 
 
 def _blocks(reply: str) -> list[tuple[str, str]]:
-    """(kind, text) in order: ``prose`` paragraphs, list ``item``s, and ``aside``s (code, quotations, tables, headings), which say nothing themselves."""
+    """(kind, text) in order: ``prose`` paragraphs, list ``item``s, and ``aside``s (code, quotations, tables, headings),
+    which say nothing themselves.
+    """
     found: list[tuple[str, str]] = []
     fence, fresh = "", True
     for line in _lines(reply):
         mark = _FENCE.match(line)
         if fence:
-            if mark and mark.group(1)[0] == fence[0] and len(mark.group(1)) >= len(fence) and not line.strip().strip(fence[0]):
+            if (
+                mark
+                and mark.group(1)[0] == fence[0]
+                and len(mark.group(1)) >= len(fence)
+                and not line.strip().strip(fence[0])
+            ):
                 fence = ""
             continue
         if mark:
@@ -171,11 +188,18 @@ def _only_hands_over(text: str) -> bool:
 
 
 def _before_a_list(text: str) -> str:
-    """What asks right before a list, code or a quotation: it must address the person, for headings ask too ("What changed?")."""
+    """What asks right before a list, code or a quotation: it must address the person, for headings ask too ("What
+    changed?").
+    """
     last = (_sentences(text) or [""])[-1]
     if not _ADDRESSES.search(last) or _CLOSING.search(last):
         return ""
-    return last if _question(last) or (last.rstrip("*_ ").endswith((":", "\uff1a")) and (_BEGS.search(last) or _OPENS.match(last))) else ""
+    return (
+        last
+        if _question(last)
+        or (last.rstrip("*_ ").endswith((":", "\uff1a")) and (_BEGS.search(last) or _OPENS.match(last)))
+        else ""
+    )
 
 
 def _last(text: str) -> str:
@@ -202,18 +226,27 @@ def _sentences(text: str) -> list[str]:
 
 def _masked(text: str) -> str:
     """The text, as long as before, with what stands in code and in the addresses of links made plain."""
-    return _LINK.sub(lambda m: "]" + "x" * (len(m[0]) - 1), _CODE.sub(lambda m: "`" + "x" * (len(m[0]) - 2) + "`", text))
+    return _LINK.sub(
+        lambda m: "]" + "x" * (len(m[0]) - 1), _CODE.sub(lambda m: "`" + "x" * (len(m[0]) - 2) + "`", text)
+    )
 
 
 def _question(sentence: str) -> str:
-    """The sentence when it ends in a question mark of any script that closes words: no quotation, address, pattern or expression."""
+    """The sentence when it ends in a question mark of any script that closes words: no quotation, address, pattern or
+    expression.
+    """
     plain = _masked(sentence)
     if _QUOTED.search(plain):
         return ""
     end = _TRAIL.sub("", plain)
     if not end:
         return ""
-    marked = end[-1] in _MARKS or bool(_GREEK.search(end[-200:])) or bool(_JAPANESE.search(end)) or (end[-1] in ".\u0589" and "\u055e" in end[-60:])
+    marked = (
+        end[-1] in _MARKS
+        or bool(_GREEK.search(end[-200:]))
+        or bool(_JAPANESE.search(end))
+        or (end[-1] in ".\u0589" and "\u055e" in end[-60:])
+    )
     word = (end.split() or [""])[-1]
     return sentence if marked and not _NO_WORD.search(word) and any(c.isalnum() for c in end) else ""
 

@@ -34,12 +34,21 @@ def usd(nano: int) -> str:
 
 def group_of(kind: str) -> str:
     """The filter group (one of `GROUPS`) of an event type's log name."""
-    if kind in ("model.failed", "tool.in_doubt", "log.recovered", "session.quarantined", "breaker.opened", "harness.note"):
+    if kind in (
+        "model.failed",
+        "tool.in_doubt",
+        "log.recovered",
+        "session.quarantined",
+        "breaker.opened",
+        "harness.note",
+    ):
         return "trouble"
     if kind in ("model.message", "model.request", "user.message"):
         return "talk"
     head = kind.partition(".")[0]
-    return {"tool": "tools", "approval": "approvals", "budget": "money", "caps": "money", "ledger": "money"}.get(head, "session")
+    return {"tool": "tools", "approval": "approvals", "budget": "money", "caps": "money", "ledger": "money"}.get(
+        head, "session"
+    )
 
 
 def describe(record: t.Record) -> Line:
@@ -57,7 +66,13 @@ def detail(record: t.Record) -> str:
     line = describe(record)
     body = record.body
     data = body.data if isinstance(body, t.Unknown) else msgspec.to_builtins(body)
-    head = [f"record {record.seq}  {record.ts}  {record.type}", f"by {record.actor}" + (f", lease {record.gen}" if record.gen else ""), "", line.summary, ""]
+    head = [
+        f"record {record.seq}  {record.ts}  {record.type}",
+        f"by {record.actor}" + (f", lease {record.gen}" if record.gen else ""),
+        "",
+        line.summary,
+        "",
+    ]
     return "\n".join(head + _fields(data, ""))
 
 
@@ -105,7 +120,13 @@ def _duration(ms: int) -> str:
 
 
 def _size(count: int) -> str:
-    return f"{count} B" if count < 1024 else f"{count / 1024:.1f} KiB" if count < 1024 * 1024 else f"{count / 1024 / 1024:.1f} MiB"
+    return (
+        f"{count} B"
+        if count < 1024
+        else f"{count / 1024:.1f} KiB"
+        if count < 1024 * 1024
+        else f"{count / 1024 / 1024:.1f} MiB"
+    )
 
 
 def _cap(cap: str, value: int) -> str:
@@ -149,7 +170,9 @@ def _intent(b: t.SessionIntent) -> Line:
 @_on(t.SessionCreated)
 def _created(b: t.SessionCreated) -> Line:
     dirty = f"; {b.dirty} uncommitted changes in the repository were left out" if b.dirty else ""
-    return Line("worktree", f"branch {b.branch} from {b.base[:12]} in {b.worktree}{dirty}", "warn" if b.dirty else "info")
+    return Line(
+        "worktree", f"branch {b.branch} from {b.base[:12]} in {b.worktree}{dirty}", "warn" if b.dirty else "info"
+    )
 
 
 @_on(t.SessionDesired)
@@ -161,7 +184,11 @@ def _desired(b: t.SessionDesired) -> Line:
 @_on(t.SessionParked)
 def _parked(b: t.SessionParked) -> Line:
     until = f" until {b.until}" if b.until else ""
-    return Line("parked", f"{b.why}{until}" + (f": {_first(b.detail)}" if b.detail else ""), "bad" if b.why in ("auth", "error") else "warn")
+    return Line(
+        "parked",
+        f"{b.why}{until}" + (f": {_first(b.detail)}" if b.detail else ""),
+        "bad" if b.why in ("auth", "error") else "warn",
+    )
 
 
 @_on(t.SessionEnded)
@@ -199,12 +226,18 @@ def _lease_ended(b: t.LeaseEnded) -> Line:
 
 @_on(t.KeeperStarted)
 def _keeper(b: t.KeeperStarted) -> Line:
-    return Line("keeper", f"keeper started, pid {b.pid}" + (", after a recovery" if b.recovered else ""), "warn" if b.recovered else "dim")
+    return Line(
+        "keeper",
+        f"keeper started, pid {b.pid}" + (", after a recovery" if b.recovered else ""),
+        "warn" if b.recovered else "dim",
+    )
 
 
 @_on(t.LogRecovered)
 def _recovered(b: t.LogRecovered) -> Line:
-    return Line("recovered", f"an unfinished write of {_size(b.bytes)} at byte {b.at} was cut; kept in {b.file}", "warn")
+    return Line(
+        "recovered", f"an unfinished write of {_size(b.bytes)} at byte {b.at} was cut; kept in {b.file}", "warn"
+    )
 
 
 @_on(t.Quarantined)
@@ -224,7 +257,9 @@ def _user(b: t.UserMessage) -> Line:
 @_on(t.ModelRequest)
 def _request(b: t.ModelRequest) -> Line:
     attempt = f", try {b.attempt}" if b.attempt > 1 else ""
-    return Line("ask", f"{b.model}{attempt}, about {b.est_input:,} tokens in, at most {usd(b.reserved_nano)} reserved", "dim")
+    return Line(
+        "ask", f"{b.model}{attempt}, about {b.est_input:,} tokens in, at most {usd(b.reserved_nano)} reserved", "dim"
+    )
 
 
 @_on(t.ModelMessage)
@@ -241,7 +276,9 @@ def _message(b: t.ModelMessage) -> Line:
 def _failed(b: t.ModelFailed) -> Line:
     retry = f", again in {b.retry_in_s:.0f} s" if b.retry_in_s is not None else ""
     status = f" {b.status}" if b.status else ""
-    return Line("no reply", f"{b.kind}{status}: {_first(b.message)}{retry}", "warn" if b.retry_in_s is not None else "bad")
+    return Line(
+        "no reply", f"{b.kind}{status}: {_first(b.message)}{retry}", "warn" if b.retry_in_s is not None else "bad"
+    )
 
 
 # -- tools -----------------------------------------------------------------------------------------------------------
@@ -256,7 +293,9 @@ def _proposed(b: t.ToolProposed) -> Line:
 def _judged(b: t.ToolJudged) -> Line:
     leaves = f" · leaves the fence: {', '.join(b.effects)}" if b.effects else ""
     tone: Tone = "dim" if b.verdict == "allow" and not b.effects else "bad" if b.verdict == "deny" else "warn"
-    return Line(b.verdict, f"{b.call_id} by rule {b.rule}" + (f": {_first(b.reason)}" if b.reason else "") + leaves, tone)
+    return Line(
+        b.verdict, f"{b.call_id} by rule {b.rule}" + (f": {_first(b.reason)}" if b.reason else "") + leaves, tone
+    )
 
 
 @_on(t.ToolStarted)
@@ -271,12 +310,18 @@ def _started(b: t.ToolStarted) -> Line:
 def _tool_ended(b: t.ToolEnded) -> Line:
     code = f" exit {b.exit_code}" if b.exit_code else ""
     first = _first(b.preview)
-    changed = f" · {len(b.files_changed)} file{'s' if len(b.files_changed) != 1 else ''} changed" if b.files_changed else ""
+    changed = (
+        f" · {len(b.files_changed)} file{'s' if len(b.files_changed) != 1 else ''} changed" if b.files_changed else ""
+    )
     cut = " · output cut" if b.truncated else ""
     limit = f" · came to the limit of {b.limit}" if b.limit else ""
     ok = b.status == "ok" and not b.exit_code
     tone: Tone = "good" if ok else "warn" if b.status in ("ok", "denied", "cancelled") else "bad"
-    return Line("ended", f"{b.call_id} {b.status}{code}, {_duration(b.ms)}" + (f": {first}" if first else "") + limit + changed + cut, tone)
+    return Line(
+        "ended",
+        f"{b.call_id} {b.status}{code}, {_duration(b.ms)}" + (f": {first}" if first else "") + limit + changed + cut,
+        tone,
+    )
 
 
 @_on(t.UndoStarted)
@@ -290,7 +335,9 @@ def _undone(b: t.UndoEnded) -> Line:
     if b.error:
         return Line("undo", f"{b.undo_id} failed: {_first(b.error)}", "bad")
     kept = f", {b.refused_count} could not be brought back: {_first('; '.join(b.refused))}" if b.refused_count else ""
-    return Line("undo", f"{b.undo_id} done: {b.written} names restored, {b.removed} removed{kept}", "warn" if kept else "good")
+    return Line(
+        "undo", f"{b.undo_id} done: {b.written} names restored, {b.removed} removed{kept}", "warn" if kept else "good"
+    )
 
 
 @_on(t.ToolInDoubt)
@@ -300,7 +347,11 @@ def _in_doubt(b: t.ToolInDoubt) -> Line:
 
 @_on(t.ToolResolved)
 def _resolved(b: t.ToolResolved) -> Line:
-    return Line("resolved", f"{b.call_id} {b.resolution.replace('_', ' ')}" + (f": {_first(b.evidence)}" if b.evidence else ""), "info")
+    return Line(
+        "resolved",
+        f"{b.call_id} {b.resolution.replace('_', ' ')}" + (f": {_first(b.evidence)}" if b.evidence else ""),
+        "info",
+    )
 
 
 # -- approvals -------------------------------------------------------------------------------------------------------
@@ -308,7 +359,11 @@ def _resolved(b: t.ToolResolved) -> Line:
 
 @_on(t.ApprovalRequested)
 def _asked(b: t.ApprovalRequested) -> Line:
-    return Line("asks you", f"{b.approval_id} {b.kind}: {_first(b.title)} · risk {b.risk}", "bad" if b.risk in ("high", "critical") else "warn")
+    return Line(
+        "asks you",
+        f"{b.approval_id} {b.kind}: {_first(b.title)} · risk {b.risk}",
+        "bad" if b.risk in ("high", "critical") else "warn",
+    )
 
 
 @_on(t.ApprovalDecided)
@@ -317,7 +372,9 @@ def _decided(b: t.ApprovalDecided) -> Line:
     text = f": {_first(b.message)}" if b.message else ""
     value = f" {b.value}" if b.value is not None else ""
     return Line(
-        "decided", f"{b.approval_id} {b.decision.replace('_', ' ')}{value} by {who}{text}", "good" if b.decision in ("allow", "allow_edited") else "info"
+        "decided",
+        f"{b.approval_id} {b.decision.replace('_', ' ')}{value} by {who}{text}",
+        "good" if b.decision in ("allow", "allow_edited") else "info",
     )
 
 

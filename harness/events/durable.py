@@ -7,7 +7,10 @@ from pathlib import Path
 
 
 def write_file(target: Path, data: bytes) -> None:
-    """Replace ``target`` by a synced file with these bytes, mode 0600; the name is durable after `sync_folder`. Raises OSError; then nothing changed."""
+    """Replace ``target`` by a synced file with these bytes, mode 0600; the name is durable after `sync_folder`.
+
+    Raises OSError; then nothing changed.
+    """
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:

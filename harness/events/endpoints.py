@@ -8,15 +8,19 @@ import msgspec
 
 DOWN, LIMITED, PERSON = "down", "limited", "needs a person"
 ITEM_KINDS = frozenset(("auth", "endpoint"))
-"""Kinds of the one request that an endpoint has for all its sessions. It holds none of them: when it is answered, or the endpoint answers, all go on."""
+"""Kinds of the one request that an endpoint has for all its sessions.
+
+It holds none of them: when it is answered, or the endpoint answers, all go on.
+"""
 
 
 class EndpointView(msgspec.Struct, frozen=True, omit_defaults=True):
     """One gate that is not open. An endpoint that answers has none.
 
-    ``state``: `DOWN` and `LIMITED` wait by themselves until ``next_try``; `PERSON` waits for the answer to ``approval_id``.
-    ``why`` holds the endpoint's own words, so it is untrusted text. Times are UTC RFC 3339; ``next_try`` is empty while a try is
-    under way or when none is planned. ``model`` is set when only that model is refused.
+    ``state``: `DOWN` and `LIMITED` wait by themselves until ``next_try``; `PERSON` waits for the answer to
+    ``approval_id``. ``why`` holds the endpoint's own words, so it is untrusted text. Times are UTC RFC 3339;
+    ``next_try`` is empty while a try is under way or when none is planned. ``model`` is set when only that model is
+    refused.
     """
 
     url: str
@@ -32,7 +36,9 @@ class EndpointView(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def sentence(view: EndpointView, now: datetime) -> str:
-    """``https://… is down since 02:10 (connection refused); next try in 40 s; 3 sessions wait``, in the reader's time zone."""
+    """``https://… is down since 02:10 (connection refused); next try in 40 s; 3 sessions wait``, in the reader's time
+    zone.
+    """
     what = f"{view.url} " + (f"(model {view.model}) " if view.model else "")
     parts = [f"{what}{_STATES.get(view.state, view.state)} since {_clock(view.since, now)} ({view.why})"]
     if view.asking:
@@ -40,14 +46,18 @@ def sentence(view: EndpointView, now: datetime) -> str:
     elif left := _left(view.next_try, now):
         parts.append(f"next try {left}")
     elif view.state == PERSON:
-        parts.append(f"answer request {view.approval_id}" if view.approval_id else "a request in the queue says what to do")
+        parts.append(
+            f"answer request {view.approval_id}" if view.approval_id else "a request in the queue says what to do"
+        )
     if view.waiting:
         parts.append(f"{view.waiting} session{'s wait' if view.waiting != 1 else ' waits'}")
     return "; ".join(parts)
 
 
 def standing(view: EndpointView) -> str:
-    """The same for a row, with times that stay true while it is shown: ``endpoint down since 02:10 (…); next try at 02:14:30``."""
+    """The same for a row, with times that stay true while it is shown: ``endpoint down since 02:10 (…); next try at
+    02:14:30``.
+    """
     now = datetime.now(UTC)
     what = f"endpoint {'of ' + view.model + ' ' if view.model else ''}{_STATES.get(view.state, view.state).removeprefix('is ')}"
     text = f"{what} since {_clock(view.since, now)} ({view.why})"

@@ -60,7 +60,9 @@ class SessionState:
     ended: t.SessionEnded | None = None
     ended_ts: str = ""
     away_s: int = 0
-    """Seconds that count against no cap on wall time: ended before it was continued, waiting for its endpoint, the machine asleep or off."""
+    """Seconds that count against no cap on wall time: ended before it was continued, waiting for its endpoint, the
+    machine asleep or off.
+    """
     undone_since: bool = False
     """Something was undone after its end: its agent has not been told."""
     max_rounds: int = 5
@@ -124,7 +126,9 @@ B = TypeVar("B", bound=t.Body)
 _HANDLERS: dict[type[t.Body], Callable[[SessionState, t.Record, Any], None]] = {}
 
 
-def _on(cls: type[B]) -> Callable[[Callable[[SessionState, t.Record, B], None]], Callable[[SessionState, t.Record, B], None]]:
+def _on(
+    cls: type[B],
+) -> Callable[[Callable[[SessionState, t.Record, B], None]], Callable[[SessionState, t.Record, B], None]]:
     def register(fn: Callable[[SessionState, t.Record, B], None]) -> Callable[[SessionState, t.Record, B], None]:
         _HANDLERS[cls] = fn
         return fn
@@ -302,12 +306,16 @@ def _undone(s: SessionState, r: t.Record, b: t.UndoEnded) -> None:
     s.checks = dict.fromkeys(s.checks)  # what they said was said of another state
     s.undone_since = s.ended is not None
     if s.ended is not None and s.ended.verified:
-        s.ended = msgspec.structs.replace(s.ended, verified=False, reason="undone since it ended; no check has seen what is there now")
+        s.ended = msgspec.structs.replace(
+            s.ended, verified=False, reason="undone since it ended; no check has seen what is there now"
+        )
 
 
 @_on(t.ApprovalRequested)
 def _asked(s: SessionState, r: t.Record, b: t.ApprovalRequested) -> None:
-    s.approvals[b.approval_id] = OpenApproval(b.approval_id, b.kind, b.title, b.options, b.call_id, b.action_hash, b.risk, r.ts, r.seq, b.detail)
+    s.approvals[b.approval_id] = OpenApproval(
+        b.approval_id, b.kind, b.title, b.options, b.call_id, b.action_hash, b.risk, r.ts, r.seq, b.detail
+    )
 
 
 @_on(t.ApprovalDecided)

@@ -1,7 +1,7 @@
 """One log line: an event, a segment's header or its footer, closed by a CRC and a chained hash. Standard library only.
 
-The last two members are fixed in width, so the checked body is all but the last `TRAILER` bytes of a line.
-Chain: ``h_n = SHA-256(h_{n-1} ‖ body)[:16]``; the CRC says whether a line itself is whole, the chain whether it is the right one.
+The last two members are fixed in width, so the checked body is all but the last `TRAILER` bytes of a line. Chain: ``h_n
+= SHA-256(h_{n-1} ‖ body)[:16]``; the CRC says whether a line itself is whole, the chain whether it is the right one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ class NewerLog(LogError):
 
 
 def encode_data(data: dict[str, Any]) -> bytes:
-    """An event's data as JSON. Lone surrogates become ``?``; raises ValueError on NaN, infinity or a value that is not JSON."""
+    """An event's data as JSON.
+
+    Lone surrogates become ``?``; raises ValueError on NaN, infinity or a value that is not JSON.
+    """
     try:
         return _encoder.encode(data).encode("utf-8", "replace")
     except TypeError as exc:
@@ -60,15 +63,27 @@ def _close(body: bytes, prev: bytes) -> tuple[bytes, bytes]:
     return body + trailer, chained
 
 
-def encode_event(seq: int, ts: str, kind: str, actor: str, gen: int, data_json: bytes, prev: bytes) -> tuple[bytes, bytes]:
-    """(line with its line feed, new chain hash). ``data_json`` is one JSON object without raw line feeds, as `encode_data` makes it."""
-    return _close(b'{"v":1,"seq":%d,"ts":"%b",%b"gen":%d,"data":%b' % (seq, ts.encode(), _names(kind, actor), gen, data_json), prev)
+def encode_event(
+    seq: int, ts: str, kind: str, actor: str, gen: int, data_json: bytes, prev: bytes
+) -> tuple[bytes, bytes]:
+    """(line with its line feed, new chain hash).
+
+    ``data_json`` is one JSON object without raw line feeds, as `encode_data` makes it.
+    """
+    return _close(
+        b'{"v":1,"seq":%d,"ts":"%b",%b"gen":%d,"data":%b' % (seq, ts.encode(), _names(kind, actor), gen, data_json),
+        prev,
+    )
 
 
 def encode_header(segment: int, sid: str, prev: bytes, first_seq: int) -> tuple[bytes, bytes]:
     """First line of a segment; ``prev`` is the hash that ended the segment before, `GENESIS` for the first."""
     name = _encoder.encode(sid).encode()
-    return _close(b'{"v":1,"segment":%d,"sid":%b,"prev":"%b","format":%d,"first_seq":%d' % (segment, name, prev.hex().encode(), FORMAT, first_seq), prev)
+    return _close(
+        b'{"v":1,"segment":%d,"sid":%b,"prev":"%b","format":%d,"first_seq":%d'
+        % (segment, name, prev.hex().encode(), FORMAT, first_seq),
+        prev,
+    )
 
 
 def encode_footer(count: int, last_seq: int, prev: bytes) -> tuple[bytes, bytes]:
@@ -77,7 +92,10 @@ def encode_footer(count: int, last_seq: int, prev: bytes) -> tuple[bytes, bytes]
 
 
 def check_line(line: bytes, prev: bytes) -> bytes:
-    """The chain hash after ``line`` (line feed included). Raises BadLine when it is torn, altered or not the next after ``prev``."""
+    """The chain hash after ``line`` (line feed included).
+
+    Raises BadLine when it is torn, altered or not the next after ``prev``.
+    """
     trailer, chained = _trailer(line[:-TRAILER], prev)
     if line[-TRAILER:] == trailer:
         return chained
@@ -135,5 +153,7 @@ def parse_mark(line: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BadLine("the line is not a JSON object")
     if is_header(line) and isinstance(value.get("format"), int) and value["format"] > FORMAT:
-        raise NewerLog(f"the log has format {value['format']}, this version knows up to {FORMAT}; use the version that wrote it, or a newer one")
+        raise NewerLog(
+            f"the log has format {value['format']}, this version knows up to {FORMAT}; use the version that wrote it, or a newer one"
+        )
     return value

@@ -1,7 +1,8 @@
-"""The only writer of a log: open or recover, append, commit, seal. Standard library only, no threads, no clock but the wall's.
+"""The only writer of a log: open or recover, append, commit, seal. Standard library only, no threads, no clock but the
+wall's.
 
-A batch is one ``write``; what was not written whole is cut back before anything else happens; a failed fsync poisons the writer
-for good, because the kernel may have dropped the pages and a second fsync would claim success.
+A batch is one ``write``; what was not written whole is cut back before anything else happens; a failed fsync poisons
+the writer for good, because the kernel may have dropped the pages and a second fsync would claim success.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class NoSpace(LogError):
 
 
 class Poisoned(LogError):
-    """A write or fsync failed in a way that leaves the disk's content unknown; this writer refuses everything from now on."""
+    """A write or fsync failed in a way that leaves the disk's content unknown; this writer refuses everything from now
+    on.
+    """
 
 
 class LogBusy(LogError):
@@ -54,7 +57,9 @@ class LogBusy(LogError):
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """A torn tail that was cut: ``bytes`` at offset ``at`` of ``segment``, kept in ``file`` (names inside the log's folder)."""
+    """A torn tail that was cut: ``bytes`` at offset ``at`` of ``segment``, kept in ``file`` (names inside the log's
+    folder).
+    """
 
     segment: str
     at: int
@@ -97,7 +102,9 @@ class LogWriter:
         self._unsynced = False
         self._anchor = anchor.Anchor(folder_fd)
         self.taken_leave = False
-        """True when whoever wrote the log before us closed it after its last record; False after a kill, a crash or a power cut."""
+        """True when whoever wrote the log before us closed it after its last record; False after a kill, a crash or a
+        power cut.
+        """
         self._poison = ""
         self._clock = _Clock()
 
@@ -167,7 +174,9 @@ class LogWriter:
         seq = self._head + 1
         line, chain = encode_event(seq, self._clock.now(), kind, actor, gen, encode_data(data), self._chain)
         if len(line) > MAX_LINE:
-            raise ValueError(f"record of {len(line)} bytes is over the limit of {MAX_LINE}; put the payload into a blob")
+            raise ValueError(
+                f"record of {len(line)} bytes is over the limit of {MAX_LINE}; put the payload into a blob"
+            )
         self._pending.append(line)
         self._head, self._hash, self._chain = seq, chain, chain
         return seq
@@ -175,8 +184,8 @@ class LogWriter:
     def commit(self, sync: bool) -> None:
         """Write the batch; with ``sync`` everything written so far is on the disk when this returns.
 
-        Raises NoSpace (batch dropped, the log as before it), Poisoned. What is in the log by then is never refused: trouble with the
-        segment after it shows in `poisoned` and at the next call.
+        Raises NoSpace (batch dropped, the log as before it), Poisoned. What is in the log by then is never refused:
+        trouble with the segment after it shows in `poisoned` and at the next call.
         """
         self._refuse_poisoned()
         if self._pending:
@@ -193,7 +202,10 @@ class LogWriter:
                 self._seal()
 
     def close(self) -> None:
-        """Drop what is pending and let go of the log; everything committed is flushed first unless poisoned. Raises Poisoned."""
+        """Drop what is pending and let go of the log; everything committed is flushed first unless poisoned.
+
+        Raises Poisoned.
+        """
         try:
             if self._fd >= 0 and not self._poison:
                 if self._unsynced:
@@ -238,7 +250,9 @@ class LogWriter:
         except OSError as exc:
             raise self._poisoned_by("cutting back", exc) from exc
         self._rewind()
-        raise NoSpace(f"log {self._folder / segment_name(self._number)} cannot grow: {why}; free some space, then try again")
+        raise NoSpace(
+            f"log {self._folder / segment_name(self._number)} cannot grow: {why}; free some space, then try again"
+        )
 
     def _sync(self, fd: int) -> None:
         try:
@@ -282,7 +296,9 @@ class LogWriter:
     def _prepare(self, number: int, prev: bytes, first: int) -> int:
         """A synced new segment under a temporary name: under its real name a segment always has its header."""
         name = segment_name(number) + _TEMPORARY
-        fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600, dir_fd=self._folder_fd)
+        fd = os.open(
+            name, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600, dir_fd=self._folder_fd
+        )
         try:
             header, chain = encode_header(number, self._sid, prev, first)
             if os.write(fd, header) != len(header):

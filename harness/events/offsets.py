@@ -1,8 +1,8 @@
 """Random access to the events of a log by ``seq``, without reading the rest. Standard library only.
 
-Sequence numbers are dense and ordered, so a log is its own index: a line is found by bisecting byte offsets, and only the
-starts of pages of `PAGE` lines are remembered. Opening costs a few reads whatever the size. Files are read with ``pread``,
-never mapped: a writer that cuts its torn tail would turn a mapped page into a fatal signal in the reader.
+Sequence numbers are dense and ordered, so a log is its own index: a line is found by bisecting byte offsets, and only
+the starts of pages of `PAGE` lines are remembered. Opening costs a few reads whatever the size. Files are read with
+``pread``, never mapped: a writer that cuts its torn tail would turn a mapped page into a fatal signal in the reader.
 Lines are located, not verified; `reader.verify` and `reader.read` do that.
 """
 
@@ -75,7 +75,10 @@ class OffsetIndex:
         return self._count - before
 
     def line(self, i: int) -> bytes:
-        """The event line (without line feed) with ``seq`` i; a damaged one comes as it is, or empty. Raises IndexError outside the log."""
+        """The event line (without line feed) with ``seq`` i; a damaged one comes as it is, or empty.
+
+        Raises IndexError outside the log.
+        """
         if not 0 <= i < self._count:
             raise IndexError(i)
         page = i // PAGE
@@ -113,7 +116,8 @@ class OffsetIndex:
         return out
 
     def scan(self, first: int, max_bytes: int) -> tuple[list[bytes], int]:
-        """(event lines from ``first`` on within about ``max_bytes``, the next ``first``): one step of a walk over the log.
+        """(event lines from ``first`` on within about ``max_bytes``, the next ``first``): one step of a walk over the
+        log.
 
         At the end of the log the list is empty and the next position is the log's length.
         """
@@ -163,7 +167,10 @@ class OffsetIndex:
         return True
 
     def _first_of(self, header: bytes) -> int:
-        """The first ``seq`` of the segment that this line begins; -1 when it begins none that can follow what is known. Raises NewerLog."""
+        """The first ``seq`` of the segment that this line begins; -1 when it begins none that can follow what is known.
+
+        Raises NewerLog.
+        """
         try:
             first = parse_mark(header).get("first_seq") if is_header(header) and whole(header) else None
         except BadLine:

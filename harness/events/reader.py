@@ -37,10 +37,15 @@ _REMEMBERED = 256
 
 
 class DamagedLog(LogError):
-    """Bytes before the last valid record are wrong; never repaired. ``seq`` is the first record that cannot be trusted."""
+    """Bytes before the last valid record are wrong; never repaired.
+
+    ``seq`` is the first record that cannot be trusted.
+    """
 
     def __init__(self, file: Path, offset: int, seq: int, why: str) -> None:
-        super().__init__(f"log is damaged: {file} at byte {offset}, record {seq}: {why}; records before it are good, nothing was changed")
+        super().__init__(
+            f"log is damaged: {file} at byte {offset}, record {seq}: {why}; records before it are good, nothing was changed"
+        )
         self.file, self.offset, self.seq, self.why = file, offset, seq, why
 
 
@@ -81,7 +86,10 @@ def segment_name(number: int) -> str:
 
 
 def segments(folder: Path) -> list[int]:
-    """Numbers of the segments, ascending. Raises DamagedLog when one is missing, FileNotFoundError when the folder is."""
+    """Numbers of the segments, ascending.
+
+    Raises DamagedLog when one is missing, FileNotFoundError when the folder is.
+    """
     found = sorted(int(m[1]) for name in os.listdir(folder) if (m := _NAME.fullmatch(name)))
     for expected, number in enumerate(found, 1):
         if number != expected:
@@ -92,14 +100,23 @@ def segments(folder: Path) -> list[int]:
 class Scan:
     """Walks one segment and checks every line.
 
-    When `events` is exhausted, ``offset`` is the end of the last good line and ``chain`` its hash; ``head`` and ``hash`` are
-    those of the last record; ``sealed`` says that the footer was seen, ``torn`` that an unfinished write follows, and ``bad``
-    is empty or says what is damaged.
+    When `events` is exhausted, ``offset`` is the end of the last good line and ``chain`` its hash; ``head`` and
+    ``hash`` are those of the last record; ``sealed`` says that the footer was seen, ``torn`` that an unfinished write
+    follows, and ``bad`` is empty or says what is damaged.
     """
 
     __slots__ = ("bad", "chain", "first", "hash", "head", "known", "number", "offset", "path", "sealed", "sid", "torn")
 
-    def __init__(self, path: Path, number: int, chain: bytes, head: int, sid: str = "", last: bytes = GENESIS, known: anchor.Head | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        number: int,
+        chain: bytes,
+        head: int,
+        sid: str = "",
+        last: bytes = GENESIS,
+        known: anchor.Head | None = None,
+    ) -> None:
         """``known``: a record that the log must reach, and that must be this one where it stands in this segment."""
         self.hash = last
         self.path, self.number, self.chain, self.head, self.sid = path, number, chain, head, sid
@@ -159,7 +176,9 @@ class Scan:
                             return
                         raise BadLine(f"expected record {seq + 1} here")
                     if seq + 1 == marked and self.known is not None and chained != self.known.hash:
-                        raise BadLine(f"record {marked} is not the one that was acknowledged (the log was written anew)")
+                        raise BadLine(
+                            f"record {marked} is not the one that was acknowledged (the log was written anew)"
+                        )
                     chain = self.chain = self.hash = chained
                     seq = self.head = seq + 1
                     self.offset += len(line)
@@ -174,7 +193,11 @@ class Scan:
         if not is_header(line):
             raise BadLine("the segment does not begin with a header")
         mark = parse_mark(line)
-        if mark.get("segment") != self.number or mark.get("prev") != self.chain.hex() or mark.get("first_seq") != self.first:
+        if (
+            mark.get("segment") != self.number
+            or mark.get("prev") != self.chain.hex()
+            or mark.get("first_seq") != self.first
+        ):
             raise BadLine("the header does not continue the segment before it")
         if self.sid and mark.get("sid") != self.sid:
             raise BadLine(f"the header belongs to session {str(mark.get('sid'))[:40]!r}")
@@ -195,7 +218,10 @@ class Scan:
 
 
 def torn(path: Path, offset: int) -> bool:
-    """True when no line ends at or after ``offset``: an unfinished write. A line that is whole and wrong is damage, wherever it stands."""
+    """True when no line ends at or after ``offset``: an unfinished write.
+
+    A line that is whole and wrong is damage, wherever it stands.
+    """
     try:
         with opened(path) as file:
             file.seek(offset)
@@ -214,8 +240,9 @@ def missing(folder: Path, known: anchor.Head) -> DamagedLog:
 
 
 def verify(folder: Path) -> Report:
-    """Check every byte of a log, and that it reaches as far as was acknowledged. Damage, a segment that cannot be read and a torn tail are
-    reported; raises NewerLog, and OSError without the folder."""
+    """Check every byte of a log, and that it reaches as far as was acknowledged. Damage, a segment that cannot be read
+    and a torn tail are reported; raises NewerLog, and OSError without the folder.
+    """
     known = anchor.load(folder)  # first, so that a living writer can only be further than this
     try:
         numbers = segments(folder)
@@ -393,7 +420,9 @@ class Tail:
         return True
 
     def _broken(self, why: str) -> None:
-        """A line that does not follow: first assume that the writer cut its tail, and only then that the log is damaged."""
+        """A line that does not follow: first assume that the writer cut its tail, and only then that the log is
+        damaged.
+        """
         self._retries += 1
         if self._retries > 1:
             raise DamagedLog(self._folder / segment_name(self._number), self._offset, self._head + 1, why)
@@ -420,4 +449,17 @@ def _lines(chunk: bytes) -> Iterator[bytes]:
         start = end
 
 
-__all__ = ["DamagedLog", "NewerLog", "Problem", "Report", "Scan", "Tail", "Torn", "read", "segment_name", "segments", "torn", "verify"]
+__all__ = [
+    "DamagedLog",
+    "NewerLog",
+    "Problem",
+    "Report",
+    "Scan",
+    "Tail",
+    "Torn",
+    "read",
+    "segment_name",
+    "segments",
+    "torn",
+    "verify",
+]

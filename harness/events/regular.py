@@ -1,4 +1,7 @@
-"""Opening what belongs to a log: only regular files, so that no name in its folder makes a reader wait. Standard library only."""
+"""Opening what belongs to a log: only regular files, so that no name in its folder makes a reader wait.
+
+Standard library only.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ _OTHER = {errno.ELOOP: "a symbolic link", errno.ENXIO: "a socket or a device"}
 
 
 def descriptor(path: Path) -> int:
-    """A descriptor of the regular file ``path``, which is not followed. Raises BadLine when it is something else, OSError."""
+    """A descriptor of the regular file ``path``, which is not followed.
+
+    Raises BadLine when it is something else, OSError.
+    """
     try:
         fd = os.open(path, _READ)
     except OSError as exc:
@@ -26,7 +32,9 @@ def descriptor(path: Path) -> int:
     if stat.S_ISREG(mode):
         return fd
     os.close(fd)
-    raise BadLine(f"{path.name} is {'a named pipe' if stat.S_ISFIFO(mode) else 'a folder' if stat.S_ISDIR(mode) else 'a device'}, not a file")
+    raise BadLine(
+        f"{path.name} is {'a named pipe' if stat.S_ISFIFO(mode) else 'a folder' if stat.S_ISDIR(mode) else 'a device'}, not a file"
+    )
 
 
 def opened(path: Path, buffering: int = -1) -> BinaryIO:

@@ -1,4 +1,5 @@
-"""The road of one action, as a pure fold over plain dicts. Standard library only: the keeper enforces it, the big fold reuses it.
+"""The road of one action, as a pure fold over plain dicts. Standard library only: the keeper enforces it, the big fold
+reuses it.
 
 proposed → judged → (asked → decided) → started → ended | in doubt → resolved. Only ``started`` has outside effects.
 """
@@ -11,7 +12,10 @@ from typing import Any
 
 @dataclass(slots=True)
 class Call:
-    """Where one call stands. ``verdict`` is the newest judgement; ``allowed_by`` the unused decision for ``action_hash``."""
+    """Where one call stands.
+
+    ``verdict`` is the newest judgement; ``allowed_by`` the unused decision for ``action_hash``.
+    """
 
     call_id: str
     tool: str
@@ -94,7 +98,11 @@ class Road:
                 raise RoadError(f"decision on {data['approval_id']} is for another action")
         elif kind == "approval.stale":
             call = self.calls.get(data["call_id"])
-            if call is None or call.approval_id != data["approval_id"] or call.stage not in ("judged", "asked", "decided"):
+            if (
+                call is None
+                or call.approval_id != data["approval_id"]
+                or call.stage not in ("judged", "asked", "decided")
+            ):
                 raise RoadError(f"approval {data['approval_id']} does not belong to a call that waits")
         elif kind == "approval.requested" and data["approval_id"] in self.approvals:
             raise RoadError(f"approval {data['approval_id']} is open already")
@@ -126,7 +134,8 @@ class Road:
             if call is not None and call.stage in ("asked", "decided", "judged"):
                 allow = data["decision"] == "allow"
                 if data["decision"] == "allow_edited":
-                    # What was asked about is not what was allowed: only the judgement of the edited action, which follows, may start anything.
+                    # What was asked about is not what was allowed: only the judgement of the edited action, which
+                    # follows, may start anything.
                     call.stage, call.verdict, call.allowed_by = "proposed", "", ""
                 elif call.stage == "asked" or not allow:
                     # A refusal always counts, also one that comes beside an earlier permission.
@@ -135,7 +144,11 @@ class Road:
             self.approvals.pop(data["approval_id"], None)
         elif kind == "approval.stale":
             self.approvals.pop(data["approval_id"], None)
-            if (call := self.calls.get(data.get("call_id", ""))) is not None and call.stage in ("judged", "asked", "decided"):
+            if (call := self.calls.get(data.get("call_id", ""))) is not None and call.stage in (
+                "judged",
+                "asked",
+                "decided",
+            ):
                 call.stage, call.verdict, call.allowed_by = "proposed", "", ""
         elif (call := self.calls.get(data.get("call_id", ""))) is not None:
             self._step(kind, call, data)

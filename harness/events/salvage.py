@@ -15,7 +15,9 @@ from harness.events.reader import Scan, segment_name, segments
 
 
 class Salvage:
-    """Iterates over the good records from the first on; then ``problem`` is empty, or says what stands in the way of the rest."""
+    """Iterates over the good records from the first on; then ``problem`` is empty, or says what stands in the way of
+    the rest.
+    """
 
     def __init__(self, log: Path) -> None:
         self._log = log

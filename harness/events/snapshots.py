@@ -40,7 +40,9 @@ class _File(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """State after the record ``seq`` whose chain hash (hex) is ``hash``; ``more`` (JSON) is what else its writer keeps of the log."""
+    """State after the record ``seq`` whose chain hash (hex) is ``hash``; ``more`` (JSON) is what else its writer keeps
+    of the log.
+    """
 
     seq: int
     hash: str
@@ -69,7 +71,10 @@ def save(folder: Path, state: SessionState, chain: str) -> Path:
 
 
 def store(folder: Path, seq: int, data: bytes) -> Path:
-    """Write one encoded snapshot durably and drop all but the newest two; the folder's parent must exist. Raises OSError; then nothing has changed."""
+    """Write one encoded snapshot durably and drop all but the newest two; the folder's parent must exist.
+
+    Raises OSError; then nothing has changed.
+    """
     folder.mkdir(mode=0o700, exist_ok=True)
     target = folder / f"{seq:012d}.json"
     write_file(target, data)
@@ -98,7 +103,12 @@ def load(folder: Path, log: Path, version: str = "") -> Snapshot | None:
             try:
                 with opened(name) as stored:
                     file = _decode(stored.read())
-                known = file.fold == fold_version() and file.version == version and file.state.seq == file.seq and 0 <= file.seq < len(index)
+                known = (
+                    file.fold == fold_version()
+                    and file.version == version
+                    and file.state.seq == file.seq
+                    and 0 <= file.seq < len(index)
+                )
                 if known and hash_of(index.line(file.seq)).hex() == file.hash:
                     return Snapshot(file.seq, file.hash, file.state, bytes(file.more))
             except (OSError, msgspec.DecodeError, BadLine):
@@ -120,7 +130,10 @@ def restore(log: Path, snapshots: Path | None = None) -> Snapshot:
 
 
 def follow(start: Snapshot, lines: Iterable[bytes]) -> Snapshot:
-    """``start`` advanced in place by event lines; returns the new position. A line that is no event of ours counts as unknown."""
+    """``start`` advanced in place by event lines; returns the new position.
+
+    A line that is no event of ours counts as unknown.
+    """
     state, last = start.state, b""
     for line in lines:
         advance(state, types.decode(line))

@@ -1,8 +1,9 @@
 """The one table of trouble in words: what is wrong, what happens next by itself and when, and what a person can do.
 
-Everything that can hold a session or the fleet up has an entry: what a session's worker meets (`SESSION`, by way of the code of a
-refusal through `CODES`), why an agent waits (`PARKED`), what a request asks (`REQUESTS`), and what concerns the whole fleet
-(`FLEET`). Rows, the session screen, the queue, the footer and ``doctor`` read it here and nowhere else. Pure.
+Everything that can hold a session or the fleet up has an entry: what a session's worker meets (`SESSION`, by way of the
+code of a refusal through `CODES`), why an agent waits (`PARKED`), what a request asks (`REQUESTS`), and what concerns
+the whole fleet (`FLEET`). Rows, the session screen, the queue, the footer and ``doctor`` read it here and nowhere else.
+Pure.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ FAILURES = 3
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """One trouble. ``person``: it waits for somebody; ``mend``: it goes on by itself once somebody has mended what is named; otherwise it
-    ends by itself and is no failure.
+    """One trouble. ``person``: it waits for somebody; ``mend``: it goes on by itself once somebody has mended what is
+    named; otherwise it ends by itself and is no failure.
 
-    ``action`` is the id of the key's action and ``command`` the command line that does what ``do`` says; ``{sid}`` stands for the session.
+    ``action`` is the id of the key's action and ``command`` the command line that does what ``do`` says; ``{sid}``
+    stands for the session.
     """
 
     headline: str
@@ -32,7 +34,10 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A trouble at hand: its ``kind`` in `SESSION`, and its ``cause`` in the words of whatever reported it (untrusted). False when there is none."""
+    """A trouble at hand: its ``kind`` in `SESSION`, and its ``cause`` in the words of whatever reported it (untrusted).
+
+    False when there is none.
+    """
 
     kind: str = ""
     cause: str = ""
@@ -54,7 +59,11 @@ _AGAIN = "it is tried again by itself, with growing pauses of at most a minute"
 _RESUME = ("resume it", "session.resume", "watchfloor resume {sid}")
 
 SESSION: dict[str, Words] = {
-    "no_space": Words("the disk is full", "it is tried again every few seconds, and everything goes on once there is room", "free some space"),
+    "no_space": Words(
+        "the disk is full",
+        "it is tried again every few seconds, and everything goes on once there is room",
+        "free some space",
+    ),
     "disk": Words("the disk refuses", _AGAIN, "look at the disk and at the permissions of the state folder"),
     "unwritable": Words(
         "its log cannot be written any more: the disk failed",
@@ -70,7 +79,12 @@ SESSION: dict[str, Words] = {
         command="watchfloor verify {sid}",
         person=True,
     ),
-    "newer": Words("a newer Watchfloor wrote its log", "nothing more of it runs under this version", "upgrade watchfloor", person=True),
+    "newer": Words(
+        "a newer Watchfloor wrote its log",
+        "nothing more of it runs under this version",
+        "upgrade watchfloor",
+        person=True,
+    ),
     "foreign": Words(
         "its worktree is another session's",
         "it can be looked at here; nothing of it runs",
@@ -78,10 +92,20 @@ SESSION: dict[str, Words] = {
         command="watchfloor adopt",
         person=True,
     ),
-    "silent": Words("its log's process does not answer", _AGAIN, "see whether a process of it is stopped or its disk hangs"),
-    "gone": Words("no contact with its log's process", "it is called again, and started anew if it is gone; nothing that was recorded is lost"),
+    "silent": Words(
+        "its log's process does not answer", _AGAIN, "see whether a process of it is stopped or its disk hangs"
+    ),
+    "gone": Words(
+        "no contact with its log's process",
+        "it is called again, and started anew if it is gone; nothing that was recorded is lost",
+    ),
     "starting": Words("its log's process could not be started", _AGAIN),
-    "unclear": Words("its record could not be understood", _AGAIN, "see whether all parts are of one version", command="watchfloor doctor"),
+    "unclear": Words(
+        "its record could not be understood",
+        _AGAIN,
+        "see whether all parts are of one version",
+        command="watchfloor doctor",
+    ),
     "still": Words(
         "its folder, worktree or repository does not answer",
         "nothing more of it runs, so that nobody else is held up",
@@ -90,9 +114,14 @@ SESSION: dict[str, Words] = {
         person=True,
     ),
     "gave_up": Words(
-        "given up for now", f"after {FAILURES} failures within a minute it is tried every two minutes, or at once when you resume it", *_RESUME, mend=True
+        "given up for now",
+        f"after {FAILURES} failures within a minute it is tried every two minutes, or at once when you resume it",
+        *_RESUME,
+        mend=True,
     ),
-    "set_aside": Words("set aside after failing again and again", "nothing is tried any more until you say so", *_RESUME, person=True),
+    "set_aside": Words(
+        "set aside after failing again and again", "nothing is tried any more until you say so", *_RESUME, person=True
+    ),
     "ground": Words(
         "its worktree or git is broken",
         "no reply is paid for meanwhile; it goes on by itself once that is mended",
@@ -100,7 +129,9 @@ SESSION: dict[str, Words] = {
         *_RESUME[1:],
         mend=True,
     ),
-    "brain": Words("its agent's process failed", "it is tried again by itself, with growing pauses of at most five minutes"),
+    "brain": Words(
+        "its agent's process failed", "it is tried again by itself, with growing pauses of at most five minutes"
+    ),
     "brain_lasting": Words(
         "its agent's process fails again and again",
         "it is tried again by itself every five minutes, or at once when you resume it",
@@ -116,20 +147,33 @@ SESSION: dict[str, Words] = {
         "when it is stopped it is ended after a minute, otherwise after five, and another one goes on from the log; nothing that was recorded is lost",
     ),
     "mute_disk": Words(
-        "its log's process waits for its disk", "it goes on by itself once the disk answers; nothing that was recorded is lost", "see to its disk"
+        "its log's process waits for its disk",
+        "it goes on by itself once the disk answers; nothing that was recorded is lost",
+        "see to its disk",
     ),
     "vault": Words(
         "what keeps its states for undo does not answer",
         "another one is asked: within seconds when it is stopped, otherwise after a minute; if that one cannot say either, you are asked",
     ),
-    "defect": Words("Watchfloor itself made an error with it", "it is tried again by itself; if it goes on, you are asked", "see what it was", "session.why"),
+    "defect": Words(
+        "Watchfloor itself made an error with it",
+        "it is tried again by itself; if it goes on, you are asked",
+        "see what it was",
+        "session.why",
+    ),
     "replaced": Words("another supervisor has taken over", "this one leaves and the other one goes on with everything"),
     "refused": Words("a step of it was refused", _AGAIN),
     "worktree": Words(
-        "its worktree or git does not work", "the call is not made, and its agent is told", "see what git says, and mend it", command="watchfloor logs {sid}"
+        "its worktree or git does not work",
+        "the call is not made, and its agent is told",
+        "see what git says, and mend it",
+        command="watchfloor logs {sid}",
     ),
     "ledger": Words(
-        "spending cannot be recorded", "it asks no model before that works again; it is tried again by itself", "see why", command="watchfloor doctor"
+        "spending cannot be recorded",
+        "it asks no model before that works again; it is tried again by itself",
+        "see why",
+        command="watchfloor doctor",
     ),
     "unread": Words("not read yet", "it is read as soon as somebody looks at it"),
 }
@@ -154,7 +198,8 @@ _CODES = {
         "workspace not_a_repository git_too_old git_missing git_failed partial_clone branch_exists worktree_exists damaged_worktree publish_failed too_much "
         "cannot_keep repository_busy no_shfmt remote_unreachable"
     ),
-    # What a client or an agent asked for and did not get: its message says why and its hint what to do, and nothing is held up by it.
+    # What a client or an agent asked for and did not get: its message says why and its hint what to do, and nothing is
+    # held up by it.
     "refused": (
         "ambiguous bad_caps bad_check bad_edit bad_goal bad_name bad_option bad_request bad_value brain_hello_first busy cancelled cannot_start cap conflict "
         "ended expired name_taken no_commits no_repo no_worktree not_found not_git not_ended not_open not_ready nothing "
@@ -166,15 +211,39 @@ CODES: dict[str, str] = {code: kind for kind, codes in _CODES.items() for code i
 """Kinds by the code of a refusal (`OpError`) that a session's worker met."""
 
 PARKED: dict[str, Words] = {
-    "approval": Words("waits for your decision", "nothing of it runs before you answer", "answer it", "go.queue", "watchfloor approvals", person=True),
-    "question": Words("waits for your answer", "it goes on as soon as you answer", "answer it", "go.queue", "watchfloor approvals", person=True),
+    "approval": Words(
+        "waits for your decision",
+        "nothing of it runs before you answer",
+        "answer it",
+        "go.queue",
+        "watchfloor approvals",
+        person=True,
+    ),
+    "question": Words(
+        "waits for your answer",
+        "it goes on as soon as you answer",
+        "answer it",
+        "go.queue",
+        "watchfloor approvals",
+        person=True,
+    ),
     "paused": Words("paused by you", "it stays as it is until you resume it", *_RESUME, person=True),
     "cap": Words(
-        "has reached a cap", "it spends nothing more before you decide", "raise the cap, or let it finish up", "go.queue", "watchfloor approvals", person=True
+        "has reached a cap",
+        "it spends nothing more before you decide",
+        "raise the cap, or let it finish up",
+        "go.queue",
+        "watchfloor approvals",
+        person=True,
     ),
     "limited": Words("waits for the model's endpoint", "it asks again by itself at the time shown"),
     "auth": Words(
-        "its key was refused", "it goes on once there is a key that works", "set the right key, then retry", "go.queue", "watchfloor approvals", person=True
+        "its key was refused",
+        "it goes on once there is a key that works",
+        "set the right key, then retry",
+        "go.queue",
+        "watchfloor approvals",
+        person=True,
     ),
     "endpoint": Words(
         "its endpoint refuses to work for it",
@@ -185,7 +254,12 @@ PARKED: dict[str, Words] = {
         person=True,
     ),
     "breaker": Words(
-        "went in circles", "nothing more of it runs before you answer", "tell it what to do, or stop it", "go.queue", "watchfloor approvals", person=True
+        "went in circles",
+        "nothing more of it runs before you answer",
+        "tell it what to do, or stop it",
+        "go.queue",
+        "watchfloor approvals",
+        person=True,
     ),
     "refusal": Words(
         "the model refused",
@@ -195,7 +269,14 @@ PARKED: dict[str, Words] = {
         "watchfloor approvals",
         person=True,
     ),
-    "error": Words("could not go on", "nothing is tried before you say so", "retry or stop it", "go.queue", "watchfloor approvals", person=True),
+    "error": Words(
+        "could not go on",
+        "nothing is tried before you say so",
+        "retry or stop it",
+        "go.queue",
+        "watchfloor approvals",
+        person=True,
+    ),
     "stopping": Words("waits for the supervisor", "it goes on when the supervisor is there again"),
     "in_doubt": Words(
         "does not know whether a call happened",
@@ -223,11 +304,18 @@ REQUESTS: dict[str, str] = {
 }
 """What a request is about, in front of its title."""
 
-PARTS: dict[str, str] = {"brain": "its agent's process", "supervisor": "Watchfloor itself", "model": "the model", "keeper": "the process that keeps its log"}
+PARTS: dict[str, str] = {
+    "brain": "its agent's process",
+    "supervisor": "Watchfloor itself",
+    "model": "the model",
+    "keeper": "the process that keeps its log",
+}
 """What failed, when a session was set aside."""
 
 FLEET: dict[str, Words] = {
-    "disk": Words("disk almost full", "agents wait when it is full, and go on by themselves once there is room", "free some space"),
+    "disk": Words(
+        "disk almost full", "agents wait when it is full, and go on by themselves once there is room", "free some space"
+    ),
     "ledger": Words(
         "spending cannot be recorded",
         "no agent asks a model before that works again; tools and decisions go on",
@@ -235,15 +323,38 @@ FLEET: dict[str, Words] = {
         command="watchfloor supervisor stop --sessions leave",
         person=True,
     ),
-    "policy": Words("the policy file is wrong", "the last good one holds, and the file is read again as soon as it changes", "mend the file", person=True),
-    "config": Words("the configuration is wrong", "the last good one holds, and the file is read again as soon as it changes", "mend the file", person=True),
+    "policy": Words(
+        "the policy file is wrong",
+        "the last good one holds, and the file is read again as soon as it changes",
+        "mend the file",
+        person=True,
+    ),
+    "config": Words(
+        "the configuration is wrong",
+        "the last good one holds, and the file is read again as soon as it changes",
+        "mend the file",
+        person=True,
+    ),
     "watch": Words("changed settings are seen late", "the files are looked at every few seconds instead"),
-    "last-good": Words("no copy of the settings can be kept", "what is in force stays in force; a copy is tried again when the file changes"),
-    "index": Words("the index cannot be written", "ended sessions are read from their logs at the next start, which takes longer"),
-    "fence": Words("tools do not run: no working fence", "agents think on, and each call is refused", "see why", command="watchfloor doctor", person=True),
+    "last-good": Words(
+        "no copy of the settings can be kept",
+        "what is in force stays in force; a copy is tried again when the file changes",
+    ),
+    "index": Words(
+        "the index cannot be written", "ended sessions are read from their logs at the next start, which takes longer"
+    ),
+    "fence": Words(
+        "tools do not run: no working fence",
+        "agents think on, and each call is refused",
+        "see why",
+        command="watchfloor doctor",
+        person=True,
+    ),
     "warning": Words("not everything holds here", "the fleet goes on"),
 }
-"""What concerns every session (`FleetView`); an endpoint that does not answer has its own sentence (`endpoints.sentence`)."""
+"""What concerns every session (`FleetView`); an endpoint that does not answer has its own sentence
+(`endpoints.sentence`).
+"""
 
 
 def of_code(code: str, cause: str) -> Trouble:

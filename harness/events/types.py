@@ -1,8 +1,8 @@
 """Every event a session log can hold, as one table of frozen structs.
 
-A log line is an envelope (``Record``) around one body; the keeper treats bodies as bytes, everybody else decodes them here.
-Money is in integer nano-USD (1e-9 USD), times are UTC RFC 3339 with milliseconds (display only; order is ``seq``).
-Unknown types decode to `Unknown` and are kept: an older reader skips what a newer writer added.
+A log line is an envelope (``Record``) around one body; the keeper treats bodies as bytes, everybody else decodes them
+here. Money is in integer nano-USD (1e-9 USD), times are UTC RFC 3339 with milliseconds (display only; order is
+``seq``). Unknown types decode to `Unknown` and are kept: an older reader skips what a newer writer added.
 """
 
 from __future__ import annotations
@@ -114,8 +114,10 @@ class SessionDesired(Body, frozen=True, kw_only=True):
 
 
 class SessionParked(Body, frozen=True, kw_only=True):
-    """The brain left because there is nothing to think about: ``approval``, ``paused``, ``cap``, ``limited``, ``auth``, ``breaker``, ``error``,
-    ``question`` (its reply ends in one; ``detail`` are its words), ``refusal`` (of the model; with its words)."""
+    """The brain left because there is nothing to think about: ``approval``, ``paused``, ``cap``, ``limited``, ``auth``,
+    ``breaker``, ``error``, ``question`` (its reply ends in one; ``detail`` are its words), ``refusal`` (of the model;
+    with its words).
+    """
 
     TYPE = "session.parked"
     why: str
@@ -138,7 +140,8 @@ class SessionEnded(Body, frozen=True, kw_only=True):
 class SessionContinued(Body, frozen=True, kw_only=True):
     """An ended session goes on: the one record that lifts an end, and with it a stop.
 
-    ``rounds`` per instruction (0 = as before); ``caps`` and ``checks`` are all that hold from now on (None = as before).
+    ``rounds`` per instruction (0 = as before); ``caps`` and ``checks`` are all that hold from now on (None = as
+    before).
     """
 
     TYPE = "session.continued"
@@ -204,7 +207,9 @@ class Quarantined(Body, frozen=True, kw_only=True):
 
 
 class UserMessage(Body, frozen=True, kw_only=True):
-    """Text given to the model as the user's turn: ``goal``, ``human`` (typed by the user), ``harness`` (failed checks, nudges)."""
+    """Text given to the model as the user's turn: ``goal``, ``human`` (typed by the user), ``harness`` (failed checks,
+    nudges).
+    """
 
     TYPE = "user.message"
     text: str
@@ -213,7 +218,10 @@ class UserMessage(Body, frozen=True, kw_only=True):
 
 
 class ModelRequest(Body, frozen=True, kw_only=True):
-    """One attempt is about to be sent; its worst case is reserved under ``reservation``. ``delivers`` are call ids whose results it carries."""
+    """One attempt is about to be sent; its worst case is reserved under ``reservation``.
+
+    ``delivers`` are call ids whose results it carries.
+    """
 
     TYPE = "model.request"
     request_id: str
@@ -228,7 +236,10 @@ class ModelRequest(Body, frozen=True, kw_only=True):
 
 
 class ModelMessage(Body, frozen=True, kw_only=True):
-    """A complete reply: ``message_stop`` seen, stop reason known, tool inputs re-parsed. Content inline or in a blob (a JSON array)."""
+    """A complete reply: ``message_stop`` seen, stop reason known, tool inputs re-parsed.
+
+    Content inline or in a blob (a JSON array).
+    """
 
     TYPE = "model.message"
     request_id: str
@@ -244,9 +255,11 @@ class ModelMessage(Body, frozen=True, kw_only=True):
 
 
 class ModelFailed(Body, frozen=True, kw_only=True):
-    """An attempt ended without a usable reply. ``usage`` is what it surely cost; None = nobody knows, so it counts in full.
+    """An attempt ended without a usable reply. ``usage`` is what it surely cost; None = nobody knows, so it counts in
+    full.
 
-    ``kind``: auth, rate_limit, spend_limit, overloaded, server, network, cut, max_tokens, too_large, invalid, model_unknown, redirect, refused, other.
+    ``kind``: auth, rate_limit, spend_limit, overloaded, server, network, cut, max_tokens, too_large, invalid,
+    model_unknown, redirect, refused, other.
     """
 
     TYPE = "model.failed"
@@ -263,7 +276,10 @@ class ModelFailed(Body, frozen=True, kw_only=True):
 
 
 class ToolProposed(Body, frozen=True, kw_only=True):
-    """The model (or the harness, for ``check``) wants one effect. ``call_id`` is ``c<seq>.<i>``, strictly increasing."""
+    """The model (or the harness, for ``check``) wants one effect.
+
+    ``call_id`` is ``c<seq>.<i>``, strictly increasing.
+    """
 
     TYPE = "tool.proposed"
     call_id: str
@@ -295,7 +311,10 @@ class ToolJudged(Body, frozen=True, kw_only=True):
 
 
 class ApprovalRequested(Body, frozen=True, kw_only=True):
-    """A question for the human. ``kind``: tool, cap, auth, endpoint, in_doubt, question, restart. ``options`` are the only decisions accepted."""
+    """A question for the human.
+
+    ``kind``: tool, cap, auth, endpoint, in_doubt, question, restart. ``options`` are the only decisions accepted.
+    """
 
     TYPE = "approval.requested"
     approval_id: str
@@ -363,7 +382,9 @@ class ToolStarted(Body, frozen=True, kw_only=True):
     """Things in the worktree whose content that snapshot does not hold; the first are named."""
     left_out_names: list[str] = []
     worked: int = 0
-    """Names in the worktree, and HEAD, that became another thing since the snapshot of the call before; what tools make by themselves is not counted."""
+    """Names in the worktree, and HEAD, that became another thing since the snapshot of the call before; what tools make
+    by themselves is not counted.
+    """
 
 
 class ToolEnded(Body, frozen=True, kw_only=True):
@@ -406,7 +427,9 @@ class ToolResolved(Body, frozen=True, kw_only=True):
 
 
 class UndoStarted(Body, frozen=True, kw_only=True):
-    """The worktree is about to become what it was in ``snapshot``, just before ``call_id`` (a call or an earlier undo); ``before`` is kept."""
+    """The worktree is about to become what it was in ``snapshot``, just before ``call_id`` (a call or an earlier undo);
+    ``before`` is kept.
+    """
 
     TYPE = "undo.started"
     undo_id: str
@@ -417,7 +440,9 @@ class UndoStarted(Body, frozen=True, kw_only=True):
 
 
 class UndoEnded(Body, frozen=True, kw_only=True):
-    """``written`` and ``removed`` count names; ``refused`` says what could not be brought back; ``error`` = nothing or not all was done."""
+    """``written`` and ``removed`` count names; ``refused`` says what could not be brought back; ``error`` = nothing or
+    not all was done.
+    """
 
     TYPE = "undo.ended"
     undo_id: str
@@ -433,7 +458,8 @@ class UndoEnded(Body, frozen=True, kw_only=True):
 
 
 class BudgetReached(Body, frozen=True, kw_only=True):
-    """A cap would be passed by the next request or call. ``cap``: session.usd, session.tokens, session.wall, session.calls, day.usd, fleet.usd …
+    """A cap would be passed by the next request or call. ``cap``: session.usd, session.tokens, session.wall,
+    session.calls, day.usd, fleet.usd …
 
     ``day`` is the window of a cap of the day.
     """
@@ -447,9 +473,11 @@ class BudgetReached(Body, frozen=True, kw_only=True):
 
 
 class CapsRaised(Body, frozen=True, kw_only=True):
-    """The session's caps from now on; with ``cap``, a cap above it is raised to ``limit`` (over the configured ``base``, for ``day``), too.
+    """The session's caps from now on; with ``cap``, a cap above it is raised to ``limit`` (over the configured
+    ``base``, for ``day``), too.
 
-    ``decision_id`` names the decision behind such a raise. The ledger follows this record, so a raise is decided before it holds.
+    ``decision_id`` names the decision behind such a raise. The ledger follows this record, so a raise is decided before
+    it holds.
     """
 
     TYPE = "caps.raised"
@@ -477,7 +505,9 @@ class BreakerOpened(Body, frozen=True, kw_only=True):
 
 
 class TimePassed(Body, frozen=True, kw_only=True):
-    """Seconds that nobody worked in though the clock moved on: the machine slept, or its clock was set (back, when negative)."""
+    """Seconds that nobody worked in though the clock moved on: the machine slept, or its clock was set (back, when
+    negative).
+    """
 
     TYPE = "time.passed"
     seconds: float

@@ -17,7 +17,8 @@ _C0 = {c: chr(0x2400 + c) for c in range(0x20)} | {0x7F: "\u2421"}
 _ACTIVE = re.compile("[^\x20-\x7e]")
 _BLANKS = re.compile(" {8,}")
 # Generic combining marks and selectors: without a width of their own they hide in, or pile up over, their neighbours.
-# Vowel signs and tone marks that belong to one script (Thai, Devanagari …) stay, because words are unreadable without them.
+# Vowel signs and tone marks that belong to one script (Thai, Devanagari …) stay, because words are unreadable without
+# them.
 _COMBINING = (
     (0x0300, 0x036F),
     (0x0483, 0x0489),
@@ -32,7 +33,8 @@ _COMBINING = (
     (0xE0100, 0xE01EF),
 )
 _BLANK_LETTERS = frozenset((0x115F, 0x1160, 0x3164, 0xFFA0, 0x2800, 0x034F, 0x17B4, 0x17B5))
-_OPEN, _CLOSE = "\u27e8", "\u27e9"  # ⟨ ⟩ frame every mark; in data they are marked themselves, which keeps the map injective
+# ⟨ ⟩ frame every mark; in data they are marked themselves, which keeps the map injective
+_OPEN, _CLOSE = "\u27e8", "\u27e9"
 
 
 @lru_cache(maxsize=4096)

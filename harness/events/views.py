@@ -1,4 +1,5 @@
-"""What a client sees of a session: small frozen structs derived from the fold and the supervisor's knowledge of who is alive.
+"""What a client sees of a session: small frozen structs derived from the fold and the supervisor's knowledge of who is
+alive.
 
 Text fields hold untrusted text as it is; whoever shows them passes `untrusted.to_display`.
 """
@@ -15,7 +16,10 @@ from harness.events.fold import SessionState
 
 NEEDS_YOU, RUNNING, DONE = "needs you", "running", "done"
 NOT_SHOWN, NOT_COMPARED = "\\ NOT SHOWN HERE: ", "\\ NOT COMPARED: "
-"""Lines of `ApprovalView.diff` that begin so say what it leaves out. No line of a file can: each has ``+``, ``-`` or a blank before it."""
+"""Lines of `ApprovalView.diff` that begin so say what it leaves out.
+
+No line of a file can: each has ``+``, ``-`` or a blank before it.
+"""
 
 
 class ApprovalView(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -80,14 +84,19 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     desired: str = "running"
     ended: bool = False
     next: str = ""
-    """What happens next by itself, in words; with ``do``, what a person can do about it, by the key of ``action`` or the ``command``."""
+    """What happens next by itself, in words; with ``do``, what a person can do about it, by the key of ``action`` or
+    the ``command``.
+    """
     do: str = ""
     action: str = ""
     command: str = ""
 
 
 class TroubleView(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that is wrong right now. ``about``: the session's name, or what of the fleet; ``cause`` is untrusted. ``person``: it waits for somebody."""
+    """Something that is wrong right now.
+
+    ``about``: the session's name, or what of the fleet; ``cause`` is untrusted. ``person``: it waits for somebody.
+    """
 
     about: str
     headline: str
@@ -141,7 +150,11 @@ def state_of(s: SessionState, live: Liveness) -> tuple[str, str, str]:
         more = f" (+{len(waiting) - 1})" if len(waiting) > 1 else ""
         return "waiting", f"{trouble.request(first.kind)}: {first.title}{more}", f"open request {first.approval_id}"
     if s.quarantined is not None:
-        return "failed", f"{trouble.part(s.quarantined.part)} failed {s.quarantined.restarts} times: {s.quarantined.reason}", at
+        return (
+            "failed",
+            f"{trouble.part(s.quarantined.part)} failed {s.quarantined.restarts} times: {s.quarantined.reason}",
+            at,
+        )
     if live.keeper is False:
         return "lost", trouble.SESSION["gone"].headline, at
     if s.desired == "paused":
@@ -175,13 +188,23 @@ def words_of(s: SessionState, state: str) -> trouble.Words | None:
 
 
 def troubled(made: SessionRow, found: trouble.Trouble, *, held: bool) -> SessionRow:
-    """The row of a session that something holds up. What ends by itself is no failure, and never hides what a person is asked."""
+    """The row of a session that something holds up.
+
+    What ends by itself is no failure, and never hides what a person is asked.
+    """
     words = trouble.held(found) if held else found.words
     if not (words.person or words.mend) and made.state == "waiting":
         return made
-    state, group = ("failed", NEEDS_YOU) if words.person else ("parked", NEEDS_YOU) if words.mend else ("limited", RUNNING)
+    state, group = (
+        ("failed", NEEDS_YOU) if words.person else ("parked", NEEDS_YOU) if words.mend else ("limited", RUNNING)
+    )
     evidence = found.cause or made.evidence
-    return _say(msgspec.structs.replace(made, state=state, group=group, detail=words.headline, source="supervisor", evidence=evidence), words)
+    return _say(
+        msgspec.structs.replace(
+            made, state=state, group=group, detail=words.headline, source="supervisor", evidence=evidence
+        ),
+        words,
+    )
 
 
 def _say(made: SessionRow, words: trouble.Words) -> SessionRow:
@@ -192,7 +215,16 @@ def _say(made: SessionRow, words: trouble.Words) -> SessionRow:
 GROUPS = {"waiting": NEEDS_YOU, "failed": NEEDS_YOU, "unknown": NEEDS_YOU, "done": DONE, "stopped": DONE}
 
 
-def row(sid: str, s: SessionState, live: Liveness, *, spent_nano: int | None = None, reserved_nano: int = 0, price: str = "", tokens: int = 0) -> SessionRow:
+def row(
+    sid: str,
+    s: SessionState,
+    live: Liveness,
+    *,
+    spent_nano: int | None = None,
+    reserved_nano: int = 0,
+    price: str = "",
+    tokens: int = 0,
+) -> SessionRow:
     """The row of one session; money from the ledger when given, else from the log."""
     state, detail, evidence = state_of(s, live)
     i = s.intent

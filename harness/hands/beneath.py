@@ -1,6 +1,7 @@
 """Paths that cannot lead out of a folder, whatever anybody swaps meanwhile. Standard library only.
 
-The kernel walks every path in one step with ``openat2(RESOLVE_BENEATH)``; kernels without it get a walk that follows no link at all.
+The kernel walks every path in one step with ``openat2(RESOLVE_BENEATH)``; kernels without it get a walk that follows no
+link at all.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ class PathError(Exception):
 
 
 class Root:
-    """A folder that stays open; every operation is beneath it. ``path`` is where it stands, for messages and absolute paths."""
+    """A folder that stays open; every operation is beneath it.
+
+    ``path`` is where it stands, for messages and absolute paths.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -74,7 +78,10 @@ class Root:
             os.close(folder)
 
     def canonical(self, relative: str) -> str | None:
-        """Where the path really leads, relative to the root and free of links; None when nothing is there. Raises PathError."""
+        """Where the path really leads, relative to the root and free of links; None when nothing is there.
+
+        Raises PathError.
+        """
         try:
             fd = self.open(relative, os.O_PATH)
         except PathError as exc:
@@ -116,16 +123,20 @@ class Root:
             if not stat.S_ISREG(info.st_mode):
                 raise PathError(f"{relative} is {_kind(info.st_mode)}, not a file")
             if info.st_size > limit:
-                raise PathError(f"{relative} has {info.st_size} bytes, over the limit of {limit}; use exec or shell for it")
+                raise PathError(
+                    f"{relative} has {info.st_size} bytes, over the limit of {limit}; use exec or shell for it"
+                )
             with open(fd, "rb", closefd=False) as file:
                 return file.read(limit)
         finally:
             os.close(fd)
 
     def replace(self, relative: str, data: bytes) -> str:
-        """Write a whole file durably (temporary file, fsync, rename, fsync of the folder); returns its link-free relative path.
+        """Write a whole file durably (temporary file, fsync, rename, fsync of the folder); returns its link-free
+        relative path.
 
-        Missing folders are created, the mode of an existing file stays, a link is followed only beneath the root. Raises PathError.
+        Missing folders are created, the mode of an existing file stays, a link is followed only beneath the root.
+        Raises PathError.
         """
         target = self.canonical(relative)
         if target is None:
@@ -155,7 +166,9 @@ class Root:
 @contextlib.contextmanager
 def _temporary(parent: int, name: str, mode: int) -> Iterator[tuple[int, str]]:
     temporary = f".{name[:80]}.{os.urandom(6).hex()}.tmp"
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode & 0o777, dir_fd=parent)
+    fd = os.open(
+        temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode & 0o777, dir_fd=parent
+    )
     try:
         os.fchmod(fd, mode)
         yield fd, temporary

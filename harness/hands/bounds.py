@@ -1,7 +1,8 @@
-"""The limits that the runner puts on itself and so on everything it starts. Standard library only, and little of it: every call pays for it.
+"""The limits that the runner puts on itself and so on everything it starts. Standard library only, and little of it:
+every call pays for it.
 
-What the kernel enforces without cgroups: resource limits, the process numbers and System V shared memory of the call's own namespaces,
-a low priority, and being the first that an out-of-memory kernel takes.
+What the kernel enforces without cgroups: resource limits, the process numbers and System V shared memory of the call's
+own namespaces, a low priority, and being the first that an out-of-memory kernel takes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any
 SYSCTL_FD, GROUP_FD = 5, 6
 OOM_SCORE_ADJ = 900
 PID_MAX_SINCE = (6, 14)
-"""The first kernel whose ``kernel.pid_max`` belongs to the process namespace; on older ones it is the whole machine's."""
+"""The first kernel whose ``kernel.pid_max`` belongs to the process namespace; on older ones it is the whole machine's.
+"""
 NPROC_SINCE = (5, 14)
 """The first kernel that counts RLIMIT_NPROC within a user namespace; on older ones all processes of the user count."""
 _OLD_NPROC = 4096
@@ -56,7 +58,10 @@ def apply(limits: dict[str, Any], *, fenced: bool) -> None:
     for what, value in (
         (resource.RLIMIT_FSIZE, limits["file"]),
         (resource.RLIMIT_DATA, limits["each"]),
-        (resource.RLIMIT_NPROC, limits["processes"] if kernel_version() >= NPROC_SINCE else max(limits["processes"], _OLD_NPROC)),
+        (
+            resource.RLIMIT_NPROC,
+            limits["processes"] if kernel_version() >= NPROC_SINCE else max(limits["processes"], _OLD_NPROC),
+        ),
     ):
         if value is not None:
             hard = resource.getrlimit(what)[1]
@@ -70,9 +75,11 @@ def apply(limits: dict[str, Any], *, fenced: bool) -> None:
 
 
 def _namespaced(limits: dict[str, Any]) -> None:
-    """Settings of the call's own namespaces, written through the host's ``/proc/sys/kernel``, which nothing but the runner may use.
+    """Settings of the call's own namespaces, written through the host's ``/proc/sys/kernel``, which nothing but the
+    runner may use.
 
-    Each is written only when the namespace is provably not the host's: on an older kernel the same name would be the machine's own.
+    Each is written only when the namespace is provably not the host's: on an older kernel the same name would be the
+    machine's own.
     """
     own = namespaces()
     pid_ns, ipc_ns = own["pid"] != limits["host"]["pid"], own["ipc"] != limits["host"]["ipc"]

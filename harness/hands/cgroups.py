@@ -1,4 +1,5 @@
-"""One cgroup per session and one below it per call, where a cgroup v2 subtree was delegated to us. Standard library only.
+"""One cgroup per session and one below it per call, where a cgroup v2 subtree was delegated to us. Standard library
+only.
 
 Layout below the delegated group, which must not hold processes itself (the kernel's rule)::
 
@@ -6,8 +7,9 @@ Layout below the delegated group, which must not hold processes itself (the kern
     <ours>/wf-<sid>            limits of one session: memory, swap, processes, share of the processor
     <ours>/wf-<sid>/<call>     one call: what it did is read from its events, and it is killed in one write
 
-The runner enters by writing to a descriptor of ``cgroup.procs`` that it inherits, so nothing of the file system is shown inside the fence.
-``reference: linux/Documentation/admin-guide/cgroup-v2.rst`` (delegation, no internal processes, cgroup.kill since 5.14).
+The runner enters by writing to a descriptor of ``cgroup.procs`` that it inherits, so nothing of the file system is
+shown inside the fence. ``reference: linux/Documentation/admin-guide/cgroup-v2.rst`` (delegation, no internal processes,
+cgroup.kill since 5.14).
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ class NotDelegated(Exception):
     """No cgroup v2 subtree is ours to use; the message says why and how to get one."""
 
 
-_HOW = "start the supervisor with `systemd-run --user --scope -p Delegate=yes watchfloor supervisor start` to have cgroups"
+_HOW = (
+    "start the supervisor with `systemd-run --user --scope -p Delegate=yes watchfloor supervisor start` to have cgroups"
+)
 
 
 def mount_point(mountinfo: str) -> tuple[str, str] | None:
@@ -67,10 +71,15 @@ def locate(mountinfo: str, cgroup: str) -> Path:
 
 
 def base_of(group: Path, root: Path) -> Path:
-    """The group below which ours may be made: our own, or its parent when we live in the leaf that we made. Raises NotDelegated."""
+    """The group below which ours may be made: our own, or its parent when we live in the leaf that we made.
+
+    Raises NotDelegated.
+    """
     base = group.parent if group.name == OWN else group
     if base == root:
-        raise NotDelegated(f"our processes live in the root of the cgroup hierarchy, which is not ours to divide; {_HOW}")
+        raise NotDelegated(
+            f"our processes live in the root of the cgroup hierarchy, which is not ours to divide; {_HOW}"
+        )
     missing = [name for name in NEEDED if name not in _words(base / "cgroup.controllers")]
     if missing:
         raise NotDelegated(f"the controllers {', '.join(missing)} are not delegated to {base}; {_HOW}")
@@ -81,7 +90,10 @@ def base_of(group: Path, root: Path) -> Path:
 
 
 def prepare(base: Path) -> None:
-    """Move what lives in the base itself into a leaf, then hand the controllers to the groups below. Raises NotDelegated."""
+    """Move what lives in the base itself into a leaf, then hand the controllers to the groups below.
+
+    Raises NotDelegated.
+    """
     if set(NEEDED) <= set(_words(base / "cgroup.subtree_control")):
         return
     leaf = base / OWN
@@ -158,7 +170,8 @@ class Group:
                 (session / name).write_text(value)
         for old in session.iterdir():
             if old.is_dir() and old != self.path:
-                with contextlib.suppress(OSError):  # of a call whose keeper died; a process that cannot be killed keeps it
+                # of a call whose keeper died; a process that cannot be killed keeps it
+                with contextlib.suppress(OSError):
                     old.rmdir()
         hand_down = [f"+{name}" for name in NEEDED if name in _words(session / "cgroup.controllers")]
         if hand_down:
@@ -193,7 +206,9 @@ class Group:
         return int(words[0]) if words and words[0].isdigit() else 0
 
     def remove(self) -> None:
-        """Take it away with the session's group when that holds nothing else; what the kernel still holds is left for the next call."""
+        """Take it away with the session's group when that holds nothing else; what the kernel still holds is left for
+        the next call.
+        """
         for _ in range(_REMOVE_TRIES):
             try:
                 self.path.rmdir()

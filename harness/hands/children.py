@@ -1,4 +1,5 @@
-"""Starting children with exactly the file descriptors they shall have, and reading short answers from them. Standard library only.
+"""Starting children with exactly the file descriptors they shall have, and reading short answers from them. Standard
+library only.
 
 `os.posix_spawn` rather than ``subprocess``: the keeper lives on a few megabytes and must not fork its own pages.
 """
@@ -17,18 +18,32 @@ _HIGH = 100  # descriptors are first copied up here, so that no dup2 overwrites 
 def spawn(argv: list[str], env: dict[str, str], fds: dict[int, int], *, session: bool = True) -> int:
     """Start ``argv[0]`` (a path) with only the descriptors ``{number in the child: ours}`` open; returns its pid.
 
-    ``session`` makes it leader of a new session. Signals are unblocked and at their defaults. Ours stay open in the caller.
-    Descriptors that somebody above us left inheritable are closed in it. Raises OSError when the program cannot be started.
+    ``session`` makes it leader of a new session. Signals are unblocked and at their defaults. Ours stay open in the
+    caller. Descriptors that somebody above us left inheritable are closed in it. Raises OSError when the program cannot
+    be started.
     """
     copies: list[int] = []
-    actions: list[tuple[int, int, int] | tuple[int, int]] = [(os.POSIX_SPAWN_CLOSE, fd) for fd in _inheritable() if fd not in fds]
+    actions: list[tuple[int, int, int] | tuple[int, int]] = [
+        (os.POSIX_SPAWN_CLOSE, fd) for fd in _inheritable() if fd not in fds
+    ]
     try:
         for number, ours in fds.items():
             copy = fcntl.fcntl(ours, fcntl.F_DUPFD_CLOEXEC, _HIGH)
             copies.append(copy)
             actions.append((os.POSIX_SPAWN_DUP2, copy, number))
-        defaults = [signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXFSZ]
-        return os.posix_spawn(argv[0], argv, env, file_actions=actions, setsid=session, setsigmask=[], setsigdef=defaults)
+        defaults = [
+            signal.SIGPIPE,
+            signal.SIGINT,
+            signal.SIGTERM,
+            signal.SIGHUP,
+            signal.SIGCHLD,
+            signal.SIGUSR1,
+            signal.SIGUSR2,
+            signal.SIGXFSZ,
+        ]
+        return os.posix_spawn(
+            argv[0], argv, env, file_actions=actions, setsid=session, setsigmask=[], setsigdef=defaults
+        )
     finally:
         for copy in copies:
             os.close(copy)
@@ -46,10 +61,14 @@ def _inheritable() -> list[int]:
     return found
 
 
-def capture(argv: list[str], env: dict[str, str], timeout_s: float, *, limit: int = 1 << 20, errors: bool = True) -> tuple[int, bytes]:
-    """Run a short command; (exit code as ``waitstatus_to_exitcode``, its output, with ``errors`` its errors too, at most ``limit`` bytes).
+def capture(
+    argv: list[str], env: dict[str, str], timeout_s: float, *, limit: int = 1 << 20, errors: bool = True
+) -> tuple[int, bytes]:
+    """Run a short command; (exit code as ``waitstatus_to_exitcode``, its output, with ``errors`` its errors too, at
+    most ``limit`` bytes).
 
-    A child that is not done after ``timeout_s`` is killed and counts as exit code -9. Raises OSError when it cannot start.
+    A child that is not done after ``timeout_s`` is killed and counts as exit code -9. Raises OSError when it cannot
+    start.
     """
     read_end, write_end = os.pipe2(os.O_CLOEXEC)
     null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)

@@ -1,9 +1,9 @@
 """How far a session's files have grown, without asking more of the disk than needed. Standard library only.
 
-The file system's own count says, for almost nothing, how much was written by anybody. Only when that could pass the limit, or when
-nobody looked for a while (others may delete as much as this session writes), the session's folders are walked. They are an agent's:
-nothing in them is opened but folders, links are not followed, and what cannot be counted (unreadable or too deep) is covered by the
-growth of the file system.
+The file system's own count says, for almost nothing, how much was written by anybody. Only when that could pass the
+limit, or when nobody looked for a while (others may delete as much as this session writes), the session's folders are
+walked. They are an agent's: nothing in them is opened but folders, links are not followed, and what cannot be counted
+(unreadable or too deep) is covered by the growth of the file system.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the keeper remembers of a session between calls: what it held at first and at the last walk, and the volumes' use then."""
+    """What the keeper remembers of a session between calls: what it held at first and at the last walk, and the
+    volumes' use then.
+    """
 
     first_bytes: int
     first_files: int
@@ -62,7 +64,12 @@ class Known:
 def volume(path: str) -> Volume:
     """The count of the file system that holds ``path``. Raises OSError."""
     info = os.statvfs(path)
-    return Volume(info.f_blocks * info.f_frsize, (info.f_blocks - info.f_bfree) * info.f_frsize, info.f_bavail * info.f_frsize, info.f_files - info.f_ffree)
+    return Volume(
+        info.f_blocks * info.f_frsize,
+        (info.f_blocks - info.f_bfree) * info.f_frsize,
+        info.f_bavail * info.f_frsize,
+        info.f_files - info.f_ffree,
+    )
 
 
 def outermost(paths: list[str]) -> list[str]:
@@ -75,7 +82,10 @@ def outermost(paths: list[str]) -> list[str]:
 
 
 def walk(roots: list[str]) -> Generator[None, None, Count]:
-    """Count in small steps and return the result at the end. Never raises: what cannot be read makes it less than whole."""
+    """Count in small steps and return the result at the end.
+
+    Never raises: what cannot be read makes it less than whole.
+    """
     counter = _Counter()
     for root in roots:
         yield from counter.below(root)
@@ -120,7 +130,9 @@ class _Counter:
             self._whole = False
             return
         try:
-            below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+            below = os.open(
+                name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder
+            )
         except OSError as exc:
             self._whole = self._whole and isinstance(exc, FileNotFoundError)
             return
@@ -151,7 +163,8 @@ class _Counter:
 
 
 class Meter:
-    """Watches the folders of one session during one call; `look` is cheap, and `steps` does a piece of a walk that it asked for.
+    """Watches the folders of one session during one call; `look` is cheap, and `steps` does a piece of a walk that it
+    asked for.
 
     ``deleted`` gives the bytes of files on a device that have no name any more and are still open.
     """
@@ -187,7 +200,11 @@ class Meter:
     def look(self) -> None:
         """Compare the file systems' counts with the limits; begins a walk when only that can tell."""
         now = self._volumes()
-        if self._walking is None and time.monotonic() >= self._rest_until and (self._may_be_over(now) or self._scarce(now) is not None):
+        if (
+            self._walking is None
+            and time.monotonic() >= self._rest_until
+            and (self._may_be_over(now) or self._scarce(now) is not None)
+        ):
             self._walking, self._walk_cost, self._walk_volumes = walk(self._roots), 0.0, now
 
     @property
@@ -221,7 +238,9 @@ class Meter:
             number = max(number, self.known.files + max(0, files - self.known.used_files))
         seen = Known(0, 0, size, number, _used(self._walk_volumes), _files(self._walk_volumes), int(time.time()))
         first = self.known
-        self.known = replace(seen, first_bytes=first.first_bytes if first else size, first_files=first.first_files if first else number)
+        self.known = replace(
+            seen, first_bytes=first.first_bytes if first else size, first_files=first.first_files if first else number
+        )
         if self._at_start is None:
             self._at_start = self.known
         return self._over(self.known, self._at_start, now)
@@ -242,7 +261,11 @@ class Meter:
         grown = self.known.bytes - self.known.first_bytes + max(0, _used(now) - self.known.used)
         made = self.known.files - self.known.first_files + max(0, _files(now) - self.known.used_files)
         over_bytes = self._limits.disk is not None and grown > self._limits.disk and _used(now) != self.known.used
-        return over_bytes or (self._limits.disk_files is not None and made > self._limits.disk_files and _files(now) != self.known.used_files)
+        return over_bytes or (
+            self._limits.disk_files is not None
+            and made > self._limits.disk_files
+            and _files(now) != self.known.used_files
+        )
 
     def _scarce(self, now: dict[int, Volume]) -> Over | None:
         """A file system that has less free than it must keep and lost some of it since this call began."""

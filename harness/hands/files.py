@@ -21,7 +21,9 @@ MAX_WALKED = 200_000
 MAX_MATCHES = 300
 MAX_SEARCHED = 8 << 20
 SKIPPED = frozenset({".git"})
-GENERATED = frozenset({"node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis"})
+GENERATED = frozenset(
+    {"node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis"}
+)
 
 
 class ToolError(Exception):
@@ -36,7 +38,9 @@ class Result(NamedTuple):  # named tuples here: dataclasses would double the sta
 
 
 class Places(NamedTuple):
-    """Where paths lead: the worktree, and for this call alone ``outside`` {absolute path: (mounted folder, name in it)}."""
+    """Where paths lead: the worktree, and for this call alone ``outside`` {absolute path: (mounted folder, name in
+    it)}.
+    """
 
     root: Root
     outside: dict[str, tuple[str, str]]
@@ -69,7 +73,9 @@ def _read_file(value: dict[str, Any], places: Places) -> Result:
     root, relative = places.find(value["path"])
     data = root.read(relative, MAX_READ)
     if b"\0" in data[:8192]:
-        raise ToolError(f"{value['path']} is a binary file of {len(data)} bytes; use exec (file, xxd, strings) to look into it")
+        raise ToolError(
+            f"{value['path']} is a binary file of {len(data)} bytes; use exec (file, xxd, strings) to look into it"
+        )
     lines = data.decode("utf-8", "replace").split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -102,7 +108,10 @@ def _write_file(value: dict[str, Any], places: Places) -> Result:
     existed = root.canonical(relative) is not None
     written = root.replace(relative, data)
     lines = data.count(b"\n") + (1 if data and not data.endswith(b"\n") else 0)
-    return Result(f"{'replaced' if existed else 'created'} {value['path']} ({lines} lines, {len(data)} bytes)", (places.name(root, written, value["path"]),))
+    return Result(
+        f"{'replaced' if existed else 'created'} {value['path']} ({lines} lines, {len(data)} bytes)",
+        (places.name(root, written, value["path"]),),
+    )
 
 
 def endings_of(data: bytes, old: bytes, new: bytes) -> tuple[bytes, bytes]:
@@ -118,7 +127,9 @@ def _edit_file(value: dict[str, Any], places: Places) -> Result:
     old, new = endings_of(data, value["old"].encode(), value["new"].encode())
     count = data.count(old)
     if count == 0:
-        raise ToolError(f"{value['path']} does not contain the text in `old`; nothing was changed. {_near(data, value['old'])}")
+        raise ToolError(
+            f"{value['path']} does not contain the text in `old`; nothing was changed. {_near(data, value['old'])}"
+        )
     if count > 1 and not value.get("all", False):
         where = ", ".join(str(_line_of(data, at)) for at in _occurrences(data, old))
         advice = "Give more of the lines around the one you mean, or set all."
@@ -193,19 +204,25 @@ def _walk(root: Root, start: str) -> Iterator[tuple[str, bool]]:
         for folder, folders, names, here_fd in os.fwalk(".", dir_fd=fd, follow_symlinks=False):
             here = os.path.normpath(os.path.join(start, folder))
             prefix = "" if here == "." else here + "/"
-            links = {name for name in folders if stat.S_ISLNK(os.stat(name, dir_fd=here_fd, follow_symlinks=False).st_mode)}
+            links = {
+                name for name in folders if stat.S_ISLNK(os.stat(name, dir_fd=here_fd, follow_symlinks=False).st_mode)
+            }
             for name in (*names, *links):
                 yield prefix + name, False
             for name in folders:
                 if name in GENERATED and name not in links:
                     yield prefix + name, True
-            folders[:] = sorted(name for name in folders if name not in SKIPPED and name not in GENERATED and name not in links)
+            folders[:] = sorted(
+                name for name in folders if name not in SKIPPED and name not in GENERATED and name not in links
+            )
     finally:
         os.close(fd)
 
 
 def _glob(pattern: str) -> Callable[[str], bool]:
-    """A predicate on relative paths: ``**`` crosses folders, ``{a,b}`` means either, a pattern without ``/`` matches file names."""
+    """A predicate on relative paths: ``**`` crosses folders, ``{a,b}`` means either, a pattern without ``/`` matches
+    file names.
+    """
     by_name = "/" not in pattern
     expression, at, depth = "", 0, 0
     pattern = pattern.removeprefix("./")
@@ -253,7 +270,17 @@ def _search(value: dict[str, Any], places: Places) -> Result:
 
 
 def _ripgrep(program: str, value: dict[str, Any], root: Root, start: str) -> tuple[list[str], bool]:
-    argv = [program, "--no-config", "--color=never", "--no-heading", "--with-filename", "--line-number", "--sort=path", "--hidden", "--glob=!.git"]
+    argv = [
+        program,
+        "--no-config",
+        "--color=never",
+        "--no-heading",
+        "--with-filename",
+        "--line-number",
+        "--sort=path",
+        "--hidden",
+        "--glob=!.git",
+    ]
     argv += ["--max-columns=400", "--max-columns-preview", f"--max-filesize={MAX_SEARCHED}"]
     if value.get("glob"):
         argv.append(f"--glob={value['glob']}")
@@ -262,7 +289,9 @@ def _ripgrep(program: str, value: dict[str, Any], root: Root, start: str) -> tup
 
     lines: list[str] = []
     os.fchdir(root.fd)
-    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={}) as child:
+    with subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={}
+    ) as child:
         assert child.stdout is not None
         assert child.stderr is not None
         for raw in child.stdout:
@@ -300,4 +329,10 @@ def _python_search(value: dict[str, Any], root: Root, start: str) -> tuple[list[
     return lines, False
 
 
-_TOOLS = {"read_file": _read_file, "write_file": _write_file, "edit_file": _edit_file, "list_files": _list_files, "search": _search}
+_TOOLS = {
+    "read_file": _read_file,
+    "write_file": _write_file,
+    "edit_file": _edit_file,
+    "list_files": _list_files,
+    "search": _search,
+}

@@ -1,4 +1,7 @@
-"""Which limits hold on this machine and by which means, from what a fenced call found about itself. Pure. Standard library only."""
+"""Which limits hold on this machine and by which means, from what a fenced call found about itself.
+
+Pure. Standard library only.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ _WATCHED = "watched ten times a second"
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """One resource: its limit in words, what enforces it, and whether anything does. ``hard``: the kernel itself refuses more."""
+    """One resource: its limit in words, what enforces it, and whether anything does.
+
+    ``hard``: the kernel itself refuses more.
+    """
 
     what: str
     limit: str
@@ -23,8 +29,16 @@ class Hold:
 
 
 def report(limits: Limits, facts: dict[str, Any], no_group: str, *, root: bool) -> list[Hold]:
-    """Every resource of a call. ``facts`` are those of `harness.hands.probe`; ``no_group`` says why there are no cgroups (empty: there are)."""
-    return [_memory(limits, facts, no_group), _processes(limits, facts, no_group, root=root), _processor(limits, facts, no_group), *_files(limits, facts)]
+    """Every resource of a call.
+
+    ``facts`` are those of `harness.hands.probe`; ``no_group`` says why there are no cgroups (empty: there are).
+    """
+    return [
+        _memory(limits, facts, no_group),
+        _processes(limits, facts, no_group, root=root),
+        _processor(limits, facts, no_group),
+        *_files(limits, facts),
+    ]
 
 
 def as_dicts(holds: list[Hold]) -> list[dict[str, Any]]:
@@ -34,10 +48,18 @@ def as_dicts(holds: list[Hold]) -> list[dict[str, Any]]:
 def _memory(limits: Limits, facts: dict[str, Any], no_group: str) -> Hold:
     together, each = limits.together(), limits.each()
     if together is None and each is None:
-        return Hold("memory", "none", "not limited here, because memory and process_memory are false in config.toml", holds=False, hard=False)
+        return Hold(
+            "memory",
+            "none",
+            "not limited here, because memory and process_memory are false in config.toml",
+            holds=False,
+            hard=False,
+        )
     text = f"{size_text(together)} a call" if together is not None else f"{size_text(each or 0)} a process"
     if not no_group and together is not None:
-        return Hold("memory", text, "cgroup v2 (memory.max, no swap); the whole call ends at once", holds=True, hard=True)
+        return Hold(
+            "memory", text, "cgroup v2 (memory.max, no swap); the whole call ends at once", holds=True, hard=True
+        )
     means = []
     if together is not None:
         means.append(f"all processes together, /tmp and /dev/shm {_WATCHED}")
@@ -59,7 +81,9 @@ def _processes(limits: Limits, facts: dict[str, Any], no_group: str, *, root: bo
         means.append(f"its process namespace has {facts['pid_max']} numbers (kernel.pid_max)")
     hard = len(means) > 1
     if not hard:
-        means.append("the kernel refuses nothing, because root is exempt from RLIMIT_NPROC and kernel.pid_max is not the namespace's own before Linux 6.14")
+        means.append(
+            "the kernel refuses nothing, because root is exempt from RLIMIT_NPROC and kernel.pid_max is not the namespace's own before Linux 6.14"
+        )
     return Hold("processes", text, "; ".join(means), holds=True, hard=hard)
 
 
@@ -68,27 +92,57 @@ def _processor(limits: Limits, facts: dict[str, Any], no_group: str) -> Hold:
     nice = f"priority below everything else (nice {facts.get('nice', 0)})"
     if no_group:
         more = "" if limits.cpu_percent is None else "; cpu_percent needs cgroups"
-        return Hold("processor", "no fixed share", f"{time}; {nice}{more}", holds=limits.cpu_percent is None, hard=False)
-    share = f"weight {limits.cpu_weight}" + ("" if limits.cpu_percent is None else f", {limits.cpu_percent} % of one core")
-    return Hold("processor", share, f"cgroup v2 where the cpu controller is delegated; {time}; {nice}", holds=True, hard=True)
+        return Hold(
+            "processor", "no fixed share", f"{time}; {nice}{more}", holds=limits.cpu_percent is None, hard=False
+        )
+    share = f"weight {limits.cpu_weight}" + (
+        "" if limits.cpu_percent is None else f", {limits.cpu_percent} % of one core"
+    )
+    return Hold(
+        "processor", share, f"cgroup v2 where the cpu controller is delegated; {time}; {nice}", holds=True, hard=True
+    )
 
 
 def _files(limits: Limits, facts: dict[str, Any]) -> list[Hold]:
     found = []
-    for what, place, size, seen in (("/tmp", "tmp", limits.tmp, facts.get("tmp", 0)), ("/dev/shm", "shm", limits.shm, facts.get("shm", 0))):
+    for what, place, size, seen in (
+        ("/tmp", "tmp", limits.tmp, facts.get("tmp", 0)),
+        ("/dev/shm", "shm", limits.shm, facts.get("shm", 0)),
+    ):
         ok = 0 < seen <= size + 4096
-        how = "a file system in memory of this size, for each call" if ok else f"not limited here, because {place} came out with {size_text(seen)}"
+        how = (
+            "a file system in memory of this size, for each call"
+            if ok
+            else f"not limited here, because {place} came out with {size_text(seen)}"
+        )
         found.append(Hold(what, size_text(size), how, holds=ok, hard=ok))
     shared = facts.get("shmall", 1 << 60) * 4096
     ok = shared <= limits.shm
-    why = "kernel.shmall of its own namespace" if ok else "not limited here, because kernel.shmall of the namespace cannot be set"
+    why = (
+        "kernel.shmall of its own namespace"
+        if ok
+        else "not limited here, because kernel.shmall of the namespace cannot be set"
+    )
     found.append(Hold("shared memory", size_text(limits.shm), why, holds=ok, hard=ok))
-    for what, limit in (("disk", size_text(limits.disk) if limits.disk else ""), ("files", f"{limits.disk_files:,}" if limits.disk_files else "")):
-        how = f"growth of worktree and git objects, {_WATCHED}" if limit else "not limited here, because it is false in config.toml"
+    for what, limit in (
+        ("disk", size_text(limits.disk) if limits.disk else ""),
+        ("files", f"{limits.disk_files:,}" if limits.disk_files else ""),
+    ):
+        how = (
+            f"growth of worktree and git objects, {_WATCHED}"
+            if limit
+            else "not limited here, because it is false in config.toml"
+        )
         found.append(Hold(what, limit or "none", how, holds=bool(limit), hard=False))
     keep = f"{size_text(limits.disk_free)} or 5 % stay free" if limits.disk_free else "none"
-    how = f"free space of the disk, {_WATCHED}" if limits.disk_free else "not limited here, because disk_free is false in config.toml"
+    how = (
+        f"free space of the disk, {_WATCHED}"
+        if limits.disk_free
+        else "not limited here, because disk_free is false in config.toml"
+    )
     found.append(Hold("disk left", keep, how, holds=bool(limits.disk_free), hard=False))
     ok = limits.file is not None and facts.get("fsize") == limits.file
-    how = "RLIMIT_FSIZE" if ok else "not limited here, because file is false in config.toml or the limit could not be set"
+    how = (
+        "RLIMIT_FSIZE" if ok else "not limited here, because file is false in config.toml or the limit could not be set"
+    )
     return [*found, Hold("one file", size_text(limits.file) if limits.file else "none", how, holds=ok, hard=ok)]

@@ -20,7 +20,10 @@ class _OpenHow(ctypes.Structure):
 
 def syscall(number: int, *args: object) -> int:
     """One raw system call; integers are passed as 64 bit. Raises OSError."""
-    result: int = _libc.syscall(ctypes.c_long(number), *[ctypes.c_uint64(arg & 0xFFFFFFFFFFFFFFFF) if isinstance(arg, int) else arg for arg in args])
+    result: int = _libc.syscall(
+        ctypes.c_long(number),
+        *[ctypes.c_uint64(arg & 0xFFFFFFFFFFFFFFFF) if isinstance(arg, int) else arg for arg in args],
+    )
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
@@ -30,7 +33,12 @@ def syscall(number: int, *args: object) -> int:
 def prctl(option: int, *values: object) -> None:
     """prctl(2); raises OSError."""
     padded = [*values, *[0] * (4 - len(values))]
-    if _libc.prctl(ctypes.c_int(option), *[ctypes.c_ulong(value) if isinstance(value, int) else value for value in padded]) != 0:
+    if (
+        _libc.prctl(
+            ctypes.c_int(option), *[ctypes.c_ulong(value) if isinstance(value, int) else value for value in padded]
+        )
+        != 0
+    ):
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
 
@@ -40,7 +48,9 @@ def openat2(folder: int, path: str, flags: int, mode: int, resolve: int) -> int:
     how = _OpenHow(flags | os.O_CLOEXEC, mode, resolve)
     for _ in range(64):
         try:
-            return syscall(SYS_OPENAT2, folder, ctypes.c_char_p(os.fsencode(path)), ctypes.byref(how), ctypes.sizeof(how))
+            return syscall(
+                SYS_OPENAT2, folder, ctypes.c_char_p(os.fsencode(path)), ctypes.byref(how), ctypes.sizeof(how)
+            )
         except OSError as exc:
             if exc.errno != errno.EAGAIN:  # EAGAIN: a rename raced with the walk, which the kernel asks to repeat
                 raise

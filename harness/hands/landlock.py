@@ -1,8 +1,10 @@
 """The second wall, inside the mount namespace: Landlock confines writes, signals and sockets. Standard library only.
 
-TCP needs no rule here: without network the call has a network of its own, which the runner verifies, and tests may use its loopback.
+TCP needs no rule here: without network the call has a network of its own, which the runner verifies, and tests may use
+its loopback.
 
-``reference: linux/Documentation/userspace-api/landlock.rst`` (ABI 1 file system, 2 refer, 3 truncate, 4 TCP, 5 device ioctl, 6 scopes).
+``reference: linux/Documentation/userspace-api/landlock.rst`` (ABI 1 file system, 2 refer, 3 truncate, 4 TCP, 5 device
+ioctl, 6 scopes).
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ def abi() -> int:
 
 
 def handled(version: int) -> int:
-    """The write rights that a kernel of this version can confine; 0 below 2, where renames between folders would always fail."""
+    """The write rights that a kernel of this version can confine; 0 below 2, where renames between folders would always
+    fail.
+    """
     if version < 2:
         return 0
     rights = _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE | _REFER

@@ -1,6 +1,8 @@
-"""How much a call may take of this machine, as data, and the sentences for a call that took more. Standard library only.
+"""How much a call may take of this machine, as data, and the sentences for a call that took more. Standard library
+only.
 
-`harness.protocol.config` has the same names under ``[limits]``; they travel to the keeper as the plain values of `to_wire`.
+`harness.protocol.config` has the same names under ``[limits]``; they travel to the keeper as the plain values of
+`to_wire`.
 """
 
 from __future__ import annotations
@@ -20,11 +22,13 @@ def ram() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of one call with all its processes; a session runs one call at a time, so they are the session's. Sizes in bytes, None = no limit.
+    """Limits of one call with all its processes; a session runs one call at a time, so they are the session's. Sizes in
+    bytes, None = no limit.
 
-    ``memory`` of all processes together, 0 for three quarters of the machine's; ``process_memory`` private data of each process, 0 for
-    as much as ``memory``; ``memory_free`` what the machine keeps; ``disk`` and ``disk_files`` how far worktree and private git objects
-    may grow beyond what they held at first; ``disk_free`` what the file system keeps; ``cpu_percent`` 100 is one core.
+    ``memory`` of all processes together, 0 for three quarters of the machine's; ``process_memory`` private data of each
+    process, 0 for as much as ``memory``; ``memory_free`` what the machine keeps; ``disk`` and ``disk_files`` how far
+    worktree and private git objects may grow beyond what they held at first; ``disk_free`` what the file system keeps;
+    ``cpu_percent`` 100 is one core.
     """
 
     memory: int | None = 0
@@ -92,7 +96,9 @@ def size_text(size: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """A limit that a call passed: ``limit`` is its name under ``[limits]``, ``used`` and ``allowed`` bytes or numbers; ``where`` a place."""
+    """A limit that a call passed: ``limit`` is its name under ``[limits]``, ``used`` and ``allowed`` bytes or numbers;
+    ``where`` a place.
+    """
 
     limit: str
     used: int
@@ -116,9 +122,13 @@ class Over:
             case "disk_files":
                 what = f"the session made {self.used} files more than it began with, and {self.allowed} is the limit; remove what is not needed"
             case "disk_free":
-                what = f"the disk of {self.where} had {used} left, and {allowed} must stay free; remove what is not needed"
+                what = (
+                    f"the disk of {self.where} had {used} left, and {allowed} must stay free; remove what is not needed"
+                )
             case "tmp" | "shm":
-                what = f"{'/tmp' if self.limit == 'tmp' else '/dev/shm'} of the call was full, and {allowed} is its size"
+                what = (
+                    f"{'/tmp' if self.limit == 'tmp' else '/dev/shm'} of the call was full, and {allowed} is its size"
+                )
             case "file":
                 what = f"a file of it came to {allowed}, which is the limit of one file"
             case _:

@@ -1,6 +1,8 @@
-"""Preconditions of an action that leaves the fence, observed again just before it starts. Standard library only, no child process.
+"""Preconditions of an action that leaves the fence, observed again just before it starts. Standard library only, no
+child process.
 
-Whoever builds an action fills ``pre`` with this same `observe`, so that building and checking can never read the world differently.
+Whoever builds an action fills ``pre`` with this same `observe`, so that building and checking can never read the world
+differently.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from harness.hands import programs, reading
 ABSENT = "absent"
 FOREIGN = "that of another repository"
 NO_COMMIT = "not a commit"
-"""What stands for a HEAD or a ref that holds anything else: its text may be that of any file, so it is never repeated."""
+"""What stands for a HEAD or a ref that holds anything else: its text may be that of any file, so it is never repeated.
+"""
 _LARGE = 256 << 20
 _CONFIG = 4 << 20
 _DEPTH = 8
@@ -31,9 +34,10 @@ _USERINFO = re.compile(r"://[^/@\s]*@")
 def observe(action: dict[str, Any]) -> dict[str, Any]:
     """The present value of every precondition that ``action["pre"]`` names.
 
-    ``files`` {path relative to the worktree, or absolute: SHA-256 of its bytes | "absent"}, ``head`` (commit of the session's HEAD),
-    ``worktree`` and ``cwd`` {"dev", "ino"}, ``program`` (see `program`), ``url`` (push: what the repository's configuration gives
-    for ``remote``), ``refs`` {local ref: commit | "absent"}. Something that cannot be read becomes a text that equals no expected value.
+    ``files`` {path relative to the worktree, or absolute: SHA-256 of its bytes | "absent"}, ``head`` (commit of the
+    session's HEAD), ``worktree`` and ``cwd`` {"dev", "ino"}, ``program`` (see `program`), ``url`` (push: what the
+    repository's configuration gives for ``remote``), ``refs`` {local ref: commit | "absent"}. Something that cannot be
+    read becomes a text that equals no expected value.
     """
     expected: dict[str, Any] = action.get("pre") or {}
     worktree = worktree_of(action)
@@ -64,7 +68,11 @@ def difference(expected: dict[str, Any], observed: dict[str, Any]) -> list[str]:
     for key in sorted(expected.keys() | observed.keys()):
         old, new = expected.get(key), observed.get(key)
         if isinstance(old, dict) and isinstance(new, dict) and key not in ("worktree", "cwd", "program"):
-            found += [_sentence(key, name, old.get(name), new.get(name)) for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
+            found += [
+                _sentence(key, name, old.get(name), new.get(name))
+                for name in sorted(old.keys() | new.keys())
+                if old.get(name) != new.get(name)
+            ]
         elif old != new:
             found.append(_sentence(key, "", old, new))
     return found
@@ -79,9 +87,12 @@ def _sentence(key: str, name: str, old: object, new: object) -> str:
         return "the folder it runs in is another one than what was shown"
     if key == "program":
         return f"the program is another one than what was shown ({_short((new or {}).get('path') if isinstance(new, dict) else new)})"
-    what = {"head": "the session's commit", "worktree": "the worktree folder", "url": "the remote's address", "refs": f"ref {name}"}.get(
-        key, f"{key} {name}".strip()
-    )
+    what = {
+        "head": "the session's commit",
+        "worktree": "the worktree folder",
+        "url": "the remote's address",
+        "refs": f"ref {name}",
+    }.get(key, f"{key} {name}".strip())
     return f"{what} was {_short(old)} and is now {_short(new)}"
 
 
@@ -106,9 +117,11 @@ def file_states(paths: Mapping[str, str]) -> dict[str, str]:
 
 
 def file_state(path: str) -> str:
-    """SHA-256 of the bytes behind ``path`` (links followed once, then the opened file is read), "absent", or why it is neither.
+    """SHA-256 of the bytes behind ``path`` (links followed once, then the opened file is read), "absent", or why it is
+    neither.
 
-    For a file over 256 MiB its identity, size and times stand for the bytes: the keeper must not stand still for a minute.
+    For a file over 256 MiB its identity, size and times stand for the bytes: the keeper must not stand still for a
+    minute.
     """
     return _state(path, _LARGE)[0]
 
@@ -131,7 +144,9 @@ def _state(path: str, room: int) -> tuple[str, int]:
         while left >= 0 and (chunk := os.read(fd, min(1 << 20, left + 1))):
             digest.update(chunk)
             left -= len(chunk)
-        return ("unreadable: it grows while it is read", info.st_size) if left < 0 else (digest.hexdigest(), info.st_size)
+        return (
+            ("unreadable: it grows while it is read", info.st_size) if left < 0 else (digest.hexdigest(), info.st_size)
+        )
     except OSError as exc:
         return f"unreadable: {exc.strerror}", 0
     finally:
@@ -139,7 +154,9 @@ def _state(path: str, room: int) -> tuple[str, int]:
 
 
 def identity(path: str) -> dict[str, int]:
-    """``dev`` and ``ino`` of a folder or file; empty when nothing is there, or a link (which may have the number of what it replaced)."""
+    """``dev`` and ``ino`` of a folder or file; empty when nothing is there, or a link (which may have the number of
+    what it replaced).
+    """
     try:
         info = os.lstat(path)
     except OSError:
@@ -148,7 +165,9 @@ def identity(path: str) -> dict[str, int]:
 
 
 def program(name: str, cwd: str, path: str) -> dict[str, object]:
-    """What executing ``name`` in ``cwd`` would run: ``path`` with every link resolved, ``dev``, ``ino``, ``sha``; empty when there is nothing."""
+    """What executing ``name`` in ``cwd`` would run: ``path`` with every link resolved, ``dev``, ``ino``, ``sha``; empty
+    when there is nothing.
+    """
     found = os.path.join(cwd, name) if "/" in name else programs.which(name, path)
     if not name or not os.path.exists(found):
         return {}
@@ -157,7 +176,9 @@ def program(name: str, cwd: str, path: str) -> dict[str, object]:
 
 
 def git_dir(worktree: str) -> str:
-    """The git directory that a worktree's ``.git`` names (a folder, or a file with ``gitdir:``), or itself when bare; empty when none."""
+    """The git directory that a worktree's ``.git`` names (a folder, or a file with ``gitdir:``), or itself when bare;
+    empty when none.
+    """
     dot = os.path.join(worktree, ".git")
     if os.path.isdir(dot) and not os.path.islink(dot):
         return dot
@@ -175,10 +196,12 @@ def common_dir(worktree: str) -> str:
 
 
 def head(worktree: str, binds: list[list[str]]) -> str:
-    """Commit of the session's HEAD, read where the fenced agent writes it (the private folder bound over the git directory).
+    """Commit of the session's HEAD, read where the fenced agent writes it (the private folder bound over the git
+    directory).
 
-    "absent" when nothing is there or its branch has no commit, "not a commit" for anything but a commit or a ref,
-    "that of another repository" when the worktree's ``.git`` leads elsewhere than to the folder the private one is bound over.
+    "absent" when nothing is there or its branch has no commit, "not a commit" for anything but a commit or a ref, "that
+    of another repository" when the worktree's ``.git`` leads elsewhere than to the folder the private one is bound
+    over.
     """
     folder = git_dir(worktree)
     private = next((bind[0] for bind in binds if bind[1] == folder and bind[2] == "rw"), None) if binds else folder
@@ -211,7 +234,9 @@ def _resolve(folder: str, common: str, name: str, depth: int) -> str:
 
 
 def _pointer(folder: str, name: str) -> str:
-    """The text of a HEAD or ref file, "absent", or "not a commit" when what is there is no small file of the folder's own."""
+    """The text of a HEAD or ref file, "absent", or "not a commit" when what is there is no small file of the folder's
+    own.
+    """
     try:
         return reading.read_beneath(folder, name, reading.SMALL).decode("utf-8", "replace").strip()
     except (FileNotFoundError, NotADirectoryError):
@@ -221,7 +246,8 @@ def _pointer(folder: str, name: str) -> str:
 
 
 def remote_url(common: str, remote: str) -> str:
-    """The last ``pushurl``, else ``url``, that the repository's own configuration gives for ``remote``, or "absent"; never a credential.
+    """The last ``pushurl``, else ``url``, that the repository's own configuration gives for ``remote``, or "absent";
+    never a credential.
 
     Includes are not followed.
     """

@@ -120,7 +120,9 @@ def _kill(given: dict[str, Any]) -> str:
 
 
 def _git(given: dict[str, Any]) -> str:
-    done = subprocess.run(["git", "status", "--porcelain"], cwd=given["worktree"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["git", "status", "--porcelain"], cwd=given["worktree"], capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise OSError(errno.EIO, f"git status: {done.stderr.strip()[:200]}")
     return "git status works"
@@ -144,7 +146,9 @@ FORBIDDEN: dict[str, Act] = {
     "see the processes of this machine": _host_processes,
     "mount a file system": lambda given: _called(_libc.mount(b"tmpfs", b"/tmp", b"tmpfs", 0, None), "mount"),
     "make new namespaces": lambda given: _called(_libc.unshare(_CLONE_NEWUSER), "unshare"),
-    "set up io_uring": lambda given: _called(_libc.syscall(_SYS_IO_URING_SETUP, 1, ctypes.create_string_buffer(120)), "io_uring_setup"),
+    "set up io_uring": lambda given: _called(
+        _libc.syscall(_SYS_IO_URING_SETUP, 1, ctypes.create_string_buffer(120)), "io_uring_setup"
+    ),
     "type into a terminal": _push_terminal,
     "change a kernel setting": lambda given: _write("/proc/sys/kernel/core_pattern"),
     "write the repository's configuration": lambda given: _write(f"{given['common']}/config"),
@@ -156,7 +160,9 @@ FORBIDDEN: dict[str, Act] = {
 }
 ALLOWED: dict[str, Act] = {
     "write in the worktree": lambda given: _write(f"{given['worktree']}/from-inside"),
-    "run Python": lambda given: subprocess.run([sys.executable, "-c", "print(6 * 7)"], check=True, capture_output=True, text=True).stdout.strip(),
+    "run Python": lambda given: subprocess.run(
+        [sys.executable, "-c", "print(6 * 7)"], check=True, capture_output=True, text=True
+    ).stdout.strip(),
     "run git status": _git,
 }
 
@@ -172,9 +178,17 @@ def attempt(act: Act, given: dict[str, Any]) -> tuple[bool, str]:
 def bounds() -> dict[str, int]:
     """The limits that this process finds itself under, by name; what cannot be read is left out."""
     found = {"nice": os.nice(0)}
-    for name, what in (("nproc", resource.RLIMIT_NPROC), ("data", resource.RLIMIT_DATA), ("fsize", resource.RLIMIT_FSIZE)):
+    for name, what in (
+        ("nproc", resource.RLIMIT_NPROC),
+        ("data", resource.RLIMIT_DATA),
+        ("fsize", resource.RLIMIT_FSIZE),
+    ):
         found[name] = resource.getrlimit(what)[0]
-    for name, path in (("oom", "/proc/self/oom_score_adj"), ("pid_max", "/proc/sys/kernel/pid_max"), ("shmall", "/proc/sys/kernel/shmall")):
+    for name, path in (
+        ("oom", "/proc/self/oom_score_adj"),
+        ("pid_max", "/proc/sys/kernel/pid_max"),
+        ("shmall", "/proc/sys/kernel/shmall"),
+    ):
         with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
             found[name] = int(file.read())
     for name, path in (("tmp", "/tmp"), ("shm", "/dev/shm")):

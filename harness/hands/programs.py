@@ -1,4 +1,7 @@
-"""Where programs are: by the folders of a PATH, and bash by its usual places. Standard library only; also used inside the fence."""
+"""Where programs are: by the folders of a PATH, and bash by its usual places.
+
+Standard library only; also used inside the fence.
+"""
 
 from __future__ import annotations
 

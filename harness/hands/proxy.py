@@ -1,9 +1,11 @@
-"""The way out of the fence for a call that names its hosts: a small HTTP proxy that dials those and nothing else. Standard library only.
+"""The way out of the fence for a call that names its hosts: a small HTTP proxy that dials those and nothing else.
+Standard library only.
 
-``python -I -S …/proxy.py HOST[:PORT]…`` outside the fence, one process a call. Descriptor 3 is a socket over which the runner inside
-hands out its listening socket (`harness.hands.wayout`), 4 is the call's pidfd: the proxy ends when the call does, or the keeper.
-It takes ``CONNECT host:port`` and plain ``http://`` requests, reads host names strictly, resolves a name once and dials that address.
-Names that lead to this machine or into a private network are refused; such an address has to be named itself.
+``python -I -S …/proxy.py HOST[:PORT]…`` outside the fence, one process a call. Descriptor 3 is a socket over which the
+runner inside hands out its listening socket (`harness.hands.wayout`), 4 is the call's pidfd: the proxy ends when the
+call does, or the keeper. It takes ``CONNECT host:port`` and plain ``http://`` requests, reads host names strictly,
+resolves a name once and dials that address. Names that lead to this machine or into a private network are refused; such
+an address has to be named itself.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-if __name__ == "__main__":  # isolated mode knows only the standard library; our own code comes last, so it can shadow nothing
+# isolated mode knows only the standard library; our own code comes last, so it can shadow nothing
+if __name__ == "__main__":
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 from harness.events.addresses import WEB_PORTS, BadAddress, is_address, join_host, split_host
@@ -74,12 +77,17 @@ class Hosts:
         """Raise Refused unless exactly this host was named with this port."""
         if port in self._ports.get(host, ()):
             return
-        known = ", ".join(join_host(name, number) for name, numbers in self._ports.items() for number in sorted(numbers))
+        known = ", ".join(
+            join_host(name, number) for name, numbers in self._ports.items() for number in sorted(numbers)
+        )
         raise Refused(403, f"{join_host(host, port)} is not among the hosts this call named ({known})")
 
 
 def parse(head: bytes) -> Request:
-    """A request head, up to and with its empty line. Raises Refused on everything that is not plainly one of the two forms."""
+    """A request head, up to and with its empty line.
+
+    Raises Refused on everything that is not plainly one of the two forms.
+    """
     lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     line = _REQUEST.fullmatch(lines[0])
     if line is None:
@@ -153,7 +161,9 @@ def addresses(host: str, port: int, resolver: Resolver) -> list[str]:
         raise Refused(502, f"{host} cannot be resolved") from exc
     usable = [address for address in found if outward(address)]
     if found and not usable:
-        raise Refused(403, f"{host} leads to this machine or a private network ({found[0]}); name that address itself in hosts")
+        raise Refused(
+            403, f"{host} leads to this machine or a private network ({found[0]}); name that address itself in hosts"
+        )
     return usable
 
 
@@ -192,7 +202,8 @@ def serve(client: socket.socket, hosts: Hosts, resolver: Resolver = system_resol
         except Refused as exc:
             body = f"{exc}\n".encode("ascii", "replace")
             client.sendall(
-                b"HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (exc.status, body[:-1], len(body), body)
+                b"HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s"
+                % (exc.status, body[:-1], len(body), body)
             )
             return
         with upstream:
@@ -220,7 +231,10 @@ def pump(source: socket.socket, target: socket.socket) -> None:
 
 
 def confine() -> None:
-    """What parses a fenced agent's bytes outside the fence can write no file and start nothing with more rights. Raises OSError."""
+    """What parses a fenced agent's bytes outside the fence can write no file and start nothing with more rights.
+
+    Raises OSError.
+    """
     from harness.hands import kernel, landlock, seccomp
 
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)

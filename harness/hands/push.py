@@ -1,8 +1,9 @@
 """The one sanctioned way to push, and the question afterwards whether it arrived. Standard library only.
 
-The push runs from an empty scratch repository that borrows the objects of the real one: no configuration, hook, credential helper or
-address rewrite of the repository can take part, only the user's own global git configuration (his credentials live there). Its
-rewrites were applied before the address was shown (`harness.hands.remotes`), and cannot apply a second time.
+The push runs from an empty scratch repository that borrows the objects of the real one: no configuration, hook,
+credential helper or address rewrite of the repository can take part, only the user's own global git configuration (his
+credentials live there). Its rewrites were applied before the address was shown (`harness.hands.remotes`), and cannot
+apply a second time.
 """
 
 from __future__ import annotations
@@ -43,7 +44,13 @@ def git(*arguments: str) -> list[str]:
 
 def environment(env: dict[str, str]) -> dict[str, str]:
     """The action's own environment, with every prompt switched off: nobody sits at this terminal."""
-    return {**env, "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1", "SSH_ASKPASS_REQUIRE": "never", "LC_ALL": "C.UTF-8"}
+    return {
+        **env,
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "SSH_ASKPASS_REQUIRE": "never",
+        "LC_ALL": "C.UTF-8",
+    }
 
 
 def check(url: str, refspecs: list[list[str]]) -> None:
@@ -57,7 +64,12 @@ def check(url: str, refspecs: list[list[str]]) -> None:
     for sha, ref, old in refspecs:
         if len(sha) not in (40, 64) or any(char not in "0123456789abcdef" for char in sha):
             raise PushError(f"{sha[:80]!r} is not a full commit id")
-        bad = not ref.startswith("refs/") or ".." in ref or ref.endswith((".lock", "/", ".")) or any(ord(char) < 33 or char in "~^:?*[\\\x7f" for char in ref)
+        bad = (
+            not ref.startswith("refs/")
+            or ".." in ref
+            or ref.endswith((".lock", "/", "."))
+            or any(ord(char) < 33 or char in "~^:?*[\\\x7f" for char in ref)
+        )
         if bad:
             raise PushError(f"{ref[:200]!r} is not a full ref name")
         if old != ABSENT and len(old) not in (40, 64):
@@ -65,18 +77,33 @@ def check(url: str, refspecs: list[list[str]]) -> None:
 
 
 def command(name: str, refspecs: list[list[str]], *, force: bool, hooks: bool = True) -> list[str]:
-    """The exact push to what `aimed` called ``name``. ``force`` replaces a ref only while it still stands at the old commit that was approved.
+    """The exact push to what `aimed` called ``name``. ``force`` replaces a ref only while it still stands at the old
+    commit that was approved.
 
-    Without ``hooks`` a local remote is told to run none, so that one that appears at the last moment does not run either.
+    Without ``hooks`` a local remote is told to run none, so that one that appears at the last moment does not run
+    either.
     """
     leases = [f"--force-with-lease={ref}:{'' if old == ABSENT else old}" for _, ref, old in refspecs] if force else []
     none = [] if hooks else ["--receive-pack=git -c core.hooksPath=/dev/null receive-pack"]
     pairs = [f"{sha}:{ref}" for sha, ref, _ in refspecs]
-    return git("push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no", *none, *leases, "--", name, *pairs)
+    return git(
+        "push",
+        "--porcelain",
+        "--no-verify",
+        "--no-signed",
+        "--recurse-submodules=no",
+        *none,
+        *leases,
+        "--",
+        name,
+        *pairs,
+    )
 
 
 def aimed(url: str, env: dict[str, str]) -> tuple[str, dict[str, str]]:
-    """(a name for ``url``, the environment in which git knows it). git rewrites an address once: this name uses that up, so no other rule applies."""
+    """(a name for ``url``, the environment in which git knows it). git rewrites an address once: this name uses that
+    up, so no other rule applies.
+    """
     name = f"watchfloor-{secrets.token_hex(16)}"
     settings = {f"url.{url}.{kind}": name for kind in ("insteadOf", "pushInsteadOf")}
     found = {**env, "GIT_CONFIG_COUNT": str(len(settings))}
@@ -88,15 +115,24 @@ def aimed(url: str, env: dict[str, str]) -> tuple[str, dict[str, str]]:
 
 
 def place_of(action: dict[str, Any], env: dict[str, str], closed: Iterable[str]) -> Place:
-    """Where the push of ``action`` leads now. Raises PushError when that is not what the action says, or nobody may push there."""
+    """Where the push of ``action`` leads now.
+
+    Raises PushError when that is not what the action says, or nobody may push there.
+    """
     named = action.get("named")
     if not isinstance(named, dict):
         raise PushError("the action does not say where its address comes from; let it be judged again")
-    place = remotes.find(Named(str(named["address"]), str(named["base"]), bool(named["pushurl"]), bool(named["configured"])), env, closed)
+    place = remotes.find(
+        Named(str(named["address"]), str(named["base"]), bool(named["pushurl"]), bool(named["configured"])), env, closed
+    )
     if strip_credential(place.url)[0] != action["url"]:
-        raise PushError(f"{named['address']} now leads to {strip_credential(place.url)[0]}, and was shown as {action['url']}")
+        raise PushError(
+            f"{named['address']} now leads to {strip_credential(place.url)[0]}, and was shown as {action['url']}"
+        )
     if (remotes.account(place) if place.folder else None) != action.get("local"):
-        raise PushError(f"what {place.folder} would run is not what was shown: now {', '.join((*place.hooks, *place.programs)) or 'nothing'}")
+        raise PushError(
+            f"what {place.folder} would run is not what was shown: now {', '.join((*place.hooks, *place.programs)) or 'nothing'}"
+        )
     return place
 
 
@@ -113,7 +149,11 @@ def scratch(folder: str, common: str, sha: str) -> None:
         if len(sha) == 64
         else "\trepositoryformatversion = 0\n\tbare = true\n"
     )
-    for name, text in (("HEAD", "ref: refs/heads/none\n"), ("config", f"[core]\n{extension}"), ("objects/info/alternates", f"{objects}\n")):
+    for name, text in (
+        ("HEAD", "ref: refs/heads/none\n"),
+        ("config", f"[core]\n{extension}"),
+        ("objects/info/alternates", f"{objects}\n"),
+    ):
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             file.write(text)
     if os.path.isfile(shallow := os.path.join(common, "shallow")):
@@ -121,7 +161,10 @@ def scratch(folder: str, common: str, sha: str) -> None:
 
 
 def remote_refs(url: str, names: list[str], env: dict[str, str], timeout_s: float = LIST_TIMEOUT_S) -> dict[str, str]:
-    """What the remote holds now: {ref: commit | "absent"}. Raises PushError with git's own words when it cannot be asked."""
+    """What the remote holds now: {ref: commit | "absent"}.
+
+    Raises PushError with git's own words when it cannot be asked.
+    """
     program = which("git", env)
     name, known = aimed(url, environment(env))
     safe = {**known, "GIT_DIR": "/nonexistent", "GIT_CEILING_DIRECTORIES": "/"}
@@ -146,7 +189,8 @@ def moved(refspecs: list[list[str]], refs: dict[str, str]) -> list[str]:
 
 
 def probe(action: dict[str, Any]) -> str:
-    """Ask the remote whether an in-doubt push arrived: ``done``, ``not_done``, or ``unknown`` (other commits there, or no answer).
+    """Ask the remote whether an in-doubt push arrived: ``done``, ``not_done``, or ``unknown`` (other commits there, or
+    no answer).
 
     Takes up to a minute; call it from a thread.
     """

@@ -1,7 +1,8 @@
 """Reading what an agent may have made: without waiting, following, or end. Standard library only.
 
-A name in a worktree or a private git folder can be a named pipe, a device, a link to a secret or a file of a terabyte without content.
-So the name is first looked at without opening what is behind it; only a regular file is opened, and never read beyond a limit.
+A name in a worktree or a private git folder can be a named pipe, a device, a link to a secret or a file of a terabyte
+without content. So the name is first looked at without opening what is behind it; only a regular file is opened, and
+never read beyond a limit.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class Unreadable(OSError):
-    """What is there is not a regular file, or is too large. ``strerror`` says which, ``filename`` names it; never its content."""
+    """What is there is not a regular file, or is too large.
+
+    ``strerror`` says which, ``filename`` names it; never its content.
+    """
 
     def __str__(self) -> str:
         return f"{self.filename} {self.strerror}"
@@ -25,17 +29,27 @@ class Unreadable(OSError):
 
 def kind(mode: int) -> str:
     """What a file of this mode is, in words."""
-    names = ((stat.S_ISREG, "a file"), (stat.S_ISDIR, "a folder"), (stat.S_ISLNK, "a symbolic link"), (stat.S_ISFIFO, "a named pipe"))
+    names = (
+        (stat.S_ISREG, "a file"),
+        (stat.S_ISDIR, "a folder"),
+        (stat.S_ISLNK, "a symbolic link"),
+        (stat.S_ISFIFO, "a named pipe"),
+    )
     return next((name for is_that, name in names if is_that(mode)), "a socket" if stat.S_ISSOCK(mode) else "a device")
 
 
 def regular(path: str | os.PathLike[str]) -> int:
-    """A descriptor of the regular file ``path``, whose last component is not followed. Raises Unreadable, OSError; the caller closes it."""
+    """A descriptor of the regular file ``path``, whose last component is not followed.
+
+    Raises Unreadable, OSError; the caller closes it.
+    """
     return _opened(os.open(path, _LOOK), os.fspath(path))
 
 
 def regular_beneath(folder: str | os.PathLike[str], name: str) -> int:
-    """The same for ``name`` (relative, without ``..``) in ``folder`` when no part of it below the folder, nor the folder, is a link."""
+    """The same for ``name`` (relative, without ``..``) in ``folder`` when no part of it below the folder, nor the
+    folder, is a link.
+    """
     at = os.open(folder, _LOOK | os.O_DIRECTORY)
     try:
         found = _walk(at, name)
@@ -45,7 +59,10 @@ def regular_beneath(folder: str | os.PathLike[str], name: str) -> int:
 
 
 def read(path: str | os.PathLike[str], limit: int = SMALL) -> bytes:
-    """The bytes of a regular file of at most ``limit`` bytes. Raises Unreadable when it is none, OSError when it cannot be read."""
+    """The bytes of a regular file of at most ``limit`` bytes.
+
+    Raises Unreadable when it is none, OSError when it cannot be read.
+    """
     return _bytes(regular(path), limit, os.fspath(path))
 
 
@@ -55,7 +72,10 @@ def read_beneath(folder: str | os.PathLike[str], name: str, limit: int = SMALL) 
 
 
 def read_named(folder: str, path: str, limit: int) -> bytes:
-    """The bytes of ``path``, absolute or relative to ``folder``, when no part of it is a link. Raises Unreadable, OSError."""
+    """The bytes of ``path``, absolute or relative to ``folder``, when no part of it is a link.
+
+    Raises Unreadable, OSError.
+    """
     return read_beneath("/", path.lstrip("/"), limit) if os.path.isabs(path) else read_beneath(folder, path, limit)
 
 
@@ -78,7 +98,9 @@ def _walk(at: int, name: str) -> int:
 
 
 def _opened(seen: int, name: str) -> int:
-    """Open the inode behind an O_PATH descriptor once it is known to be a regular file: what lies under the name now does not matter."""
+    """Open the inode behind an O_PATH descriptor once it is known to be a regular file: what lies under the name now
+    does not matter.
+    """
     try:
         mode = os.fstat(seen).st_mode
         if not stat.S_ISREG(mode):

@@ -89,7 +89,8 @@ Entry = tuple[str, str, str]
 def find(named: Named, env: Mapping[str, str], closed: Iterable[str]) -> Place:
     """Where ``named`` leads with the user's own ``insteadOf`` and ``pushInsteadOf``.
 
-    ``closed`` are folders that an agent can write, or ours. Asks nobody over the network. Raises PushError with a sentence when nobody may push there.
+    ``closed`` are folders that an agent can write, or ours. Asks nobody over the network. Raises PushError with a
+    sentence when nobody may push there.
     """
     entries = configuration(env, _NOWHERE)
     url = rewritten(named.address, entries, pushurl=named.pushurl)
@@ -115,7 +116,9 @@ def configuration(env: Mapping[str, str], git_dir: str) -> list[Entry]:
     program = which("git", env)
     safe = {**env, "GIT_DIR": git_dir, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C.UTF-8"}
     try:
-        code, output = children.capture([program, "config", "--list", "-z", "--show-origin"], safe, _LIST_S, limit=_CONFIG_BYTES, errors=False)
+        code, output = children.capture(
+            [program, "config", "--list", "-z", "--show-origin"], safe, _LIST_S, limit=_CONFIG_BYTES, errors=False
+        )
     except OSError as exc:
         raise PushError(f"git cannot be started: {exc.strerror}") from exc
     if code != 0 or len(output) >= _CONFIG_BYTES:

@@ -1,8 +1,9 @@
-"""What runs as the tool's process: puts the last walls around itself, then does the work or becomes the command. Standard library only.
+"""What runs as the tool's process: puts the last walls around itself, then does the work or becomes the command.
+Standard library only.
 
-Started as ``python -I -S …/harness/hands/runner.py`` with the plan on descriptor 3 and the result pipe on 4 (see `harness.hands.spawn`).
-Inside the fence it confines itself (limits, Landlock, system-call filter) and executes; outside of it, it stays as parent of the
-command, so that everything the command started ends with the call.
+Started as ``python -I -S …/harness/hands/runner.py`` with the plan on descriptor 3 and the result pipe on 4 (see
+`harness.hands.spawn`). Inside the fence it confines itself (limits, Landlock, system-call filter) and executes; outside
+of it, it stays as parent of the command, so that everything the command started ends with the call.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import signal
 import sys
 from typing import Any, NoReturn
 
-if __name__ == "__main__":  # isolated mode knows only the standard library; our own code comes last, so it can shadow nothing
+# isolated mode knows only the standard library; our own code comes last, so it can shadow nothing
+if __name__ == "__main__":
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 from harness.hands import bounds, kernel
@@ -91,7 +93,10 @@ def announce() -> None:
 
 
 def way_out(plan: dict[str, Any]) -> None:
-    """For a call that names its hosts: let the proxy outside answer on this network's loopback. Raises Refusal, OSError."""
+    """For a call that names its hosts: let the proxy outside answer on this network's loopback.
+
+    Raises Refusal, OSError.
+    """
     if not plan.get("hosts"):
         return
     from harness.hands import wayout
@@ -147,7 +152,9 @@ def file_tool(plan: dict[str, Any]) -> NoReturn:
 
 
 def enter(cwd: str, shown: dict[str, int]) -> None:
-    """Change to the call's folder, opened once and held against what was ``shown`` (empty = nobody was shown one); raises Refusal naming it."""
+    """Change to the call's folder, opened once and held against what was ``shown`` (empty = nobody was shown one);
+    raises Refusal naming it.
+    """
     try:
         folder = os.open(cwd, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as exc:
@@ -226,7 +233,11 @@ def outside(plan: dict[str, Any]) -> NoReturn:
     code = wait_for(child)
     clean(plan)
     if plan["kind"] == "push":
-        end("ok" if code == 0 else "error", code, "" if code == 0 else "git refused the push; its words are in the output")
+        end(
+            "ok" if code == 0 else "error",
+            code,
+            "" if code == 0 else "git refused the push; its words are in the output",
+        )
     os._exit(code)
 
 
@@ -242,7 +253,10 @@ def clean(plan: dict[str, Any]) -> None:
 
 
 def prepare_push(plan: dict[str, Any], env: dict[str, str]) -> list[str]:
-    """Recheck where the push leads and make the scratch repository; returns the push command. Raises PushError or Refusal."""
+    """Recheck where the push leads and make the scratch repository; returns the push command.
+
+    Raises PushError or Refusal.
+    """
     from harness.hands import push
 
     wanted = plan["push"]
@@ -255,12 +269,18 @@ def prepare_push(plan: dict[str, Any], env: dict[str, str]) -> list[str]:
     os.chdir(plan["scratch"])
     name, known = push.aimed(place.url, env)
     env |= {**known, "GIT_DIR": plan["scratch"]}
-    return push.command(name, wanted["refspecs"], force=bool(wanted["force"]), hooks=bool(place.hooks or place.programs or not place.folder))
+    return push.command(
+        name,
+        wanted["refspecs"],
+        force=bool(wanted["force"]),
+        hooks=bool(place.hooks or place.programs or not place.folder),
+    )
 
 
 def verified(path: str, plan: dict[str, Any]) -> str | int:
-    """The program to execute: exactly the file that was approved. One where an agent can write runs from a sealed copy of the approved
-    bytes, one that is only reached through such a place by its real path, any other as it was named."""
+    """The program to execute: exactly the file that was approved. One where an agent can write runs from a sealed copy
+    of the approved bytes, one that is only reached through such a place by its real path, any other as it was named.
+    """
     from harness.hands import remotes
 
     approved: dict[str, Any] = plan["program"]
@@ -277,7 +297,9 @@ def verified(path: str, plan: dict[str, Any]) -> str | int:
             return way
     if info.st_size > PROGRAM_BYTES:
         os.close(file)
-        raise Refusal(f"nothing was run: {path} is larger than {PROGRAM_BYTES >> 20} MiB and lies where an agent can write")
+        raise Refusal(
+            f"nothing was run: {path} is larger than {PROGRAM_BYTES >> 20} MiB and lies where an agent can write"
+        )
     import fcntl
     import hashlib
 
@@ -285,10 +307,13 @@ def verified(path: str, plan: dict[str, Any]) -> str | int:
         data = source.read()
     if hashlib.sha256(data).hexdigest() != approved.get("sha"):
         raise Refusal(f"nothing was run: {path} is not the file that was approved, its content changed")
-    copy = os.memfd_create("program", os.MFD_ALLOW_SEALING)  # stays open across exec: a script's interpreter reads it through /dev/fd
+    # stays open across exec: a script's interpreter reads it through /dev/fd
+    copy = os.memfd_create("program", os.MFD_ALLOW_SEALING)
     with open(copy, "wb", closefd=False) as target:
         target.write(data)
-    fcntl.fcntl(copy, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE)
+    fcntl.fcntl(
+        copy, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+    )
     os.set_inheritable(copy, True)
     return copy
 

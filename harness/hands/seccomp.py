@@ -1,4 +1,5 @@
-"""A system-call filter assembled by hand: what no tool needs and what would lead out of the fence. Standard library only.
+"""A system-call filter assembled by hand: what no tool needs and what would lead out of the fence. Standard library
+only.
 
 ``reference: linux/Documentation/userspace-api/seccomp_filter.rst; include/uapi/linux/{bpf_common,seccomp,audit}.h``
 """
@@ -73,7 +74,8 @@ _CALLS: dict[str, tuple[int | None, int | None]] = {
 _SOCKET, _IOCTL, _CLONE, _CLONE3 = (41, 198), (16, 29), (56, 220), (435, 435)
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7), "arm64": (1, 0xC00000B7)}
 _X32_BIT = 0x40000000
-_NEW_NAMESPACES = 0x7E020000  # CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}; CLONE_NEWTIME means a signal number in clone(2)
+# CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}; CLONE_NEWTIME means a signal number in clone(2)
+_NEW_NAMESPACES = 0x7E020000
 _TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: typing into the terminal of whoever started us
 _AF_INET, _AF_INET6, _AF_NETLINK, _NETLINK_ROUTE = 2, 10, 16, 0
 
@@ -94,25 +96,45 @@ def _fail(code: int) -> Step:
 
 
 def _on(number: int, block: list[Step]) -> list[Step]:
-    """``block`` when the loaded number is ``number``, else skip it. Every block ends in returns, so the number stays loaded after it."""
+    """``block`` when the loaded number is ``number``, else skip it.
+
+    Every block ends in returns, so the number stays loaded after it.
+    """
     return [(_EQUAL, 0, len(block), number), *block]
 
 
 def program(machine: str, *, network: bool) -> list[Step]:
     """The filter as (code, jump if true, jump if false, k) steps; raises Unsupported."""
     if machine not in _MACHINES:
-        raise Unsupported(f"no system-call filter for machine type {machine}; Watchfloor fences tools on x86_64 and aarch64")
+        raise Unsupported(
+            f"no system-call filter for machine type {machine}; Watchfloor fences tools on x86_64 and aarch64"
+        )
     column, arch = _MACHINES[machine]
     allow: Step = (_RETURN, 0, 0, _ALLOW)
     steps: list[Step] = [(_LOAD, 0, 0, _ARCH), (_EQUAL, 1, 0, arch), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, _NR)]
     if column == 0:
         steps += [(_AT_LEAST, 0, 1, _X32_BIT), _fail(errno.EPERM)]
-    netlink: list[Step] = [(_EQUAL, 0, 3, _AF_NETLINK), (_LOAD, 0, 0, _ARG2), (_EQUAL, 0, 1, _NETLINK_ROUTE), allow] if network else []
-    steps += _on(_SOCKET[column], [(_LOAD, 0, 0, _ARG0), (_EQUAL, 1, 0, _AF_INET), (_EQUAL, 0, 1, _AF_INET6), allow, *netlink, _fail(errno.EPERM)])
+    netlink: list[Step] = (
+        [(_EQUAL, 0, 3, _AF_NETLINK), (_LOAD, 0, 0, _ARG2), (_EQUAL, 0, 1, _NETLINK_ROUTE), allow] if network else []
+    )
+    steps += _on(
+        _SOCKET[column],
+        [
+            (_LOAD, 0, 0, _ARG0),
+            (_EQUAL, 1, 0, _AF_INET),
+            (_EQUAL, 0, 1, _AF_INET6),
+            allow,
+            *netlink,
+            _fail(errno.EPERM),
+        ],
+    )
     first, second = _TERMINAL_INPUT
-    steps += _on(_IOCTL[column], [(_LOAD, 0, 0, _ARG1), (_EQUAL, 1, 0, first), (_EQUAL, 0, 1, second), _fail(errno.EPERM), allow])
+    steps += _on(
+        _IOCTL[column], [(_LOAD, 0, 0, _ARG1), (_EQUAL, 1, 0, first), (_EQUAL, 0, 1, second), _fail(errno.EPERM), allow]
+    )
     steps += _on(_CLONE[column], [(_LOAD, 0, 0, _ARG0), (_ANY_BIT, 0, 1, _NEW_NAMESPACES), _fail(errno.EPERM), allow])
-    steps += _on(_CLONE3[column], [_fail(errno.ENOSYS)])  # its flags lie in memory, which a filter cannot read; libc falls back to clone
+    # its flags lie in memory, which a filter cannot read; libc falls back to clone
+    steps += _on(_CLONE3[column], [_fail(errno.ENOSYS)])
     for numbers in _CALLS.values():
         if (number := numbers[column]) is not None:
             steps += _on(number, [_fail(errno.EPERM)])

@@ -45,8 +45,21 @@ class _Ground:
         self.folder.spool.mkdir(parents=True)
         self.worktree.parent.mkdir(parents=True)
         self.secret.write_text("secret\n")
-        git = ["git", "-c", "core.hooksPath=/dev/null", "-c", "user.name=Watchfloor", "-c", "user.email=selftest@watchfloor.invalid"]
-        env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": str(base), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
+        git = [
+            "git",
+            "-c",
+            "core.hooksPath=/dev/null",
+            "-c",
+            "user.name=Watchfloor",
+            "-c",
+            "user.email=selftest@watchfloor.invalid",
+        ]
+        env = {
+            "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
+            "HOME": str(base),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+        }
         for args in (
             ["init", "-q", "-b", "main", str(repo)],
             ["-C", str(repo), "commit", "-q", "--allow-empty", "-m", "start"],
@@ -60,7 +73,10 @@ class _Ground:
     def action(self, given: dict[str, Any]) -> dict[str, Any]:
         """The probe as a session's exec call."""
         binds = [[str(self.common), str(self.common), "ro"], [str(self.private), str(self.own), "rw"]]
-        extra = {"GIT_OBJECT_DIRECTORY": f"{self.own}/objects-private", "GIT_ALTERNATE_OBJECT_DIRECTORIES": f"{self.common}/objects"}
+        extra = {
+            "GIT_OBJECT_DIRECTORY": f"{self.own}/objects-private",
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": f"{self.common}/objects",
+        }
         worktree = str(self.worktree)
         return {
             "v": 1,
@@ -76,7 +92,9 @@ class _Ground:
 
 
 def run(call: spawn.Spawn, timeout_s: float = TIMEOUT_S) -> tuple[spawn.Outcome, bytes, bool]:
-    """Run one call to its end as the keeper does: (outcome, output, something still held the output a second after the end)."""
+    """Run one call to its end as the keeper does: (outcome, output, something still held the output a second after the
+    end).
+    """
     out_r, out_w = os.pipe2(os.O_CLOEXEC)
     res_r, res_w = os.pipe2(os.O_CLOEXEC)
     try:
@@ -153,9 +171,9 @@ def _listeners(ground: _Ground) -> Iterator[dict[str, Any]]:
 def check(allowed: limits.Limits = limits.DEFAULT) -> dict[str, Any]:
     """Try everything once (about a quarter of a second).
 
-    Gives ``{ok, reason, bwrap, origin, version, landlock_abi, seccomp, tests: [{name, ok, detail}], limits: [{what, limit, how, holds, hard}]}``,
-    the last for calls with the limits ``allowed``; never raises for a fence that
-    does not work, but says so in ``reason``.
+    Gives ``{ok, reason, bwrap, origin, version, landlock_abi, seccomp, tests: [{name, ok, detail}], limits: [{what,
+    limit, how, holds, hard}]}``, the last for calls with the limits ``allowed``; never raises for a fence that does not
+    work, but says so in ``reason``.
     """
     report: dict[str, Any] = {
         "ok": False,
@@ -197,14 +215,20 @@ def _tried(ground: _Ground, allowed: limits.Limits) -> dict[str, Any]:
     config = (ground.common / "config").read_bytes()
     branch = (ground.common / "refs" / "heads" / "main").read_bytes()
     with _listeners(ground) as given:
-        outcome, output, survivors = run(spawn.command(ground.action(given), ground.folder, ground.folder.spool / "1", allowed))
+        outcome, output, survivors = run(
+            spawn.command(ground.action(given), ground.folder, ground.folder.spool / "1", allowed)
+        )
         alive = _alive(given["pid"])
     try:
         said = json.loads(output.splitlines()[-1])
     except (IndexError, ValueError):
         text = output.decode("utf-8", "replace").strip()[-400:]
-        return {"reason": f"the fenced call did not run ({outcome.status}, exit code {outcome.exit_code}): {text or outcome.note}"}
-    results: dict[str, tuple[bool, str]] = {name: (bool(went), str(detail)) for name, (went, detail) in said["results"].items()}
+        return {
+            "reason": f"the fenced call did not run ({outcome.status}, exit code {outcome.exit_code}): {text or outcome.note}"
+        }
+    results: dict[str, tuple[bool, str]] = {
+        name: (bool(went), str(detail)) for name, (went, detail) in said["results"].items()
+    }
     # What counts for writes is the host afterwards: a write that only reached the fence's own /tmp changed nothing.
     unchanged = {
         "write outside the worktree": not ground.beside.exists(),
@@ -216,7 +240,12 @@ def _tried(ground: _Ground, allowed: limits.Limits) -> dict[str, Any]:
         "signal a process outside": alive,
         "leave a daemon behind": not survivors,
     }
-    only_host = {"write outside the worktree", "write to the home folder", "write to the state folder", "leave a daemon behind"}
+    only_host = {
+        "write outside the worktree",
+        "write to the home folder",
+        "write to the state folder",
+        "leave a daemon behind",
+    }
     tests: list[dict[str, Any]] = []
     for name in probe.FORBIDDEN:
         went, detail = results.get(name, (True, "was not tried"))
@@ -228,10 +257,22 @@ def _tried(ground: _Ground, allowed: limits.Limits) -> dict[str, Any]:
         tests.append({"name": name, "ok": ok, "detail": detail})
     for name in probe.ALLOWED:
         went, detail = results.get(name, (False, "was not tried"))
-        tests.append({"name": name, "ok": went and (name != "write in the worktree" or (ground.worktree / "from-inside").exists()), "detail": detail})
+        tests.append(
+            {
+                "name": name,
+                "ok": went and (name != "write in the worktree" or (ground.worktree / "from-inside").exists()),
+                "detail": detail,
+            }
+        )
     held = holds.as_dicts(holds.report(allowed, said["bounds"], _no_group(), root=os.getuid() == 0))
     failed = [test["name"] for test in tests if not test["ok"]]
-    reason = f"the fence does not hold: {'; '.join(failed)}" if failed else "" if said["seccomp"] else "the system-call filter is not in force"
+    reason = (
+        f"the fence does not hold: {'; '.join(failed)}"
+        if failed
+        else ""
+        if said["seccomp"]
+        else "the system-call filter is not in force"
+    )
     return {"ok": not reason, "reason": reason, "seccomp": bool(said["seccomp"]), "tests": tests, "limits": held}
 
 
@@ -244,16 +285,21 @@ def _alive(pid: int) -> bool:
 
 def main(argv: list[str] | None = None) -> int:
     """Command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m harness.hands.selftest", description="Try forbidden acts inside the fence.")
+    parser = argparse.ArgumentParser(
+        prog="python -m harness.hands.selftest", description="Try forbidden acts inside the fence."
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--limits", default="null", help="the limits of a call as JSON, by the names of [limits] in config.toml")
+    parser.add_argument(
+        "--limits", default="null", help="the limits of a call as JSON, by the names of [limits] in config.toml"
+    )
     given = parser.parse_args(argv)
     as_json = given.json
     try:
         allowed = limits.from_wire(json.loads(given.limits))
     except ValueError as exc:
         parser.error(f"--limits: {exc}")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that its folder and its processes are taken away
+    # so that its folder and its processes are taken away
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     report = check(allowed)
     if as_json:
         print(json.dumps(report, ensure_ascii=False))
@@ -261,9 +307,13 @@ def main(argv: list[str] | None = None) -> int:
     for test in report["tests"]:
         print(f"{'ok  ' if test['ok'] else 'FAIL'}  {test['name']}: {to_display(test['detail'])}")
     for hold in report["limits"]:
-        print(f"{'ok  ' if hold['holds'] else 'NONE'}  limit of {hold['what']}: {hold['limit']}; {to_display(hold['how'])}")
+        print(
+            f"{'ok  ' if hold['holds'] else 'NONE'}  limit of {hold['what']}: {hold['limit']}; {to_display(hold['how'])}"
+        )
     verdict = "works" if report["ok"] else "DOES NOT WORK"
-    print(f"fence {verdict}: {report['bwrap'] or 'no bwrap'} {report['version']}, Landlock ABI {report['landlock_abi']}. {to_display(report['reason'])}")
+    print(
+        f"fence {verdict}: {report['bwrap'] or 'no bwrap'} {report['version']}, Landlock ABI {report['landlock_abi']}. {to_display(report['reason'])}"
+    )
     return 0 if report["ok"] else 1
 
 

@@ -2,23 +2,24 @@
 
 How the keeper runs a call::
 
-    spawn = command(action, folder, folder.spool / "7")      # may raise SpawnError (FenceUnavailable when there is no fence)
-    out_r, out_w = os.pipe2(os.O_CLOEXEC); res_r, res_w = os.pipe2(os.O_CLOEXEC)
-    pid = start(spawn, out_w, res_w)                          # closes spawn.action_fd; out_w and res_w stay yours
-    os.close(out_w); os.close(res_w)                          # at once: the child must be their only holder
-    ... read out_r (spool it, at most spawn.output_bytes, count and drop the rest) and res_r (small) until both end ...
-    _, status = os.waitpid(pid, 0)
-    result = outcome(spawn, status, result_bytes)             # -> status ok | error | refused, exit code, files changed
+    spawn = command(action, folder, folder.spool / "7")      # may raise SpawnError (FenceUnavailable when there is no
+    fence) out_r, out_w = os.pipe2(os.O_CLOEXEC); res_r, res_w = os.pipe2(os.O_CLOEXEC) pid = start(spawn, out_w, res_w)
+    # closes spawn.action_fd; out_w and res_w stay yours os.close(out_w); os.close(res_w)                          # at
+    once: the child must be their only holder ... read out_r (spool it, at most spawn.output_bytes, count and drop the
+    rest) and res_r (small) until both end ... _, status = os.waitpid(pid, 0) result = outcome(spawn, status,
+    result_bytes)             # -> status ok | error | refused, exit code, files changed
 
-In the child: 0 is /dev/null, 1 and 2 are the output pipe, 3 a sealed memfd with the plan, 4 the result pipe; in the fence 5 is the host's
-``/proc/sys/kernel``, where cgroups are ours 6 is the call's ``cgroup.procs``, for a call that names hosts 7 is a socket to its proxy, all
-closed by the runner before anything else runs. Nothing else is open.
-The child leads a session of its own. On a time limit or a cancel: ``stop(spawn, pid)``, and ``stop(spawn, pid, force=True)`` when it is
-still there two seconds later; then read both pipes to their end and wait as above. Both read ends must be close-on-exec: when the
-keeper dies, their vanishing (and the parent-death signal) is what keeps a half-started child from running.
+In the child: 0 is /dev/null, 1 and 2 are the output pipe, 3 a sealed memfd with the plan, 4 the result pipe; in the
+fence 5 is the host's ``/proc/sys/kernel``, where cgroups are ours 6 is the call's ``cgroup.procs``, for a call that
+names hosts 7 is a socket to its proxy, all closed by the runner before anything else runs. Nothing else is open. The
+child leads a session of its own. On a time limit or a cancel: ``stop(spawn, pid)``, and ``stop(spawn, pid,
+force=True)`` when it is still there two seconds later; then read both pipes to their end and wait as above. Both read
+ends must be close-on-exec: when the keeper dies, their vanishing (and the parent-death signal) is what keeps a
+half-started child from running.
 
-The result pipe carries JSON lines: ``{"running": true}`` just before the effect, then, except for exec, shell and check, one result.
-A child that ended without the first line had no effect at all: the fence could not be built, and the call counts as refused.
+The result pipe carries JSON lines: ``{"running": true}`` just before the effect, then, except for exec, shell and
+check, one result. A child that ended without the first line had no effect at all: the fence could not be built, and the
+call counts as refused.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class SpawnError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Spawn:
-    """One call, ready to start. ``env`` is that of the outer process; the tool's own travels in the plan behind ``action_fd``.
+    """One call, ready to start. ``env`` is that of the outer process; the tool's own travels in the plan behind
+    ``action_fd``.
 
     ``grows`` are the folders that count against the session's disk limits; ``group`` is its cgroup, made at the start.
     """
@@ -78,7 +80,10 @@ class Spawn:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a call ended: ``status`` ok, error or refused (nothing ran). ``note`` explains a refusal or a failed file tool."""
+    """How a call ended: ``status`` ok, error or refused (nothing ran).
+
+    ``note`` explains a refusal or a failed file tool.
+    """
 
     status: str
     exit_code: int | None
@@ -87,7 +92,10 @@ class Outcome:
 
 
 def command(action: dict[str, Any], folder: SessionFolder, spool_base: Path, limits: Limits = DEFAULT) -> Spawn:
-    """Build the process of one action. Raises FenceUnavailable or SpawnError; the caller owns ``action_fd`` until `start`."""
+    """Build the process of one action.
+
+    Raises FenceUnavailable or SpawnError; the caller owns ``action_fd`` until `start`.
+    """
     access = action.get("access", "fence")
     fenced = access not in ("unfenced", "push")
     worktree = _worktree(action)
@@ -103,7 +111,12 @@ def command(action: dict[str, Any], folder: SessionFolder, spool_base: Path, lim
         "program": (action.get("pre") or {}).get("program", {}),
         "root": worktree,
         "env": action.get("env", {}),
-        "limits": {**limits.to_wire(), "each": None if group is not None else limits.each(), "sysctl": fenced, "group": group is not None},
+        "limits": {
+            **limits.to_wire(),
+            "each": None if group is not None else limits.each(),
+            "sysctl": fenced,
+            "group": group is not None,
+        },
         "fenced": fenced,
     }
     plan["limits"]["host"] = bounds.namespaces()
@@ -126,7 +139,10 @@ def command(action: dict[str, Any], folder: SessionFolder, spool_base: Path, lim
 
 
 def start(spawn: Spawn, output_fd: int, result_fd: int) -> int:
-    """Start it; returns the pid of the child to wait for. Raises OSError when even the outer program cannot be started."""
+    """Start it; returns the pid of the child to wait for.
+
+    Raises OSError when even the outer program cannot be started.
+    """
     opened = [null := os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC), spawn.action_fd]
     fds = {0: null, 1: output_fd, 2: output_fd, ACTION_FD: spawn.action_fd, RESULT_FD: result_fd}
     try:
@@ -171,7 +187,10 @@ def _start_proxy(channel: int, call: int, hosts: tuple[str, ...]) -> None:
 
 
 def stop(spawn: Spawn, pid: int, *, force: bool = False) -> None:
-    """Kill the call's whole process tree. Outside the fence the first try lets our monitor do it, which reaches daemons too."""
+    """Kill the call's whole process tree.
+
+    Outside the fence the first try lets our monitor do it, which reaches daemons too.
+    """
     if spawn.group is not None and (spawn.fenced or force):
         spawn.group.kill()
     try:
@@ -187,7 +206,10 @@ def stop(spawn: Spawn, pid: int, *, force: bool = False) -> None:
 
 
 def outcome(spawn: Spawn, wait_status: int, result: bytes) -> Outcome:
-    """Read the child's end. A file tool that died without a result, or a fence that could not be built, is never an ok."""
+    """Read the child's end.
+
+    A file tool that died without a result, or a fence that could not be built, is never an ok.
+    """
     code = os.waitstatus_to_exitcode(wait_status)
     exit_code = code if code >= 0 else 128 - code
     lines: list[dict[str, Any]] = []
@@ -201,7 +223,12 @@ def outcome(spawn: Spawn, wait_status: int, result: bytes) -> Outcome:
     final = next((line for line in reversed(lines) if "status" in line), None)
     if final is not None:
         status = final["status"] if final["status"] in ("ok", "error", "refused") else "error"
-        return Outcome(status, final.get("exit_code"), [str(path) for path in final.get("files_changed", [])], str(final.get("note", "")))
+        return Outcome(
+            status,
+            final.get("exit_code"),
+            [str(path) for path in final.get("files_changed", [])],
+            str(final.get("note", "")),
+        )
     if not any("running" in line for line in lines):
         return Outcome("refused", exit_code, [], "the fence could not be built, so nothing ran; the output says why")
     if spawn.kind in ("file", "push"):
@@ -250,7 +277,9 @@ def _sealed(data: bytes) -> int:
     return fd
 
 
-def _fenced(action: dict[str, Any], access: str, plan: dict[str, Any], folder: SessionFolder, limits: Limits) -> list[str]:
+def _fenced(
+    action: dict[str, Any], access: str, plan: dict[str, Any], folder: SessionFolder, limits: Limits
+) -> list[str]:
     bwrap = fence.find()
     profile = {"read": [], "write": [plan["root"]], "binds": [], **action["fence"], "worktree": plan["root"]}
     cwd = os.path.normpath(plan["cwd"])
@@ -259,7 +288,9 @@ def _fenced(action: dict[str, Any], access: str, plan: dict[str, Any], folder: S
     hosts = [str(host) for host in profile.get("hosts", ())]
     network = access == "network" and not hosts
     if hosts and (access != "network" or not _plain(hosts)):
-        raise SpawnError("the action names hosts that are not spelled as they are dialled, or without access to a network")
+        raise SpawnError(
+            "the action names hosts that are not spelled as they are dialled, or without access to a network"
+        )
     if bool(profile.get("network")) != network or profile.get("fenced") is not True:
         raise SpawnError("the action contradicts itself: its fence is not that of the access it was judged with")
     mounts, places = _outside(action, folder) if access == "outside" else ([], {})
@@ -271,11 +302,18 @@ def _fenced(action: dict[str, Any], access: str, plan: dict[str, Any], folder: S
         "network": network,
         "hosts": hosts,
         "host_net": os.readlink("/proc/self/ns/net"),
-        "writable": [*profile["write"], *(bind[1] for bind in profile["binds"] if bind[2] == "rw"), *(mount[1] for mount in mounts if mount[2])],
+        "writable": [
+            *profile["write"],
+            *(bind[1] for bind in profile["binds"] if bind[2] == "rw"),
+            *(mount[1] for mount in mounts if mount[2]),
+        ],
     }
     try:
-        # bwrap itself starts in the root of the worktree: a subfolder may be missing, which is for the runner to say clearly
-        argv = fence.arguments(bwrap.path, profile, network=network, cwd=plan["root"], outside=mounts, tmp=limits.tmp, shm=limits.shm)
+        # bwrap itself starts in the root of the worktree: a subfolder may be missing, which is for the runner to say
+        # clearly
+        argv = fence.arguments(
+            bwrap.path, profile, network=network, cwd=plan["root"], outside=mounts, tmp=limits.tmp, shm=limits.shm
+        )
     except ValueError as exc:
         raise SpawnError(str(exc)) from exc
     for path in profile["read"]:
@@ -298,7 +336,9 @@ def _outside(action: dict[str, Any], folder: SessionFolder) -> tuple[list[tuple[
         if not path.startswith("/") or os.path.normpath(path) != path or path == "/" or path.split("/")[1] in _FOREIGN:
             raise SpawnError(f"the path {path} cannot be opened from outside the worktree")
         if os.path.realpath(path) != path:
-            raise SpawnError(f"{path} is or lies behind a symbolic link to {os.path.realpath(path)}; name that path itself")
+            raise SpawnError(
+                f"{path} is or lies behind a symbolic link to {os.path.realpath(path)}; name that path itself"
+            )
         if (owner := _ours(path, folder)) is not None:
             raise SpawnError(f"{path} belongs to Watchfloor's own {owner}, which no tool may open")
         parent, name = os.path.split(path)
@@ -319,19 +359,26 @@ def _outside(action: dict[str, Any], folder: SessionFolder) -> tuple[list[tuple[
 
 def _ours(path: str, folder: SessionFolder) -> str | None:
     """Which folder of ours lies at, below or above ``path``: ``state``, ``runtime`` or none."""
-    for name, own in (("state", str(folder.root.parent.parent)), ("runtime folder", str(folder.keeper_socket.parent.parent))):
+    for name, own in (
+        ("state", str(folder.root.parent.parent)),
+        ("runtime folder", str(folder.keeper_socket.parent.parent)),
+    ):
         if path == own or path.startswith(own + "/") or own.startswith(path.rstrip("/") + "/"):
             return name
     return None
 
 
 def _open(action: dict[str, Any], plan: dict[str, Any], folder: SessionFolder, spool_base: Path) -> list[str]:
-    """Outside the fence: the runner stays as the parent of the command, so that everything below it can be found and killed."""
+    """Outside the fence: the runner stays as the parent of the command, so that everything below it can be found and
+    killed.
+    """
     if action["kind"] == "file":
         raise SpawnError("a file tool never runs outside the fence; use access outside")
     plan |= {
         "scratch": f"{spool_base}.scratch",
         "push": {name: action.get(name) for name in PUSH_FIELDS} if action["kind"] == "push" else None,
-        "closed": remotes.closed(action.get("fence") or {}, (str(folder.root.parent.parent), str(folder.keeper_socket.parent.parent))),
+        "closed": remotes.closed(
+            action.get("fence") or {}, (str(folder.root.parent.parent), str(folder.keeper_socket.parent.parent))
+        ),
     }
     return [fence.base_python(), "-I", "-S", os.path.join(os.path.dirname(os.path.abspath(__file__)), "runner.py")]

@@ -1,4 +1,7 @@
-"""The tool table of the built-in agent: name, schema for the model, effect class, validation of input. Standard library only."""
+"""The tool table of the built-in agent: name, schema for the model, effect class, validation of input.
+
+Standard library only.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +35,16 @@ _HOSTS = {
     "the environment names (curl, git, pip and npm use it by themselves). A host without a port means 80 and 443. Name them: a person allows that sooner, "
     "and a rule may allow it at once.",
 }
-_TIMEOUT = {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_S, "description": f"Seconds after which the call is killed (default {DEFAULT_TIMEOUT_S})."}
-_CWD = {"type": "string", "description": "Folder to run in: inside the worktree, relative to its root (default: the root)."}
+_TIMEOUT = {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": MAX_TIMEOUT_S,
+    "description": f"Seconds after which the call is killed (default {DEFAULT_TIMEOUT_S}).",
+}
+_CWD = {
+    "type": "string",
+    "description": "Folder to run in: inside the worktree, relative to its root (default: the root).",
+}
 _PATH = "Path relative to the root of the worktree (an absolute path inside it works too)."
 
 
@@ -50,7 +61,12 @@ class Tool:
 
     def definition(self) -> dict[str, Any]:
         """The tool as the Messages API wants it."""
-        schema = {"type": "object", "properties": {**self.properties, "why": _WHY}, "required": list(self.required), "additionalProperties": False}
+        schema = {
+            "type": "object",
+            "properties": {**self.properties, "why": _WHY},
+            "required": list(self.required),
+            "additionalProperties": False,
+        }
         return {"name": self.name, "description": self.description, "input_schema": schema}
 
 
@@ -65,8 +81,17 @@ TABLE: dict[str, Tool] = {
             "A long file comes in pieces of whole lines, about 8 KB each; the last line says how to go on. Binary files are refused.",
             {
                 "path": {"type": "string", "description": _PATH},
-                "offset": {"type": "integer", "minimum": 1, "description": "First line to show, counted from 1 (default 1)."},
-                "limit": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "How many lines to show at most (default: as many as fit)."},
+                "offset": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "description": "First line to show, counted from 1 (default 1).",
+                },
+                "limit": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": 10000,
+                    "description": "How many lines to show at most (default: as many as fit).",
+                },
             },
             ("path",),
         ),
@@ -75,7 +100,10 @@ TABLE: dict[str, Tool] = {
             "file",
             REVERSIBLE,
             "Create a file or replace its whole content, atomically. Missing folders are created.",
-            {"path": {"type": "string", "description": _PATH}, "content": {"type": "string", "description": "The whole new content."}},
+            {
+                "path": {"type": "string", "description": _PATH},
+                "content": {"type": "string", "description": "The whole new content."},
+            },
             ("path", "content"),
         ),
         Tool(
@@ -85,7 +113,10 @@ TABLE: dict[str, Tool] = {
             "Replace one exact piece of text in a file. `old` must occur exactly once (give enough lines around it) unless `all` is true.",
             {
                 "path": {"type": "string", "description": _PATH},
-                "old": {"type": "string", "description": "The exact text to replace, with its indentation, without line numbers."},
+                "old": {
+                    "type": "string",
+                    "description": "The exact text to replace, with its indentation, without line numbers.",
+                },
                 "new": {"type": "string", "description": "What stands there afterwards."},
                 "all": {"type": "boolean", "description": "Replace every occurrence (default false)."},
             },
@@ -111,8 +142,14 @@ TABLE: dict[str, Tool] = {
             READ,
             "Search file contents with a regular expression; gives `path:line:text`.",
             {
-                "pattern": {"type": "string", "description": "Regular expression (the common subset of Rust and Python syntax)."},
-                "path": {"type": "string", "description": "Folder or file to search (default: the root of the worktree)."},
+                "pattern": {
+                    "type": "string",
+                    "description": "Regular expression (the common subset of Rust and Python syntax).",
+                },
+                "path": {
+                    "type": "string",
+                    "description": "Folder or file to search (default: the root of the worktree).",
+                },
                 "glob": {"type": "string", "description": "Only files that match, e.g. `*.py`."},
             },
             ("pattern",),
@@ -141,7 +178,13 @@ TABLE: dict[str, Tool] = {
             "shell",
             CONTAINED,
             "Run a bash script (`bash --norc --noprofile -c`). Prefer `exec` for one program. Nothing stays between calls but the files of the worktree.",
-            {"script": {"type": "string", "description": "The script."}, "access": _ACCESS, "hosts": _HOSTS, "timeout_s": _TIMEOUT, "cwd": _CWD},
+            {
+                "script": {"type": "string", "description": "The script."},
+                "access": _ACCESS,
+                "hosts": _HOSTS,
+                "timeout_s": _TIMEOUT,
+                "cwd": _CWD,
+            },
             ("script",),
         ),
     )
@@ -214,7 +257,11 @@ def _field(schema: dict[str, Any], item: object) -> str | None:
         if isinstance(item, bool) or not isinstance(item, int):
             return "must be a whole number"
         if item < schema["minimum"] or item > schema.get("maximum", item):
-            return f"must be between {schema['minimum']} and {schema['maximum']}" if "maximum" in schema else f"must be at least {schema['minimum']}"
+            return (
+                f"must be between {schema['minimum']} and {schema['maximum']}"
+                if "maximum" in schema
+                else f"must be at least {schema['minimum']}"
+            )
     if "enum" in schema and item not in schema["enum"]:
         return f"must be one of {', '.join(schema['enum'])}"
     return None
@@ -231,7 +278,14 @@ def _text(where: str, text: str, limit: int) -> str | None:
 
 
 def _meaning(tool: str, value: dict[str, Any]) -> str | None:
-    limits = {"path": MAX_PATH, "cwd": MAX_PATH, "glob": MAX_PATH, "pattern": MAX_PATH, "script": MAX_SCRIPT, "why": MAX_CONTENT}
+    limits = {
+        "path": MAX_PATH,
+        "cwd": MAX_PATH,
+        "glob": MAX_PATH,
+        "pattern": MAX_PATH,
+        "script": MAX_SCRIPT,
+        "why": MAX_CONTENT,
+    }
     for name, item in value.items():
         if isinstance(item, str) and name == "content":
             try:

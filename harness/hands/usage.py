@@ -1,7 +1,8 @@
 """What a running call takes of memory and processes, read from outside the fence. Standard library only.
 
-A fence has its own ``/proc``, which lists exactly the processes of the call; it is opened once through a process inside. Only files of the
-kernel are read, none of which waits for the process that it is about, except the exact count, which is asked for when the cheap one is over.
+A fence has its own ``/proc``, which lists exactly the processes of the call; it is opened once through a process
+inside. Only files of the kernel are read, none of which waits for the process that it is about, except the exact count,
+which is asked for when the cheap one is over.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ _FDS_LOOKED_AT = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tasks (threads count), bytes of private and of shared memory of the processes, bytes in the call's own /tmp and /dev/shm."""
+    """Tasks (threads count), bytes of private and of shared memory of the processes, bytes in the call's own /tmp and
+    /dev/shm.
+    """
 
     tasks: int
     private: int
@@ -38,11 +41,17 @@ class Usage:
 def parse_status(text: bytes) -> tuple[int, int, int]:
     """(threads, private bytes, shared bytes) from the text of ``/proc/PID/status``."""
     found = {name: int(value) for name, value in _STATUS.findall(text)}
-    return found.get(b"Threads", 1), (found.get(b"RssAnon", 0) + found.get(b"VmSwap", 0)) << 10, found.get(b"RssShmem", 0) << 10
+    return (
+        found.get(b"Threads", 1),
+        (found.get(b"RssAnon", 0) + found.get(b"VmSwap", 0)) << 10,
+        found.get(b"RssShmem", 0) << 10,
+    )
 
 
 def parse_rollup(text: bytes) -> tuple[int, int]:
-    """(private bytes, shared bytes), each page divided by those who share it, from the text of ``/proc/PID/smaps_rollup``."""
+    """(private bytes, shared bytes), each page divided by those who share it, from the text of
+    ``/proc/PID/smaps_rollup``.
+    """
     found = {name: int(value) for name, value in _ROLLUP.findall(text)}
     private = found.get(b"Pss_Anon", found.get(b"Pss", 0)) + found.get(b"SwapPss", 0)
     return private << 10, found.get(b"Pss_Shmem", 0) << 10
@@ -79,7 +88,9 @@ class Tree:
         self._proc = self._tmp = self._shm = -1
 
     def _enter(self) -> None:
-        """Open the fence's own /proc, /tmp and /dev/shm, once one of its processes lets us; until then its processes are found by parentage."""
+        """Open the fence's own /proc, /tmp and /dev/shm, once one of its processes lets us; until then its processes
+        are found by parentage.
+        """
         ours = os.stat("/proc").st_dev
         for pid in children.descendants(self._leader):
             try:
@@ -175,7 +186,9 @@ class Tree:
                     with contextlib.suppress(OSError):
                         info = os.stat(name, dir_fd=handle)
                         if stat.S_ISREG(info.st_mode) and info.st_nlink == 0 and device in (None, info.st_dev):
-                            found.setdefault((info.st_dev, info.st_ino), (os.readlink(name, dir_fd=handle), info.st_blocks * 512))
+                            found.setdefault(
+                                (info.st_dev, info.st_ino), (os.readlink(name, dir_fd=handle), info.st_blocks * 512)
+                            )
             finally:
                 os.close(handle)
         return list(found.values())

@@ -1,7 +1,8 @@
-"""The inner end of the way out for a call that names its hosts: what runs inside the fence. Standard library only, nothing of ours.
+"""The inner end of the way out for a call that names its hosts: what runs inside the fence. Standard library only,
+nothing of ours.
 
-The call keeps its own empty network. The runner opens a listening socket on that network's loopback and hands it, over an
-inherited socket, to a proxy that lives outside (`harness.hands.proxy`); what connects to it is answered from there.
+The call keeps its own empty network. The runner opens a listening socket on that network's loopback and hands it, over
+an inherited socket, to a proxy that lives outside (`harness.hands.proxy`); what connects to it is answered from there.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def environment(hosts: Iterable[str]) -> dict[str, str]:
-    """What makes programs use the proxy. Loopback names stay the fence's own, unless ``hosts`` (without ports) name them."""
+    """What makes programs use the proxy.
+
+    Loopback names stay the fence's own, unless ``hosts`` (without ports) name them.
+    """
     address = f"http://127.0.0.1:{PORT}"
     named = set(hosts)
     direct = ",".join(name for name in _LOOPBACK if name not in named)
@@ -33,7 +37,10 @@ def environment(hosts: Iterable[str]) -> dict[str, str]:
 
 
 def hand_over() -> bool:
-    """Open the listening socket and give it to the proxy outside; True once that serves it. Nothing of it stays open here."""
+    """Open the listening socket and give it to the proxy outside; True once that serves it.
+
+    Nothing of it stays open here.
+    """
     with socket.socket(fileno=CHANNEL_FD) as channel, socket.create_server(("127.0.0.1", PORT), backlog=64) as listener:
         os.set_inheritable(channel.fileno(), False)
         try:

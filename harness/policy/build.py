@@ -1,4 +1,5 @@
-"""Building the canonical action: what is judged, hashed, shown and run. Pure: everything about the world comes in `Facts`.
+"""Building the canonical action: what is judged, hashed, shown and run. Pure: everything about the world comes in
+`Facts`.
 
 The agent's own words about the call (``why``) never enter the action; they are shown apart, as its claim.
 """
@@ -33,9 +34,9 @@ def build_action(
 ) -> dict[str, Any]:
     """The action of one proposed call, with the fields of ``docs/architecture.md``.
 
-    Total on validated input: what cannot be allowed to happen at all (a path below ``.git``, a working folder outside the
-    worktree, a push that is not understood) gets the field ``refused``, a sentence for the agent, which `judge` denies.
-    ``input_blob`` ({sha, bytes}) stands in for an input too large to be repeated in the log.
+    Total on validated input: what cannot be allowed to happen at all (a path below ``.git``, a working folder outside
+    the worktree, a push that is not understood) gets the field ``refused``, a sentence for the agent, which `judge`
+    denies. ``input_blob`` ({sha, bytes}) stands in for an input too large to be repeated in the log.
     """
     asked = {k: v for k, v in input.items() if k != "why"}
     found = outcome(tool, asked, facts)
@@ -58,7 +59,11 @@ def build_action(
     if input_blob is not None:
         action["input_blob"] = dict(input_blob)
     else:
-        action["input"] = {**asked, "argv": push.clean_argv(asked["argv"], facts.remotes)} if found.kind == "push" and "argv" in asked else asked
+        action["input"] = (
+            {**asked, "argv": push.clean_argv(asked["argv"], facts.remotes)}
+            if found.kind == "push" and "argv" in asked
+            else asked
+        )
     action.update(_what(tool, asked, found, facts))
     if found.outside:
         action["outside"] = list(found.outside)
@@ -73,7 +78,9 @@ def build_action(
     except UnicodeDecodeError:
         # Such a name would change on its way through JSON, and then what is hashed would not be what is stored.
         action = _readable(action)
-        action["refused"] = "a file name involved is not valid UTF-8, which cannot be recorded faithfully; rename it first"
+        action["refused"] = (
+            "a file name involved is not valid UTF-8, which cannot be recorded faithfully; rename it first"
+        )
     return action
 
 
@@ -129,7 +136,9 @@ def _what(tool: str, asked: Mapping[str, Any], found: Outcome, facts: Facts) -> 
             fields["content_sha"] = hashlib.sha256(str(content).encode("utf-8", "surrogatepass")).hexdigest()
         return fields
     if found.kind == "push":
-        argv = push.clean_argv(asked["argv"] if "argv" in asked else shell.only_command(facts.tree) or [], facts.remotes)
+        argv = push.clean_argv(
+            asked["argv"] if "argv" in asked else shell.only_command(facts.tree) or [], facts.remotes
+        )
         return {"argv": argv, **found.push}
     if found.kind == "exec":
         return {"argv": list(asked["argv"])}

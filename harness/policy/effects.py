@@ -1,7 +1,7 @@
 """Which effects of a call leave the fence. Pure. An empty list means: the kernel contains it, nobody needs to be asked.
 
-The fence, not this analysis, is the barrier. What a call destroys inside the fence can be brought back from the state kept before it;
-only where that state cannot be kept is the loss an effect of its own (`NO_UNDO`).
+The fence, not this analysis, is the barrier. What a call destroys inside the fence can be brought back from the state
+kept before it; only where that state cannot be kept is the loss an effect of its own (`NO_UNDO`).
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def outcome(tool: str, asked: Mapping[str, Any], facts: Facts) -> Outcome:
 
 
 def effects_of(tool: str, input: Mapping[str, Any], facts: Facts) -> list[str]:  # noqa: A002 -- the contract's word
-    """Effects that leave the fence, as the comments of ``default_policy.toml`` list them (``outside:<path>``, ``network`` …)."""
+    """Effects that leave the fence, as the comments of ``default_policy.toml`` list them (``outside:<path>``,
+    ``network`` …).
+    """
     return list(outcome(tool, input, facts).effects)
 
 
@@ -72,7 +74,14 @@ def _file(tool: str, asked: str, facts: Facts) -> Outcome:
         return Outcome("file", "outside", facts.worktree, (f"outside:{real}",), real, (real,))
     relative = os.path.relpath(real, facts.worktree)
     if writes and ".git" in relative.casefold().split("/"):
-        return Outcome("file", "fence", facts.worktree, (), relative, refused="files below .git belong to git; use git commands instead")
+        return Outcome(
+            "file",
+            "fence",
+            facts.worktree,
+            (),
+            relative,
+            refused="files below .git belong to git; use git commands instead",
+        )
     return Outcome("file", "fence", facts.worktree, (NO_UNDO,) if writes and facts.unprotected else (), relative)
 
 
@@ -82,7 +91,9 @@ def _program(tool: str, asked: Mapping[str, Any], facts: Facts) -> Outcome:
     cwd = facts.resolved.get(named, absolute(named, facts.worktree, facts.home))
     kind = {"exec": "exec", "check": "check"}.get(tool, "shell")
     if access not in ("fence", "network", "unfenced"):
-        return Outcome(kind, "fence", facts.worktree, (), refused=f"access {access!r} is not one of fence, network, unfenced")
+        return Outcome(
+            kind, "fence", facts.worktree, (), refused=f"access {access!r} is not one of fence, network, unfenced"
+        )
     if not inside(cwd, facts.worktree):
         return Outcome(kind, access, facts.worktree, (), refused=f"cwd {named!r} is outside the worktree")
     argv: Sequence[str] | None = asked["argv"] if kind == "exec" else shell.only_command(facts.tree)
@@ -94,7 +105,9 @@ def _program(tool: str, asked: Mapping[str, Any], facts: Facts) -> Outcome:
     except BadAddress as exc:
         return Outcome(kind, "fence", facts.worktree, (), refused=str(exc))
     if hosts and access != "network":
-        return Outcome(kind, "fence", facts.worktree, (), refused="hosts can only be named together with access network")
+        return Outcome(
+            kind, "fence", facts.worktree, (), refused="hosts can only be named together with access network"
+        )
     effects = [f"network:{host}" for host in hosts] or ([] if access == "fence" else [access])
     if facts.unprotected:
         effects.append(NO_UNDO)

@@ -25,7 +25,9 @@ class Target:
     url: str
     """The final address; for a local remote its git folder."""
     named: Mapping[str, object]
-    """The address as it is written: ``address``, ``base`` (where relative folders start), ``pushurl``, ``configured`` (by the user)."""
+    """The address as it is written: ``address``, ``base`` (where relative folders start), ``pushurl``, ``configured``
+    (by the user).
+    """
     repository: str
     """The git folder whose objects are pushed."""
     local: Mapping[str, object] | None = None
@@ -35,15 +37,17 @@ class Target:
     others: int = 0
     """Further addresses of the same remote, which are not pushed to."""
     seen: str | None = None
-    """The remote's address as `harness.hands.precheck` reads it from the repository's configuration; None when it has no name there."""
+    """The remote's address as `harness.hands.precheck` reads it from the repository's configuration; None when it has
+    no name there.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """A snapshot of the worktree and the session's surroundings at the moment an action is judged.
 
-    All paths are absolute with symbolic links resolved, except the keys of ``resolved`` (the paths as the input writes them)
-    and ``hashes`` (relative to the worktree).
+    All paths are absolute with symbolic links resolved, except the keys of ``resolved`` (the paths as the input writes
+    them) and ``hashes`` (relative to the worktree).
     """
 
     worktree: str
@@ -53,7 +57,9 @@ class Facts:
     """The commit the agent's HEAD is at."""
     home: str
     remotes: Mapping[str, str] = field(default_factory=dict)
-    """Push URL by remote name, as the repository's configuration has it (may hold a credential: it never enters an action)."""
+    """Push URL by remote name, as the repository's configuration has it (may hold a credential: it never enters an
+    action).
+    """
     target: Target | None = None
     """Where the push in question leads; None for everything else, and for a push that is not understood."""
     fence: FenceFacts = FenceFacts()
@@ -66,7 +72,9 @@ class Facts:
     cwd_identity: Mapping[str, int] = field(default_factory=dict)
     """``dev`` and ``ino`` of the folder that the call runs in."""
     program: Mapping[str, object] = field(default_factory=dict)
-    """The program of a call outside the fence: ``path`` (links resolved), ``dev``, ``ino``, ``sha``; empty when there is none."""
+    """The program of a call outside the fence: ``path`` (links resolved), ``dev``, ``ino``, ``sha``; empty when there
+    is none.
+    """
     snapshot: str = ""
     """The kept state of the worktree that a person is shown; empty when nobody is asked."""
     unprotected: str = ""

@@ -1,7 +1,8 @@
 """Patterns over named hosts in rules, read as ``host[:port]``. Pure.
 
 ``*`` stands for characters of a host name, or for every port. To allow, a pattern without a port means the ports of the
-web, and IP addresses and ``localhost`` have to be spelled out; to ask or deny, a pattern is taken as widely as it reads.
+web, and IP addresses and ``localhost`` have to be spelled out; to ask or deny, a pattern is taken as widely as it
+reads.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ def covers(pattern: str, named: str) -> bool:
 
 
 def unclear(pattern: str) -> bool:
-    """True for a pattern that no allow rule may have: ``*`` stands for a whole host or for what comes before a dot, nothing else."""
+    """True for a pattern that no allow rule may have: ``*`` stands for a whole host or for what comes before a dot,
+    nothing else.
+    """
     wanted, at = _split(pattern)
     if wanted != "*":
         wanted = wanted.removeprefix("*.")

@@ -37,14 +37,19 @@ def text_of(action: Mapping[str, Any]) -> str:
 
 def irreversible(action: Mapping[str, Any], effect: str) -> bool:
     """Effects that a grant born from a decision never covers: only the policy file can allow them."""
-    return effect == "unfenced" or effect.startswith(("push", "no-undo")) or (effect.startswith("outside:") and action["tool"] in _WRITING)
+    return (
+        effect == "unfenced"
+        or effect.startswith(("push", "no-undo"))
+        or (effect.startswith("outside:") and action["tool"] in _WRITING)
+    )
 
 
 def judge(action: Mapping[str, Any], policy: Policy, grants: Sequence[Rule] = ()) -> Verdict:
-    """The verdict of ``policy`` on ``action`` (as `build_action` makes it). ``grants`` are further allow rules with less power.
+    """The verdict of ``policy`` on ``action`` (as `build_action` makes it). ``grants`` are further allow rules with
+    less power.
 
-    Order: refused by construction → deny; any deny rule → deny; any ask rule → ask; every effect covered by an allow rule
-    (for irreversible ones: of the file, naming the effect) → allow; no effects → allow; else ask.
+    Order: refused by construction → deny; any deny rule → deny; any ask rule → ask; every effect covered by an allow
+    rule (for irreversible ones: of the file, naming the effect) → allow; no effects → allow; else ask.
     """
     if action.get("refused"):
         return Verdict("deny", "refused", str(action["refused"]), "low")
@@ -81,7 +86,10 @@ def risk_of(action: Mapping[str, Any], effect: str) -> str:
 
 
 def _covers(rule: Rule, effect: str) -> bool:
-    """True when an allow rule's pattern reaches this effect. Patterns over hosts are read host by host, not letter by letter."""
+    """True when an allow rule's pattern reaches this effect.
+
+    Patterns over hosts are read host by host, not letter by letter.
+    """
     if rule.effect is None:
         return False
     if effect.startswith(HOST_EFFECT) and rule.effect.startswith(HOST_EFFECT):
@@ -90,12 +98,17 @@ def _covers(rule: Rule, effect: str) -> bool:
 
 
 def _speaks_of(rule: Rule, effect: str) -> bool:
-    """True when the rule is about this effect. To ask or deny, any host is part of ``network`` and the other way round."""
+    """True when the rule is about this effect.
+
+    To ask or deny, any host is part of ``network`` and the other way round.
+    """
     if rule.effect is None or rule.verdict == "allow":
         return rule.effect is None or _covers(rule, effect)
     if rule.effect.startswith(HOST_EFFECT):
         pattern = rule.effect.removeprefix(HOST_EFFECT)
-        return effect == "network" or (effect.startswith(HOST_EFFECT) and hosts.touches(pattern, effect.removeprefix(HOST_EFFECT)))
+        return effect == "network" or (
+            effect.startswith(HOST_EFFECT) and hosts.touches(pattern, effect.removeprefix(HOST_EFFECT))
+        )
     return fnmatch.fnmatchcase(effect, rule.effect) or (rule.effect == "network" and effect.startswith(HOST_EFFECT))
 
 

@@ -49,7 +49,10 @@ def is_push(argv: Sequence[str]) -> bool:
 
 
 def parse_push(argv: Sequence[str], branch: str) -> Push:
-    """What ``git push …`` asks for; ``branch`` is the session's, the default source. Never raises: what is not understood is refused."""
+    """What ``git push …`` asks for; ``branch`` is the session's, the default source.
+
+    Never raises: what is not understood is refused.
+    """
     positional: list[str] = []
     force = delete = False
     refused = ""
@@ -102,7 +105,9 @@ def push_fields(argv: Sequence[str], facts: Facts) -> tuple[dict[str, object], l
     name = push.remote if known else written
     refused = push.refused
     if not refused and not known and not re.match(r"[a-z+]+://|/|\.\.?(/|$)|[^/:]+@[^/:]+:", push.remote):
-        refused = f"there is no remote {push.remote!r}" + (f"; known: {', '.join(sorted(facts.remotes))}" if facts.remotes else " in this repository")
+        refused = f"there is no remote {push.remote!r}" + (
+            f"; known: {', '.join(sorted(facts.remotes))}" if facts.remotes else " in this repository"
+        )
     target = facts.target
     if not refused and target is None:
         refused = f"nobody knows where {name!r} leads"

@@ -30,7 +30,10 @@ class PolicyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule; every criterion that is set must match. ``effect`` None = the rule speaks of no effect outside the fence."""
+    """One rule; every criterion that is set must match.
+
+    ``effect`` None = the rule speaks of no effect outside the fence.
+    """
 
     name: str
     verdict: str
@@ -72,13 +75,23 @@ def parse_policy(text: str, source: str) -> Policy:
         raise PolicyError(source, int(found[1]) if found else text.count("\n") + 1, "", str(exc)) from exc
     for key in data:
         if key != "rule":
-            raise PolicyError(source, _line_of_key(text.splitlines(), 0, key), key, "unknown key; a policy is a list of [[rule]] sections")
+            raise PolicyError(
+                source,
+                _line_of_key(text.splitlines(), 0, key),
+                key,
+                "unknown key; a policy is a list of [[rule]] sections",
+            )
     tables = data.get("rule", [])
     if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
-        raise PolicyError(source, _line_of_key(text.splitlines(), 0, "rule"), "rule", "write each rule as a section [[rule]]")
+        raise PolicyError(
+            source, _line_of_key(text.splitlines(), 0, "rule"), "rule", "write each rule as a section [[rule]]"
+        )
     lines = text.splitlines()
     starts = [n for n, line in enumerate(lines, 1) if re.match(r"\s*\[\[\s*\"?rule\"?\s*\]\]", line)]
-    rules = tuple(_rule(table, index, source, lines, starts[index] if index < len(starts) else 1) for index, table in enumerate(tables))
+    rules = tuple(
+        _rule(table, index, source, lines, starts[index] if index < len(starts) else 1)
+        for index, table in enumerate(tables)
+    )
     return Policy(rules, hashlib.sha256(text.encode()).hexdigest(), source)
 
 
@@ -114,11 +127,22 @@ def _rule(table: Mapping[str, Any], index: int, source: str, lines: list[str], l
     if tool is not None and not any(fnmatch.fnmatchcase(t, tool) for t in TOOLS):
         raise fail("tool", f"no such tool; known: {', '.join(TOOLS)}")
     if not set(table) & {"tool", "args", "match", "effect", "path"}:
-        raise PolicyError(source, line, "rule", "matches everything: give it at least one of tool, args, match, effect, path")
+        raise PolicyError(
+            source, line, "rule", "matches everything: give it at least one of tool, args, match, effect, path"
+        )
     if verdict == "allow" and "match" in table and tool != "exec" and re.search(r"[*?\[]", table["match"]):
-        raise fail("match", 'an allow rule with a pattern over text only works with tool = "exec"; a shell script must be given exactly, or use args')
-    if verdict == "allow" and table.get("effect", "").startswith("network:") and hosts.unclear(table["effect"].removeprefix("network:")):
-        raise fail("effect", 'name hosts as "network:pypi.org", "network:pypi.org:8443", "network:*.pypi.org" or "network:*"')
+        raise fail(
+            "match",
+            'an allow rule with a pattern over text only works with tool = "exec"; a shell script must be given exactly, or use args',
+        )
+    if (
+        verdict == "allow"
+        and table.get("effect", "").startswith("network:")
+        and hosts.unclear(table["effect"].removeprefix("network:"))
+    ):
+        raise fail(
+            "effect", 'name hosts as "network:pypi.org", "network:pypi.org:8443", "network:*.pypi.org" or "network:*"'
+        )
     return Rule(
         name=table.get("name") or f"rule {index + 1} (line {line})",
         verdict=verdict,

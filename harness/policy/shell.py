@@ -1,4 +1,7 @@
-"""Reading shfmt's syntax tree of a shell script (``shfmt -ln bash --to-json``). Pure; every shape it does not know is *dynamic*."""
+"""Reading shfmt's syntax tree of a shell script (``shfmt -ln bash --to-json``).
+
+Pure; every shape it does not know is *dynamic*.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ _BRACES = re.compile(r"\{[^{}]*(,|\.\.)[^{}]*\}|[{}].*[,]|,.*[{}]")
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a command. ``text`` None = its value is only known when it runs; ``glob`` = it is a file name pattern."""
+    """One word of a command.
+
+    ``text`` None = its value is only known when it runs; ``glob`` = it is a file name pattern.
+    """
 
     text: str | None
     glob: bool = False

@@ -1,4 +1,7 @@
-"""Clients of the supervisor's socket: blocking (standard library) and asyncio. Also: start the supervisor when nobody answers."""
+"""Clients of the supervisor's socket: blocking (standard library) and asyncio.
+
+Also: start the supervisor when nobody answers.
+"""
 
 from __future__ import annotations
 
@@ -46,13 +49,18 @@ def _raise(reply: dict[str, Any]) -> dict[str, Any]:
     if reply.get("ok"):
         return reply
     error = reply.get("error") or {}
-    raise SupervisorError(str(error.get("code", "error")), str(error.get("message", "the supervisor refused without a reason")), str(error.get("hint", "")))
+    raise SupervisorError(
+        str(error.get("code", "error")),
+        str(error.get("message", "the supervisor refused without a reason")),
+        str(error.get("hint", "")),
+    )
 
 
 class Client:
     """One blocking connection. Not thread-safe. Use as a context manager.
 
-    ``timeout`` is how long the greeting may take, and each reply after it. Raises Unreachable (Mute when somebody listens and is silent).
+    ``timeout`` is how long the greeting may take, and each reply after it. Raises Unreachable (Mute when somebody
+    listens and is silent).
     """
 
     def __init__(self, path: Path, *, name: str = "cli", timeout: float = 30.0) -> None:
@@ -74,7 +82,9 @@ class Client:
     def __enter__(self) -> Client:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -204,7 +214,9 @@ def alive(folders: Folders, timeout: float = 2.0) -> bool:
 
 
 def abandoned(folders: Folders) -> bool:
-    """True when no supervisor lives, none is being started, and the last one was not asked to stop: nobody else will start one."""
+    """True when no supervisor lives, none is being started, and the last one was not asked to stop: nobody else will
+    start one.
+    """
     if locks.held(folders.supervisor_lock) or locks.held(folders.state / "guardian.lock"):
         return False
     try:
@@ -227,17 +239,27 @@ def spawn_guardian(folders: Folders, drop: tuple[str, ...] = (), key: Credential
     for folder in (folders.state, folders.runtime):
         ensure_private(folder)
     env = {k: v for k, v in os.environ.items() if k not in _SCRUB and k not in drop}
-    env |= {"WATCHFLOOR_STATE": str(folders.state), "WATCHFLOOR_RUNTIME": str(folders.runtime), "WATCHFLOOR_CONFIG": str(folders.config)}
+    env |= {
+        "WATCHFLOOR_STATE": str(folders.state),
+        "WATCHFLOOR_RUNTIME": str(folders.runtime),
+        "WATCHFLOOR_CONFIG": str(folders.config),
+    }
     try:
         if folders.supervisor_log.exists() and folders.supervisor_log.stat().st_size > _LOG_BYTES:
             folders.supervisor_log.replace(folders.supervisor_log.with_suffix(".log.1"))
-        log = os.open(folders.supervisor_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        log = os.open(
+            folders.supervisor_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+        )
     except OSError as exc:
         raise FolderError(f"cannot write {folders.supervisor_log}: {exc.strerror}") from exc
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     memory = _memory(key) if key is not None else -1
     command = [sys.executable, "-P", "-s", "-m", "harness.supervisor.guardian"]
-    actions: list[tuple[int, int, int]] = [(os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
+    actions: list[tuple[int, int, int]] = [
+        (os.POSIX_SPAWN_DUP2, null, 0),
+        (os.POSIX_SPAWN_DUP2, log, 1),
+        (os.POSIX_SPAWN_DUP2, log, 2),
+    ]
     if memory >= 0:
         command += ["--credentials-fd", str(_KEY_FD)]
         actions.append((os.POSIX_SPAWN_DUP2, memory, _KEY_FD))
@@ -271,10 +293,11 @@ def ensure_supervisor(
     key: Credential | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Client:
-    """A connection to the running supervisor, starting it first when nobody answers; ``key`` is handed to the one that is started.
+    """A connection to the running supervisor, starting it first when nobody answers; ``key`` is handed to the one that
+    is started.
 
-    ``tell`` hears within a few seconds why it takes longer. Raises ForeignState for a state folder that must not be driven, Unreachable with
-    the supervisor's own reason when it does not come up, FolderError on unusable folders.
+    ``tell`` hears within a few seconds why it takes longer. Raises ForeignState for a state folder that must not be
+    driven, Unreachable with the supervisor's own reason when it does not come up, FolderError on unusable folders.
     """
     if (foreign := identity.look(folders.state)) is not None:
         raise identity.ForeignState(foreign)
@@ -282,7 +305,10 @@ def ensure_supervisor(
 
 
 def reach(folders: Folders, *, name: str = "cli", tell: Callable[[str], None] | None = None) -> Client:
-    """A connection to the supervisor of this state folder, never starting one. Raises Unreachable: Mute when one is there and does not answer."""
+    """A connection to the supervisor of this state folder, never starting one.
+
+    Raises Unreachable: Mute when one is there and does not answer.
+    """
     return _reach(folders, name, 15.0, tell, None)
 
 
@@ -315,7 +341,9 @@ class _Start:
         return _last_words(self._folders, self._offset)
 
 
-def _reach(folders: Folders, name: str, timeout: float, tell: Callable[[str], None] | None, start: _Start | None) -> Client:
+def _reach(
+    folders: Folders, name: str, timeout: float, tell: Callable[[str], None] | None, start: _Start | None
+) -> Client:
     begun = time.monotonic()
     told = False
     while True:
@@ -335,11 +363,17 @@ def _reach(folders: Folders, name: str, timeout: float, tell: Callable[[str], No
         waited = time.monotonic() - begun
         if waited > timeout:
             words = start.last_words if start is not None else ""
-            why = what or f"the supervisor did not start within {timeout:.0f} s" + (f": {words}" if words else f"; see {folders.supervisor_log}")
+            why = what or f"the supervisor did not start within {timeout:.0f} s" + (
+                f": {words}" if words else f"; see {folders.supervisor_log}"
+            )
             raise Mute(why) if what else Unreachable(why)
         if waited > HELLO_S and not told and tell is not None:
             told = True
-            tell(what or _state_of_holder(folders)[0] or f"the supervisor is starting; its log is {folders.supervisor_log}")
+            tell(
+                what
+                or _state_of_holder(folders)[0]
+                or f"the supervisor is starting; its log is {folders.supervisor_log}"
+            )
         time.sleep(0.02)
 
 
@@ -360,7 +394,9 @@ _REPLY_S = 30.0
 
 
 def _state_of_holder(folders: Folders) -> tuple[str, bool]:
-    """(what the process that holds the supervisor's lock is doing, in words with what to do; whether waiting is in vain). Empty when nobody does."""
+    """(what the process that holds the supervisor's lock is doing, in words with what to do; whether waiting is in
+    vain). Empty when nobody does.
+    """
     if not (pid := locks.holder(folders.supervisor_lock)):
         return "", False
     try:
@@ -369,9 +405,15 @@ def _state_of_holder(folders: Folders) -> tuple[str, bool]:
         return "", False
     ending = f"or end it with kill -9 {pid}: sessions live on, and the next command starts a new one"
     if state in "Tt":
-        return f"the supervisor (process {pid}) is stopped by a signal or a debugger and answers nobody; wake it with kill -CONT {pid}, {ending}", True
+        return (
+            f"the supervisor (process {pid}) is stopped by a signal or a debugger and answers nobody; wake it with kill -CONT {pid}, {ending}",
+            True,
+        )
     if state == "D":
-        return f"the supervisor (process {pid}) waits for a disk or a network file system; see whether {folders.state} answers, {ending}", False
+        return (
+            f"the supervisor (process {pid}) waits for a disk or a network file system; see whether {folders.state} answers, {ending}",
+            False,
+        )
     return f"the supervisor (process {pid}) is starting or busy and has not answered yet; wait, {ending}", False
 
 

@@ -28,7 +28,9 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """``reply_*_s``: longest wait for the beginning of a reply, between two pieces of its content (pings are none), and for all of it."""
+    """``reply_*_s``: longest wait for the beginning of a reply, between two pieces of its content (pings are none), and
+    for all of it.
+    """
 
     default: str = "claude-sonnet-5-5"
     base_url: str = ""
@@ -70,8 +72,9 @@ class FenceConfig:
 class LimitsConfig:
     """What a call may take of this machine, with all its processes. Sizes in bytes, None = no limit.
 
-    0 for ``memory`` means three quarters of the machine's, for ``process_memory`` as much as ``memory``. ``disk`` and ``disk_files``
-    limit how far a session's files grow; ``memory_free``, ``disk_free`` are what the machine keeps; ``cpu_percent`` 100 is one core.
+    0 for ``memory`` means three quarters of the machine's, for ``process_memory`` as much as ``memory``. ``disk`` and
+    ``disk_files`` limit how far a session's files grow; ``memory_free``, ``disk_free`` are what the machine keeps;
+    ``cpu_percent`` 100 is one core.
     """
 
     memory: int | None = 0
@@ -97,8 +100,9 @@ class LimitsConfig:
 class UndoConfig:
     """What is kept of a worktree before each call, so that it can be brought back. Sizes in bytes.
 
-    A file over ``file_bytes`` is left out, so is what goes beyond ``tree_bytes`` in all; a worktree with more than ``names`` names
-    is not kept at all. ``history_bytes`` of changes (at least half of it, and up to twice while calls follow each other fast) are kept; what is older expires.
+    A file over ``file_bytes`` is left out, so is what goes beyond ``tree_bytes`` in all; a worktree with more than
+    ``names`` names is not kept at all. ``history_bytes`` of changes (at least half of it, and up to twice while calls
+    follow each other fast) are kept; what is older expires.
     """
 
     file_bytes: int = 64 << 20
@@ -150,7 +154,13 @@ _SECTIONS: dict[str, type] = {
 _DURATION = re.compile(r"(\d+)\s*([smhd])")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(KiB|MiB|GiB|TiB|%)")
 _UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
-_RANGES = {"processes": (16, 4_000_000), "nice": (0, 19), "cpu_weight": (1, 10_000), "cpu_percent": (1, 1_000_000), "disk_files": (1, 1 << 62)}
+_RANGES = {
+    "processes": (16, 4_000_000),
+    "nice": (0, 19),
+    "cpu_weight": (1, 10_000),
+    "cpu_percent": (1, 1_000_000),
+    "disk_files": (1, 1 << 62),
+}
 _LEAST_BYTES = {"memory": 64 << 20, "process_memory": 64 << 20, "memory_free": 0, "disk_free": 0}
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -202,7 +212,10 @@ def _limit(key: str, raw: Any) -> int | None:
     else:
         value = _int(raw)
     if value < (least := _LEAST_BYTES.get(key, 1 << 20)):
-        raise ValueError(f"must be at least {least >> 20} MiB (write a size such as 512MiB)" + (", or false for no limit" if optional else ""))
+        raise ValueError(
+            f"must be at least {least >> 20} MiB (write a size such as 512MiB)"
+            + (", or false for no limit" if optional else "")
+        )
     return value
 
 
@@ -289,7 +302,9 @@ def parse(file: Path, source: str) -> Config:
     for section, table in data.items():
         cls = _SECTIONS.get(section)
         if cls is None:
-            raise ConfigError(file, _line_of(source, section, section), section, f"unknown section; known: {', '.join(_SECTIONS)}")
+            raise ConfigError(
+                file, _line_of(source, section, section), section, f"unknown section; known: {', '.join(_SECTIONS)}"
+            )
         if not isinstance(table, dict):
             raise ConfigError(file, _line_of(source, "", section), section, f"must be a section: write [{section}]")
         known = {f.name for f in fields(cls)}
@@ -315,10 +330,22 @@ def load(folders: Folders) -> Config:
     except (OSError, UnicodeDecodeError) as exc:
         raise ConfigError(folders.config_file, 1, "", f"cannot be read: {exc}") from exc
     config = parse(folders.config_file, source)
-    own = [folders.state, folders.runtime, folders.config, *([Path(config.model.api_key_file).expanduser()] if config.model.api_key_file else [])]
+    own = [
+        folders.state,
+        folders.runtime,
+        folders.config,
+        *([Path(config.model.api_key_file).expanduser()] if config.model.api_key_file else []),
+    ]
     for shown in config.fence.read:
         real = os.path.realpath(shown)
-        if hidden := next((o for o in map(os.path.realpath, own) if real == o or o.startswith(real + "/") or real.startswith(o + "/")), None):
+        if hidden := next(
+            (
+                o
+                for o in map(os.path.realpath, own)
+                if real == o or o.startswith(real + "/") or real.startswith(o + "/")
+            ),
+            None,
+        ):
             why = f"{shown!r} would show {hidden} to every tool, which is Watchfloor's own; name narrower folders"
             raise ConfigError(folders.config_file, _line_of(source, "fence", "read"), "fence.read", why)
     return config
@@ -331,7 +358,14 @@ def url_problem(url: str) -> str:
         port_ok = parts.port is None or parts.port > 0
     except ValueError:
         return "is not an address such as https://api.example.com"
-    if parts.scheme not in ("http", "https") or not parts.hostname or not port_ok or not url.isascii() or not url.isprintable() or " " in url:
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or not port_ok
+        or not url.isascii()
+        or not url.isprintable()
+        or " " in url
+    ):
         return "is not an address such as https://api.example.com"
     if "@" in parts.netloc:
         return "holds a user name or password, which would end up in logs; give the key with model.api_key_file or the environment"
@@ -339,8 +373,15 @@ def url_problem(url: str) -> str:
 
 
 def key_problem(key: str) -> str:
-    """Why this cannot be an API key, or nothing. An HTTP library that refuses such a key would quote it in its error."""
-    return "" if key.isascii() and key.isprintable() and " " not in key else "the key holds blanks, line breaks or characters that no key has"
+    """Why this cannot be an API key, or nothing.
+
+    An HTTP library that refuses such a key would quote it in its error.
+    """
+    return (
+        ""
+        if key.isascii() and key.isprintable() and " " not in key
+        else "the key holds blanks, line breaks or characters that no key has"
+    )
 
 
 def base_url(config: Config, env: dict[str, str] | None = None) -> str:
@@ -350,11 +391,19 @@ def base_url(config: Config, env: dict[str, str] | None = None) -> str:
 
 
 def credential(config: Config, env: dict[str, str] | None = None) -> Credential | None:
-    """The key for `base_url`, from the key file or the environment; None when there is none. Raises ConfigError on an unusable one."""
+    """The key for `base_url`, from the key file or the environment; None when there is none.
+
+    Raises ConfigError on an unusable one.
+    """
     e = os.environ if env is None else env
     url = base_url(config, env)
     if problem := url_problem(url):
-        raise ConfigError(config.file, 1, "model.base_url" if config.model.base_url else "ANTHROPIC_BASE_URL in the environment", problem)
+        raise ConfigError(
+            config.file,
+            1,
+            "model.base_url" if config.model.base_url else "ANTHROPIC_BASE_URL in the environment",
+            problem,
+        )
     if config.model.api_key_file:
         path = Path(os.path.expanduser(config.model.api_key_file))
         try:

@@ -1,4 +1,5 @@
-"""Which folder a state folder is. A copy, a moved or a restored one is recognised, so that it never drives what the original drives.
+"""Which folder a state folder is. A copy, a moved or a restored one is recognised, so that it never drives what the
+original drives.
 
 Standard library only. The mark is a file in the state folder; `judge` compares it with what the folder looks like now.
 """
@@ -24,7 +25,10 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What a state folder is known by. ``mark`` is the inode of the mark's own file: restoring files into the same folder changes it."""
+    """What a state folder is known by.
+
+    ``mark`` is the inode of the mark's own file: restoring files into the same folder changes it.
+    """
 
     fleet: str
     machine: str
@@ -38,7 +42,10 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A state folder that must not be driven as it is. ``kind``: copy, moved, restored, machine, alias, damaged; ``why`` and ``hint`` are for people."""
+    """A state folder that must not be driven as it is.
+
+    ``kind``: copy, moved, restored, machine, alias, damaged; ``why`` and ``hint`` are for people.
+    """
 
     kind: str
     path: str
@@ -55,7 +62,10 @@ class ForeignState(FolderError):
 
 
 def machine() -> str:
-    """A name for this machine, the same for its life; empty when it has none. Not the machine's id itself, which is nobody's business."""
+    """A name for this machine, the same for its life; empty when it has none.
+
+    Not the machine's id itself, which is nobody's business.
+    """
     for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
         try:
             text = Path(path).read_text("ascii").strip()
@@ -92,33 +102,57 @@ def read(state: Path) -> Mark | None:
         return None
     except ValueError as exc:
         raise ValueError(f"{state / NAME} is not JSON: {exc}") from exc
-    kinds = {"fleet": str, "machine": str, "boot": str, "path": str, "device": int, "filesystem": int, "inode": int, "mark": int}
+    kinds = {
+        "fleet": str,
+        "machine": str,
+        "boot": str,
+        "path": str,
+        "device": int,
+        "filesystem": int,
+        "inode": int,
+        "mark": int,
+    }
     if not isinstance(raw, dict) or any(not isinstance(raw.get(name), kind) for name, kind in kinds.items()):
         raise ValueError(f"{state / NAME} does not name a folder")
     return Mark(**{name: raw[name] for name in kinds})
 
 
 def same_folder(known: Mark, seen: Mark) -> bool:
-    """True when both are one folder. Device numbers may change with a reboot or a mount, so they count only where nothing better does."""
+    """True when both are one folder.
+
+    Device numbers may change with a reboot or a mount, so they count only where nothing better does.
+    """
     disk = known.device == seen.device or (known.filesystem == seen.filesystem != 0) or known.boot != seen.boot
     return known.inode == seen.inode and disk
 
 
 def judge(known: Mark, seen: Mark, original_there: bool) -> Foreign | None:
-    """None when the folder is the one that was marked; otherwise what it is instead. ``original_there``: the marked one still has its place."""
+    """None when the folder is the one that was marked; otherwise what it is instead.
+
+    ``original_there``: the marked one still has its place.
+    """
     look = "it can be looked at (watchfloor ls, show, logs, cost, verify); nothing in it runs"
     adopt = f"{look}. To go on with it here: watchfloor adopt"
     if known.machine and seen.machine and known.machine != seen.machine:
-        return Foreign("machine", known.path, f"the state folder {seen.path} was made on another machine (there it was {known.path})", adopt)
+        return Foreign(
+            "machine",
+            known.path,
+            f"the state folder {seen.path} was made on another machine (there it was {known.path})",
+            adopt,
+        )
     if same_folder(known, seen) and known.mark == seen.mark:
         if known.path == seen.path:
             return None
         if original_there:
             hint = f"use it by that name: WATCHFLOOR_STATE={known.path}"
-            return Foreign("alias", known.path, f"the state folder {seen.path} is {known.path} under another name", hint)
+            return Foreign(
+                "alias", known.path, f"the state folder {seen.path} is {known.path} under another name", hint
+            )
         return Foreign("moved", known.path, f"the state folder {seen.path} was moved here from {known.path}", adopt)
     if known.path == seen.path:
-        why = f"the state folder {seen.path} was put back from a copy: what happened after the copy was made is not in it"
+        why = (
+            f"the state folder {seen.path} was put back from a copy: what happened after the copy was made is not in it"
+        )
         return Foreign("restored", known.path, why, adopt)
     where = "which is still there" if original_there else "which is gone"
     return Foreign("copy", known.path, f"the state folder {seen.path} is a copy of {known.path}, {where}", adopt)
@@ -132,7 +166,12 @@ def look(state: Path) -> Foreign | None:
             return None
         return judge(known, observe(state), _there(known))
     except ValueError as exc:
-        return Foreign("damaged", "", f"nobody can say whose state this is: {exc}", "if nothing else drives its sessions: watchfloor adopt")
+        return Foreign(
+            "damaged",
+            "",
+            f"nobody can say whose state this is: {exc}",
+            "if nothing else drives its sessions: watchfloor adopt",
+        )
     except OSError as exc:
         raise FolderError(f"cannot look at the state folder {state}: {exc.strerror or exc}") from exc
 
@@ -140,7 +179,12 @@ def look(state: Path) -> Foreign | None:
 def without_mark(state: Path, origin: Path) -> Foreign:
     """A state folder that an older version made, with sessions whose worktrees lie in ``origin``."""
     why = f"the state folder {state} holds sessions of {origin}: it was copied or moved from there"
-    return Foreign("copy", str(origin), why, "it can be looked at (watchfloor ls, show, logs, cost, verify). To go on with it here: watchfloor adopt")
+    return Foreign(
+        "copy",
+        str(origin),
+        why,
+        "it can be looked at (watchfloor ls, show, logs, cost, verify). To go on with it here: watchfloor adopt",
+    )
 
 
 def _there(known: Mark) -> bool:
@@ -180,7 +224,9 @@ def who(state: Path) -> dict[str, object]:
 
 
 def other_fleet(told: object, state: Path) -> str:
-    """The state folder a process named as its own, by path, when that is not ``state``; empty when it is, or when it names none."""
+    """The state folder a process named as its own, by path, when that is not ``state``; empty when it is, or when it
+    names none.
+    """
     if not isinstance(told, dict) or not isinstance(told.get("path"), str):
         return ""
     try:
@@ -189,7 +235,11 @@ def other_fleet(told: object, state: Path) -> str:
         return ""
     if told["path"] != mine["path"]:
         return str(told["path"])
-    return "" if (told.get("device"), told.get("inode")) == (mine["device"], mine["inode"]) else f"another folder that was at {told['path']} before"
+    return (
+        ""
+        if (told.get("device"), told.get("inode")) == (mine["device"], mine["inode"])
+        else f"another folder that was at {told['path']} before"
+    )
 
 
 def _listening(folders: Folders) -> dict[int, str]:
@@ -197,19 +247,25 @@ def _listening(folders: Folders) -> dict[int, str]:
     found = {}
     for path in (folders.supervisor_socket, *sorted(folders.keeper_sockets.glob("*.sock"))):
         with contextlib.suppress(OSError), frames.connect(path, 1.0) as sock:
-            found[frames.peer(sock)[0]] = "the supervisor" if path == folders.supervisor_socket else f"the keeper of session {path.stem}"
+            found[frames.peer(sock)[0]] = (
+                "the supervisor" if path == folders.supervisor_socket else f"the keeper of session {path.stem}"
+            )
     return found
 
 
 def replaced(told: object, folders: Folders) -> str:
-    """What to do when a process named our state folder's path and means the folder that was there before; empty when it does not."""
+    """What to do when a process named our state folder's path and means the folder that was there before; empty when it
+    does not.
+    """
     real = os.path.realpath(folders.state)
     if not isinstance(told, dict) or told.get("path") != real or not other_fleet(told, folders.state):
         return ""
     found = _listening(folders)
     named = "; ".join(f"{what} (process {pid})" for pid, what in found.items())
     return f"the state folder {real} was replaced by another one while processes of the one before it run" + (
-        f": {named}; end them (kill {' '.join(map(str, found))}), or put that folder back in its place, then try again" if found else "; try again"
+        f": {named}; end them (kill {' '.join(map(str, found))}), or put that folder back in its place, then try again"
+        if found
+        else "; try again"
     )
 
 
@@ -228,14 +284,18 @@ def claim_runtime(folders: Folders) -> None:
         raise FolderError(f"cannot read {path}: {exc.strerror or exc}") from exc
     if told == mine:
         return
-    inside = os.path.realpath(folders.runtime).startswith(f"{mine['path']}/")  # then it came along with a copy, and no socket did
+    # then it came along with a copy, and no socket did
+    inside = os.path.realpath(folders.runtime).startswith(f"{mine['path']}/")
     if not inside and isinstance(told, dict) and other_fleet(told, folders.state):
         owner, living = str(told["path"]), _listening(folders)
         if living and (why := replaced(told, folders)):
             raise FolderError(why)
         try:
             st = os.stat(owner)
-            there = (st.st_dev, st.st_ino) == (told.get("device"), told.get("inode")) and (st.st_dev, st.st_ino) != (mine["device"], mine["inode"])
+            there = (st.st_dev, st.st_ino) == (told.get("device"), told.get("inode")) and (st.st_dev, st.st_ino) != (
+                mine["device"],
+                mine["inode"],
+            )
         except OSError:
             there = False
         if there or living:

@@ -25,7 +25,9 @@ def held(path: Path) -> bool:
 
 
 def holder(path: Path) -> int:
-    """The process that holds this lock file by the kernel's table of locks; 0 when nobody does or the table does not say."""
+    """The process that holds this lock file by the kernel's table of locks; 0 when nobody does or the table does not
+    say.
+    """
     try:
         inode = str(path.lstat().st_ino)
         table = Path("/proc/locks").read_text("ascii", "replace").splitlines()

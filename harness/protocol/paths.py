@@ -1,6 +1,7 @@
 """Where Watchfloor keeps things: the three folders and the fixed names inside them.
 
-Standard library and ``platformdirs`` (imported only when no override is set), because every process, the keeper too, needs it.
+Standard library and ``platformdirs`` (imported only when no override is set), because every process, the keeper too,
+needs it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from pathlib import Path
 
 STATE_VERSION = 1
 STOPPING = "supervisor.stopping"
-"""Written into the runtime folder when a supervisor is asked to stop, with its pid: dying while it leaves is no reason to start it again."""
+"""Written into the runtime folder when a supervisor is asked to stop, with its pid: dying while it leaves is no reason
+to start it again.
+"""
 
 
 class FolderError(Exception):
@@ -143,7 +146,9 @@ def ensure_private(path: Path) -> None:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         st = path.lstat()
     except OSError as exc:
-        raise FolderError(f"cannot use folder {path}: {exc.strerror or exc}; make it writable or set WATCHFLOOR_STATE/WATCHFLOOR_RUNTIME") from exc
+        raise FolderError(
+            f"cannot use folder {path}: {exc.strerror or exc}; make it writable or set WATCHFLOOR_STATE/WATCHFLOOR_RUNTIME"
+        ) from exc
     if stat.S_ISLNK(st.st_mode):
         raise FolderError(f"folder {path} is a symbolic link; point the setting at the real folder")
     if st.st_uid != os.getuid():

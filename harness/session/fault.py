@@ -1,4 +1,7 @@
-"""Named points where a fault can be asked for, so that a crash at each arrow of the road can be reproduced. Standard library only."""
+"""Named points where a fault can be asked for, so that a crash at each arrow of the road can be reproduced.
+
+Standard library only.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,10 @@ _POLL_BYTES = 256 * 1024
 
 
 class Feeds:
-    """The subscribers of one journal. A slow one never holds up anybody: history is read at its pace, live lines are bounded by its queue."""
+    """The subscribers of one journal.
+
+    A slow one never holds up anybody: history is read at its pace, live lines are bounded by its queue.
+    """
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -28,7 +31,9 @@ class Feeds:
         """Start (or restart) the feed after a record. Raises OpError when the log does not reach that far."""
         journal = self._journal
         if after > journal.written or after < -1:
-            raise OpError("conflict", f"the log ends at record {journal.written}, there is no record {after} to go on from")
+            raise OpError(
+                "conflict", f"the log ends at record {journal.written}, there is no record {after} to go on from"
+            )
         self.drop(conn)
         conn.feed_head = after
         recent = journal.recent(after)
@@ -62,7 +67,8 @@ class Feeds:
         large = sum(len(frame) for frame in ready) > QUEUE_BYTES - PAUSE_BYTES
         for conn in list(self._live):
             if large and conn.out_bytes < PAUSE_BYTES:
-                # One commit that is larger than the queue is no fault of a reader that keeps up: it gets it from the files.
+                # One commit that is larger than the queue is no fault of a reader that keeps up: it gets it from the
+                # files.
                 self._from_files(conn, conn.feed_head)
                 continue
             for frame in ready:
@@ -107,4 +113,6 @@ def _frames(lines: Iterable[bytes], head: int) -> Iterable[bytes]:
 
 
 def _push(lines: list[str], head: int) -> bytes:
-    return frames.frame(json.dumps({"push": "events", "lines": lines, "head": head}, ensure_ascii=False, separators=(",", ":")).encode())
+    return frames.frame(
+        json.dumps({"push": "events", "lines": lines, "head": head}, ensure_ascii=False, separators=(",", ":")).encode()
+    )

@@ -1,4 +1,5 @@
-"""The gate: the only place where a call gets its effect, and only with an allow verdict or an unused decision for exactly this action.
+"""The gate: the only place where a call gets its effect, and only with an allow verdict or an unused decision for
+exactly this action.
 
 Standard library only.
 """
@@ -52,21 +53,32 @@ _COMPARED = "snapshot"
 def _slow(action: dict[str, Any]) -> dict[str, Any] | None:
     """As much of an action as it takes to observe what costs reading files; None when nothing of it does."""
     pre = {name: value for name, value in (action.get("pre") or {}).items() if name not in (*precheck.QUICK, _COMPARED)}
-    return {name: action[name] for name in ("kind", "argv", "cwd", "env", "fence", "remote") if name in action} | {"pre": pre} if pre else None
+    return (
+        {name: action[name] for name in ("kind", "argv", "cwd", "env", "fence", "remote") if name in action}
+        | {"pre": pre}
+        if pre
+        else None
+    )
 
 
 def _quick(action: dict[str, Any]) -> dict[str, Any]:
-    return action | {"pre": {name: value for name, value in (action.get("pre") or {}).items() if name in precheck.QUICK}}
+    return action | {
+        "pre": {name: value for name, value in (action.get("pre") or {}).items() if name in precheck.QUICK}
+    }
 
 
 def _to_be_kept(action: dict[str, Any]) -> bool:
-    """True when the state before it must be kept: it may change files, or a person was shown a state that must still be there."""
+    """True when the state before it must be kept: it may change files, or a person was shown a state that must still be
+    there.
+    """
     shown = _COMPARED in (action.get("pre") or {})
     return shown or tools.may_change_files(str(action.get("tool")), str(action.get("access", "fence")))
 
 
 class Gate:
-    """Runs the calls of one session one at a time, in the order they were asked for; the rest wait and are checked when their turn comes."""
+    """Runs the calls of one session one at a time, in the order they were asked for; the rest wait and are checked when
+    their turn comes.
+    """
 
     def __init__(
         self,
@@ -112,7 +124,10 @@ class Gate:
         self._next()
 
     def cancel(self, call_id: str) -> None:
-        """End a running call, or take a waiting one out and record it as cancelled. Raises OpError when it is neither."""
+        """End a running call, or take a waiting one out and record it as cancelled.
+
+        Raises OpError when it is neither.
+        """
         if self._now is not None and self._now.call_id == call_id:
             self._now.stop("cancelled")
             return
@@ -122,7 +137,9 @@ class Gate:
         for item in self._queue:
             if item[0] == call_id:
                 self._queue.remove(item)
-                self._write("tool.ended", {"call_id": call_id, "status": "cancelled", "preview": "cancelled before it started"})
+                self._write(
+                    "tool.ended", {"call_id": call_id, "status": "cancelled", "preview": "cancelled before it started"}
+                )
                 item[1](OpError("cancelled", f"call {call_id} was cancelled before it started"))
                 return
         raise OpError("not_running", f"call {call_id} is not running")
@@ -140,7 +157,12 @@ class Gate:
             self._preparing.dropped = True
             waiting.append((self._preparing.call_id, self._preparing.answer))
         for call_id, answer in waiting:
-            answer(OpError("not_started", f"call {call_id} was not started: the supervisor that asked for it is gone or this keeper ends"))
+            answer(
+                OpError(
+                    "not_started",
+                    f"call {call_id} was not started: the supervisor that asked for it is gone or this keeper ends",
+                )
+            )
 
     def _next(self) -> None:
         while not self.running and self._queue:
@@ -163,8 +185,9 @@ class Gate:
                 answer(reply)
 
     def _begin(self, call_id: str, answer: Answer) -> dict[str, Any] | None:
-        """The first step: whatever may change files, or was allowed for the world as it was shown, waits for a snapshot; what takes long to
-        look at is looked at beside it, so that everybody else is answered meanwhile."""
+        """The first step: whatever may change files, or was allowed for the world as it was shown, waits for a
+        snapshot; what takes long to look at is looked at beside it, so that everybody else is answered meanwhile.
+        """
         _, action = self._check(call_id)
         shown, slow = (action.get("pre") or {}).get(_COMPARED), _slow(action)
         keep = _to_be_kept(action)
@@ -174,7 +197,13 @@ class Gate:
         request: dict[str, Any] = {"op": "look", "action": slow}
         if keep:
             worked = self._journal.memory.snapshot or None
-            request |= {"op": "take", "label": call_id, "roots": self.vault.roots(action), "full": shown is not None, "worked": worked}
+            request |= {
+                "op": "take",
+                "label": call_id,
+                "roots": self.vault.roots(action),
+                "full": shown is not None,
+                "worked": worked,
+            }
         if shown is not None:
             request |= {"since": shown, "only": "w/"}
         self.vault.ask(request, lambda reply: self._kept(preparing, reply))
@@ -186,7 +215,10 @@ class Gate:
             return
         self._preparing = None
         if preparing.cancelled:
-            self._try_write("tool.ended", {"call_id": preparing.call_id, "status": "cancelled", "preview": "cancelled before it started"})
+            self._try_write(
+                "tool.ended",
+                {"call_id": preparing.call_id, "status": "cancelled", "preview": "cancelled before it started"},
+            )
         if preparing.dropped or preparing.cancelled:
             if not preparing.dropped:
                 preparing.answer(OpError("cancelled", f"call {preparing.call_id} was cancelled before it started"))
@@ -209,7 +241,11 @@ class Gate:
         except (ValueError, TypeError) as exc:
             raise OpError("refused", f"the judged action of {call_id} has no hash: {exc}") from exc
         if not same or action.get("session") != self._sid or action.get("call") != call_id:
-            raise OpError("refused", f"the action stored for {call_id} is not the one that was judged for this call", "judge it again")
+            raise OpError(
+                "refused",
+                f"the action stored for {call_id} is not the one that was judged for this call",
+                "judge it again",
+            )
         if not memory.road.may_start(call, call.action_hash):
             raise OpError("refused", f"call {call_id} has no allow verdict or unused decision for its action")
         return call, action
@@ -231,13 +267,21 @@ class Gate:
         if kept is not None and not kept.get("ok") and _to_be_kept(action):
             error = kept["error"]
             if error["code"] == "no_space":
-                raise OpError("no_space", f"the state before the call cannot be kept: {error['message']}", "free some space, then ask again")
+                raise OpError(
+                    "no_space",
+                    f"the state before the call cannot be kept: {error['message']}",
+                    "free some space, then ask again",
+                )
             if (action.get("pre") or {}).get("snapshot") is not None or UNPROTECTED not in action.get("effects", []):
                 return {"unprotected": str(error["message"])}
         expected: dict[str, Any] = action.get("pre") or {}
         seen: dict[str, Any] = (kept or {}).get("seen") or {}
         if _slow(action) is not None and not seen:
-            return {"stale": [f"what it depends on could not be looked at: {(kept or {}).get('error', {}).get('message', 'no answer')}"]}
+            return {
+                "stale": [
+                    f"what it depends on could not be looked at: {(kept or {}).get('error', {}).get('message', 'no answer')}"
+                ]
+            }
         compared = {_COMPARED: expected[_COMPARED]} if _COMPARED in expected else {}
         difference = list((kept or {}).get("difference", []))
         if difference := difference + precheck.difference(expected, seen | precheck.observe(_quick(action)) | compared):
@@ -247,17 +291,31 @@ class Gate:
             effect = tools.effect_class(str(action.get("tool")), str(action.get("access", "fence")))
             ready = spawn.command(action, self._folder, spool.base(self._folder, call_id, attempt), self.limits)
         except (spawn.SpawnError, spawn.FenceUnavailable, KeyError, ValueError, TypeError, OSError) as exc:
-            why = f"nothing was run: {exc}" if not isinstance(exc, KeyError) else f"nothing was run: the action lacks or misnames {exc}"
+            why = (
+                f"nothing was run: {exc}"
+                if not isinstance(exc, KeyError)
+                else f"nothing was run: the action lacks or misnames {exc}"
+            )
             self._write("tool.ended", {"call_id": call_id, "status": "refused", "preview": why})
             raise OpError("cannot_start", why) from exc
         try:
             output = spool.open_output(self._folder, call_id, attempt)
         except OSError as exc:
             os.close(ready.action_fd)
-            raise OpError("no_space", f"the spool of {self._folder.root} cannot be written: {exc.strerror}", "free some space, then ask again") from exc
+            raise OpError(
+                "no_space",
+                f"the spool of {self._folder.root} cannot be written: {exc.strerror}",
+                "free some space, then ask again",
+            ) from exc
         try:
             self._faults.hit("keeper.before_started")
-            started: dict[str, Any] = {"call_id": call_id, "action_hash": call.action_hash, "effect": effect, "attempt": attempt, "pre": expected}
+            started: dict[str, Any] = {
+                "call_id": call_id,
+                "action_hash": call.action_hash,
+                "effect": effect,
+                "attempt": attempt,
+                "pre": expected,
+            }
             if call.allowed_by:
                 started["decision_id"] = call.allowed_by
             if kept is not None and "snapshot" in kept:
@@ -273,7 +331,18 @@ class Gate:
             raise
         self._faults.hit("keeper.after_started")
         try:
-            self._now = Running(self._loop, self._folder, self._faults, call_id, attempt, ready, output, self._ended, self._disk, lambda: self.vault.pid)
+            self._now = Running(
+                self._loop,
+                self._folder,
+                self._faults,
+                call_id,
+                attempt,
+                ready,
+                output,
+                self._ended,
+                self._disk,
+                lambda: self.vault.pid,
+            )
         except OSError as exc:
             why = f"nothing was run: {exc}"
             self._write("tool.ended", {"call_id": call_id, "status": "refused", "preview": why})
@@ -289,9 +358,14 @@ class Gate:
         self.vault.ask({**request, "roots": self.vault.roots()}, answer)
 
     def undo(self, undo: dict[str, Any], answer: Answer) -> None:
-        """Bring a kept state back: the present one is kept first, then the intent is on record, then it is done. Raises OpError."""
+        """Bring a kept state back: the present one is kept first, then the intent is on record, then it is done.
+
+        Raises OpError.
+        """
         if not self.idle:
-            raise OpError("busy", f"call {self.running[0]} is at work in the worktree", "pause the session, then try again")
+            raise OpError(
+                "busy", f"call {self.running[0]} is at work in the worktree", "pause the session, then try again"
+            )
         self._undoing = str(undo["undo_id"])
         request = {"op": "take", "label": f"undo {undo['undo_id']}", "full": True, "roots": self.vault.roots()}
         self.vault.ask(request, lambda reply: self._before_undo(undo, answer, reply))
@@ -299,7 +373,10 @@ class Gate:
     def _before_undo(self, undo: dict[str, Any], answer: Answer, reply: dict[str, Any]) -> None:
         try:
             if not reply.get("ok"):
-                raise OpError(str(reply["error"]["code"]), f"the present state cannot be kept, so nothing was undone: {reply['error']['message']}")
+                raise OpError(
+                    str(reply["error"]["code"]),
+                    f"the present state cannot be kept, so nothing was undone: {reply['error']['message']}",
+                )
             self._write("undo.started", undo | {"before": reply["snapshot"]})
         except (OpError, NoSpace, Poisoned) as exc:
             self._undoing = ""
@@ -316,7 +393,12 @@ class Gate:
 
     def _bring_back(self, undo: dict[str, Any], answer: Answer) -> None:
         self._faults.hit("keeper.undo_started")
-        request = {"op": "bring_back", "snapshot": undo["snapshot"], "label": f"undo {undo['undo_id']}", "exact": ["w", "g"]}
+        request = {
+            "op": "bring_back",
+            "snapshot": undo["snapshot"],
+            "label": f"undo {undo['undo_id']}",
+            "exact": ["w", "g"],
+        }
         self.vault.ask({**request, "roots": self.vault.roots()}, lambda reply: self._brought_back(undo, answer, reply))
 
     def _brought_back(self, undo: dict[str, Any], answer: Answer, reply: dict[str, Any]) -> None:
@@ -345,7 +427,11 @@ class Gate:
         try:
             self._write("tool.ended", data)
         except (OpError, Poisoned) as exc:
-            print(f"keeper: the end of call {data['call_id']} cannot be recorded: {exc}; its result stays in the spool", file=sys.stderr, flush=True)
+            print(
+                f"keeper: the end of call {data['call_id']} cannot be recorded: {exc}; its result stays in the spool",
+                file=sys.stderr,
+                flush=True,
+            )
         else:
             self._faults.hit("keeper.after_ended")
             spool.clean(self._folder, set(self._journal.memory.road.calls))

@@ -23,7 +23,10 @@ _ENVELOPE = 512
 
 
 class Journal:
-    """One open log. ``memory`` is the fold of everything staged; a failed commit puts back the fold of what is in the log."""
+    """One open log.
+
+    ``memory`` is the fold of everything staged; a failed commit puts back the fold of what is in the log.
+    """
 
     def __init__(self, folder: SessionFolder, sid: str) -> None:
         """Open or recover the log and fold it. Raises DamagedLog, NewerLog, LogBusy, NoSpace, RoadError, OSError."""
@@ -80,7 +83,9 @@ class Journal:
             if len(records) > 1:
                 for kind, data in records:
                     if len(framing.encode_data(data)) > framing.MAX_LINE - _ENVELOPE:
-                        raise ValueError(f"record {kind} is over the limit of {framing.MAX_LINE} bytes; put the payload into a blob")
+                        raise ValueError(
+                            f"record {kind} is over the limit of {framing.MAX_LINE} bytes; put the payload into a blob"
+                        )
             first = self._log.head + 1
             for kind, data in records:
                 self._log.append(kind, data, actor=actor, gen=gen)
@@ -107,7 +112,10 @@ class Journal:
         return memory
 
     def commit(self, sync: bool) -> list[tuple[int, bytes]]:
-        """Write the batch; the (seq, line without line feed) that reached the log. Raises NoSpace, Poisoned (nothing of it is in force)."""
+        """Write the batch; the (seq, line without line feed) that reached the log.
+
+        Raises NoSpace, Poisoned (nothing of it is in force).
+        """
         try:
             self._log.commit(sync)
         except (NoSpace, Poisoned):
@@ -122,7 +130,10 @@ class Journal:
         return fresh
 
     def write(self, kind: str, data: dict[str, Any]) -> list[tuple[int, bytes]]:
-        """One record of the keeper's own, durable on return; nothing else may be staged. Raises OpError, NoSpace, Poisoned."""
+        """One record of the keeper's own, durable on return; nothing else may be staged.
+
+        Raises OpError, NoSpace, Poisoned.
+        """
         self.stage([(kind, data)], actor="keeper", gen=0)
         return self.commit(True)
 

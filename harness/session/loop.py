@@ -1,4 +1,7 @@
-"""The keeper's event loop: one thread, one selector, a few timers, connections with back-pressure. Standard library only."""
+"""The keeper's event loop: one thread, one selector, a few timers, connections with back-pressure.
+
+Standard library only.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,9 @@ HOUSEKEEPING_S = 30.0
 
 
 class StartError(Exception):
-    """The keeper cannot start; ``error`` is what the nursery replies: code, message, and for damage file, offset, seq, text."""
+    """The keeper cannot start; ``error`` is what the nursery replies: code, message, and for damage file, offset, seq,
+    text.
+    """
 
     def __init__(self, code: str, message: str, hint: str = "", **more: object) -> None:
         super().__init__(message)
@@ -33,7 +35,10 @@ class StartError(Exception):
 
 
 def serve(folder: SessionFolder, sid: str, announce: Callable[[proc.Identity], None]) -> None:
-    """Be the keeper of one session until told to leave; ``announce`` is called once it listens. Raises StartError before that."""
+    """Be the keeper of one session until told to leave; ``announce`` is called once it listens.
+
+    Raises StartError before that.
+    """
     proc.harden()
     for sig in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(sig, signal.SIG_IGN)
@@ -83,7 +88,9 @@ def _lock(folder: SessionFolder) -> int:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as exc:
         os.close(fd)
-        raise StartError("already_running", f"a keeper of this session holds {folder.lock}", "connect to its socket") from exc
+        raise StartError(
+            "already_running", f"a keeper of this session holds {folder.lock}", "connect to its socket"
+        ) from exc
     return fd
 
 
@@ -98,7 +105,9 @@ def _start_error(exc: Exception, folder: SessionFolder) -> StartError:
     match exc:
         case DamagedLog():
             hint = "the records before it are good; nothing was changed"
-            return StartError("damaged", str(exc), hint, file=str(exc.file), offset=exc.offset, seq=exc.seq, text=exc.why)
+            return StartError(
+                "damaged", str(exc), hint, file=str(exc.file), offset=exc.offset, seq=exc.seq, text=exc.why
+            )
         case NoSpace():
             return StartError("no_space", str(exc), "free some space, then try again")
         case LogBusy():
@@ -108,9 +117,14 @@ def _start_error(exc: Exception, folder: SessionFolder) -> StartError:
         case LogError() | FolderError():
             return StartError("unusable", str(exc))
         case OSError():
-            return StartError("io", f"session folder {folder.root}: {exc.strerror or exc}" + (f" ({exc.filename})" if exc.filename else ""))
+            return StartError(
+                "io",
+                f"session folder {folder.root}: {exc.strerror or exc}" + (f" ({exc.filename})" if exc.filename else ""),
+            )
         case _:
-            return StartError("unusable", f"the log of {folder.root} holds a record that does not fit the ones before it: {exc}")
+            return StartError(
+                "unusable", f"the log of {folder.root} holds a record that does not fit the ones before it: {exc}"
+            )
 
 
 def _signals(loop: Loop, ops: Ops) -> None:

@@ -1,4 +1,5 @@
-"""What a keeper must know of its own log to enforce the road and the lease: a fold of the few records that matter to it.
+"""What a keeper must know of its own log to enforce the road and the lease: a fold of the few records that matter to
+it.
 
 Standard library only. A `Memory` is advanced on a copy and put in place when its records are durable, so that a batch
 that did not reach the disk leaves no trace.
@@ -18,7 +19,9 @@ _NAMED = 5  # calls that are named when a reboot may have undone part of them
 
 @dataclass(slots=True)
 class Memory:
-    """``judged`` holds the newest judged action (or its blob) per open call; ``gen`` and ``epoch`` the highest ever granted."""
+    """``judged`` holds the newest judged action (or its blob) per open call; ``gen`` and ``epoch`` the highest ever
+    granted.
+    """
 
     road: Road = field(default_factory=Road)
     judged: dict[str, dict[str, Any]] = field(default_factory=dict)

@@ -1,8 +1,9 @@
-"""The keepers' nursery: imports everything once, freezes it, and forks one detached keeper per request. Standard library only.
+"""The keepers' nursery: imports everything once, freezes it, and forks one detached keeper per request. Standard
+library only.
 
-``python -P -s -E -m harness.session.nursery --fd N``: requests come as frames on the inherited socket N,
-``{id, op: "spawn", sid, state, runtime, fault?}``, and are answered once the keeper listens, ``{id, ok: true, pid, start, boot}``, or
-refuses, ``{id, ok: false, error}``. At the end of the stream the nursery exits; its keepers live on.
+``python -P -s -E -m harness.session.nursery --fd N``: requests come as frames on the inherited socket N, ``{id, op:
+"spawn", sid, state, runtime, fault?}``, and are answered once the keeper listens, ``{id, ok: true, pid, start, boot}``,
+or refuses, ``{id, ok: false, error}``. At the end of the stream the nursery exits; its keepers live on.
 """
 
 from __future__ import annotations
@@ -58,12 +59,23 @@ class Nursery:
             try:
                 self._spawn(request)
             except (ValueError, OSError) as exc:
-                self._answer({"id": request.get("id"), "ok": False, "error": {"code": "spawn", "message": f"cannot start the keeper: {exc}"}})
+                self._answer(
+                    {
+                        "id": request.get("id"),
+                        "ok": False,
+                        "error": {"code": "spawn", "message": f"cannot start the keeper: {exc}"},
+                    }
+                )
         return True
 
     def _spawn(self, request: dict[str, Any]) -> None:
         sid, state, runtime = (str(request.get(name, "")) for name in ("sid", "state", "runtime"))
-        if request.get("op") != "spawn" or not _SID.fullmatch(sid) or not state.startswith("/") or not runtime.startswith("/"):
+        if (
+            request.get("op") != "spawn"
+            or not _SID.fullmatch(sid)
+            or not state.startswith("/")
+            or not runtime.startswith("/")
+        ):
             raise ValueError("the request must be {op: spawn, sid, state, runtime} with absolute folders")
         folder = Folders(Path(state), Path(runtime), Path(state)).session(sid)
         read_end, write_end = os.pipe2(os.O_CLOEXEC)
@@ -85,7 +97,13 @@ class Nursery:
         try:
             reply = json.loads(said)
         except ValueError:
-            reply = {"ok": False, "error": {"code": "died", "message": "the keeper died while it started; see keeper.err in the session's folder"}}
+            reply = {
+                "ok": False,
+                "error": {
+                    "code": "died",
+                    "message": "the keeper died while it started; see keeper.err in the session's folder",
+                },
+            }
         self._answer({"id": number, **reply})
 
     def _answer(self, reply: dict[str, Any]) -> None:
@@ -115,7 +133,9 @@ def _keep(folder: SessionFolder, sid: str, report: int) -> int:
         _stdio(folder, report)
         os.chdir("/")
         gc.enable()
-        main.serve(folder, sid, lambda me: _say(report, {"ok": True, "pid": me.pid, "start": me.start, "boot": me.boot}))
+        main.serve(
+            folder, sid, lambda me: _say(report, {"ok": True, "pid": me.pid, "start": me.start, "boot": me.boot})
+        )
     except main.StartError as exc:
         _say(report, {"ok": False, "error": exc.error})
         return 1
@@ -139,17 +159,24 @@ def _stdio(folder: SessionFolder, report: int) -> None:
     os.dup2(null, 0)
     os.dup2(null, 1)
     try:
-        errors = os.open(folder.root / "keeper.err", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        errors = os.open(
+            folder.root / "keeper.err", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+        )
         if os.fstat(errors).st_size > _ERRORS_KEPT:
             os.ftruncate(errors, 0)
         os.dup2(errors, 2)
         os.close(errors)
-    except FileNotFoundError as exc:  # asked for long ago: a keeper that comes late must not bring back what was given up or removed
+    except FileNotFoundError as exc:
+        # asked for long ago: a keeper that comes late must not bring back what was given up or removed
         os.dup2(null, 2)
-        raise main.StartError("gone", f"session folder {folder.root} is not there; the session was removed or its launch given up") from exc
+        raise main.StartError(
+            "gone", f"session folder {folder.root} is not there; the session was removed or its launch given up"
+        ) from exc
     except OSError as exc:
         os.dup2(null, 2)
-        raise main.StartError("io", f"session folder {folder.root} cannot be used: {exc.strerror or exc}", "make it writable") from exc
+        raise main.StartError(
+            "io", f"session folder {folder.root} cannot be used: {exc.strerror or exc}", "make it writable"
+        ) from exc
     finally:
         if null > 2:
             os.close(null)

@@ -1,7 +1,7 @@
 """What a keeper does for its peers: the operations, and who may ask for them. Standard library only.
 
-Appends of one turn share one write and one fdatasync; every other operation first lets those finish, so that it sees, and answers
-after, everything that was asked before it.
+Appends of one turn share one write and one fdatasync; every other operation first lets those finish, so that it sees,
+and answers after, everything that was asked before it.
 """
 
 from __future__ import annotations
@@ -64,9 +64,13 @@ SHUTDOWN_S = 10.0
 
 
 class Ops:
-    """The authority over one session: epoch of its supervisor, lease of its brain, order of its records, gate of its calls."""
+    """The authority over one session: epoch of its supervisor, lease of its brain, order of its records, gate of its
+    calls.
+    """
 
-    def __init__(self, loop: Loop, journal: Journal, folder: SessionFolder, sid: str, me: Identity, faults: Faults) -> None:
+    def __init__(
+        self, loop: Loop, journal: Journal, folder: SessionFolder, sid: str, me: Identity, faults: Faults
+    ) -> None:
         self._loop, self._journal, self._folder, self._sid, self._me = loop, journal, folder, sid, me
         st = os.stat(folder.root)
         self._place = [st.st_dev, st.st_ino]
@@ -95,7 +99,12 @@ class Ops:
             "shutdown": (("supervisor",), self._end),
         }
         self._gate.resume()
-        loop.on_frame, loop.on_closed, loop.after_turn, loop.more = self._frame, self._gone, self._turn, self._feeds.hungry
+        loop.on_frame, loop.on_closed, loop.after_turn, loop.more = (
+            self._frame,
+            self._gone,
+            self._turn,
+            self._feeds.hungry,
+        )
 
     # -- frames in, replies out --------------------------------------------------------------------------------------
 
@@ -133,11 +142,16 @@ class Ops:
             _refuse(conn, number, OpError("poisoned", str(exc)))
             return
         except Exception:
-            # One request must not cost the session its keeper: say so here, keep the trace for people, let this peer start over.
+            # One request must not cost the session its keeper: say so here, keep the trace for people, let this peer
+            # start over.
             import traceback
 
             traceback.print_exc()
-            _refuse(conn, number, OpError("internal", "the keeper failed at this request; see keeper.err in the session's folder"))
+            _refuse(
+                conn,
+                number,
+                OpError("internal", "the keeper failed at this request; see keeper.err in the session's folder"),
+            )
             conn.closing = True
             return
         if reply is not None:
@@ -162,7 +176,10 @@ class Ops:
             self._gate.forget_queue()
 
     def flush(self) -> None:
-        """Commit what was appended, then answer, then push. A batch that did not reach the disk is refused as a whole."""
+        """Commit what was appended, then answer, then push.
+
+        A batch that did not reach the disk is refused as a whole.
+        """
         if not self._journal.staged:
             return
         waiting, self._waiting = self._waiting, []
@@ -190,12 +207,20 @@ class Ops:
 
     def _hello(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
         if message.get("proto") != frames.PROTOCOL:
-            raise OpError("proto", f"this keeper speaks protocol {frames.PROTOCOL}, not {message.get('proto')!r}", "restart the session's keeper")
+            raise OpError(
+                "proto",
+                f"this keeper speaks protocol {frames.PROTOCOL}, not {message.get('proto')!r}",
+                "restart the session's keeper",
+            )
         role = message.get("role")
         if role == "supervisor":
             wanted = message.get("folder")
             if isinstance(wanted, list) and wanted != self._place:
-                raise OpError("foreign", "this keeper keeps a session of the same id in another state folder", "each fleet needs a runtime folder of its own")
+                raise OpError(
+                    "foreign",
+                    "this keeper keeps a session of the same id in another state folder",
+                    "each fleet needs a runtime folder of its own",
+                )
             self._new_supervisor(conn, _int(message, "epoch"))
         elif role == "brain":
             self._check_lease(_int(message, "gen"), _text(message, "secret"))
@@ -220,7 +245,9 @@ class Ops:
 
     def _new_supervisor(self, conn: Conn, epoch: int) -> None:
         if epoch < self._epoch:
-            raise OpError("stale_epoch", f"a supervisor of epoch {self._epoch} has been here; epoch {epoch} has no say any more")
+            raise OpError(
+                "stale_epoch", f"a supervisor of epoch {self._epoch} has been here; epoch {epoch} has no say any more"
+            )
         if self._supervisor is not None:
             old = self._supervisor
             self._supervisor = None
@@ -230,7 +257,12 @@ class Ops:
 
     def _check_lease(self, gen: int, secret: str) -> None:
         lease = self._journal.memory.lease
-        if lease is None or gen != lease["gen"] or not self._secret or not hmac.compare_digest(self._secret, secret.encode("utf-8", "replace")):
+        if (
+            lease is None
+            or gen != lease["gen"]
+            or not self._secret
+            or not hmac.compare_digest(self._secret, secret.encode("utf-8", "replace"))
+        ):
             raise OpError("stale_lease", f"generation {gen} does not hold the lease of this session")
 
     # -- records -----------------------------------------------------------------------------------------------------
@@ -242,9 +274,15 @@ class Ops:
         records = self._records(conn, message.get("records"))
         expect = message.get("expect")
         if expect is not None and expect != self._journal.head:
-            raise OpError("conflict", f"the log ends at record {self._journal.head}, not at {str(expect)[:40]}", "read on, then decide again")
+            raise OpError(
+                "conflict",
+                f"the log ends at record {self._journal.head}, not at {str(expect)[:40]}",
+                "read on, then decide again",
+            )
         first, last = self._journal.stage(records, actor=conn.role, gen=conn.gen)
-        self._waiting.append((conn, {"id": message.get("id"), "ok": True, "first": first, "last": last, "hash": self._journal.hash}))
+        self._waiting.append(
+            (conn, {"id": message.get("id"), "ok": True, "first": first, "last": last, "hash": self._journal.hash})
+        )
         self._sync = self._sync or sync != "C"
         if self._journal.staged >= BATCH_RECORDS:
             self.flush()
@@ -265,10 +303,18 @@ class Ops:
     def _may_append(self, conn: Conn, kind: str, data: dict[str, Any]) -> None:
         if kind in KEEPER_TYPES:
             raise OpError("refused", f"{kind} is written by the keeper alone")
-        if conn.role == "brain" and (kind not in BRAIN_TYPES or (kind == "user.message" and data.get("origin", "human") == "human")):
+        if conn.role == "brain" and (
+            kind not in BRAIN_TYPES or (kind == "user.message" and data.get("origin", "human") == "human")
+        ):
             raise OpError("refused", f"a brain may not append this {kind}")
-        if kind == "tool.ended" and (call := call_of(self._journal.memory, data.get("call_id"))) is not None and call.stage == "started":
-            raise OpError("refused", f"call {call.call_id} is running: its end is written by the keeper alone", "cancel it")
+        if (
+            kind == "tool.ended"
+            and (call := call_of(self._journal.memory, data.get("call_id"))) is not None
+            and call.stage == "started"
+        ):
+            raise OpError(
+                "refused", f"call {call.call_id} is running: its end is written by the keeper alone", "cancel it"
+            )
 
     def _tidy(self, records: list[tuple[str, dict[str, Any]]]) -> None:
         if any(kind == "tool.resolved" for kind, _ in records):
@@ -291,7 +337,9 @@ class Ops:
     def _subscribe(self, conn: Conn, message: dict[str, Any]) -> None:
         after = _int(message, "after")
         if after > self._journal.written or after < -1:
-            raise OpError("conflict", f"the log ends at record {self._journal.written}, there is no record {after} to go on from")
+            raise OpError(
+                "conflict", f"the log ends at record {self._journal.written}, there is no record {after} to go on from"
+            )
         conn.send({"id": message.get("id"), "ok": True, "head": self._journal.written})
         self._feeds.subscribe(conn, after)
 
@@ -309,19 +357,31 @@ class Ops:
 
     def _lease(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
         gen, epoch = _int(message, "gen"), _int(message, "epoch")
-        data = {"gen": gen, "epoch": epoch, "pid": _int(message, "pid"), "start": _int(message, "start"), "boot": _text(message, "boot")}
+        data = {
+            "gen": gen,
+            "epoch": epoch,
+            "pid": _int(message, "pid"),
+            "start": _int(message, "start"),
+            "boot": _text(message, "boot"),
+        }
         secret = _text(message, "secret").encode("utf-8", "replace")
         memory = self._journal.memory
         if epoch != self._epoch:
             raise OpError("stale_epoch", f"the supervisor's epoch is {self._epoch}, not {epoch}")
         if not secret:
             raise OpError("bad_request", "secret is empty")
-        if memory.lease is not None and not self._secret and all(memory.lease.get(name) == data[name] for name in ("gen", "pid", "start", "boot")):
+        if (
+            memory.lease is not None
+            and not self._secret
+            and all(memory.lease.get(name) == data[name] for name in ("gen", "pid", "start", "boot"))
+        ):
             # This keeper took over from one that died: the same brain goes on under the lease that is in the log.
             self._secret = secret
             return {}
         if gen <= memory.gen:
-            raise OpError("stale_lease", f"generation {memory.gen} was granted already, the next must be higher than that")
+            raise OpError(
+                "stale_lease", f"generation {memory.gen} was granted already, the next must be higher than that"
+            )
         self.write("lease.granted", data)
         self._secret = secret
         self._close_brains()
@@ -375,7 +435,11 @@ class Ops:
     def _snapshot(self, conn: Conn, message: dict[str, Any]) -> None:
         """Keep the worktree as it is now and say which snapshot that is, with what differs from ``since``."""
         self._undo_limits(message)
-        request: dict[str, Any] = {"op": "take", "label": str(message.get("label") or "state"), "full": message.get("full") is True}
+        request: dict[str, Any] = {
+            "op": "take",
+            "label": str(message.get("label") or "state"),
+            "full": message.get("full") is True,
+        }
         if message.get("since") is not None:
             request |= {"since": _text(message, "since"), "only": "w/"}
         self._gate.snapshot(request, self._answer_of_vault(conn, message))

@@ -105,7 +105,8 @@ def descendants(root: int) -> list[int]:
 
 
 def reap(spare: int = 0) -> tuple[bool, int]:
-    """Collect the dead among our children: (none but ``spare`` is left and so, for a subreaper, no other descendant; bytes the largest held).
+    """Collect the dead among our children: (none but ``spare`` is left and so, for a subreaper, no other descendant;
+    bytes the largest held).
 
     The largest includes those that the dead had themselves waited for.
     """
@@ -130,7 +131,9 @@ def _children() -> list[int]:
 
 
 def kill_below_us(spare: int = 0) -> None:
-    """Send SIGKILL to every descendant but ``spare`` that exists now; callers repeat until `reap` says that none is left."""
+    """Send SIGKILL to every descendant but ``spare`` that exists now; callers repeat until `reap` says that none is
+    left.
+    """
     for pid in descendants(os.getpid()):
         if pid == spare:
             continue
@@ -141,10 +144,12 @@ def kill_below_us(spare: int = 0) -> None:
 
 
 def kill_session(leader: Identity, timeout_s: float) -> bool:
-    """Kill what a dead keeper's call left: everything below ``leader`` and in its session; True when nothing is left within ``timeout_s``.
+    """Kill what a dead keeper's call left: everything below ``leader`` and in its session; True when nothing is left
+    within ``timeout_s``.
 
-    The leader goes last, since only through it, a subreaper outside the fence, daemons are found that left its session. Members of the
-    session that are older than the leader belong to somebody who had the number before and are left alone.
+    The leader goes last, since only through it, a subreaper outside the fence, daemons are found that left its session.
+    Members of the session that are older than the leader belong to somebody who had the number before and are left
+    alone.
     """
     if leader.boot != boot_id():
         return True
@@ -160,7 +165,8 @@ def kill_session(leader: Identity, timeout_s: float) -> bool:
         if time.monotonic() > deadline:
             return False
         rest = left - {leader.pid}
-        late = time.monotonic() > deadline - timeout_s / 2  # what is born faster than it is killed must not keep its leader alive
+        # what is born faster than it is killed must not keep its leader alive
+        late = time.monotonic() > deadline - timeout_s / 2
         for pid in rest if rest and not late else left:
             try:
                 os.kill(pid, signal.SIGKILL)

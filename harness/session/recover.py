@@ -1,4 +1,5 @@
-"""What a keeper puts on record when it opens a log: a cut tail, itself, and the calls that were running when the last keeper ended.
+"""What a keeper puts on record when it opens a log: a cut tail, itself, and the calls that were running when the last
+keeper ended.
 
 Standard library only.
 """
@@ -16,12 +17,18 @@ _LEFTOVERS_S = 5.0
 
 
 def _perhaps_lost(journal: Journal, me: Identity) -> str:
-    """What to say when the machine went down under calls whose effects nobody made durable; empty when there is nothing to say."""
+    """What to say when the machine went down under calls whose effects nobody made durable; empty when there is nothing
+    to say.
+    """
     memory = journal.memory
     if not memory.boot or memory.boot == me.boot or journal.taken_leave or not memory.changing:
         return ""
     count = memory.changing
-    calls = f"The newest of the {count} calls before that were {', '.join(memory.newest)}" if count > 1 else f"The one call before that was {memory.newest[0]}"
+    calls = (
+        f"The newest of the {count} calls before that were {', '.join(memory.newest)}"
+        if count > 1
+        else f"The one call before that was {memory.newest[0]}"
+    )
     return (
         "The machine was started anew without an orderly end. What commands wrote shortly before (usually the last half minute) may be missing or "
         f"cut short on disk, although their results say that it was written. {calls}. Look at the files before you rely on them."
@@ -31,9 +38,9 @@ def _perhaps_lost(journal: Journal, me: Identity) -> str:
 def recover(journal: Journal, folder: SessionFolder, me: Identity) -> None:
     """Append ``log.recovered`` (if a tail was cut), ``keeper.started`` and the outcome of every call that was started.
 
-    A machine that went down without this keeper's leave may have lost what calls wrote: that is noted, and the model reads it.
-    A call whose result reached the spool has ended; every other is in doubt, and what may be left of it is killed first.
-    Raises OpError, NoSpace, Poisoned.
+    A machine that went down without this keeper's leave may have lost what calls wrote: that is noted, and the model
+    reads it. A call whose result reached the spool has ended; every other is in doubt, and what may be left of it is
+    killed first. Raises OpError, NoSpace, Poisoned.
     """
     cut = journal.recovery
     if cut is not None:

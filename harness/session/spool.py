@@ -1,7 +1,7 @@
 """The spool folder: what a running call leaves on disk before its end is in the log. Standard library only.
 
-Files of one attempt are ``<call_id>-<attempt>`` with ``.out`` (output so far), ``.pid`` (leader of its processes), ``.json`` (the
-fields of its ``tool.ended``, durable before that record) and ``.scratch/`` (a tool's own).
+Files of one attempt are ``<call_id>-<attempt>`` with ``.out`` (output so far), ``.pid`` (leader of its processes),
+``.json`` (the fields of its ``tool.ended``, durable before that record) and ``.scratch/`` (a tool's own).
 """
 
 from __future__ import annotations
@@ -47,7 +47,11 @@ def put_result(where: Path, data: dict[str, Any]) -> None:
 def result(where: Path) -> dict[str, Any] | None:
     """The result a call reached, or None when it reached none."""
     value = _load(Path(f"{where}.json"))
-    return value if isinstance(value, dict) and isinstance(value.get("status"), str) and isinstance(value.get("call_id"), str) else None
+    return (
+        value
+        if isinstance(value, dict) and isinstance(value.get("status"), str) and isinstance(value.get("call_id"), str)
+        else None
+    )
 
 
 def clean(folder: SessionFolder, keep: set[str]) -> None:

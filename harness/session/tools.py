@@ -1,4 +1,7 @@
-"""Running one call: start it, spool its output within limits, end it in time, make its result durable. Standard library only."""
+"""Running one call: start it, spool its output within limits, end it in time, make its result durable.
+
+Standard library only.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,9 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class Running:
-    """One call from its start to its durable result; ``on_end(data)`` gets the fields of ``tool.ended`` and may raise NoSpace to be asked again."""
+    """One call from its start to its durable result; ``on_end(data)`` gets the fields of ``tool.ended`` and may raise
+    NoSpace to be asked again.
+    """
 
     def __init__(
         self,
@@ -51,7 +56,8 @@ class Running:
         disk: watch.Memory,
         spare: Callable[[], int],
     ) -> None:
-        """Start it, spooling to the descriptor ``output``, which becomes ours. ``spare()`` is the child of ours that is no tool.
+        """Start it, spooling to the descriptor ``output``, which becomes ours. ``spare()`` is the child of ours that is
+        no tool.
 
         Raises OSError when it cannot be started; then nothing is left behind.
         """
@@ -120,7 +126,10 @@ class Running:
             self._watcher = 0
 
     def _start(self) -> int:
-        """Its pid. All that can fail comes before the start or cannot fail after it: what is refused here never runs."""
+        """Its pid.
+
+        All that can fail comes before the start or cannot fail after it: what is refused here never runs.
+        """
         written: list[int] = []
         try:
             self._output = self._pipe(written, self._take_output)
@@ -155,7 +164,11 @@ class Running:
             self._pidfd = os.pidfd_open(self._pid)
             self._loop.watch(self._pidfd, self._exited)
         except OSError as exc:
-            print(f"keeper: call {self.call_id} has no descriptor to wait on, so it is looked at now and then: {exc}", file=sys.stderr, flush=True)
+            print(
+                f"keeper: call {self.call_id} has no descriptor to wait on, so it is looked at now and then: {exc}",
+                file=sys.stderr,
+                flush=True,
+            )
             if self._pidfd >= 0:
                 os.close(self._pidfd)
                 self._pidfd = -1
@@ -248,7 +261,9 @@ class Running:
                 proc.kill_below_us(self._spare())
                 self._after(0.01, self._settle)
                 return
-            print(f"keeper: call {self.call_id} left processes behind that cannot be killed", file=sys.stderr, flush=True)
+            print(
+                f"keeper: call {self.call_id} left processes behind that cannot be killed", file=sys.stderr, flush=True
+            )
         if self._open:
             return
         self._done = True

@@ -1,4 +1,7 @@
-"""The keeper's side of the vault: start its process when it is needed, ask, and get the answer as an event. Standard library only."""
+"""The keeper's side of the vault: start its process when it is needed, ask, and get the answer as an event.
+
+Standard library only.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +33,17 @@ STOPPED_S, STILL_S = 5.0, 60.0
 _SAID_S = 10.0
 Answer = Callable[[dict[str, Any]], None]
 _GONE = {"code": "died", "message": "the process that keeps states of the worktree ended"}
-_STILL = {"code": "timeout", "message": "the process that keeps states of the worktree stood still, and so did the one after it"}
+_STILL = {
+    "code": "timeout",
+    "message": "the process that keeps states of the worktree stood still, and so did the one after it",
+}
 _SLOW = {"code": "timeout", "message": f"keeping the worktree's state took longer than {TIME_LIMIT_S:.0f} s"}
 
 
 class VaultLink:
-    """Asks the vault of one session, one request at a time; a request that its process did not survive, or that it stood still over, is asked
-    once more, of another one."""
+    """Asks the vault of one session, one request at a time; a request that its process did not survive, or that it
+    stood still over, is asked once more, of another one.
+    """
 
     def __init__(self, loop: Loop, folder: SessionFolder) -> None:
         self._loop, self._folder = loop, folder
@@ -60,12 +67,15 @@ class VaultLink:
         if self._waiting is None or self._seen is None or still < (_LOOK_S if self._seen.stopped else _SAID_S):
             return ""
         since = time.strftime("%H:%M:%S", time.gmtime(time.time() - still))
-        how = "is stopped" if self._seen.stopped else "waits for its disk" if self._seen.state == "D" else "does nothing"
+        how = (
+            "is stopped" if self._seen.stopped else "waits for its disk" if self._seen.state == "D" else "does nothing"
+        )
         return f"process {self.pid} {how} since {since} UTC"
 
     def ask(self, request: dict[str, Any], answer: Answer) -> None:
-        """Send a request when those before it are answered; ``answer`` gets ``{ok: true, …}`` or ``{ok: false, error}`` later,
-        never from inside this call."""
+        """Send a request when those before it are answered; ``answer`` gets ``{ok: true, …}`` or ``{ok: false, error}``
+        later, never from inside this call.
+        """
         if self._waiting is None:
             self._take(request, answer)
         else:
@@ -83,7 +93,9 @@ class VaultLink:
             if self._sock is None:
                 self._start()
             assert self._sock is not None
-            self._sock.sendall(frames.encode({"id": 1, "limits": asdict(self.limits) if self.limits is not None else None, **request}))
+            self._sock.sendall(
+                frames.encode({"id": 1, "limits": asdict(self.limits) if self.limits is not None else None, **request})
+            )
         except OSError as exc:
             error = {"code": "io", "message": f"the vault cannot be started: {exc.strerror}"}
             self._loop.call_later(0, lambda: self._answered({"ok": False, "error": error}))
@@ -94,7 +106,11 @@ class VaultLink:
         worktree = worktree or _recorded(self._folder.git / "workspace.json")
         git = self._folder.git
         listed: list[list[object]] = [["w", worktree, [".git"]]]
-        return listed + [[letter, str(git / name), []] for letter, name in (("g", "private"), ("o", "objects")) if (git / name).is_dir()]
+        return listed + [
+            [letter, str(git / name), []]
+            for letter, name in (("g", "private"), ("o", "objects"))
+            if (git / name).is_dir()
+        ]
 
     def stop(self) -> None:
         """End its process; nobody is answered any more."""
@@ -145,7 +161,9 @@ class VaultLink:
         answer(reply)
 
     def _look(self) -> None:
-        """Every second while an answer is awaited: one that only has much to do is left to it, one that stands still is replaced."""
+        """Every second while an answer is awaited: one that only has much to do is left to it, one that stands still is
+        replaced.
+        """
         if self._waiting is None:
             return
         self._timer = self._loop.call_later(_LOOK_S, self._look)
@@ -155,7 +173,9 @@ class VaultLink:
         if now > self._deadline:
             self._waiting = (*self._waiting[:2], 1)
             self._kill(_SLOW)
-        elif self._sock is not None and seen is not None and now - self._since > (STOPPED_S if seen.stopped else STILL_S):
+        elif (
+            self._sock is not None and seen is not None and now - self._since > (STOPPED_S if seen.stopped else STILL_S)
+        ):
             self._kill(_STILL)
 
     def _kill(self, error: dict[str, str]) -> None:

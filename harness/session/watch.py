@@ -1,7 +1,9 @@
-"""Beside a call that runs for longer: a child of the keeper that looks what it takes and says when that is too much. Standard library only.
+"""Beside a call that runs for longer: a child of the keeper that looks what it takes and says when that is too much.
+Standard library only.
 
-A child of its own, because the keeper must never wait for a look into /proc or a walk through an agent's folders. It dies with the keeper,
-holds none of its descriptors and only speaks: JSON lines ``{"known": {…}}`` (what a walk found), ``{"full": {…}}`` and ``{"over": {…}}``.
+A child of its own, because the keeper must never wait for a look into /proc or a walk through an agent's folders. It
+dies with the keeper, holds none of its descriptors and only speaks: JSON lines ``{"known": {…}}`` (what a walk found),
+``{"full": {…}}`` and ``{"over": {…}}``.
 """
 
 from __future__ import annotations
@@ -32,12 +34,15 @@ _STRIKES = 20
 
 
 def pause(cost_s: float, *, walking: bool) -> float:
-    """Seconds until the next look when the last one cost ``cost_s`` of processor time: a bomb must not put off its own end by making us slow."""
+    """Seconds until the next look when the last one cost ``cost_s`` of processor time: a bomb must not put off its own
+    end by making us slow.
+    """
     return _WALKING_S if walking else min(_LONGEST_S, max(_EVERY_S, _SHARE * cost_s))
 
 
 def strikes_needed(taken: int, whole: int) -> int:
-    """How many looks in a row must find the machine short of memory before a call that took ``taken`` of ``whole`` bytes is ended.
+    """How many looks in a row must find the machine short of memory before a call that took ``taken`` of ``whole``
+    bytes is ended.
 
     The larger a call, the sooner: so of several the largest goes first, and what it frees saves the others.
     """
@@ -162,7 +167,9 @@ class Watch:
         return None
 
     def _look_for_full(self) -> None:
-        """A full /tmp or /dev/shm ends nothing, since the kernel refuses to write more; but a call that fails then shall say why."""
+        """A full /tmp or /dev/shm ends nothing, since the kernel refuses to write more; but a call that fails then
+        shall say why.
+        """
         full = next((name for name, share in self._tree.filled().items() if share >= _FULL), "")
         if full and full != self._full:
             self._full = full

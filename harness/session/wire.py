@@ -20,7 +20,21 @@ _BUFFERS = 64
 class Conn:
     """State of one peer. ``role`` is empty before its hello; ``feed`` says whether and how it gets the log."""
 
-    __slots__ = ("closed", "closing", "decoder", "epoch", "feed_head", "gen", "live", "mask", "out", "out_bytes", "role", "sock", "tail")
+    __slots__ = (
+        "closed",
+        "closing",
+        "decoder",
+        "epoch",
+        "feed_head",
+        "gen",
+        "live",
+        "mask",
+        "out",
+        "out_bytes",
+        "role",
+        "sock",
+        "tail",
+    )
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock

@@ -26,19 +26,35 @@ LOOK_S = 2.0
 
 
 def _parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(prog="python -m harness.simulator", description="A Messages API on loopback that plays scenarios.")
+    p = argparse.ArgumentParser(
+        prog="python -m harness.simulator", description="A Messages API on loopback that plays scenarios."
+    )
     p.add_argument("--port", type=int, default=0, help="0 = any free port")
     p.add_argument("--ready-fd", type=int, help='write {"port": N} as one line to this descriptor, then close it')
-    p.add_argument("--ready-file", type=Path, help='write {"port": N, "pid": N, "start": N} to this file once it serves')
+    p.add_argument(
+        "--ready-file", type=Path, help='write {"port": N, "pid": N, "start": N} to this file once it serves'
+    )
     p.add_argument("--scenarios", type=Path, help="a folder with scenarios of your own")
-    p.add_argument("--key", action="append", default=[], help="an API key to accept; repeatable; without any: WATCHFLOOR_SIM_KEY or a fixed one")
-    p.add_argument("--key-file", type=Path, help="a file with API keys to accept, one a line (keeps them out of the process list)")
+    p.add_argument(
+        "--key",
+        action="append",
+        default=[],
+        help="an API key to accept; repeatable; without any: WATCHFLOOR_SIM_KEY or a fixed one",
+    )
+    p.add_argument(
+        "--key-file", type=Path, help="a file with API keys to accept, one a line (keeps them out of the process list)"
+    )
     p.add_argument("--speed", type=float, default=1.0, help="scales all waits: 1 = comfortable to watch, 0 = none")
     p.add_argument("--requests-per-minute", type=int, default=Limits().requests)
     p.add_argument("--input-tokens-per-minute", type=int, default=Limits().input_tokens)
     p.add_argument("--output-tokens-per-minute", type=int, default=Limits().output_tokens)
     p.add_argument("--exit-on-stdin-eof", action="store_true", help="end when standard input ends")
-    p.add_argument("--exit-without", type=Path, metavar="SOCKET", help=f"end when nobody has listened at this unix socket for {GRACE_S:.0f} s")
+    p.add_argument(
+        "--exit-without",
+        type=Path,
+        metavar="SOCKET",
+        help=f"end when nobody has listened at this unix socket for {GRACE_S:.0f} s",
+    )
     return p
 
 

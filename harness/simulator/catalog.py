@@ -1,7 +1,7 @@
 """The models this service offers: limits, capabilities and its own list prices.
 
-Prices are integers in nano-USD per token. They are kept apart from the client's price source on purpose: what the simulator bills
-is the second opinion that tests hold the client's ledger against.
+Prices are integers in nano-USD per token. They are kept apart from the client's price source on purpose: what the
+simulator bills is the second opinion that tests hold the client's ledger against.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One model. ``long_over``: prompts of more tokens than this cost ``long_factor`` times as much, every token of them."""
+    """One model.
+
+    ``long_over``: prompts of more tokens than this cost ``long_factor`` times as much, every token of them.
+    """
 
     id: str
     name: str
@@ -66,7 +69,13 @@ class Tokens:
 def cost(model: Model, used: Tokens) -> int:
     """Nano-USD billed for one request."""
     p = model.price
-    nano = used.input * p.input + used.cache_read * p.read + used.write_5m * p.write_5m + used.write_1h * p.write_1h + used.output * p.output
+    nano = (
+        used.input * p.input
+        + used.cache_read * p.read
+        + used.write_5m * p.write_5m
+        + used.write_1h * p.write_1h
+        + used.output * p.output
+    )
     return nano * model.long_factor if model.long_over is not None and used.prompt > model.long_over else nano
 
 
@@ -77,13 +86,79 @@ def _usd(input_: float, output: float, write_5m: float, write_1h: float, read: f
 
 _MILLION, _OUT = 1_000_000, 128_000
 _MODELS = (
-    Model("claude-opus-5-5", "Claude Opus 5.5", "opus", "2026-09-08T00:00:00Z", _MILLION, _OUT, 512, _usd(4, 20, 5, 8, 0.2)),
-    Model("claude-sonnet-5-5", "Claude Sonnet 5.5", "sonnet", "2026-09-08T00:00:00Z", _MILLION, _OUT, 512, _usd(2, 10, 2.5, 4, 0.1)),
-    Model("claude-haiku-5-5", "Claude Haiku 5.5", "haiku", "2026-09-08T00:00:00Z", _MILLION, _OUT, 512, _usd(0.1, 0.5, 0.125, 0.2, 0.01), 100_000, 5),
-    Model("claude-opus-5", "Claude Opus 5", "opus", "2026-04-14T00:00:00Z", _MILLION, _OUT, 512, _usd(5, 25, 6.25, 10, 0.5)),
-    Model("claude-sonnet-5", "Claude Sonnet 5", "sonnet", "2026-04-14T00:00:00Z", _MILLION, _OUT, 1024, _usd(2, 10, 2.5, 4, 0.2)),
-    Model("claude-sonnet-4-6", "Claude Sonnet 4.6", "sonnet", "2026-02-17T00:00:00Z", _MILLION, _OUT, 1024, _usd(3, 15, 3.75, 6, 0.3)),
-    Model("claude-haiku-4-5", "Claude Haiku 4.5", "haiku", "2025-10-15T00:00:00Z", 200_000, 64_000, 4096, _usd(1, 5, 1.25, 2, 0.1), prefill=True),
+    Model(
+        "claude-opus-5-5",
+        "Claude Opus 5.5",
+        "opus",
+        "2026-09-08T00:00:00Z",
+        _MILLION,
+        _OUT,
+        512,
+        _usd(4, 20, 5, 8, 0.2),
+    ),
+    Model(
+        "claude-sonnet-5-5",
+        "Claude Sonnet 5.5",
+        "sonnet",
+        "2026-09-08T00:00:00Z",
+        _MILLION,
+        _OUT,
+        512,
+        _usd(2, 10, 2.5, 4, 0.1),
+    ),
+    Model(
+        "claude-haiku-5-5",
+        "Claude Haiku 5.5",
+        "haiku",
+        "2026-09-08T00:00:00Z",
+        _MILLION,
+        _OUT,
+        512,
+        _usd(0.1, 0.5, 0.125, 0.2, 0.01),
+        100_000,
+        5,
+    ),
+    Model(
+        "claude-opus-5",
+        "Claude Opus 5",
+        "opus",
+        "2026-04-14T00:00:00Z",
+        _MILLION,
+        _OUT,
+        512,
+        _usd(5, 25, 6.25, 10, 0.5),
+    ),
+    Model(
+        "claude-sonnet-5",
+        "Claude Sonnet 5",
+        "sonnet",
+        "2026-04-14T00:00:00Z",
+        _MILLION,
+        _OUT,
+        1024,
+        _usd(2, 10, 2.5, 4, 0.2),
+    ),
+    Model(
+        "claude-sonnet-4-6",
+        "Claude Sonnet 4.6",
+        "sonnet",
+        "2026-02-17T00:00:00Z",
+        _MILLION,
+        _OUT,
+        1024,
+        _usd(3, 15, 3.75, 6, 0.3),
+    ),
+    Model(
+        "claude-haiku-4-5",
+        "Claude Haiku 4.5",
+        "haiku",
+        "2025-10-15T00:00:00Z",
+        200_000,
+        64_000,
+        4096,
+        _usd(1, 5, 1.25, 2, 0.1),
+        prefill=True,
+    ),
 )
 MODELS = {m.id: m for m in _MODELS}
 
@@ -118,12 +193,27 @@ def info(model: Model) -> dict[str, object]:
             "citations": no,
             "code_execution": no,
             "compaction": {"supported": False, "types": {"summarize": no}},
-            "context_management": {"supported": False, "clear_thinking_20251015": no, "clear_tool_uses_20250919": no, "compact_20260112": no},
-            "effort": {"supported": recent, "low": support, "medium": support, "high": support, "max": support, "xhigh": support},
+            "context_management": {
+                "supported": False,
+                "clear_thinking_20251015": no,
+                "clear_tool_uses_20250919": no,
+                "compact_20260112": no,
+            },
+            "effort": {
+                "supported": recent,
+                "low": support,
+                "medium": support,
+                "high": support,
+                "max": support,
+                "xhigh": support,
+            },
             "image_input": no,
             "pdf_input": no,
             "server_tools": {"supported": False, "code_execution": no, "web_search": no},
             "structured_outputs": no,
-            "thinking": {"supported": True, "types": {"adaptive": support, "between_tools": no, "disabled": yes, "enabled": yes}},
+            "thinking": {
+                "supported": True,
+                "types": {"adaptive": support, "between_tools": no, "disabled": yes, "enabled": yes},
+            },
         },
     }

@@ -14,7 +14,11 @@ from harness.simulator.script import Turn
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 TOOL_OVERHEAD = 12
-_START: dict[str, dict[str, Any]] = {"text": {"text": ""}, "thinking": {"thinking": "", "signature": ""}, "tool_use": {"input": {}}}
+_START: dict[str, dict[str, Any]] = {
+    "text": {"text": ""},
+    "thinking": {"thinking": "", "signature": ""},
+    "tool_use": {"input": {}},
+}
 
 
 def identifier(prefix: str, seed: str) -> str:
@@ -94,7 +98,14 @@ class Message:
             yield Piece({"type": "content_block_stop", "index": i}, min(done, self.output))
         usage = self.usage(self.output)
         usage.pop("cache_creation"), usage.pop("service_tier")
-        yield Piece({"type": "message_delta", "delta": {"stop_reason": self.stop_reason, "stop_sequence": None}, "usage": usage}, self.output)
+        yield Piece(
+            {
+                "type": "message_delta",
+                "delta": {"stop_reason": self.stop_reason, "stop_sequence": None},
+                "usage": usage,
+            },
+            self.output,
+        )
         yield Piece({"type": "message_stop"}, self.output)
 
     def _deltas(self, i: int, block: dict[str, Any]) -> Iterator[tuple[dict[str, str], int]]:
@@ -118,7 +129,9 @@ def _split(text: str, size: int) -> Iterator[str]:
 
 
 def message(turn: Turn, *, model: str, seed: str, prompt: Tokens, max_tokens: int) -> Message:
-    """The turn as a message, ended by ``max_tokens`` where it is longer: the last block is then incomplete, as on the real service."""
+    """The turn as a message, ended by ``max_tokens`` where it is longer: the last block is then incomplete, as on the
+    real service.
+    """
     content: list[dict[str, Any]] = []
     inputs: list[str] = []
     left = max_tokens
@@ -144,7 +157,12 @@ def message(turn: Turn, *, model: str, seed: str, prompt: Tokens, max_tokens: in
         raw = json.dumps(use.input, separators=(",", ":"), ensure_ascii=False)
         kept = tokens.cut(raw, left - TOOL_OVERHEAD)
         cut = kept != raw
-        block = {"type": "tool_use", "id": identifier("toolu", f"{seed}/{i}"), "name": use.tool, "input": {} if cut else use.input}
+        block = {
+            "type": "tool_use",
+            "id": identifier("toolu", f"{seed}/{i}"),
+            "name": use.tool,
+            "input": {} if cut else use.input,
+        }
         add(block, kept, TOOL_OVERHEAD + tokens.of_text(kept))
     if not content:
         add({"type": "text", "text": "…"}, "", 1)

@@ -1,4 +1,6 @@
-"""``python -m harness.simulator.demo REPO REMOTE``: the demo's repository as a real git repository, with a bare remote to push to."""
+"""``python -m harness.simulator.demo REPO REMOTE``: the demo's repository as a real git repository, with a bare remote
+to push to.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,15 @@ def _git(folder: Path, *args: str) -> None:
     """The user's own git configuration (hooks, signing, templates) must not reach the demo."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
     env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
-    subprocess.run(["git", *args], cwd=folder, check=True, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    subprocess.run(
+        ["git", *args],
+        cwd=folder,
+        check=True,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
 
 
 def make(repo: Path, remote: Path) -> None:

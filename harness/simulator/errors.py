@@ -17,9 +17,20 @@ KINDS = {
 
 
 class ApiError(Exception):
-    """A request that is answered with an error; ``headers`` are added to the response, ``page`` comes instead of the vendor's body."""
+    """A request that is answered with an error; ``headers`` are added to the response, ``page`` comes instead of the
+    vendor's body.
+    """
 
-    def __init__(self, status: int, message: str, *, kind: str = "", headers: dict[str, str] | None = None, page: str = "", page_type: str = "") -> None:
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        kind: str = "",
+        headers: dict[str, str] | None = None,
+        page: str = "",
+        page_type: str = "",
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.message = message

@@ -8,7 +8,15 @@ from typing import Any
 
 from harness.simulator.errors import KINDS, ApiError
 
-STATUS = {"overloaded": 529, "rate_limit": 429, "auth": 401, "server": 500, "permission": 403, "timeout": 504, "spend_limit": 402}
+STATUS = {
+    "overloaded": 529,
+    "rate_limit": 429,
+    "auth": 401,
+    "server": 500,
+    "permission": 403,
+    "timeout": 504,
+    "spend_limit": 402,
+}
 STREAM_KINDS = ("stream_error", "cut", "stall", "trickle", "pings", "flood")
 _MESSAGES = {
     307: "Temporary Redirect",
@@ -30,12 +38,12 @@ class FaultError(ValueError):
 class Fault:
     """One fault.
 
-    ``kind``: a status by name (``overloaded``, ``rate_limit``, ``auth``, ``server``, ``permission``, ``timeout``, ``spend_limit``), any
-    ``status``, or inside the reply: ``stream_error`` (an error event), ``cut`` (the connection ends), ``stall`` (silence for
-    ``seconds``, then it goes on), ``trickle`` (``rate`` bytes a second), ``pings`` (nothing but one every ``every`` seconds for ``seconds``).
-    The latter happen after ``after_bytes`` bytes of the body.
-    ``flood``: the reply is a text of ``size`` bytes, whatever ``max_tokens`` says. ``headers`` come with a status error;
-    ``body`` of ``content_type`` comes instead of the vendor's error, as a gateway in between would send it.
+    ``kind``: a status by name (``overloaded``, ``rate_limit``, ``auth``, ``server``, ``permission``, ``timeout``,
+    ``spend_limit``), any ``status``, or inside the reply: ``stream_error`` (an error event), ``cut`` (the connection
+    ends), ``stall`` (silence for ``seconds``, then it goes on), ``trickle`` (``rate`` bytes a second), ``pings``
+    (nothing but one every ``every`` seconds for ``seconds``). The latter happen after ``after_bytes`` bytes of the
+    body. ``flood``: the reply is a text of ``size`` bytes, whatever ``max_tokens`` says. ``headers`` come with a status
+    error; ``body`` of ``content_type`` comes instead of the vendor's error, as a gateway in between would send it.
     """
 
     kind: str
@@ -59,8 +67,17 @@ class Fault:
     def as_error(self) -> ApiError:
         """The answer for a fault that comes instead of a reply."""
         status = self.status or STATUS[self.kind]
-        headers = {**({} if self.retry_after is None else {"retry-after": f"{self.retry_after:g}"}), **dict(self.headers)}
-        return ApiError(status, self.message or _MESSAGES.get(status, "Simulated failure"), headers=headers, page=self.body, page_type=self.content_type)
+        headers = {
+            **({} if self.retry_after is None else {"retry-after": f"{self.retry_after:g}"}),
+            **dict(self.headers),
+        }
+        return ApiError(
+            status,
+            self.message or _MESSAGES.get(status, "Simulated failure"),
+            headers=headers,
+            page=self.body,
+            page_type=self.content_type,
+        )
 
 
 def parse_fault(raw: object) -> Fault:

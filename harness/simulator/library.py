@@ -59,7 +59,11 @@ def load(folder: Path | None = None) -> Library:
                 own.append(_toml(path))
             elif path.suffix == ".py" and not path.name.startswith("_"):
                 own.extend(_python(path))
-    found = [s for info in pkgutil.iter_modules(shipped.__path__) for s in _of_module(importlib.import_module(f"{shipped.__name__}.{info.name}"), info.name)]
+    found = [
+        s
+        for info in pkgutil.iter_modules(shipped.__path__)
+        for s in _of_module(importlib.import_module(f"{shipped.__name__}.{info.name}"), info.name)
+    ]
     fallback = [s for s in found if s.name == "fallback"]
     return Library((*own, *(s for s in found if s.name != "fallback"), *fallback))
 
@@ -132,7 +136,11 @@ def _step(i: int, raw: object) -> Step:
         raise ValueError(f"turn {i}: {unknown[0]}: unknown member")
     calls = []
     for c in raw.get("calls", []):
-        tool, given = (c.get("tool"), c.get("input", {})) if isinstance(c, dict) else (c if isinstance(c, list) and len(c) == 2 else (None, None))
+        tool, given = (
+            (c.get("tool"), c.get("input", {}))
+            if isinstance(c, dict)
+            else (c if isinstance(c, list) and len(c) == 2 else (None, None))
+        )
         if not isinstance(tool, str) or not isinstance(given, dict):
             raise ValueError(f'turn {i}: a call is {{tool = "…", input = {{…}}}} or ["tool", {{…}}]')
         calls.append(Call(tool, given))
@@ -141,5 +149,7 @@ def _step(i: int, raw: object) -> Step:
     except FaultError as exc:
         raise ValueError(f"turn {i}: {exc}") from exc
     unless = re.compile(raw["unless"]) if "unless" in raw else None
-    turn = Turn(str(raw.get("text", "")), tuple(calls), str(raw.get("thinking", "")), faults, str(raw.get("stop_reason", "")))
+    turn = Turn(
+        str(raw.get("text", "")), tuple(calls), str(raw.get("thinking", "")), faults, str(raw.get("stop_reason", ""))
+    )
     return Step(turn, unless, str(raw.get("otherwise", "")))

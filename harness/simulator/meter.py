@@ -1,4 +1,7 @@
-"""What the service billed: per key, per conversation, in integer nano-USD. Tests hold the client's ledger against it."""
+"""What the service billed: per key, per conversation, in integer nano-USD.
+
+Tests hold the client's ledger against it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,11 @@ class Meter:
     recent: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KEEP))
 
     def _accounts(self, key: str, scenario: str, goal: str) -> tuple[Account, Account, Account]:
-        return self.total, self.keys.setdefault(key, Account()), self.conversations.setdefault((key, scenario, goal), Account())
+        return (
+            self.total,
+            self.keys.setdefault(key, Account()),
+            self.conversations.setdefault((key, scenario, goal), Account()),
+        )
 
     def bill(self, key: str, scenario: str, goal: str, model: Model, used: Tokens) -> int:
         """Add one request that produced output; returns its cost."""
@@ -56,6 +63,7 @@ class Meter:
             "total": self.total.as_dict(),
             "keys": {key: account.as_dict() for key, account in self.keys.items()},
             "conversations": [
-                {"key": key, "scenario": scenario, "goal": goal, **account.as_dict()} for (key, scenario, goal), account in self.conversations.items()
+                {"key": key, "scenario": scenario, "goal": goal, **account.as_dict()}
+                for (key, scenario, goal), account in self.conversations.items()
             ],
         }

@@ -1,7 +1,9 @@
-"""Prompt caching as the service bills it: a prefix of tools → system → messages is written at a breakpoint and read by later requests.
+"""Prompt caching as the service bills it: a prefix of tools → system → messages is written at a breakpoint and read by
+later requests.
 
-Rules kept: at most four breakpoints; a longer time to live stands before a shorter one; a prefix below the model's minimum is never
-cached; a breakpoint finds an entry at most 20 blocks back; entries belong to one key and one model; a read refreshes the entry.
+Rules kept: at most four breakpoints; a longer time to live stands before a shorter one; a prefix below the model's
+minimum is never cached; a breakpoint finds an entry at most 20 blocks back; entries belong to one key and one model; a
+read refreshes the entry.
 """
 
 from __future__ import annotations
@@ -45,7 +47,10 @@ class PromptCache:
     entries: dict[tuple[str, str, bytes], Entry] = field(default_factory=dict)
 
     def account(self, key: str, model: Model, blocks: list[Block], now: float) -> Tokens:
-        """The prompt's tokens split into fresh, read and written; entries are written and refreshed. ``now`` in seconds."""
+        """The prompt's tokens split into fresh, read and written; entries are written and refreshed.
+
+        ``now`` in seconds.
+        """
         if len(self.entries) > 4096:
             self.entries = {k: e for k, e in self.entries.items() if e.expires > now}
         sums, hashes = _prefixes(blocks)
@@ -97,10 +102,13 @@ def blocks_of(body: dict[str, Any]) -> list[Block]:
         blocks[-1] = Block(blocks[-1].data, automatic)
     marks = [b.ttl for b in blocks if b.ttl is not None]
     if len(marks) > MAX_BREAKPOINTS:
-        raise ApiError(400, f"A maximum of {MAX_BREAKPOINTS} blocks with cache_control may be provided. Found {len(marks)}.")
+        raise ApiError(
+            400, f"A maximum of {MAX_BREAKPOINTS} blocks with cache_control may be provided. Found {len(marks)}."
+        )
     if "5m" in marks and "1h" in marks[marks.index("5m") :]:
         raise ApiError(
-            400, "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block; blocks are processed in the order tools, system, messages"
+            400,
+            "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block; blocks are processed in the order tools, system, messages",
         )
     return blocks
 
@@ -125,6 +133,10 @@ def _ttl(part: dict[str, Any]) -> str | None:
     control = part.get("cache_control")
     if control is None:
         return None
-    if not isinstance(control, dict) or control.get("type") != "ephemeral" or control.get("ttl", "5m") not in TTL_SECONDS:
+    if (
+        not isinstance(control, dict)
+        or control.get("type") != "ephemeral"
+        or control.get("ttl", "5m") not in TTL_SECONDS
+    ):
         raise ApiError(400, "cache_control: must be {'type': 'ephemeral'} with a ttl of '5m' or '1h'")
     return str(control.get("ttl", "5m"))

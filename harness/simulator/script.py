@@ -1,7 +1,8 @@
 """What a scenario is: a deterministic policy, written as a generator that yields turns and is sent what came back.
 
-The simulator keeps no conversation. Each request carries the whole of it; the generator is replayed over the earlier turns and its next
-yield is the reply. So a harness may crash, retry or resume as it likes and meets the same "model" again.
+The simulator keeps no conversation. Each request carries the whole of it; the generator is replayed over the earlier
+turns and its next yield is the reply. So a harness may crash, retry or resume as it likes and meets the same "model"
+again.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class Result:
     @property
     def denied(self) -> bool:
         """The human or the policy said no."""
-        return self.is_error and bool(re.search(r"\b(denied|declined|rejected|refused|not allowed)\b", self.text, re.IGNORECASE))
+        return self.is_error and bool(
+            re.search(r"\b(denied|declined|rejected|refused|not allowed)\b", self.text, re.IGNORECASE)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,9 @@ def heard(assistant: dict[str, Any], user: dict[str, Any]) -> Heard:
         if block.get("type") == "tool_result":
             use = uses[str(block["tool_use_id"])]
             text = "\n".join(texts_of(block.get("content") or ""))
-            results[str(block["tool_use_id"])] = Result(str(use["name"]), dict(use["input"]), text, bool(block.get("is_error")))
+            results[str(block["tool_use_id"])] = Result(
+                str(use["name"]), dict(use["input"]), text, bool(block.get("is_error"))
+            )
     return Heard(tuple(results[i] for i in uses if i in results), tuple(texts_of(content)))
 
 

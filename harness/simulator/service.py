@@ -61,7 +61,9 @@ class Service:
     # -- the vendor's endpoints --------------------------------------------------------------------------------------
 
     def _key(self, request: web.Request) -> str:
-        key = request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ").strip()
+        key = (
+            request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ").strip()
+        )
         if not key:
             raise ApiError(401, "x-api-key header is required")
         if key not in self.keys:
@@ -125,20 +127,31 @@ class Service:
         used = catalog.Tokens(p.input, p.cache_read, p.write_5m, p.write_1h, output)
         nano = self.meter.bill(answer.key, answer.scenario, answer.goal, answer.model, used)
         self.limiter.used(answer.key, self.clock(), p.input + p.write_5m + p.write_1h, output)
-        request["bill"] = {"scenario": answer.scenario, "model": answer.model.id, "nano": nano, "usage": answer.message.usage(output)}
+        request["bill"] = {
+            "scenario": answer.scenario,
+            "model": answer.model.id,
+            "nano": nano,
+            "usage": answer.message.usage(output),
+        }
 
     def _whole(self, request: web.Request, answer: Answer) -> web.StreamResponse:
         self._bill(request, answer, answer.message.output)
         return web.json_response(answer.message.body(), headers=self.limiter.headers(answer.key, self.clock()))
 
     async def _stream(self, request: web.Request, answer: Answer) -> web.StreamResponse:
-        headers = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", "request-id": request["id"]}
+        headers = {
+            "content-type": "text/event-stream; charset=utf-8",
+            "cache-control": "no-cache",
+            "request-id": request["id"],
+        }
         response = web.StreamResponse(headers={**headers, **self.limiter.headers(answer.key, self.clock())})
         progress = stream.Progress()
         request["logged"] = True
         try:
             await response.prepare(request)
-            await stream.send(stream.Body(request, response, answer.fault, request["id"]), answer.message, self.pace, progress)
+            await stream.send(
+                stream.Body(request, response, answer.fault, request["id"]), answer.message, self.pace, progress
+            )
             await response.write_eof()
         except (stream.Cut, ConnectionError):
             pass
@@ -157,7 +170,9 @@ class Service:
         """GET /v1/models."""
         self._key(request)
         data = [catalog.info(m) for m in catalog.MODELS.values()]
-        return web.json_response({"data": data, "has_more": False, "first_id": data[0]["id"], "last_id": data[-1]["id"]})
+        return web.json_response(
+            {"data": data, "has_more": False, "first_id": data[0]["id"], "last_id": data[-1]["id"]}
+        )
 
     async def model(self, request: web.Request) -> web.StreamResponse:
         """GET /v1/models/{id}."""
@@ -205,7 +220,9 @@ class Service:
         return web.json_response({"held": False})
 
     async def refuse(self, request: web.Request) -> web.StreamResponse:
-        """POST /_sim/refuse ``{seconds}``: no connection is taken for so long and those at hand are cut, as when a service is started anew."""
+        """POST /_sim/refuse ``{seconds}``: no connection is taken for so long and those at hand are cut, as when a
+        service is started anew.
+        """
         body = await self._body(request)
         seconds = body.get("seconds") if isinstance(body, dict) else None
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds <= 3600:
@@ -221,7 +238,14 @@ class Service:
     # -- around every request ----------------------------------------------------------------------------------------
 
     def _log(self, request: web.Request, status: int) -> None:
-        entry = {"id": request["id"], "ts": self.clock(), "method": request.method, "path": request.path_qs, "status": status, **request.get("bill", {})}
+        entry = {
+            "id": request["id"],
+            "ts": self.clock(),
+            "method": request.method,
+            "path": request.path_qs,
+            "status": status,
+            **request.get("bill", {}),
+        }
         self.meter.recent.append(entry)
 
     @web.middleware
@@ -233,7 +257,9 @@ class Service:
             response = await handler(request)
         except ApiError as exc:
             if exc.page:
-                response = web.Response(text=exc.page, content_type=exc.page_type, status=exc.status, headers=exc.headers)
+                response = web.Response(
+                    text=exc.page, content_type=exc.page_type, status=exc.status, headers=exc.headers
+                )
             else:
                 response = web.json_response(exc.body(request["id"]), status=exc.status, headers=exc.headers)
         except web.HTTPException as exc:
@@ -275,4 +301,6 @@ def _offered(turn: Turn, tools: set[str]) -> Turn:
     if not missing:
         return turn
     note = f"I would use {', '.join(missing)} here, but I was not given it."
-    return Turn(f"{turn.text}\n\n{note}".strip(), tuple(c for c in turn.calls if c.tool in tools), turn.thinking, turn.faults)
+    return Turn(
+        f"{turn.text}\n\n{note}".strip(), tuple(c for c in turn.calls if c.tool in tools), turn.thinking, turn.faults
+    )

@@ -38,7 +38,9 @@ class Cut(Exception):
 class Body:
     """The response's body; applies a fault once its byte has come."""
 
-    def __init__(self, request: web.Request, response: web.StreamResponse, fault: Fault | None, request_id: str) -> None:
+    def __init__(
+        self, request: web.Request, response: web.StreamResponse, fault: Fault | None, request_id: str
+    ) -> None:
         self._request, self._response = request, response
         self._fault = fault if fault is not None and fault.in_stream else None
         self._request_id = request_id
@@ -109,7 +111,8 @@ async def send(body: Body, message: Message, pace: Pace, progress: Progress) -> 
     for piece in message.pieces():
         pending += piece.encode()
         progress.output = piece.output
-        # Without a pace the events go out in few large writes: thousands of small ones would make the simulator the bottleneck.
+        # Without a pace the events go out in few large writes: thousands of small ones would make the simulator the
+        # bottleneck.
         if pace.delta or len(pending) > 16_384:
             await body.write(bytes(pending))
             pending.clear()

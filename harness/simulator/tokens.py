@@ -26,7 +26,9 @@ def of_json(value: object) -> int:
 
 def encode(value: object) -> bytes:
     """Compact canonical JSON without ``cache_control`` members: what is counted and what the prompt cache hashes."""
-    return json.dumps(_unmarked(value), ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode("utf-8", "replace")
+    return json.dumps(_unmarked(value), ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode(
+        "utf-8", "replace"
+    )
 
 
 def _unmarked(value: object) -> object:

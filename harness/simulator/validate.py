@@ -1,4 +1,6 @@
-"""Request validation with the vendor's rules and wording: a client that passes here has no shape error on the real service."""
+"""Request validation with the vendor's rules and wording: a client that passes here has no shape error on the real
+service.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ _FIELDS = frozenset(
         "workspace_id",
     )
 )
-_BLOCKS = frozenset(("text", "tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "search_result"))
+_BLOCKS = frozenset(
+    ("text", "tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "search_result")
+)
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}\Z")
 Block = dict[str, Any]
 
@@ -51,7 +55,10 @@ def _fail(message: str) -> ApiError:
 
 
 def check(body: object, *, counting: bool = False) -> dict[str, Any]:
-    """The request as a dict, with every message's content in place. Raises ApiError 400 or 404. ``counting``: a count_tokens request."""
+    """The request as a dict, with every message's content in place.
+
+    Raises ApiError 400 or 404. ``counting``: a count_tokens request.
+    """
     if not isinstance(body, dict):
         raise _fail("The request body is not valid JSON: expected an object")
     for name in body:
@@ -78,7 +85,9 @@ def _max_tokens(body: dict[str, Any], model: catalog.Model) -> None:
     if value < 1:
         raise _fail("max_tokens: Input should be greater than or equal to 1")
     if value > model.max_output:
-        raise _fail(f"max_tokens: {value} > {model.max_output}, which is the maximum allowed number of output tokens for {model.id}")
+        raise _fail(
+            f"max_tokens: {value} > {model.max_output}, which is the maximum allowed number of output tokens for {model.id}"
+        )
     if not isinstance(body.get("stream", False), bool):
         raise _fail("stream: Input should be a valid boolean")
 
@@ -130,7 +139,9 @@ def _messages(messages: object, model: catalog.Model) -> None:
         if i == 0 and role != "user":
             raise _fail('messages: first message must use the "user" role')
         if role == last_role:
-            raise _fail(f'messages: roles must alternate between "user" and "assistant", but found multiple "{role}" roles in a row')
+            raise _fail(
+                f'messages: roles must alternate between "user" and "assistant", but found multiple "{role}" roles in a row'
+            )
         blocks = _content(i, message)
         if role == "user":
             _results(i, blocks, open_ids)
@@ -143,7 +154,9 @@ def _messages(messages: object, model: catalog.Model) -> None:
     if open_ids:
         raise _missing(len(messages) - 1, open_ids)
     if last_role == "assistant" and not model.prefill:
-        raise _fail("This model does not support assistant message prefill. The conversation must end with a user message.")
+        raise _fail(
+            "This model does not support assistant message prefill. The conversation must end with a user message."
+        )
 
 
 def _missing(i: int, ids: list[str]) -> ApiError:
@@ -163,7 +176,9 @@ def _results(i: int, blocks: list[Block], expected: list[str]) -> None:
                 "Each `tool_result` block must have a corresponding `tool_use` block in the previous message."
             )
     if len(set(given)) != len(given):
-        raise _fail(f"messages.{i}.content: each tool_use must have a single result. Found multiple `tool_result` blocks with id: {given[-1]}")
+        raise _fail(
+            f"messages.{i}.content: each tool_use must have a single result. Found multiple `tool_result` blocks with id: {given[-1]}"
+        )
     leading = [str(b["tool_use_id"]) for b in blocks[: len(given)] if b["type"] == "tool_result"]
     missing = [x for x in expected if x not in leading]
     if missing:
@@ -213,5 +228,7 @@ def _block(where: str, role: str, block: object) -> None:
             raise _fail(f"{where}.tool_result.tool_use_id: Field required")
         if not isinstance(block.get("content", ""), (str, list)):
             raise _fail(f"{where}.tool_result.content: Input should be a valid string or list")
-    elif kind == "thinking" and (not isinstance(block.get("thinking"), str) or not isinstance(block.get("signature"), str)):
+    elif kind == "thinking" and (
+        not isinstance(block.get("thinking"), str) or not isinstance(block.get("signature"), str)
+    ):
         raise _fail(f"{where}.thinking.signature: Field required")

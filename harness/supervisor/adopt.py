@@ -1,7 +1,9 @@
-"""``python -m harness.supervisor.adopt``: make a copied, moved or restored state folder one that may be driven, session by session.
+"""``python -m harness.supervisor.adopt``: make a copied, moved or restored state folder one that may be driven, session
+by session.
 
-A session is taken over when its worktree, git folder and repository are here and nothing of the original is; its recorded paths are
-rewritten. What else is in the folder stays readable and is never driven. Prints one JSON object; exit code 0, or 3 with ``{"refused": why}``.
+A session is taken over when its worktree, git folder and repository are here and nothing of the original is; its
+recorded paths are rewritten. What else is in the folder stays readable and is never driven. Prints one JSON object;
+exit code 0, or 3 with ``{"refused": why}``.
 """
 
 from __future__ import annotations
@@ -39,7 +41,10 @@ class Outcome:
 
 
 def adopt(folders: Folders) -> dict[str, object]:
-    """Adopt the folder. Repeating it finishes what was begun and looks again at what stayed behind. Raises Refused, FolderError, OSError."""
+    """Adopt the folder.
+
+    Repeating it finishes what was begun and looks again at what stayed behind. Raises Refused, FolderError, OSError.
+    """
     ensure_private(folders.state)
     foreign = identity.look(folders.state)
     if foreign is not None and foreign.kind == "alias":
@@ -100,7 +105,9 @@ def _session(folders: Folders, sid: str, foreign: identity.Foreign | None) -> Ou
 
 
 def _settle(folder: SessionFolder, sid: str, state: SessionState, foreign: identity.Foreign | None) -> None:
-    """Close in the log what was open between two processes of the original: nothing of it is carried out here on its old word."""
+    """Close in the log what was open between two processes of the original: nothing of it is carried out here on its
+    old word.
+    """
     if foreign is None or foreign.kind != "moved":
         for leader in folder.spool.glob("*.pid"):  # they name processes of the original
             leader.unlink()
@@ -117,12 +124,15 @@ def _settle(folder: SessionFolder, sid: str, state: SessionState, foreign: ident
 def closing(state: SessionState, foreign: identity.Foreign | None) -> list[t.Body]:
     """The records that make a session independent of its original's processes.
 
-    What waits for a person is judged and asked anew, with this as the difference. What a machine would have begun by itself is begun after a
-    move, and after a copy it is not: the original may have done it. Calls that had started are left to the session's keeper: they are in doubt.
+    What waits for a person is judged and asked anew, with this as the difference. What a machine would have begun by
+    itself is begun after a move, and after a copy it is not: the original may have done it. Calls that had started are
+    left to the session's keeper: they are in doubt.
     """
     moved = foreign is not None and foreign.kind == "moved"
     told = foreign.why if foreign is not None else "this session was taken over from another state folder"
-    text = f"{told}; it goes on here" + ("" if moved else "; what its original did after it was copied is not in this log")
+    text = f"{told}; it goes on here" + (
+        "" if moved else "; what its original did after it was copied is not in this log"
+    )
     bodies: list[t.Body] = [t.HarnessNote(level="warning", text=text, component="state folder")]
     if state.lease is not None:
         bodies.append(t.LeaseEnded(gen=state.lease.gen, reason="the state folder was adopted", exit_code=None))
@@ -135,9 +145,7 @@ def closing(state: SessionState, foreign: identity.Foreign | None) -> list[t.Bod
     return bodies
 
 
-_NOT_RUN = (
-    "Not run here: Watchfloor's state folder was copied before this call began, and whether the original ran it is not known. Look first, then ask again."
-)
+_NOT_RUN = "Not run here: Watchfloor's state folder was copied before this call began, and whether the original ran it is not known. Look first, then ask again."
 
 
 def main() -> int:

@@ -32,11 +32,18 @@ from harness.workspace.errors import WorkspaceError
 
 MAX_MESSAGE = 64 * 1024
 MAX_PUSHED = 4 << 20
-"""Bytes that all open requests together may have in one frame; what does not fit is named, and decided after the others."""
+"""Bytes that all open requests together may have in one frame; what does not fit is named, and decided after the
+others.
+"""
 MAX_PIECE = 1 << 20
 """Characters of a comparison that one reply carries."""
 _CARD_S = 15.0
-_SESSION_CAPS = {"session.usd": "usd_nano", "session.tokens": "tokens", "session.wall": "wall_s", "session.calls": "tool_calls"}
+_SESSION_CAPS = {
+    "session.usd": "usd_nano",
+    "session.tokens": "tokens",
+    "session.wall": "wall_s",
+    "session.calls": "tool_calls",
+}
 _RESOLUTIONS = {"done": "confirmed_done", "failed": "failed", "unknown": "unknown_told_model"}
 
 
@@ -67,8 +74,17 @@ class _Case:
 class Approvals:
     """Answers the queue's ops. Every decision is one batch of records, durable before the reply."""
 
-    def __init__(self, fleet: Fleet, road: Road, credentials: Credentials, purse: Purse, gates: Gates, caps: CapWaits) -> None:
-        self._fleet, self._road, self._credentials, self._purse, self._gates, self._caps = fleet, road, credentials, purse, gates, caps
+    def __init__(
+        self, fleet: Fleet, road: Road, credentials: Credentials, purse: Purse, gates: Gates, caps: CapWaits
+    ) -> None:
+        self._fleet, self._road, self._credentials, self._purse, self._gates, self._caps = (
+            fleet,
+            road,
+            credentials,
+            purse,
+            gates,
+            caps,
+        )
         self._sizes: dict[str, int] = {}
 
     # -- looking -----------------------------------------------------------------------------------------------------
@@ -94,13 +110,17 @@ class Approvals:
                 if action is not None and not shown and asked.kind == "tool":
                     given = await self._road.input_of(session, call.proposed)
                     whole = given if isinstance(given, dict) else {}
-                    shown = await session.look("reading what it would change", _CARD_S, functools.partial(cards.diff, action, whole))
+                    shown = await session.look(
+                        "reading what it would change", _CARD_S, functools.partial(cards.diff, action, whole)
+                    )
             except (LogError, WorkspaceError, OSError, ValueError) as exc:
                 shown = cards.unread(exc)
         return cards.view(session.sid, session.state, asked, call, action, shown)
 
     async def all(self) -> list[ApprovalView]:
-        """Every open request, oldest first, deferred ones last; those that would not fit into a frame without what they would do."""
+        """Every open request, oldest first, deferred ones last; those that would not fit into a frame without what they
+        would do.
+        """
         found = []
         for session in self._fleet:
             if session.finished or session.foreign or session.damaged:
@@ -125,7 +145,10 @@ class Approvals:
         return views
 
     async def changes(self, session: Session, approval_id: str, offset: int) -> dict[str, Any]:
-        """A piece of the whole comparison behind a card, as the file is now: ``{text, offset, characters, sha256}``. Raises OpError."""
+        """A piece of the whole comparison behind a card, as the file is now: ``{text, offset, characters, sha256}``.
+
+        Raises OpError.
+        """
         asked = session.state.approvals.get(approval_id)
         call = session.track.calls.get(asked.call_id) if asked is not None else None
         if call is None:
@@ -137,14 +160,20 @@ class Approvals:
         except (LogError, WorkspaceError, OSError, ValueError) as exc:
             raise OpError("unreadable", f"what it would change cannot be read: {exc}") from exc
         digest = hashlib.sha256(whole.encode()).hexdigest()
-        return {"text": whole[max(offset, 0) :][:MAX_PIECE], "offset": offset, "characters": len(whole), "sha256": digest}
+        return {
+            "text": whole[max(offset, 0) :][:MAX_PIECE],
+            "offset": offset,
+            "characters": len(whole),
+            "sha256": digest,
+        }
 
     # -- deciding ----------------------------------------------------------------------------------------------------
 
     async def decide(self, arguments: dict[str, Any], by: t.By) -> str:
         """Decide one request; returns the decision's id once it is durable.
 
-        Raises OpError ``not_open``, ``stale`` (another action than the one shown), ``bad_option``, ``bad_edit``, ``bad_value``.
+        Raises OpError ``not_open``, ``stale`` (another action than the one shown), ``bad_option``, ``bad_edit``,
+        ``bad_value``.
         """
         try:
             d = msgspec.convert({k: v for k, v in arguments.items() if k in Decision.__struct_fields__}, Decision)
@@ -161,7 +190,11 @@ class Approvals:
         if asked is None:
             raise OpError("not_open", f"request {d.approval_id} was decided meanwhile")
         if d.decision not in asked.options:
-            raise OpError("bad_option", f"{d.decision!r} is not an answer to this request", f"choose one of: {', '.join(asked.options)}")
+            raise OpError(
+                "bad_option",
+                f"{d.decision!r} is not an answer to this request",
+                f"choose one of: {', '.join(asked.options)}",
+            )
         if asked.action_hash and d.action_hash != asked.action_hash:
             raise OpError("stale", "what you decided on is not what would run now", "look at the request again")
         if len(d.message) > MAX_MESSAGE:
@@ -180,10 +213,12 @@ class Approvals:
             shown_hash=d.shown_hash,
         )
         bodies = await self._consequences(_Case(session, asked, d, record))
-        if asked.kind in ITEM_KINDS and d.decision == "retry":  # before it is on record, or another session would ask again in between
+        # before it is on record, or another session would ask again in between
+        if asked.kind in ITEM_KINDS and d.decision == "retry":
             self._gates.answered(str(asked.detail.get("endpoint", "")))
         try:
-            async with session.wish:  # a decision may be a wish of its own (stop, retry), and a stop comes before every other
+            # a decision may be a wish of its own (stop, retry), and a stop comes before every other
+            async with session.wish:
                 if session.state.desired == "stopped":
                     raise OpError("ended", f"{session.name} was stopped meanwhile; nothing of it is decided any more")
                 await session.append(record, *bodies)
@@ -204,10 +239,14 @@ class Approvals:
             self._caps.poke()
 
     async def _too_late(self, session: Session, d: Decision, by: t.By) -> str:
-        """An answer to a request whose cap was raised meanwhile is taken for what it means: a higher cap still, a stop, or that it goes on."""
+        """An answer to a request whose cap was raised meanwhile is taken for what it means: a higher cap still, a stop,
+        or that it goes on.
+        """
         cap, decision = str(session.track.passed[d.approval_id].detail["cap"]), ids.decision_id()
         if d.decision == "stop":
-            await session.append(t.SessionDesired(state="stopped", reason=d.message or f"you stopped it at: {cap}", by=by))
+            await session.append(
+                t.SessionDesired(state="stopped", reason=d.message or f"you stopped it at: {cap}", by=by)
+            )
             return decision
         if d.decision != "raise" or d.value is None:
             raise OpError(
@@ -225,12 +264,18 @@ class Approvals:
 
     @staticmethod
     def _above(session: Session, r: Raised, by: t.By) -> t.CapsRaised:
-        return t.CapsRaised(caps=session.state.caps, by=by, cap=r.cap, limit=r.limit, base=r.base, day=r.day, decision_id=r.decision)
+        return t.CapsRaised(
+            caps=session.state.caps, by=by, cap=r.cap, limit=r.limit, base=r.base, day=r.day, decision_id=r.decision
+        )
 
     async def _consequences(self, case: _Case) -> list[t.Body]:
         d, asked = case.decision, case.asked
         if d.decision == "stop":
-            return [t.SessionDesired(state="stopped", reason=d.message or f"you stopped it at: {asked.title}"[:300], by=case.record.by)]
+            return [
+                t.SessionDesired(
+                    state="stopped", reason=d.message or f"you stopped it at: {asked.title}"[:300], by=case.record.by
+                )
+            ]
         match asked.kind:
             case "tool":
                 return await self._tool(case)
@@ -246,7 +291,14 @@ class Approvals:
             case "restart":
                 return [t.SessionDesired(state="running", reason="retry", by=case.record.by)]
             case "in_doubt":
-                return [t.ToolResolved(call_id=asked.call_id, resolution=_RESOLUTIONS[d.decision], evidence=d.message or "the human's word", by=case.record.by)]
+                return [
+                    t.ToolResolved(
+                        call_id=asked.call_id,
+                        resolution=_RESOLUTIONS[d.decision],
+                        evidence=d.message or "the human's word",
+                        by=case.record.by,
+                    )
+                ]
         if d.decision == "answer":
             if not d.message.strip():
                 raise OpError("bad_request", "an answer needs a text: the agent reads it at its next turn")
@@ -267,26 +319,37 @@ class Approvals:
             return [outcome_of(asked.call_id, d.decision, d.message)]
         known = session.track.calls.get(asked.call_id)
         if known is None or d.edited is None:
-            raise OpError("bad_edit", "an edited approval needs the whole edited input", "give the tool's input as a JSON object")
+            raise OpError(
+                "bad_edit", "an edited approval needs the whole edited input", "give the tool's input as a JSON object"
+            )
         if problem := tools.validate(known.proposed.tool, d.edited):
             raise OpError("bad_edit", problem)
         try:
-            built = await self._road.build(session, msgspec.structs.replace(known.proposed, input_blob=None, input=d.edited), d.edited)
+            built = await self._road.build(
+                session, msgspec.structs.replace(known.proposed, input_blob=None, input=d.edited), d.edited
+            )
         except WorkspaceError as exc:
             raise OpError("bad_edit", f"the edited action cannot be examined: {exc}") from exc
-        await self._still_as_shown(session, asked, known)  # after the edited action was bound to the world: nothing can change in between
+        # after the edited action was bound to the world: nothing can change in between
+        await self._still_as_shown(session, asked, known)
         if built.verdict.verdict == "deny":
             raise OpError("bad_edit", f"policy denies the edited action ({built.verdict.rule}): {built.verdict.reason}")
         return [await self._road.judged_by_human(session, asked.call_id, built)]
 
     async def _still_as_shown(self, session: Session, asked: OpenApproval, known: OpenCall) -> None:
-        """Raise OpError ``stale``, and ask anew with the difference, when the world is not the one in which the person edited."""
+        """Raise OpError ``stale``, and ask anew with the difference, when the world is not the one in which the person
+        edited.
+        """
         action = await self._road.action_of(session, known)
         if action is None:
             raise OpError("stale", "the action that was shown cannot be read any more", "look at the request again")
         if changed := await self._road.changed_since_shown(session, asked.call_id, action):
-            await session.append(t.ApprovalStale(approval_id=asked.approval_id, call_id=asked.call_id, difference=changed))
-            raise OpError("stale", f"what it would run on has changed: {'; '.join(changed)[:500]}", "look at the request again")
+            await session.append(
+                t.ApprovalStale(approval_id=asked.approval_id, call_id=asked.call_id, difference=changed)
+            )
+            raise OpError(
+                "stale", f"what it would run on has changed: {'; '.join(changed)[:500]}", "look at the request again"
+            )
 
     async def _cap(self, case: _Case) -> list[t.Body]:
         d, asked, session = case.decision, case.asked, case.session
@@ -295,12 +358,21 @@ class Approvals:
             return [await self._purse.finish(session, cap)]
         limit = int(asked.detail.get("limit", 0))
         if d.value is None or d.value <= limit:
-            raise OpError("bad_value", f"raising {cap} needs a new cap above {limit}", "money is in nano-USD, wall time in seconds, the rest in counts")
+            raise OpError(
+                "bad_value",
+                f"raising {cap} needs a new cap above {limit}",
+                "money is in nano-USD, wall time in seconds, the rest in counts",
+            )
         if (name := _SESSION_CAPS.get(cap)) is not None:
             return [t.CapsRaised(caps=msgspec.structs.replace(session.state.caps, **{name: d.value}), by=by)]
         now, waited = self._purse.standing(cap), waits_at(asked)
-        if now.limit is None or d.value <= now.limit or (waited is not None and cap.startswith("day.") and now.day > waited.day):
-            return [t.CapsRaised(caps=session.state.caps, by=by)]  # raised meanwhile, or the day is over: it goes on as it is
+        if (
+            now.limit is None
+            or d.value <= now.limit
+            or (waited is not None and cap.startswith("day.") and now.day > waited.day)
+        ):
+            # raised meanwhile, or the day is over: it goes on as it is
+            return [t.CapsRaised(caps=session.state.caps, by=by)]
         return [self._above(session, self._purse.raising(cap, d.value, case.record.decision_id), by)]
 
     async def defer(self, approval_id: str, until: str) -> None:
@@ -310,9 +382,19 @@ class Approvals:
 
 
 def _named_only(view: ApprovalView, size: int) -> ApprovalView:
-    """A request that is too large to be sent along with the others: named, and not to be approved before all of it can be shown."""
+    """A request that is too large to be sent along with the others: named, and not to be approved before all of it can
+    be shown.
+    """
     why = f"{size:,} bytes: too large to be shown beside the other open requests; decide those first, or deny this one"
     options = [o for o in view.options if o not in ("allow", "allow_edited")]
     return msgspec.structs.replace(
-        view, title=view.title[:200], options=options, action=None, effects=[], claim="", diff="", reason=view.reason[:200], detail={"not shown": why}
+        view,
+        title=view.title[:200],
+        options=options,
+        action=None,
+        effects=[],
+        claim="",
+        diff="",
+        reason=view.reason[:200],
+        detail={"not shown": why},
     )

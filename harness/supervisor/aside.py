@@ -34,6 +34,8 @@ def read(folder: SessionFolder) -> Aside | None:
 
 def write(folder: SessionFolder, reason: str) -> Aside:
     """Durably (blocking). Raises OSError."""
-    aside = Aside(datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"), reason or "stopped by you")
+    aside = Aside(
+        datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"), reason or "stopped by you"
+    )
     durable.write_file(folder.root / NAME, msgspec.json.encode(aside))
     return aside

@@ -27,7 +27,9 @@ _TERM_GRACE = 5.0
 _FENCED = 75
 _CODE_TRIES = 40
 _FENCED_S = 1.0
-"""Longest pause after a brain that found no keeper, of which `Session.brain_fenced` takes some before it counts as a fall."""
+"""Longest pause after a brain that found no keeper, of which `Session.brain_fenced` takes some before it counts as a
+fall.
+"""
 LOOK_S, STOPPED_S, END_S = 3.0, 6.0, 60.0
 """Seconds between two looks at a brain, and until one that is stopped is shown so, and is ended."""
 _MARGIN_S = 60.0
@@ -37,7 +39,14 @@ _MARGIN_S = 60.0
 class Brains:
     """Starts, adopts, watches and ends brains."""
 
-    def __init__(self, folders: Folders, epoch: int, gates: Gates, config: Callable[[], Config], later: Callable[[Session, float], None]) -> None:
+    def __init__(
+        self,
+        folders: Folders,
+        epoch: int,
+        gates: Gates,
+        config: Callable[[], Config],
+        later: Callable[[Session, float], None],
+    ) -> None:
         self._folders, self._epoch, self._gates = folders, epoch, gates
         self._config, self._later = config, later
         self._codes: dict[int, int] = {}
@@ -48,7 +57,9 @@ class Brains:
             self._codes[int(message["pid"])] = int(message["code"])
 
     async def step(self, session: Session) -> None:
-        """Bring the session's brain in line with its log: adopt or bury, then what is due: ask about its park, wait, or wake."""
+        """Bring the session's brain in line with its log: adopt or bury, then what is due: ask about its park, wait, or
+        wake.
+        """
         await self._gates.carry(session)
         if session.brain is None and session.state.lease is not None:
             await self._adopt(session, session.state.lease)
@@ -71,7 +82,11 @@ class Brains:
     def _mended(session: Session) -> None:
         """A brain that did something, or a session that wants none, has nothing to show any more of those that died."""
         s = session.state
-        if s.parked is not None or s.desired != "running" or (s.lease is not None and session.track.worked_gen == s.lease.gen):
+        if (
+            s.parked is not None
+            or s.desired != "running"
+            or (s.lease is not None and session.track.worked_gen == s.lease.gen)
+        ):
             session.unhinder("brain")
 
     async def _adopt(self, session: Session, lease: t.LeaseGranted) -> None:
@@ -121,12 +136,15 @@ class Brains:
             await self._fell(session, "it ended at once")
             return
         if session.quiet or session.state.desired == "stopped":
-            brain.watch.signal(signal.SIGKILL)  # the stop came while it was forked; our requests reach the log in their order, so no lease follows it
+            # the stop came while it was forked; our requests reach the log in their order, so no lease follows it
+            brain.watch.signal(signal.SIGKILL)
             self._later(session, 0.5)  # the stop may not reach the log, and then somebody has to think
             return
         session.brain = brain
         try:
-            await session.keeper().call("lease", gen=gen, epoch=self._epoch, secret=secret, pid=who.pid, start=who.start, boot=who.boot)
+            await session.keeper().call(
+                "lease", gen=gen, epoch=self._epoch, secret=secret, pid=who.pid, start=who.start, boot=who.boot
+            )
             await session.until(lambda: session.state.lease_gen >= gen)
         except (OpError, LinkLost):
             brain.watch.signal(signal.SIGKILL)
@@ -142,7 +160,8 @@ class Brains:
                 self.look(session)
 
     def look(self, session: Session) -> None:
-        """Say of a brain that it is stopped, and end one that stays so, or does nothing at all for longer than a reply may take; another one goes on then.
+        """Say of a brain that it is stopped, and end one that stays so, or does nothing at all for longer than a reply
+        may take; another one goes on then.
 
         Time is counted in looks, so that none is held against a brain in which nobody looked.
         """
@@ -155,11 +174,14 @@ class Brains:
         if brain.stopped_s >= STOPPED_S:
             since = datetime.now(UTC) - timedelta(seconds=brain.stopped_s)
             if "frozen" not in session.hindrances:
-                session.hinder("frozen", Trouble("frozen", f"process {brain.who.pid} has been stopped since {since:%H:%M:%S} UTC"))
+                session.hinder(
+                    "frozen", Trouble("frozen", f"process {brain.who.pid} has been stopped since {since:%H:%M:%S} UTC")
+                )
         else:
             session.unhinder("frozen")
         asked = session.state.request if session.track.request_gen == brain.gen else None
-        idle = asked is not None and seen == brain.seen and "keeper" not in session.hindrances  # one that cannot put its reply on record tries again
+        # one that cannot put its reply on record tries again
+        idle = asked is not None and seen == brain.seen and "keeper" not in session.hindrances
         brain.awaited_s, brain.seen = brain.awaited_s + LOOK_S if idle else 0.0, seen
         if brain.stopped_s >= END_S:
             self._give_up(brain, f"it was stopped for {END_S:.0f} s, and ended")
@@ -186,7 +208,8 @@ class Brains:
         """End the leases of brains that are gone and count the ends that were no ends of work."""
         while session.buried:
             brain = session.buried[0]
-            for _ in range(_CODE_TRIES if brain.secret else 0):  # the nursery's word about the exit code may be on its way
+            # the nursery's word about the exit code may be on its way
+            for _ in range(_CODE_TRIES if brain.secret else 0):
                 if brain.exit_code is not None:
                     break
                 await asyncio.sleep(0.005)
@@ -194,15 +217,24 @@ class Brains:
             code = brain.exit_code
             lease = session.state.lease
             if lease is not None and lease.gen == brain.gen:
-                how = "exited" if code in (0, None) else f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+                how = (
+                    "exited" if code in (0, None) else f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+                )
                 await self._end_lease(session, brain.gen, brain.why or how, code)
             session.buried.pop(0)
             s = session.state
             if code == _FENCED and not session.brain_fenced.add(time.monotonic()):
-                self._pause(session, session.brain_fenced.backoff(_FENCED_S))  # its keeper is away, or came late: the next one finds it
+                # its keeper is away, or came late: the next one finds it
+                self._pause(session, session.brain_fenced.backoff(_FENCED_S))
                 continue
             if s.ended is None and s.desired == "running" and s.parked is None:
-                why = "it died" if code is None else f"killed by signal {-code}" if code < 0 else f"it left without a word (exit code {code})"
+                why = (
+                    "it died"
+                    if code is None
+                    else f"killed by signal {-code}"
+                    if code < 0
+                    else f"it left without a word (exit code {code})"
+                )
                 why, track = brain.why or why, session.track
                 paid = s.request is not None and track.request_gen == brain.gen
                 await self._fell(session, why, worked=track.worked_gen == brain.gen, paid=paid)
@@ -212,7 +244,9 @@ class Brains:
         await session.until(lambda: session.state.lease is None or session.state.lease.gen > gen)
 
     async def _fell(self, session: Session, why: str, *, worked: bool = False, paid: bool = False) -> None:
-        """A brain ended that should not have: the next one comes after a growing pause, by itself, unless too many replies were lost with them."""
+        """A brain ended that should not have: the next one comes after a growing pause, by itself, unless too many
+        replies were lost with them.
+        """
         falls = session.brain_falls
         falls.add(worked=worked, paid=paid)
         if falls.too_dear:
@@ -223,7 +257,9 @@ class Brains:
             return
         self._pause(session, falls.pause_s)
         if falls.count > 1:
-            session.hinder("brain", Trouble("brain_lasting" if falls.lasting else "brain", f"{falls.count} times in a row: {why}"))
+            session.hinder(
+                "brain", Trouble("brain_lasting" if falls.lasting else "brain", f"{falls.count} times in a row: {why}")
+            )
 
     def _pause(self, session: Session, seconds: float) -> None:
         """No brain of it before so many seconds have passed."""
@@ -231,15 +267,27 @@ class Brains:
         self._later(session, seconds)
 
     async def ask(
-        self, session: Session, kind: str, title: str, detail: dict[str, Any], options: tuple[str, ...] = ("retry", "stop"), risk: str = "medium"
+        self,
+        session: Session,
+        kind: str,
+        title: str,
+        detail: dict[str, Any],
+        options: tuple[str, ...] = ("retry", "stop"),
+        risk: str = "medium",
     ) -> None:
         """Put one request of this kind in the queue, unless one is open already."""
         if not any(a.kind == kind for a in session.state.approvals.values()):
-            await session.append(t.ApprovalRequested(approval_id=ids.approval_id(), kind=kind, title=title, options=list(options), detail=detail))
+            await session.append(
+                t.ApprovalRequested(
+                    approval_id=ids.approval_id(), kind=kind, title=title, options=list(options), detail=detail
+                )
+            )
 
     @staticmethod
     async def end(session: Session, grace: float = 0.0) -> None:
-        """Make the brain leave: ``grace`` seconds to go by itself, SIGTERM, five seconds, SIGKILL; returns when it is gone."""
+        """Make the brain leave: ``grace`` seconds to go by itself, SIGTERM, five seconds, SIGKILL; returns when it is
+        gone.
+        """
         brain = session.brain
         if brain is None or brain.watch is None:
             return
@@ -253,11 +301,16 @@ class Brains:
         await brain.gone.wait()
 
     def greet(self, session: Session, gen: int, secret: str, pid: int) -> Brain:
-        """The brain that says hello on our socket. Raises OpError ``stale_lease`` when it is not the one that holds the lease."""
+        """The brain that says hello on our socket.
+
+        Raises OpError ``stale_lease`` when it is not the one that holds the lease.
+        """
         brain = session.brain
         if brain is None or brain.gen != gen:
             raise OpError("stale_lease", f"session {session.sid} has another brain, or none")
-        known = secrets.compare_digest(brain.secret, secret) if brain.secret else pid == brain.who.pid and alive(brain.who)
+        known = (
+            secrets.compare_digest(brain.secret, secret) if brain.secret else pid == brain.who.pid and alive(brain.who)
+        )
         if not known:
             raise OpError("stale_lease", f"that is not the brain that holds lease {gen} of {session.sid}")
         return brain

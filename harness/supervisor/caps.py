@@ -1,8 +1,8 @@
 """The ledger on disk: reservations are durable before a request is sent, settlements before anybody is told the cost.
 
-The arithmetic is `harness.budget.caps`; this module is its only writer. One flush at a time runs in a thread and carries every
-record that waits (group commit), so the event loop never waits for the disk. Reservations are checked and held in memory
-before the first await, in one step: no two of them can both take what is left under a cap.
+The arithmetic is `harness.budget.caps`; this module is its only writer. One flush at a time runs in a thread and
+carries every record that waits (group commit), so the event loop never waits for the disk. Reservations are checked and
+held in memory before the first await, in one step: no two of them can both take what is left under a cap.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ _REMEMBERED = 4096
 
 
 class LedgerUnavailable(Exception):
-    """The ledger cannot take a record, so no request may be sent; the message says why. ``code`` is ``no_space`` or ``ledger``."""
+    """The ledger cannot take a record, so no request may be sent; the message says why.
+
+    ``code`` is ``no_space`` or ``ledger``.
+    """
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -42,7 +45,9 @@ class LedgerUnavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One account as shown: nano-USD and tokens that were spent, and what is held for requests under way; see `harness.budget.caps.Account`."""
+    """One account as shown: nano-USD and tokens that were spent, and what is held for requests under way; see
+    `harness.budget.caps.Account`.
+    """
 
     spent_nano: int = 0
     reserved_nano: int = 0
@@ -65,8 +70,9 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A cap above the sessions now: ``limit`` None = it is no more; ``day`` is the window that a request made now counts for,
-    ``decision`` what it was raised by last."""
+    """A cap above the sessions now: ``limit`` None = it is no more; ``day`` is the window that a request made now
+    counts for, ``decision`` what it was raised by last.
+    """
 
     used: int
     limit: int | None
@@ -77,8 +83,16 @@ class Standing:
 class Bookkeeper:
     """The one owner of the ledger. Use `open`; all methods belong to one event loop."""
 
-    def __init__(self, made: Opened, sessions: Path, limits: Callable[[], CapsConfig], clock: Clock, thread: Threads) -> None:
-        self._folder, self._sessions, self._limits, self._thread, self.clock = made.folder, sessions, limits, thread, clock
+    def __init__(
+        self, made: Opened, sessions: Path, limits: Callable[[], CapsConfig], clock: Clock, thread: Threads
+    ) -> None:
+        self._folder, self._sessions, self._limits, self._thread, self.clock = (
+            made.folder,
+            sessions,
+            limits,
+            thread,
+            clock,
+        )
         self._log, self._ledger, self._sources, self.notes = made.log, made.ledger, made.sources, made.notes
         self._settled: OrderedDict[str, Settled] = OrderedDict()
         self._settling: dict[str, asyncio.Task[Settled]] = {}
@@ -90,8 +104,11 @@ class Bookkeeper:
         """Why the newest record could not be written; empty when it could."""
 
     @classmethod
-    async def open(cls, folder: Path, limits: Callable[[], CapsConfig], sessions: Path | None = None, clock: Clock | None = None) -> Bookkeeper:
-        """Open the ledger log, complete it from the logs below ``sessions`` where something of it is gone, and rebuild all accounts.
+    async def open(
+        cls, folder: Path, limits: Callable[[], CapsConfig], sessions: Path | None = None, clock: Clock | None = None
+    ) -> Bookkeeper:
+        """Open the ledger log, complete it from the logs below ``sessions`` where something of it is gone, and rebuild
+        all accounts.
 
         ``limits`` gives the caps in force now, at each call; ``notes`` of the result say what was mended.
         Raises LedgerUnavailable when there is no space, or when the log is newer than us or open elsewhere.
@@ -109,7 +126,8 @@ class Bookkeeper:
         self._closed = True
         while self._flusher is not None:
             await asyncio.shield(self._flusher)
-        with contextlib.suppress(LogError, OSError):  # without a newer anchor only less is known of a ledger that is lost later
+        # without a newer anchor only less is known of a ledger that is lost later
+        with contextlib.suppress(LogError, OSError):
             await self._thread.call(self._anchor)
         await self._thread.call(self._log.close)
 
@@ -125,7 +143,9 @@ class Bookkeeper:
 
     @property
     def clock_jumped(self) -> bool:
-        """True while the wall clock is more than an hour off from where it should be: the day window stays where it was."""
+        """True while the wall clock is more than an hour off from where it should be: the day window stays where it
+        was.
+        """
         return self.clock.jumped
 
     # -- what is asked of it -----------------------------------------------------------------------------------------
@@ -143,11 +163,11 @@ class Bookkeeper:
         allowance_nano: int | None = None,
         gen: int = -1,
     ) -> Reserved:
-        """Hold the worst case of one attempt against every cap above it; durable when this returns. The same attempt asked again gets the same answer.
+        """Hold the worst case of one attempt against every cap above it; durable when this returns. The same attempt
+        asked again gets the same answer.
 
-        ``caps`` are the session's own; ``allowance_nano`` is what a human allowed on top of its USD cap to finish up; ``gen`` is the
-        lease of the brain that asks.
-        Raises CapReached, LedgerUnavailable.
+        ``caps`` are the session's own; ``allowance_nano`` is what a human allowed on top of its USD cap to finish up;
+        ``gen`` is the lease of the brain that asks. Raises CapReached, LedgerUnavailable.
         """
         known = self._ledger.requests.get((sid, request_id, attempt))
         if known is not None:
@@ -176,7 +196,9 @@ class Bookkeeper:
         return record
 
     def limits(self, caps: Caps, allowance_nano: int | None = None) -> Limits:
-        """Every cap in force for a session with these caps of its own; ``allowance_nano`` set = it is finishing up, tokens no longer count."""
+        """Every cap in force for a session with these caps of its own; ``allowance_nano`` set = it is finishing up,
+        tokens no longer count.
+        """
         day = self._day_now()
         above = {cap: self._ledger.limit(cap, configured, day) for cap, configured in self._configured().items()}
         return Limits(
@@ -190,7 +212,12 @@ class Bookkeeper:
 
     def _configured(self) -> dict[str, int | None]:
         c = self._limits()
-        return {"day.usd": c.day_usd, "day.tokens": c.day_tokens, "fleet.usd": c.fleet_usd, "fleet.tokens": c.fleet_tokens}
+        return {
+            "day.usd": c.day_usd,
+            "day.tokens": c.day_tokens,
+            "fleet.usd": c.fleet_usd,
+            "fleet.tokens": c.fleet_tokens,
+        }
 
     def standing(self, cap: str) -> Standing:
         """A cap of the day or of the fleet as it stands now. Raises KeyError on another cap."""
@@ -198,17 +225,28 @@ class Bookkeeper:
         limit = self._ledger.limit(cap, self._configured()[cap], day)
         raise_ = self._ledger.raised.get(cap)
         account = self._ledger.fleet if cap.startswith("fleet.") else self._ledger.days.get(day, Totals())
-        return Standing(account.nano if cap.endswith(".usd") else account.tokens, limit, day, "" if raise_ is None else raise_.decision)
+        return Standing(
+            account.nano if cap.endswith(".usd") else account.tokens,
+            limit,
+            day,
+            "" if raise_ is None else raise_.decision,
+        )
 
     def raising(self, cap: str, limit: int, decision: str) -> Raised:
-        """The raise that a decision means now. Raises KeyError on a cap that is not above the sessions, ValueError when nothing would rise."""
+        """The raise that a decision means now.
+
+        Raises KeyError on a cap that is not above the sessions, ValueError when nothing would rise.
+        """
         base, now = self._configured()[cap], self.standing(cap)
         if base is None or now.limit is None or limit <= now.limit:
             raise ValueError(f"{cap} is {'not capped' if now.limit is None else now.limit}; {limit} would not raise it")
         return Raised(cap=cap, limit=limit, base=base, day=now.day, decision=decision)
 
     async def follow(self, record: Raised) -> None:
-        """Carry out a raise that is decided, once: one that holds already changes nothing. Raises LedgerUnavailable (follow it again later)."""
+        """Carry out a raise that is decided, once: one that holds already changes nothing.
+
+        Raises LedgerUnavailable (follow it again later).
+        """
         async with self._raising:
             held = self._ledger.limit(record.cap, record.base, record.day)
             if held is not None and held < record.limit:
@@ -218,15 +256,21 @@ class Bookkeeper:
     async def settle(self, reservation: str, usage: Usage | None, cost_nano: int | None = None) -> Settled:
         """Replace a worst case by the real cost: of ``usage`` at list price, or ``cost_nano`` when that is more.
 
-        ``usage`` None: the outcome is unknown and the worst case counts as spent. Settling twice returns what the first one said.
-        Raises NotReserved, LedgerUnavailable (nothing changed; settle again later).
+        ``usage`` None: the outcome is unknown and the worst case counts as spent. Settling twice returns what the first
+        one said. Raises NotReserved, LedgerUnavailable (nothing changed; settle again later).
         """
 
         def end(held: Reserved) -> Settled | Unknown:
             if usage is None:
                 return Unknown(reservation=reservation)
             found = prices.cost(held.model, usage)
-            return Settled(reservation=reservation, nano=max(found.nano, cost_nano or 0), tokens=found.tokens, source=found.source, usage=usage)
+            return Settled(
+                reservation=reservation,
+                nano=max(found.nano, cost_nano or 0),
+                tokens=found.tokens,
+                source=found.source,
+                usage=usage,
+            )
 
         return await self._end(reservation, end)
 
@@ -249,7 +293,9 @@ class Bookkeeper:
             if reservation in self._ledger.open:
                 await self._durable(record)
                 self._ledger.mark_unknown(reservation)
-            return Settled(reservation=reservation, nano=held.nano, tokens=held.tokens, source="worst case, outcome unknown")
+            return Settled(
+                reservation=reservation, nano=held.nano, tokens=held.tokens, source="worst case, outcome unknown"
+            )
         await self._durable(record)
         self._ledger.apply(record)
         self._sources[held.sid] = record.source if record.sent else self._sources.get(held.sid, "")
@@ -259,14 +305,18 @@ class Bookkeeper:
         return record
 
     def holding(self, sid: str, lease: int | None = None) -> list[str]:
-        """The reservations of a session that no brain can settle any more, ``lease`` being the one that stands (None: none does)."""
+        """The reservations of a session that no brain can settle any more, ``lease`` being the one that stands (None:
+        none does).
+        """
         mine = (r for r in self._ledger.open.values() if r.sid == sid)
         return [r.reservation for r in mine if lease is None or 0 <= r.gen < lease]
 
     async def conclude(self, sid: str, log: Path, lease: int | None = None) -> int:
-        """End each of `holding` by what the session's log proves; how many there were. A brain without the lease can write nothing more.
+        """End each of `holding` by what the session's log proves; how many there were. A brain without the lease can
+        write nothing more.
 
-        What was never sent costs nothing, what has a usage costs that, everything else counts in full. Raises LedgerUnavailable.
+        What was never sent costs nothing, what has a usage costs that, everything else counts in full. Raises
+        LedgerUnavailable.
         """
         await self._durable(None)  # a reservation that did not reach the disk is gone by then
         if not (left := self.holding(sid, lease)):
@@ -314,7 +364,10 @@ class Bookkeeper:
     # -- the disk ----------------------------------------------------------------------------------------------------
 
     async def _durable(self, record: LedgerRecord | None) -> None:
-        """Return once ``record`` (or everything that waits) is on the disk. Not undone when the caller is cancelled: the record may be there already."""
+        """Return once ``record`` (or everything that waits) is on the disk.
+
+        Not undone when the caller is cancelled: the record may be there already.
+        """
         if self._closed:
             raise LedgerUnavailable("ledger", "the ledger is closed; the supervisor is stopping")
         loop = asyncio.get_running_loop()
@@ -357,7 +410,9 @@ class Bookkeeper:
             self._flusher = None
 
     async def _open_again(self, batch: list[tuple[LedgerRecord, asyncio.Future[None]]]) -> None:
-        """After a failed flush only the disk knows what is in the log: read it as a new supervisor would, and hold what waits. Raises LogError, OSError."""
+        """After a failed flush only the disk knows what is in the log: read it as a new supervisor would, and hold what
+        waits. Raises LogError, OSError.
+        """
         await self._thread.call(self._log.close)
         made = await self._thread.call(open_ledger, self._folder, self._sessions)
         self._log, self._ledger, self._doubtful = made.log, made.ledger, False

@@ -1,4 +1,6 @@
-"""Sessions that wait at a cap of the day or of the fleet: raised once, or at midnight, every one that fits goes on by itself."""
+"""Sessions that wait at a cap of the day or of the fleet: raised once, or at midnight, every one that fits goes on by
+itself.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ _LONGEST = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """One open request of a session at a cap above it, as it was asked: the limit then, what the next request needs, the day it was for."""
+    """One open request of a session at a cap above it, as it was asked: the limit then, what the next request needs,
+    the day it was for.
+    """
 
     approval_id: str
     cap: str
@@ -30,10 +34,11 @@ class Waiting:
 
 
 def freed(waiting: Iterable[Waiting], standing: Callable[[str], Standing]) -> dict[str, str]:
-    """Requests that have become pointless, with the reason: their cap was raised, or its day is over, and there is room for the next request.
+    """Requests that have become pointless, with the reason: their cap was raised, or its day is over, and there is room
+    for the next request.
 
-    The oldest come first and each takes its share of the room, so that a raise for one does not wake thirty. Room that only came from
-    settlements frees nobody: it would be gone and asked for again with every reply of the others.
+    The oldest come first and each takes its share of the room, so that a raise for one does not wake thirty. Room that
+    only came from settlements frees nobody: it would be gone and asked for again with every reply of the others.
     """
     found: dict[str, str] = {}
     taken: dict[str, int] = {}
@@ -60,16 +65,27 @@ def waits_at(asked: OpenApproval) -> Waiting | None:
 
 
 class CapWaits:
-    """Level-triggered, from the logs alone: ``step`` does what is due for one session, ``run`` says when time alone made something due."""
+    """Level-triggered, from the logs alone: ``step`` does what is due for one session, ``run`` says when time alone
+    made something due.
+    """
 
     def __init__(self, fleet: Fleet, purse: Purse) -> None:
         self._fleet, self._purse = fleet, purse
 
     def _waiting(self) -> list[Waiting]:
-        return [w for s in self._fleet if not s.finished for a in s.state.approvals.values() if (w := waits_at(a)) is not None]
+        return [
+            w
+            for s in self._fleet
+            if not s.finished
+            for a in s.state.approvals.values()
+            if (w := waits_at(a)) is not None
+        ]
 
     async def step(self, session: Session) -> None:
-        """Carry out the raises that were decided in this session, and let it go on when its cap holds it up no more. Raises OpError, LinkLost."""
+        """Carry out the raises that were decided in this session, and let it go on when its cap holds it up no more.
+
+        Raises OpError, LinkLost.
+        """
         if self._purse.books is None:
             return
         for decided in list(session.track.raises.values()):

@@ -1,4 +1,7 @@
-"""What an approval card is made from: title, diff and the view itself. The action is the only source; the agent's claim stays apart."""
+"""What an approval card is made from: title, diff and the view itself.
+
+The action is the only source; the agent's claim stays apart.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,10 @@ def _now(folder: str, path: str) -> Side:
 
 
 def whole_diff(action: dict[str, Any], given: dict[str, Any]) -> str:
-    """All that a write or edit would change in the file as it is now (blocking); empty for other tools. ``given`` is the tool's whole input."""
+    """All that a write or edit would change in the file as it is now (blocking); empty for other tools.
+
+    ``given`` is the tool's whole input.
+    """
     if action["tool"] not in ("write_file", "edit_file"):
         return ""
     now = _now(str(action.get("cwd", "")), str(action.get("path", "")))
@@ -65,9 +71,15 @@ def _edit(now: Side, given: dict[str, Any]) -> str:
     count, every = before.count(find), bool(given.get("all"))
     size = len(before) + count * (len(put) - len(find))
     if count == 0 or (count > 1 and not every):
-        return changes.replaced(old, new, f"the text to replace occurs {count} times in the file as it is now, so that the call would fail")
+        return changes.replaced(
+            old, new, f"the text to replace occurs {count} times in the file as it is now, so that the call would fail"
+        )
     if size > 2 * MAX_DIFF_SOURCE:
-        return changes.replaced(old, new, f"the text to replace occurs {count:,} times; the file would grow from {len(before):,} to {size:,} bytes")
+        return changes.replaced(
+            old,
+            new,
+            f"the text to replace occurs {count:,} times; the file would grow from {len(before):,} to {size:,} bytes",
+        )
     return changes.compare(now, Side.of(before.replace(find, put)))
 
 
@@ -88,7 +100,9 @@ def risk(judged: str, shown: str) -> str:
     return _RISKS[min(max(_RISKS.index(judged) + 1, _RISKS.index("high")), len(_RISKS) - 1)]
 
 
-def view(sid: str, s: SessionState, a: OpenApproval, call: OpenCall | None, action: dict[str, Any] | None, shown_diff: str) -> ApprovalView:
+def view(
+    sid: str, s: SessionState, a: OpenApproval, call: OpenCall | None, action: dict[str, Any] | None, shown_diff: str
+) -> ApprovalView:
     """The card of one open request."""
     judged = call.judged if call is not None else None
     return ApprovalView(

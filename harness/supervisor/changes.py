@@ -1,8 +1,10 @@
-"""What a write or an edit would make of a file, as text that says all of it: every byte before and after can be told from it. Pure.
+"""What a write or an edit would make of a file, as text that says all of it: every byte before and after can be told
+from it. Pure.
 
-The form is a unified diff. Texts are compared line by line, split at line feeds alone, so that a carriage return, a form feed or a
-NUL stays a character of its line (and gets its mark where it is displayed). What is no text is compared as a hexdump. Comparing takes
-time in proportion to the size, whatever the content is: the worst case of `difflib` is cubic, and an agent chooses what is compared.
+The form is a unified diff. Texts are compared line by line, split at line feeds alone, so that a carriage return, a
+form feed or a NUL stays a character of its line (and gets its mark where it is displayed). What is no text is compared
+as a hexdump. Comparing takes time in proportion to the size, whatever the content is: the worst case of `difflib` is
+cubic, and an agent chooses what is compared.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ _CONTEXT = 3
 _DEPTH = 6
 _ROW = 16
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_FEW_CONTROLS, _MOST_CONTROLS = 16, 8  # above so many, and one character in so many, a hexdump is easier to read than marks
+# above so many, and one character in so many, a hexdump is easier to read than marks
+_FEW_CONTROLS, _MOST_CONTROLS = 16, 8
 _LAST_LINE = "\\ No newline at the end"
 
 
@@ -50,11 +53,15 @@ def compare(before: Side, after: Side) -> str:
 
 def replaced(old: str, new: str, why: str) -> str:
     """An edit whose result cannot be shown in its place: the text it looks for and the text it puts there, both whole."""
-    return "\n".join([NOT_COMPARED + why, compare(Side.of(old.encode("utf-8", "replace")), Side.of(new.encode("utf-8", "replace")))])
+    return "\n".join(
+        [NOT_COMPARED + why, compare(Side.of(old.encode("utf-8", "replace")), Side.of(new.encode("utf-8", "replace")))]
+    )
 
 
 def on_card(whole: str) -> str:
-    """What a card shows of a comparison: all of it, or its beginning and its end around a line that names what is left out."""
+    """What a card shows of a comparison: all of it, or its beginning and its end around a line that names what is left
+    out.
+    """
     if len(whole) <= HEAD + TAIL:
         return whole
     end = len(whole) - TAIL
@@ -150,7 +157,9 @@ def _changes(old: Sequence[str], new: Sequence[str]) -> Iterator[_Change]:
 
 
 def _matches(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int]]:
-    """(old, new, length) of equal stretches in order: equal ends first, then lines that occur once on each side (patience)."""
+    """(old, new, length) of equal stretches in order: equal ends first, then lines that occur once on each side
+    (patience).
+    """
     found: list[tuple[int, int, int]] = []
     work = [(0, len(old), 0, len(new), 0)]
     while work:

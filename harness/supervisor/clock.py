@@ -1,4 +1,7 @@
-"""Notices that time went on without us: the machine slept, or its clock was set. Whoever waits for an hour of the day looks again then."""
+"""Notices that time went on without us: the machine slept, or its clock was set.
+
+Whoever waits for an hour of the day looks again then.
+"""
 
 from __future__ import annotations
 

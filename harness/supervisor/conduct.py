@@ -1,4 +1,7 @@
-"""One worker per session: whenever something changed it looks at the fold and does what is due. A bad session disturbs only itself."""
+"""One worker per session: whenever something changed it looks at the fold and does what is due.
+
+A bad session disturbs only itself.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +94,8 @@ class Conductor:
             return False
         await self._keepers.take_up(session)
         s = session.state
-        if s.intent is None and not s.terminal and not session.quiet:  # the launch that began it died: its keeper obeys us now, so no intent can follow
+        # the launch that began it died: its keeper obeys us now, so no intent can follow
+        if s.intent is None and not s.terminal and not session.quiet:
             await self._launcher.forget(session)
             return True
         if session.buried:
@@ -115,7 +119,10 @@ class Conductor:
         return False
 
     async def _stop(self, session: Session) -> None:
-        """Carry out a stop: nothing runs, nothing is open, then the end is on record. Repeated from the log after a crash."""
+        """Carry out a stop: nothing runs, nothing is open, then the end is on record.
+
+        Repeated from the log after a crash.
+        """
         await self._brains.end(session)
         await self._brains.bury(session)
         s = session.state
@@ -131,7 +138,13 @@ class Conductor:
         bodies: list[t.Body] = [t.ApprovalWithdrawn(approval_id=a, why="the session was stopped") for a in s.approvals]
         for call in s.road.calls.values():
             if call.stage == "in_doubt":
-                bodies.append(t.ToolResolved(call_id=call.call_id, resolution="unknown_told_model", evidence="the session was stopped before this was settled"))
+                bodies.append(
+                    t.ToolResolved(
+                        call_id=call.call_id,
+                        resolution="unknown_told_model",
+                        evidence="the session was stopped before this was settled",
+                    )
+                )
             else:
                 bodies.append(t.ToolEnded(call_id=call.call_id, status="cancelled", preview="The session was stopped."))
         await session.append(*bodies, t.SessionEnded(outcome="stopped", reason=s.desired_reason or "stopped by you"))
@@ -141,7 +154,10 @@ class Conductor:
         await session.until(lambda: call_id not in session.state.road.calls, _CANCEL_WAIT)
 
     async def _finish(self, session: Session) -> bool:
-        """After the last record: open requests are withdrawn, the work is published, the keeper leaves. False when it goes on after all."""
+        """After the last record: open requests are withdrawn, the work is published, the keeper leaves.
+
+        False when it goes on after all.
+        """
         await self._brains.end(session, grace=2.0)
         await self._brains.bury(session)
         if session.state.lease is not None:
@@ -150,7 +166,8 @@ class Conductor:
             await self._brains.bury(session)
         if open_now := list(session.state.approvals):
             await session.append(*(t.ApprovalWithdrawn(approval_id=a, why="the session has ended") for a in open_now))
-        async with session.lock:  # an undo comes before all of this, so that what it brought back is published, or after it
+        # an undo comes before all of this, so that what it brought back is published, or after it
+        async with session.lock:
             if not session.state.terminal:
                 return False  # it was continued meanwhile
             await self._road.settle(session)
@@ -164,7 +181,9 @@ class Conductor:
     # -- trouble -----------------------------------------------------------------------------------------------------
 
     async def met(self, session: Session, exc: Exception) -> None:
-        """What work on a session ended in: waited out, tried again with pauses, held for a person, or put on record as a defect of ours."""
+        """What work on a session ended in: waited out, tried again with pauses, held for a person, or put on record as
+        a defect of ours.
+        """
         if isinstance(exc, LogError | OSError) and out_of_space(exc):
             self._wait(session, _SPACE_S, Trouble("no_space", str(exc)))
         elif isinstance(exc, LogError):
@@ -230,7 +249,11 @@ class Conductor:
         print(f"session {session.sid}: defect: {what}", file=sys.stderr, flush=True)
         too_many = session.step_falls.add(time.monotonic())
         try:
-            await session.append(t.HarnessNote(level="error", text=f"the supervisor met a defect of its own: {what}"[:2000], component="supervisor"))
+            await session.append(
+                t.HarnessNote(
+                    level="error", text=f"the supervisor met a defect of its own: {what}"[:2000], component="supervisor"
+                )
+            )
             if too_many:
                 times = len(session.step_falls.times)
                 session.step_falls.times.clear()

@@ -26,13 +26,18 @@ MAX_ROUNDS = 1000
 _PUT_AWAY_S, _LOOK_S = 20.0, 10.0
 """Seconds for an end that is being carried out, and for a look at the worktree."""
 
-STOPPED = "The person stopped this session and now lets it go on. Look at the worktree again, then go on towards the goal."
+STOPPED = (
+    "The person stopped this session and now lets it go on. Look at the worktree again, then go on towards the goal."
+)
 MORE_MONEY = "The person raised the budget: your tools are back. Go on towards the goal from where you stopped."
 UNDONE = "Since your last reply the person undid some of your work in the worktree; look at it again before you go on."
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """Arguments of ``continue``. ``caps`` are new limits (None lifts one), ``more`` what is added to those in force; units as in `Caps`."""
+    """Arguments of ``continue``.
+
+    ``caps`` are new limits (None lifts one), ``more`` what is added to those in force; units as in `Caps`.
+    """
 
     text: str = ""
     rounds: int = 0
@@ -49,7 +54,11 @@ def parse(arguments: dict[str, Any]) -> Wish:
     except msgspec.ValidationError as exc:
         raise OpError("bad_request", f"continue: {exc}") from exc
     if len(wish.text) > MAX_TEXT:
-        raise OpError("bad_request", f"the message is longer than {MAX_TEXT // 1024} Ki characters", "put the details into a file and name it")
+        raise OpError(
+            "bad_request",
+            f"the message is longer than {MAX_TEXT // 1024} Ki characters",
+            "put the details into a file and name it",
+        )
     if not 0 <= wish.rounds <= MAX_ROUNDS:
         raise OpError("bad_request", f"rounds must be a number from 1 to {MAX_ROUNDS}")
     for command in wish.checks:
@@ -63,7 +72,10 @@ def parse(arguments: dict[str, Any]) -> Wish:
 
 
 def records(sid: str, s: SessionState, wish: Wish, used: t.Caps, by: t.By) -> list[t.Body]:
-    """What taking session ``sid`` up again puts on record; ``used`` is what counts against its caps. Pure. Raises OpError."""
+    """What taking session ``sid`` up again puts on record; ``used`` is what counts against its caps.
+
+    Pure. Raises OpError.
+    """
     name, text = s.name, wish.text.strip()
     if s.ended is None:
         raise OpError("not_ended", f"{name} has not ended", _instead(sid, s))
@@ -75,15 +87,28 @@ def records(sid: str, s: SessionState, wish: Wish, used: t.Caps, by: t.By) -> li
     rerun = bool(checks) and not s.ended.verified
     if not (text or told or rerun or s.ended.outcome == "failed" or set(checks) != set(s.checks)):
         why = f"its checks pass: {s.ended.reason}" if s.ended.verified else "it has no check that could fail"
-        raise OpError("nothing", f"{name} is done and there is nothing to continue with ({why})", "give words for the agent, or another check")
+        raise OpError(
+            "nothing",
+            f"{name} is done and there is nothing to continue with ({why})",
+            "give words for the agent, or another check",
+        )
     going_on = t.SessionContinued(
-        rounds=wish.rounds, caps=caps if caps != s.caps else None, checks=checks if checks != list(s.checks) or wish.replace_checks else None, by=by
+        rounds=wish.rounds,
+        caps=caps if caps != s.caps else None,
+        checks=checks if checks != list(s.checks) or wish.replace_checks else None,
+        by=by,
     )
-    return [going_on, *(t.UserMessage(text=line, origin="harness", by=by) for line in told), *([t.UserMessage(text=text, by=by)] if text else [])]
+    return [
+        going_on,
+        *(t.UserMessage(text=line, origin="harness", by=by) for line in told),
+        *([t.UserMessage(text=text, by=by)] if text else []),
+    ]
 
 
 def _told(s: SessionState, text: str) -> list[str]:
-    """What the harness says itself to an agent that goes on: what it could not know, and what to do where nobody says it."""
+    """What the harness says itself to an agent that goes on: what it could not know, and what to do where nobody says
+    it.
+    """
     assert s.ended is not None
     told = [UNDONE] if s.undone_since else []
     if not text and s.finish_up is not None:
@@ -105,12 +130,19 @@ def _instead(sid: str, s: SessionState) -> str:
 
 
 def _caps(now: t.Caps, wish: Wish, used: t.Caps) -> t.Caps:
-    """The caps from now on. Raises OpError ``bad_caps`` for one that is used up already, and for more of what has no limit."""
+    """The caps from now on.
+
+    Raises OpError ``bad_caps`` for one that is used up already, and for more of what has no limit.
+    """
     values: dict[str, int | None] = dict(wish.caps)
     for name, more in wish.more.items():
         limit = getattr(now, name)
         if limit is None:
-            raise OpError("bad_caps", f"there is no cap {name} to add to", "it has no limit of that kind; leave it out, or set one")
+            raise OpError(
+                "bad_caps",
+                f"there is no cap {name} to add to",
+                "it has no limit of that kind; leave it out, or set one",
+            )
         values[name] = limit + more
     for name, value in values.items():
         spent = getattr(used, name) or 0
@@ -122,7 +154,12 @@ def _caps(now: t.Caps, wish: Wish, used: t.Caps) -> t.Caps:
 
 def used_of(s: SessionState, spent_nano: int | None, now: datetime) -> t.Caps:
     """What counts against each cap of a session."""
-    return t.Caps(usd_nano=s.spent_nano if spent_nano is None else spent_nano, tokens=s.usage.total, wall_s=wall_used(s, now), tool_calls=s.tool_calls)
+    return t.Caps(
+        usd_nano=s.spent_nano if spent_nano is None else spent_nano,
+        tokens=s.usage.total,
+        wall_s=wall_used(s, now),
+        tool_calls=s.tool_calls,
+    )
 
 
 class Continuing:
@@ -132,7 +169,11 @@ class Continuing:
         self._fleet, self._keepers, self._conductor, self._launcher = fleet, keepers, conductor, launcher
 
     async def run(self, session: Session, wish: Wish, spent_nano: int | None, by: t.By) -> None:
-        """Durable when it returns. Raises OpError: ``not_ended``, ``nothing``, ``busy``, ``no_worktree``, ``bad_caps``, ``bad_check``, ``stopping``."""
+        """Durable when it returns.
+
+        Raises OpError: ``not_ended``, ``nothing``, ``busy``, ``no_worktree``, ``bad_caps``, ``bad_check``,
+        ``stopping``.
+        """
         async with self._launcher.under_way():
             try:
                 await self._locked(session, wish, spent_nano, by)
@@ -153,7 +194,9 @@ class Continuing:
                     continue  # an undo has just given it work again
                 if session.removing:
                     raise OpError("not_found", f"{session.name} was just removed")
-                bodies = records(session.sid, session.state, wish, used_of(session.state, spent_nano, datetime.now(UTC)), by)
+                bodies = records(
+                    session.sid, session.state, wish, used_of(session.state, spent_nano, datetime.now(UTC)), by
+                )
                 await self._still_there(session)
                 await self._keepers.take_up(session)
                 await session.append(*bodies)
@@ -175,6 +218,10 @@ class Continuing:
 def _whole(session: Session) -> None:
     """Blocking. Raises WorkspaceError, OSError."""
     tree = worktrees.open_worktree(private_of(session))
-    for what, folder in (("its worktree", tree.root), ("git's record of its worktree", tree.admin), ("its git folder", tree.private)):
+    for what, folder in (
+        ("its worktree", tree.root),
+        ("git's record of its worktree", tree.admin),
+        ("its git folder", tree.private),
+    ):
         if os.path.islink(folder) or not os.path.isdir(folder):
             raise DamagedWorktree(f"{what} {folder} is gone")

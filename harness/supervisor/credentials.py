@@ -1,4 +1,6 @@
-"""Keys of model endpoints: in this process's memory and in the guardian's memfd, never in a file, a log or an environment."""
+"""Keys of model endpoints: in this process's memory and in the guardian's memfd, never in a file, a log or an
+environment.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from harness.protocol.config import Credential
 
 def fingerprint(c: Credential) -> str:
     """Short name of a credential for the log; says nothing about the key."""
-    return hashlib.sha256(b"watchfloor/credential\0" + c.base_url.encode() + b"\0" + c.key.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    return hashlib.sha256(
+        b"watchfloor/credential\0" + c.base_url.encode() + b"\0" + c.key.encode("utf-8", "surrogateescape")
+    ).hexdigest()[:12]
 
 
 @dataclass(slots=True)
@@ -39,7 +43,9 @@ class Credentials:
         self._known.pop(name, None)
         self._known[name] = _Entry(c)
         if self._fd >= 0:
-            body = json.dumps([{"base_url": e.credential.base_url, "key": e.credential.key} for e in self._known.values()]).encode()
+            body = json.dumps(
+                [{"base_url": e.credential.base_url, "key": e.credential.key} for e in self._known.values()]
+            ).encode()
             os.pwrite(self._fd, body, 0)
             os.ftruncate(self._fd, len(body))
         return name
@@ -55,7 +61,9 @@ class Credentials:
             entry.bad = False
 
     def find(self, base_url: str, name: str, configured: Credential | None) -> Credential | None:
-        """The credential of a session: the one it was launched with, else the newest for its endpoint, else the configured one."""
+        """The credential of a session: the one it was launched with, else the newest for its endpoint, else the
+        configured one.
+        """
         entries: list[_Entry] = []
         if name in self._known:
             entries.append(self._known[name])

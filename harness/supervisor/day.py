@@ -10,7 +10,9 @@ _DAY_S = 86400.0
 
 
 class Clock:
-    """Today's date by a clock that a jump of the wall clock does not move: a jump over an hour keeps the old day until restart."""
+    """Today's date by a clock that a jump of the wall clock does not move: a jump over an hour keeps the old day until
+    restart.
+    """
 
     def __init__(self) -> None:
         self._wall, self._boot = time.time(), time.clock_gettime(time.CLOCK_BOOTTIME)

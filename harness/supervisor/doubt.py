@@ -9,7 +9,10 @@ from harness.hands import files, reading
 
 
 def file_outcome(action: dict[str, Any], given: object) -> tuple[str, str]:
-    """(resolution, evidence) of an interrupted write or edit, from the file as it is now (blocking). Both replace files atomically."""
+    """(resolution, evidence) of an interrupted write or edit, from the file as it is now (blocking).
+
+    Both replace files atomically.
+    """
     asked = given if isinstance(given, dict) else {}
     path = str(action["path"])
     content: bytes | None
@@ -21,8 +24,16 @@ def file_outcome(action: dict[str, Any], given: object) -> tuple[str, str]:
         return "unknown_told_model", f"{path} cannot be read: {exc.strerror}"
     if action["tool"] == "write_file":
         done = content is not None and hashlib.sha256(content).hexdigest() == action.get("content_sha")
-        return ("confirmed_done", "the file has exactly the new content") if done else ("confirmed_not_done", "the file does not have the new content")
+        return (
+            ("confirmed_done", "the file has exactly the new content")
+            if done
+            else ("confirmed_not_done", "the file does not have the new content")
+        )
     old, new = str(asked.get("old", "")).encode(), str(asked.get("new", "")).encode()
     if content is None or (old in content) == (new in content and bool(new)):
         return "unknown_told_model", "the file holds neither or both of the old and the new text"
-    return ("confirmed_not_done", "the old text is still there") if old in content else ("confirmed_done", "the new text is there and the old is gone")
+    return (
+        ("confirmed_not_done", "the old text is still there")
+        if old in content
+        else ("confirmed_done", "the new text is there and the old is gone")
+    )

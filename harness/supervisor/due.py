@@ -1,6 +1,8 @@
-"""What is due next for a session's thinking, from what its log says alone. Pure: `brains.py` carries it out and asks again.
+"""What is due next for a session's thinking, from what its log says alone. Pure: `brains.py` carries it out and asks
+again.
 
-A park stands until it is answered: nobody wakes a brain before, whoever died around it, because the rule looks at the log and at nothing else.
+A park stands until it is answered: nobody wakes a brain before, whoever died around it, because the rule looks at the
+log and at nothing else.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from harness.supervisor.track import Track
 BLOCKING = frozenset({"cap", "restart", "question", "refusal"})
 """Kinds of requests that a session waits for with all its thinking."""
 _NO_REQUEST = frozenset({"approval", "cap", "paused", "limited", "auth"})
-"""Parks whose request was made before them, that end by themselves, or whose request is the gate's, one for the whole fleet."""
+"""Parks whose request was made before them, that end by themselves, or whose request is the gate's, one for the whole
+fleet.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,13 @@ Due: TypeAlias = Ask | Wake | Nothing
 
 def due(s: SessionState, track: Track) -> Due:
     """The one rule of parking and waking. When an endpoint may be asked again is for its gate to say."""
-    if s.intent is None or s.created is None or s.ended is not None or s.quarantined is not None or s.desired != "running":
+    if (
+        s.intent is None
+        or s.created is None
+        or s.ended is not None
+        or s.quarantined is not None
+        or s.desired != "running"
+    ):
         return Nothing()
     asked = _request(s)
     if asked is not None and not _answered(track, asked.kind):
@@ -60,22 +70,36 @@ def _request(s: SessionState) -> Ask | None:
     why, detail = s.parked.why, s.parked.detail
     if why == "question":
         checks = {"checks": f"{s.checks_passed} of {len(s.checks)} pass"} if s.checks else {}
-        return Ask("question", asking.asked(detail) or "it asks you", {"asks": detail, **checks}, ("answer", "done", "stop"))
+        return Ask(
+            "question", asking.asked(detail) or "it asks you", {"asks": detail, **checks}, ("answer", "done", "stop")
+        )
     if why == "breaker":
-        return Ask("question", detail or "a breaker opened: the agent goes in circles", {"breaker": detail}, ("answer", "retry", "stop"))
+        return Ask(
+            "question",
+            detail or "a breaker opened: the agent goes in circles",
+            {"breaker": detail},
+            ("answer", "retry", "stop"),
+        )
     if why == "refusal":
         return Ask("refusal", detail.partition("\n")[0], {"asks": detail}, ("answer", "retry", "stop"))
     return Ask("restart", detail or "the model cannot be reached", {"part": "model", "failures": s.failures_in_row})
 
 
 def _answered(track: Track, kind: str) -> bool:
-    """True when the newest park was asked about (whether that request is open yet is another matter), or resumed since where that is the answer."""
-    return track.asked_seq.get(kind, -1) > track.parked_seq or (kind == "restart" and track.resumed_seq > track.parked_seq)
+    """True when the newest park was asked about (whether that request is open yet is another matter), or resumed since
+    where that is the answer.
+    """
+    return track.asked_seq.get(kind, -1) > track.parked_seq or (
+        kind == "restart" and track.resumed_seq > track.parked_seq
+    )
 
 
 @dataclass(slots=True)
 class Falls:
-    """Brains in a row that died and did nothing. Trying again costs nothing but a fork, so it never ends; what was asked and paid for is counted apart."""
+    """Brains in a row that died and did nothing.
+
+    Trying again costs nothing but a fork, so it never ends; what was asked and paid for is counted apart.
+    """
 
     count: int = 0
     paid: int = 0

@@ -1,4 +1,7 @@
-"""The epoch: a number that only grows, durable before anything is done in its name. A lost one is found again where that is certain."""
+"""The epoch: a number that only grows, durable before anything is done in its name.
+
+A lost one is found again where that is certain.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,10 @@ def _found(folders: Folders, why: str) -> int:
         known += _in_log(log)
     epoch = max(known)
     if epoch:
-        print(f"supervisor: {why}; the highest epoch that any keeper or log knows is {epoch}, so it goes on from there", flush=True)
+        print(
+            f"supervisor: {why}; the highest epoch that any keeper or log knows is {epoch}, so it goes on from there",
+            flush=True,
+        )
     return epoch
 
 

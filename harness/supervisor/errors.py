@@ -26,7 +26,10 @@ class OpError(Exception):
 
 
 class Later(Exception):
-    """Something only has to wait: the step is done again after ``seconds``. ``trouble`` is shown meanwhile, as what ends by itself."""
+    """Something only has to wait: the step is done again after ``seconds``.
+
+    ``trouble`` is shown meanwhile, as what ends by itself.
+    """
 
     def __init__(self, seconds: float, trouble: Trouble = NONE) -> None:
         super().__init__(str(trouble))
@@ -44,7 +47,11 @@ _SAID_FULL = ("No space left on device", "Out of diskspace", "unable to write fi
 def out_of_space(exc: BaseException | None) -> bool:
     """True when a full disk (or quota) is behind ``exc``: whatever failed is done again when there is room."""
     while exc is not None:
-        full = isinstance(exc, NoSpace) or (isinstance(exc, OSError) and exc.errno in _FULL) or (isinstance(exc, OpError) and exc.code == "no_space")
+        full = (
+            isinstance(exc, NoSpace)
+            or (isinstance(exc, OSError) and exc.errno in _FULL)
+            or (isinstance(exc, OpError) and exc.code == "no_space")
+        )
         if full or any(said in str(exc) for said in _SAID_FULL):
             return True
         exc = exc.__cause__ or exc.__context__

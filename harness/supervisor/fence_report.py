@@ -23,11 +23,18 @@ class FenceReport:
         self._done = asyncio.Event()
 
     async def run(self, limits: dict[str, int | None]) -> None:
-        """Run the self-test under the limits of calls. Never raises: a test that cannot run is a fence that does not work."""
+        """Run the self-test under the limits of calls.
+
+        Never raises: a test that cannot run is a fence that does not work.
+        """
         try:
             self._result = await self._try(limits)
         except (OSError, ValueError, TimeoutError) as exc:
-            self._result = {"ok": False, "reason": f"the self-test could not run: {exc or type(exc).__name__}", "tests": []}
+            self._result = {
+                "ok": False,
+                "reason": f"the self-test could not run: {exc or type(exc).__name__}",
+                "tests": [],
+            }
         self.summary = "ok" if self._result.get("ok") else self._why()
         self._done.set()
 

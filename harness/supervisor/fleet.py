@@ -1,4 +1,6 @@
-"""The sessions as the supervisor knows them: one `Session` each, its fold fed by its keeper; `Fleet` finds them and tells what changed."""
+"""The sessions as the supervisor knows them: one `Session` each, its fold fed by its keeper; `Fleet` finds them and
+tells what changed.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +85,9 @@ class Restarts:
 
 def log_trouble(exc: Exception) -> Trouble:
     """What a log that cannot be read means for its session."""
-    return Trouble("newer" if isinstance(exc, NewerLog) else "disk" if isinstance(exc, OSError) else "damaged", str(exc))
+    return Trouble(
+        "newer" if isinstance(exc, NewerLog) else "disk" if isinstance(exc, OSError) else "damaged", str(exc)
+    )
 
 
 class Session:
@@ -137,7 +141,10 @@ class Session:
 
     @property
     def live(self) -> Liveness:
-        return Liveness(keeper=self.link is not None or None if self.state.terminal else self.link is not None, brain=self.brain is not None)
+        return Liveness(
+            keeper=self.link is not None or None if self.state.terminal else self.link is not None,
+            brain=self.brain is not None,
+        )
 
     def touch(self) -> None:
         """Its row may look different now, and its worker may have something to do."""
@@ -156,7 +163,10 @@ class Session:
 
     @property
     def blocked(self) -> str:
-        """Why no reply may be paid for now: what it asks for could not be carried out. Empty when nothing is in the way."""
+        """Why no reply may be paid for now: what it asks for could not be carried out.
+
+        Empty when nothing is in the way.
+        """
         return next((str(h) for source in ("step", "call") if (h := self.hindrances.get(source)) is not None), "")
 
     def feed(self, lines: list[str]) -> None:
@@ -192,12 +202,19 @@ class Session:
         self._last = line
 
     async def read(self) -> None:
-        """`load` off the loop, once however many want it. Raises what it raises, and OpError ``stands_still`` while it does not come back."""
+        """`load` off the loop, once however many want it.
+
+        Raises what it raises, and OpError ``stands_still`` while it does not come back.
+        """
         if self._reading is None:
             self._reading = asyncio.ensure_future(_readers(self.load))
         reading = self._reading
         if not (await asyncio.wait({reading}, timeout=READ_S))[0]:
-            raise OpError("stands_still", f"its log in {self.folder.log} is not read after {READ_S:.0f} s", "see to its disk; it is looked at again by itself")
+            raise OpError(
+                "stands_still",
+                f"its log in {self.folder.log} is not read after {READ_S:.0f} s",
+                "see to its disk; it is looked at again by itself",
+            )
         self._reading = None
         reading.result()
 
@@ -209,7 +226,8 @@ class Session:
     def load(self) -> None:
         """Fold the log from disk (blocking: run it in a thread, and only while no keeper feeds this session).
 
-        Raises LogError, DecodeError or OSError for a log that cannot be read to its end; what is good of it is folded then, and nothing drives it.
+        Raises LogError, DecodeError or OSError for a log that cannot be read to its end; what is good of it is folded
+        then, and nothing drives it.
         """
         self.aside = aside.read(self.folder)
         try:
@@ -226,7 +244,9 @@ class Session:
             self.held, self.trouble = True, Trouble("foreign", self.foreign)
 
     def keep(self, least: int = memory.WORTH_KEEPING) -> None:
-        """Begin to store a snapshot off the loop when ``least`` records are new since the last one; `kept` waits for it."""
+        """Begin to store a snapshot off the loop when ``least`` records are new since the last one; `kept` waits for
+        it.
+        """
         if self.removing or self.state.seq - self._kept < least or not self._last:
             return
         self._kept = self.state.seq
@@ -242,19 +262,24 @@ class Session:
     # -- its worktree and git folder ---------------------------------------------------------------------------------
 
     async def do(self, what: str, limit_s: float, work: Callable[[], T], *, lasting: bool = False) -> T:
-        """Blocking work of the session's own worker on its worktree and git folder, one after the other, each within ``limit_s`` seconds.
+        """Blocking work of the session's own worker on its worktree and git folder, one after the other, each within
+        ``limit_s`` seconds.
 
-        ``what`` says in words what is done. Raises WorkspaceError: what the work raises of it, Unexamined for what the system refuses,
-        StandsStill when it does not come back; then the session is held until its user looks at it. A wish to stop the session ends
-        it early unless it is ``lasting``.
+        ``what`` says in words what is done. Raises WorkspaceError: what the work raises of it, Unexamined for what the
+        system refuses, StandsStill when it does not come back; then the session is held until its user looks at it. A
+        wish to stop the session ends it early unless it is ``lasting``.
         """
         return await self._blocking(self._hands, what, limit_s, work, lasting)
 
     async def look(self, what: str, limit_s: float, work: Callable[[], T]) -> T:
-        """The same for somebody who only looks (a diff, a card), in a thread of its own: looking never delays the session's calls."""
+        """The same for somebody who only looks (a diff, a card), in a thread of its own: looking never delays the
+        session's calls.
+        """
         return await self._blocking(self._eyes, what, limit_s, work)
 
-    async def _blocking(self, threads: Threads, what: str, limit_s: float, work: Callable[[], T], lasting: bool = False) -> T:
+    async def _blocking(
+        self, threads: Threads, what: str, limit_s: float, work: Callable[[], T], lasting: bool = False
+    ) -> T:
         if self.foreign:
             raise Unexamined(self.foreign)
         try:
@@ -262,13 +287,17 @@ class Session:
         except StandsStill as exc:
             if still := threads.still():
                 self.held = True
-                self.trouble = Trouble("still", f"{exc} ({len(still)} of its workers stand{'s' if len(still) == 1 else ''} still)")
+                self.trouble = Trouble(
+                    "still", f"{exc} ({len(still)} of its workers stand{'s' if len(still) == 1 else ''} still)"
+                )
                 self.touch()
             raise
         except OSError as exc:
             raise Unexamined(f"session {self.sid}: {what}: {exc}") from exc
         except (ValueError, RecursionError) as exc:  # its text may quote what was read
-            raise Unexamined(f"session {self.sid}: {what}: what is there cannot be understood ({type(exc).__name__})") from exc
+            raise Unexamined(
+                f"session {self.sid}: {what}: what is there cannot be understood ({type(exc).__name__})"
+            ) from exc
 
     def _store(self, seq: int, data: bytes) -> None:
         try:
@@ -299,7 +328,10 @@ class Session:
             raise LinkLost(f"keeper {self.sid} did not show record {seq} in time") from exc
 
     async def until(self, condition: Callable[[], bool], wait: float = _SEEN_WAIT) -> None:
-        """Wait until ``condition`` holds after some record. Raises LinkLost when the link ends or ``wait`` seconds pass."""
+        """Wait until ``condition`` holds after some record.
+
+        Raises LinkLost when the link ends or ``wait`` seconds pass.
+        """
         if condition():
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -325,7 +357,10 @@ class Session:
         return self.link
 
     async def append(self, *bodies: t.Body, cls: str = "A") -> int:
-        """Append records and wait until our fold has them too; returns the last sequence number. Raises OpError, LinkLost."""
+        """Append records and wait until our fold has them too; returns the last sequence number.
+
+        Raises OpError, LinkLost.
+        """
         last = await self.keeper().append(list(bodies), cls)
         await self.reached(last)
         return last
@@ -361,7 +396,10 @@ class Money:
 
 
 class Fleet:
-    """All sessions by id. ``changed`` and ``gone`` collect what a push must tell; ``event`` is set when there is any."""
+    """All sessions by id.
+
+    ``changed`` and ``gone`` collect what a push must tell; ``event`` is set when there is any.
+    """
 
     def __init__(self, folders: Folders, money: Callable[[str], Money]) -> None:
         self.folders = folders
@@ -427,7 +465,11 @@ class Fleet:
             return matches[0]
         if not matches:
             raise OpError("not_found", f"no session {text!r}", "list them with: watchfloor ls")
-        raise OpError("ambiguous", f"{text!r} fits {len(matches)} sessions: {', '.join(s.sid for s in matches[:8])}", "use more of the id")
+        raise OpError(
+            "ambiguous",
+            f"{text!r} fits {len(matches)} sessions: {', '.join(s.sid for s in matches[:8])}",
+            "use more of the id",
+        )
 
     def row(self, session: Session) -> SessionRow:
         """The row a client sees. A session whose row cannot be made shows that, and takes no other row with it."""
@@ -435,13 +477,30 @@ class Fleet:
             return self._row(session)
         except Exception as exc:
             told = f"a defect of Watchfloor hides its state: {type(exc).__name__}: {exc}"
-            return SessionRow(session.sid, session.sid, "failed", NEEDS_YOU, told, "", source="supervisor", evidence=str(session.folder.log))
+            return SessionRow(
+                session.sid,
+                session.sid,
+                "failed",
+                NEEDS_YOU,
+                told,
+                "",
+                source="supervisor",
+                evidence=str(session.folder.log),
+            )
 
     def _row(self, session: Session) -> SessionRow:
         money = self._money(session.sid)
         if not session.loaded:
             return self._unread(session, money)
-        made = row(session.sid, session.state, session.live, spent_nano=money.spent, reserved_nano=money.reserved, price=money.price, tokens=money.tokens)
+        made = row(
+            session.sid,
+            session.state,
+            session.live,
+            spent_nano=money.spent,
+            reserved_nano=money.reserved,
+            price=money.price,
+            tokens=money.tokens,
+        )
         if made.worktree:  # the log says where it was made; a state folder that was moved took it along
             made = msgspec.structs.replace(made, worktree=str(self.folders.worktrees / session.sid))
         if session.aside is not None:
@@ -459,9 +518,13 @@ class Fleet:
     def _unread(self, session: Session, money: Money) -> SessionRow:
         """The row of a session whose log is not folded: what the index remembers, money as the ledger has it now."""
         known = session.cached if not session.damaged else session.remembered or session.cached
-        made = known or SessionRow(session.sid, session.sid, "unknown", RUNNING, "", "", evidence=str(session.folder.log))
+        made = known or SessionRow(
+            session.sid, session.sid, "unknown", RUNNING, "", "", evidence=str(session.folder.log)
+        )
         if money.spent is not None:
-            made = msgspec.structs.replace(made, spent_nano=money.spent, reserved_nano=money.reserved, price=money.price, tokens=money.tokens)
+            made = msgspec.structs.replace(
+                made, spent_nano=money.spent, reserved_nano=money.reserved, price=money.price, tokens=money.tokens
+            )
         if session.aside is not None:
             return self._set_aside(session, made)
         if session.trouble or known is None:
@@ -472,12 +535,24 @@ class Fleet:
     def _set_aside(session: Session, made: SessionRow) -> SessionRow:
         assert session.aside is not None
         told = f"{session.aside.reason}; {session.trouble}" if session.trouble else session.aside.reason
-        return msgspec.structs.replace(made, state="stopped", group=DONE, detail=told, since=session.aside.ts, source="supervisor", desired="stopped")
+        return msgspec.structs.replace(
+            made,
+            state="stopped",
+            group=DONE,
+            detail=told,
+            since=session.aside.ts,
+            source="supervisor",
+            desired="stopped",
+        )
 
     def _held_up(self, session: Session) -> Trouble:
         """What ends by itself, or once somebody has mended it; what needs somebody comes first."""
         told = session.hindrances.values()
-        return next((h for h in told if h.words.mend), None) or next(iter(told), None) or (Trouble("no_space", self.full) if self.full else NONE)
+        return (
+            next((h for h in told if h.words.mend), None)
+            or next(iter(told), None)
+            or (Trouble("no_space", self.full) if self.full else NONE)
+        )
 
     def rows(self) -> list[SessionRow]:
         return [self.row(s) for s in self]
@@ -491,18 +566,26 @@ class Fleet:
                 self._groups[sid] = self.row(session).group
         self._regroup.clear()
         groups = Counter(self._groups.values())
-        return msgspec.structs.replace(base, sessions=len(self.sessions), needs_you=groups[NEEDS_YOU], running=groups[RUNNING], done=groups[DONE])
+        return msgspec.structs.replace(
+            base, sessions=len(self.sessions), needs_you=groups[NEEDS_YOU], running=groups[RUNNING], done=groups[DONE]
+        )
 
     def approval(self, approval_id: str, code: str = "not_open") -> Session:
         """The session whose request it is (or was, when its cap was raised meanwhile). Raises OpError with ``code``."""
         for session in self:
             if approval_id in session.state.approvals or approval_id in session.track.passed:
                 return session
-        raise OpError(code, f"request {approval_id!r} is not open: it was decided, withdrawn or never made", "list the open ones with: watchfloor approvals")
+        raise OpError(
+            code,
+            f"request {approval_id!r} is not open: it was decided, withdrawn or never made",
+            "list the open ones with: watchfloor approvals",
+        )
 
 
 def session_folders(root: Path) -> list[str]:
-    """Names of the session folders on disk; folders that a removal left half deleted begin with a dot and are not among them."""
+    """Names of the session folders on disk; folders that a removal left half deleted begin with a dot and are not among
+    them.
+    """
     if not root.is_dir():
         return []
     return sorted(p.name for p in root.iterdir() if p.is_dir() and not p.name.startswith("."))

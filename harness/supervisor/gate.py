@@ -1,7 +1,9 @@
-"""The gate before one endpoint and credential: who may ask it now, who waits, who tries first. Pure: time and chance are handed in.
+"""The gate before one endpoint and credential: who may ask it now, who waits, who tries first. Pure: time and chance
+are handed in.
 
-``now`` is seconds of a clock that also counts while the machine sleeps; ``roll`` is a random number in [0, 1). A session `may` go or holds; once it
-goes it is `sent`; what came of it is `told`. While the gate is closed one session at a time goes as the probe.
+``now`` is seconds of a clock that also counts while the machine sleeps; ``roll`` is a random number in [0, 1). A
+session `may` go or holds; once it goes it is `sent`; what came of it is `told`. While the gate is closed one session at
+a time goes as the probe.
 """
 
 from __future__ import annotations
@@ -33,12 +35,18 @@ ENOUGH_WITNESSES = 3
 SUSPECT_AFTER, POISON_AFTER = 2, 8
 """Failures of one session, others having got through after each: it no longer closes the gate; a person is asked."""
 PASSED_ENOUGH, PASSED_PER_FAILURE = 20, 10
-"""Replies that others must have had meanwhile before a person is asked, and for each time that one of them failed: else it is the endpoint that fails."""
+"""Replies that others must have had meanwhile before a person is asked, and for each time that one of them failed: else
+it is the endpoint that fails.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one request. ``kind``: ``ok`` or one of ``ModelFailed``; ``wait_s``: what the endpoint asks to wait; ``free``: it surely cost nothing."""
+    """What came of one request.
+
+    ``kind``: ``ok`` or one of ``ModelFailed``; ``wait_s``: what the endpoint asks to wait; ``free``: it surely cost
+    nothing.
+    """
 
     kind: str
     message: str = ""
@@ -48,7 +56,11 @@ class Outcome:
     @property
     def sure(self) -> bool:
         """False when the trouble may be this request's own: another session's request could get through."""
-        return self.kind in ("rate_limit", "overloaded") or self.kind in NEEDS_PERSON or (self.kind == "network" and self.free)
+        return (
+            self.kind in ("rate_limit", "overloaded")
+            or self.kind in NEEDS_PERSON
+            or (self.kind == "network" and self.free)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +90,12 @@ Answer: TypeAlias = Go | Hold | Poison
 
 @dataclass(slots=True)
 class Strikes:
-    """Failures in a row of one session that may be its own; ``cleared`` counts those after which another session got through.
+    """Failures in a row of one session that may be its own; ``cleared`` counts those after which another session got
+    through.
 
-    They are its own only while the endpoint answers the others: ``passed`` and ``failed`` count the replies of the others since and their
-    failures (several in a row of one session as one), and where too many failed the count begins anew.
+    They are its own only while the endpoint answers the others: ``passed`` and ``failed`` count the replies of the
+    others since and their failures (several in a row of one session as one), and where too many failed the count begins
+    anew.
     """
 
     count: int = 0
@@ -208,7 +222,9 @@ class Gate:
 
     def _ready(self, sid: str) -> float:
         own = self.strikes.get(sid)
-        return max(self.slots.get(sid, 0.0), own.not_before if own is not None and own.cleared >= SUSPECT_AFTER else 0.0)
+        return max(
+            self.slots.get(sid, 0.0), own.not_before if own is not None and own.cleared >= SUSPECT_AFTER else 0.0
+        )
 
     def _try_at(self, sid: str) -> float:
         if self.witnesses and sid not in self.witnesses and len(self.witnesses) < ENOUGH_WITNESSES:
@@ -237,7 +253,10 @@ class Gate:
     # -- outcomes ----------------------------------------------------------------------------------------------------
 
     def heard(self, sid: str, now: float, roll: float) -> None:
-        """The first words of a reply: an endpoint that was away is back. One that cut replies has to send a whole one first."""
+        """The first words of a reply: an endpoint that was away is back.
+
+        One that cut replies has to send a whole one first.
+        """
         if self.state != OPEN and self.why != "cut" and self.flying.get(sid) == self.closings:
             self._open(now, roll)
 
@@ -271,7 +290,12 @@ class Gate:
             self.since, self.closings = since, self.closings + 1
         elif self.state == PERSON and not person:
             return
-        self.state, self.why, self.message, self.since = PERSON if person else DOWN, why, message, min(self.since, since)
+        self.state, self.why, self.message, self.since = (
+            PERSON if person else DOWN,
+            why,
+            message,
+            min(self.since, since),
+        )
         self.next_try = now if not person else now + SPEND_LOOK_S if why == "spend_limit" else math.inf
 
     def _answers(self, sid: str, outcome: Outcome, now: float, roll: float, early: bool) -> None:
@@ -331,7 +355,9 @@ class Gate:
 
 
 def _pause(failures: int, outcome: Outcome, roll: float) -> float:
-    """Seconds until the next try after so many failures in a row; what the endpoint asks for is a lower bound, up to `LONGEST_OBEYED_S`."""
+    """Seconds until the next try after so many failures in a row; what the endpoint asks for is a lower bound, up to
+    `LONGEST_OBEYED_S`.
+    """
     if outcome.wait_s is not None:
         asked = min(max(0.0, outcome.wait_s), LONGEST_OBEYED_S)
         return asked + roll * min(5.0, 0.5 + asked / 20)

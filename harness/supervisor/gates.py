@@ -1,4 +1,6 @@
-"""The gates of all endpoints: brains held back until they may ask, parked sessions woken when their turn comes, one request in the queue for all."""
+"""The gates of all endpoints: brains held back until they may ask, parked sessions woken when their turn comes, one
+request in the queue for all.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ from harness.supervisor.errors import OpError
 from harness.supervisor.fleet import Fleet, Session
 
 HOLD_S = 20.0
-"""How long a brain may wait at a gate; one that must wait longer leaves, and its session is woken when its turn comes."""
+"""How long a brain may wait at a gate; one that must wait longer leaves, and its session is woken when its turn comes.
+"""
 _MESSAGE = 300
 _WHY = {
     "network": "it cannot be reached",
@@ -43,7 +46,9 @@ _STATES = {g.DOWN: endpoints.DOWN, g.LIMITED: endpoints.LIMITED, g.PERSON: endpo
 
 
 class Key(NamedTuple):
-    """Whose gate it is: an endpoint with a credential's short name (empty: there is none), and a model when only that one is refused."""
+    """Whose gate it is: an endpoint with a credential's short name (empty: there is none), and a model when only that
+    one is refused.
+    """
 
     url: str
     name: str
@@ -71,7 +76,9 @@ class Admitted:
 class Gates:
     """All gates. ``nudge`` tells clients that the fleet's view changed."""
 
-    def __init__(self, credentials: Credentials, config: Callable[[], Config], fleet: Fleet, nudge: Callable[[], None]) -> None:
+    def __init__(
+        self, credentials: Credentials, config: Callable[[], Config], fleet: Fleet, nudge: Callable[[], None]
+    ) -> None:
         self._credentials, self._config, self._fleet, self._nudge = credentials, config, fleet, nudge
         self._gates: dict[Key, g.Gate] = {}
         self._at: dict[str, Key] = {}
@@ -89,7 +96,8 @@ class Gates:
         if s.intent is None:
             return None
         configured: Credential | None = None
-        with contextlib.suppress(ConfigError):  # an unreadable key file is a missing key: the request says which endpoint needs one
+        # an unreadable key file is a missing key: the request says which endpoint needs one
+        with contextlib.suppress(ConfigError):
             configured = credential(self._config())
         return self._credentials.find(s.intent.base_url, s.intent.credential, configured)
 
@@ -103,7 +111,10 @@ class Gates:
         made = self._gates.get(key)
         if made is None:
             made = self._gates[key] = g.Gate()
-            closed = next((k for k, other in self._gates.items() if k.url == key.url and not k.model and other.state != g.OPEN), None)
+            closed = next(
+                (k for k, other in self._gates.items() if k.url == key.url and not k.model and other.state != g.OPEN),
+                None,
+            )
             if closed is not None and key.name:
                 other, now = self._gates[closed], boottime()
                 made.doubt("network" if other.state == g.PERSON else other.why, other.message, now, now)
@@ -125,7 +136,9 @@ class Gates:
             self.left(session)
         self._at[sid] = key
         whole = self._gate(key)
-        own = self._gates.get(key._replace(model=session.state.intent.model if session.state.intent is not None else ""))
+        own = self._gates.get(
+            key._replace(model=session.state.intent.model if session.state.intent is not None else "")
+        )
         answer = own.may(sid, now) if own is not None else g.Go()
         if isinstance(answer, g.Go):
             answer = whole.may(sid, now)
@@ -137,7 +150,8 @@ class Gates:
         return answer
 
     async def admit(self, session: Session, name: str, still: Callable[[], object]) -> Admitted:
-        """Hold a brain for up to `HOLD_S` until its session may ask. ``still`` raises when the brain is not its brain any more.
+        """Hold a brain for up to `HOLD_S` until its session may ask. ``still`` raises when the brain is not its brain
+        any more.
 
         Raises OpError ``paused``, ``poison`` (only its own request fails).
         """
@@ -151,7 +165,8 @@ class Gates:
                     self.left(session)
                     raise OpError("paused", f"the session is wanted {session.state.desired}")
                 bell.clear()
-                if (now := self._key(session).name) and now != name:  # it was forked before another key was given: its own would be refused
+                # it was forked before another key was given: its own would be refused
+                if (now := self._key(session).name) and now != name:
                     self.left(session)
                     return Admitted(held="its key was replaced; it goes on with the new one")
                 answer = self._ask(session, key)
@@ -168,7 +183,10 @@ class Gates:
                     case g.Hold():
                         left = end - boottime()
                         if left <= 0 or self._long(session, end):
-                            return Admitted(held=self.words(session) or "the endpoint is not to be asked now", since=self._since(session))
+                            return Admitted(
+                                held=self.words(session) or "the endpoint is not to be asked now",
+                                since=self._since(session),
+                            )
                     case _:
                         assert_never(answer)
                 with contextlib.suppress(TimeoutError):
@@ -180,12 +198,15 @@ class Gates:
     def _long(self, session: Session, end: float) -> bool:
         """True when waiting is known to be long: nothing is gained by a process that waits."""
         return any(
-            (gate.state == g.PERSON and not gate.retried) or (gate.state == g.LIMITED and not gate.probe and gate.next_try > end)
+            (gate.state == g.PERSON and not gate.retried)
+            or (gate.state == g.LIMITED and not gate.probe and gate.next_try > end)
             for gate in (self._gates[k] for k in self._standing(session))
         )
 
     def may_wake(self, session: Session) -> bool:
-        """False while a session that has nothing to do but to ask its endpoint must wait; it is poked when its turn comes."""
+        """False while a session that has nothing to do but to ask its endpoint must wait; it is poked when its turn
+        comes.
+        """
         if not self._settled:
             return False
         key = self._key(session)
@@ -271,7 +292,9 @@ class Gates:
                 self._settle(key)
 
     def rekeyed(self) -> None:
-        """The settings or the key file changed: who would ask with another key now looks again, and nobody needs to say retry."""
+        """The settings or the key file changed: who would ask with another key now looks again, and nobody needs to say
+        retry.
+        """
         for sid, at in list(self._at.items()):
             if (session := self._fleet.sessions.get(sid)) is not None and self._key(session) != at:
                 self._ring(sid)
@@ -340,9 +363,25 @@ class Gates:
         key = self._key(session)
         if item is not None and (label := str(item.detail.get("endpoint", ""))).count("|") == 2:
             key = Key(*label.split("|"))
-        why = str(item.detail.get("why", "auth")) if item is not None else failed.kind if failed is not None else "network"
-        message = str(item.detail.get("message", "")) if item is not None else failed.message if failed is not None else s.parked.detail if s.parked else ""
-        since = item.ts if item is not None else (s.parked.since if s.parked is not None and s.parked.since else s.last_ts)
+        why = (
+            str(item.detail.get("why", "auth"))
+            if item is not None
+            else failed.kind
+            if failed is not None
+            else "network"
+        )
+        message = (
+            str(item.detail.get("message", ""))
+            if item is not None
+            else failed.message
+            if failed is not None
+            else s.parked.detail
+            if s.parked
+            else ""
+        )
+        since = (
+            item.ts if item is not None else (s.parked.since if s.parked is not None and s.parked.since else s.last_ts)
+        )
         now = boottime()
         with contextlib.suppress(ValueError):
             ago = max(0.0, time.time() - datetime.fromisoformat(since).timestamp())
@@ -363,7 +402,9 @@ class Gates:
     # -- the one request ---------------------------------------------------------------------------------------------
 
     async def carry(self, session: Session) -> None:
-        """Let one waiting session have the request of its gate in its log; withdraw what nobody needs to answer any more."""
+        """Let one waiting session have the request of its gate in its log; withdraw what nobody needs to answer any
+        more.
+        """
         mine = [a for a in session.state.approvals.values() if a.kind in ITEM_KINDS and not a.call_id]
         if mine and session.lock.locked():
             return  # it is being decided this moment
@@ -382,8 +423,14 @@ class Gates:
     def _needs_person(self, session: Session) -> Key | None:
         for key in self._standing(session):
             gate = self._gates[key]
-            if gate.state == g.PERSON and not gate.retried and session.sid in gate.line and session.state.desired == "running":
-                return key if key._replace(model="") == self._key(session) else None  # with another key it goes to another gate
+            if (
+                gate.state == g.PERSON
+                and not gate.retried
+                and session.sid in gate.line
+                and session.state.desired == "running"
+            ):
+                # with another key it goes to another gate
+                return key if key._replace(model="") == self._key(session) else None
         return None
 
     def carried(self, key: Key) -> OpenApproval | None:
@@ -414,9 +461,22 @@ class Gates:
             "redirect": "nothing is sent there, because the key belongs to this address alone: retry when it answers itself,"
             " or set model.base_url to the right address and launch the session again",
         }[gate.why]
-        detail = {"base_url": key.url, "endpoint": key.label, "why": gate.why, "message": gate.message[:_MESSAGE], "todo": todo}
+        detail = {
+            "base_url": key.url,
+            "endpoint": key.label,
+            "why": gate.why,
+            "message": gate.message[:_MESSAGE],
+            "todo": todo,
+        }
         kind = "auth" if gate.why in ("auth", "no_key") else "endpoint"
-        return t.ApprovalRequested(approval_id=ids.approval_id(), kind=kind, title=title, options=["retry", "stop"], risk="medium", detail=detail)
+        return t.ApprovalRequested(
+            approval_id=ids.approval_id(),
+            kind=kind,
+            title=title,
+            options=["retry", "stop"],
+            risk="medium",
+            detail=detail,
+        )
 
     def warnings(self, session: Session) -> list[str]:
         """What will hold up a session that was just launched."""
@@ -426,17 +486,29 @@ class Gates:
         found = []
         key = self._key(session)
         if not key.name:
-            found.append(f"there is no key for {key.url}: the session waits until you give one and retry the request in the queue")
+            found.append(
+                f"there is no key for {key.url}: the session waits until you give one and retry the request in the queue"
+            )
         if not prices.lookup(intent.model).known:
-            found.append(f"the model {intent.model} is in no price list here: it is counted at the dearest price known, and the endpoint may not know it")
-        closed = [(at, gate) for at in (key, key._replace(model=intent.model)) if (gate := self._gates.get(at)) is not None and gate.state != g.OPEN]
+            found.append(
+                f"the model {intent.model} is in no price list here: it is counted at the dearest price known, and the endpoint may not know it"
+            )
+        closed = [
+            (at, gate)
+            for at in (key, key._replace(model=intent.model))
+            if (gate := self._gates.get(at)) is not None and gate.state != g.OPEN
+        ]
         return [*found, *(endpoints.sentence(self._view(at, gate), datetime.now(UTC)) for at, gate in closed)]
 
     # -- in words ----------------------------------------------------------------------------------------------------
 
     def views(self) -> tuple[EndpointView, ...]:
         """Every endpoint that somebody waits for."""
-        return tuple(self._view(key, gate) for key, gate in self._gates.items() if gate.state != g.OPEN and (gate.line or gate.flying))
+        return tuple(
+            self._view(key, gate)
+            for key, gate in self._gates.items()
+            if gate.state != g.OPEN and (gate.line or gate.flying)
+        )
 
     def _view(self, key: Key, gate: g.Gate) -> EndpointView:
         open_now = self.carried(key) if gate.state == g.PERSON else None
@@ -467,7 +539,9 @@ class Gates:
 
     def _since(self, session: Session) -> str:
         """Since when the gate is closed that it stands at."""
-        return next((_wall(self._gates[k].since) for k in self._standing(session) if self._gates[k].state != g.OPEN), "")
+        return next(
+            (_wall(self._gates[k].since) for k in self._standing(session) if self._gates[k].state != g.OPEN), ""
+        )
 
 
 def _why(gate: g.Gate) -> str:

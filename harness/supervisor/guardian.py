@@ -1,4 +1,7 @@
-"""The supervisor's parent: one per state folder, restarts it, reaps orphans, holds the credentials' memory. Standard library only."""
+"""The supervisor's parent: one per state folder, restarts it, reaps orphans, holds the credentials' memory.
+
+Standard library only.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +31,17 @@ _LOCK_WAIT = 2.0
 
 def say(text: str) -> None:
     """One dated line in the supervisor's log."""
-    print(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} guardian {os.getpid()}: {text}", file=sys.stderr, flush=True)
+    print(
+        f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} guardian {os.getpid()}: {text}",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def delay(deaths: deque[float], now: float, jitter: float) -> float:
-    """Seconds to wait before the next start: 0.1 s doubling to 10 s (jitter 0..1 takes up to half off), a minute beyond ten deaths a minute."""
+    """Seconds to wait before the next start: 0.1 s doubling to 10 s (jitter 0..1 takes up to half off), a minute beyond
+    ten deaths a minute.
+    """
     while deaths and now - deaths[0] > _WINDOW:
         deaths.popleft()
     if len(deaths) >= _LIMIT:
@@ -134,7 +143,10 @@ def run(runtime: Path, credentials: int) -> int:
         deaths.append(time.monotonic())
         pause = delay(deaths, time.monotonic(), random.random())
         how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-        say(f"the supervisor ended ({how}); it starts again in {pause:.1f} s" + (f" ({_LIMIT} ends within {_WINDOW:.0f} s)" if pause == _PENALTY else ""))
+        say(
+            f"the supervisor ended ({how}); it starts again in {pause:.1f} s"
+            + (f" ({_LIMIT} ends within {_WINDOW:.0f} s)" if pause == _PENALTY else "")
+        )
         if _wait(0, signals, pause)[1]:
             return EXIT_ASKED
 

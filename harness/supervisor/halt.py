@@ -1,4 +1,6 @@
-"""Stopping everything: each session's end goes on record, then it is seen that no process, lock or socket of a session is left."""
+"""Stopping everything: each session's end goes on record, then it is seen that no process, lock or socket of a session
+is left.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,8 @@ class Halt:
         self._folders, self._fleet, self._conductor, self._launcher = folders, fleet, conductor, launcher
 
     async def run(self, by: t.By) -> list[str]:
-        """Stop all. Returns what could not be put on record, one sentence for each session; nothing of these lives either.
+        """Stop all. Returns what could not be put on record, one sentence for each session; nothing of these lives
+        either.
 
         Raises OpError ``busy`` naming what could not be ended; launches are possible again then.
         """
@@ -59,21 +62,37 @@ class Halt:
             async with asyncio.timeout(LAUNCHES_S):
                 await self._launcher.close()
         found = await asyncio.gather(
-            *(self._stop(s, by) for s in self._fleet if not s.foreign and (s.worker is not None or s.link is not None or not s.finished))
+            *(
+                self._stop(s, by)
+                for s in self._fleet
+                if not s.foreign and (s.worker is not None or s.link is not None or not s.finished)
+            )
         )
         left = await self._sweep()
         if left:
-            named = "; ".join(f"{x.what} of session {self._name(x.sid)}" + (f" (process {x.who.pid})" if x.who else "") for x in left[:8])
-            raise OpError("busy", f"still there: {named}", "no signal ends it, as when a disk hangs; try again when that answers")
+            named = "; ".join(
+                f"{x.what} of session {self._name(x.sid)}" + (f" (process {x.who.pid})" if x.who else "")
+                for x in left[:8]
+            )
+            raise OpError(
+                "busy", f"still there: {named}", "no signal ends it, as when a disk hangs; try again when that answers"
+            )
         return [why for why in found if why]
 
     async def end_one(self, session: Session) -> None:
-        """End every process of one session whose log can take no record. Raises OpError ``busy`` when one cannot be ended."""
+        """End every process of one session whose log can take no record.
+
+        Raises OpError ``busy`` when one cannot be ended.
+        """
         if session.foreign:
             return
         await self._sweep_one(session.sid)
         if left := await at_home(self._look, session.sid):
-            raise OpError("busy", f"{left[0].what} of session {session.name} cannot be ended", "no signal ends it, as when a disk hangs; try again then")
+            raise OpError(
+                "busy",
+                f"{left[0].what} of session {session.name} cannot be ended",
+                "no signal ends it, as when a disk hangs; try again then",
+            )
 
     def _name(self, sid: str) -> str:
         session = self._fleet.sessions.get(sid)
@@ -95,7 +114,9 @@ class Halt:
             else:
                 if await self._fleet.until(lambda: session.worker is None and session.link is None, END_S):
                     return ""
-                why = str(session.trouble) if session.trouble else "its stop is on record and was not carried out in time"
+                why = (
+                    str(session.trouble) if session.trouble else "its stop is on record and was not carried out in time"
+                )
             await self.end_keeper(session)  # one that does not do its work stands in the way of the next one
         if session.finished:
             return ""
@@ -121,7 +142,9 @@ class Halt:
 
     async def end_keeper(self, session: Session) -> bool:
         """Kill its keeper, so that another one takes its place; False when one cannot be killed."""
-        found = await at_home(_living, self._folders.session(session.sid), session.sid, None if session.foreign else session.state.keeper)
+        found = await at_home(
+            _living, self._folders.session(session.sid), session.sid, None if session.foreign else session.state.keeper
+        )
         return all([left.who is None or await end(left.who, _KILL) for left in found])
 
     # -- nothing left ------------------------------------------------------------------------------------------------
@@ -135,7 +158,8 @@ class Halt:
     def _look(self, sid: str) -> list[Left]:
         """What lives of one session (blocking); a socket file that nobody serves any more is taken away."""
         session, folder = self._fleet.sessions.get(sid), self._folders.session(sid)
-        ours = session is not None and session.loaded and not session.foreign  # a log from elsewhere names processes of elsewhere
+        # a log from elsewhere names processes of elsewhere
+        ours = session is not None and session.loaded and not session.foreign
         found = _living(folder, sid, session.state.keeper if session is not None and ours else None)
         if session is not None and ours and (lease := session.state.lease) is not None:
             brain = Identity(lease.pid, lease.start, lease.boot)

@@ -18,7 +18,9 @@ _LOOK_S = 5.0
 
 
 def fleet(problems: Mapping[str, str]) -> tuple[TroubleView, ...]:
-    """Troubles of the fleet by kind (`trouble.FLEET`) and cause, in the order of that table, which begins with the worst; empty causes are none."""
+    """Troubles of the fleet by kind (`trouble.FLEET`) and cause, in the order of that table, which begins with the
+    worst; empty causes are none.
+    """
     found = []
     for kind in sorted(problems, key=_rank):
         if problems[kind]:

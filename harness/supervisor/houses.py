@@ -1,4 +1,6 @@
-"""Whether a session's worktree is its own place in this state folder: one that names another came from a copy and is not ours to drive."""
+"""Whether a session's worktree is its own place in this state folder: one that names another came from a copy and is
+not ours to drive.
+"""
 
 from __future__ import annotations
 

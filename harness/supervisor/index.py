@@ -1,4 +1,5 @@
-"""The SQLite index: rows of sessions, derived from their logs, so that a thousand ended sessions need not be read at start.
+"""The SQLite index: rows of sessions, derived from their logs, so that a thousand ended sessions need not be read at
+start.
 
 It may be deleted at any time. A row counts only while the log it was made from still ends exactly where it did.
 """
@@ -43,7 +44,10 @@ class Entry:
 
 
 def mark_of(log: Path) -> str:
-    """Where a log ends: newest segment, its size and its last bytes (which hold the chain hash). Empty when it has no end to be found."""
+    """Where a log ends: newest segment, its size and its last bytes (which hold the chain hash).
+
+    Empty when it has no end to be found.
+    """
     try:
         numbers = segments(log)
         if not numbers:
@@ -57,7 +61,10 @@ def mark_of(log: Path) -> str:
 
 
 class Index:
-    """One connection, one writer task, commits in batches. Failures are reported, never fatal: nothing depends on the index."""
+    """One connection, one writer task, commits in batches.
+
+    Failures are reported, never fatal: nothing depends on the index.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,8 +1,9 @@
-"""The one checker of what must stay true, over logs, blobs, ledger and what lives. Reads only; used by ``doctor`` and after process tests.
+"""The one checker of what must stay true, over logs, blobs, ledger and what lives. Reads only; used by ``doctor`` and
+after process tests.
 
-It keeps its own books instead of asking the road or the fold, so that it can disagree with them. Identifiers are those of
-``docs/architecture.md``: I1 log, I2 at most once, I3 nothing without permission, I4 requests, I5 money, I6 index, I7 epochs and
-leases, I8 nothing comes back, I9 restarts, I10 barriers, I13 leftovers.
+It keeps its own books instead of asking the road or the fold, so that it can disagree with them. Identifiers are those
+of ``docs/architecture.md``: I1 log, I2 at most once, I3 nothing without permission, I4 requests, I5 money, I6 index, I7
+epochs and leases, I8 nothing comes back, I9 restarts, I10 barriers, I13 leftovers.
 """
 
 from __future__ import annotations
@@ -87,7 +88,9 @@ class _Books:
             yield "I8", f"{at} after the session ended"
         for ref in _refs(b):
             self.blobs[ref.sha] = ref.bytes
-        if isinstance(b, (t.LeaseGranted, t.KeeperStarted, t.SessionDesired, t.Quarantined, t.SessionEnded, t.SessionContinued)):
+        if isinstance(
+            b, (t.LeaseGranted, t.KeeperStarted, t.SessionDesired, t.Quarantined, t.SessionEnded, t.SessionContinued)
+        ):
             yield from self._life(r, b, at)
         elif isinstance(b, (t.ApprovalRequested, t.ApprovalDecided, t.ApprovalStale, t.ApprovalWithdrawn)):
             yield from self._approval(b, at)
@@ -145,7 +148,10 @@ class _Books:
         before = self.closed.get(b.approval_id)
         # A decided approval may still turn stale: the decision was for an action that is no more.
         if asked is None and not (isinstance(b, t.ApprovalStale) and before == "approval.decided"):
-            yield "I4", f"{at}: request {b.approval_id} " + (f"was closed by {before} before" if before else "was never asked")
+            yield (
+                "I4",
+                f"{at}: request {b.approval_id} " + (f"was closed by {before} before" if before else "was never asked"),
+            )
         self.closed[b.approval_id] = b.TYPE
         if isinstance(b, t.ApprovalDecided):
             if b.decision_id in self.decisions:
@@ -157,7 +163,8 @@ class _Books:
             if call is not None and asked is not None and b.decision in ("allow", "allow_edited"):
                 if b.action_hash != asked[1]:
                     yield "I3", f"{at} allows another action than the one that was asked about"
-                call.decision = b.decision_id if b.decision == "allow" else ""  # an edited action is allowed by its own judgement
+                # an edited action is allowed by its own judgement
+                call.decision = b.decision_id if b.decision == "allow" else ""
         elif isinstance(b, t.ApprovalStale) and (call := self.calls.get(b.call_id)) is not None:
             call.permitted, call.decision = False, ""
 
@@ -208,7 +215,8 @@ def _refs(b: t.Body) -> Iterator[t.BlobRef]:
 def check(folders: Folders, *, live: bool, index: Mapping[str, SessionRow] | None = None) -> list[Violation]:
     """Every violation found. ``live``: processes of this fleet may be running; else nothing of it may be left.
 
-    ``index`` are rows to hold against the logs (only rows made from the same record are compared). Blocking: call from a thread.
+    ``index`` are rows to hold against the logs (only rows made from the same record are compared). Blocking: call from
+    a thread.
     """
     found: list[Violation] = []
     known: dict[str, _Books] = {}
@@ -279,14 +287,26 @@ def _ledger(folders: Folders, known: Mapping[str, _Books]) -> Iterator[Violation
             if isinstance(record, Reserved):
                 reserved[record.reservation] = record
                 if record.day < day and not record.rebuilt:
-                    yield Violation("I8", record.sid, f"reservation {record.reservation} reopens day {record.day} after {day}")
+                    yield Violation(
+                        "I8", record.sid, f"reservation {record.reservation} reopens day {record.day} after {day}"
+                    )
                 day = max(day, record.day)
             elif isinstance(record, Settled):
                 settled[record.reservation] = record
-            subject = record if isinstance(record, Reserved) else reserved.get(record.reservation) if isinstance(record, Settled) else None
-            if subject is not None and (isinstance(record, Reserved) or (isinstance(record, Settled) and record.nano > subject.nano)):
+            subject = (
+                record
+                if isinstance(record, Reserved)
+                else reserved.get(record.reservation)
+                if isinstance(record, Settled)
+                else None
+            )
+            if subject is not None and (
+                isinstance(record, Reserved) or (isinstance(record, Settled) and record.nano > subject.nano)
+            ):
                 for cap, used, limit in ledger.over(subject):
-                    yield Violation("I5", subject.sid, f"reservation {subject.reservation}: {cap} stands at {used} of {limit}")
+                    yield Violation(
+                        "I5", subject.sid, f"reservation {subject.reservation}: {cap} stands at {used} of {limit}"
+                    )
     except (LogError, msgspec.DecodeError, OSError) as exc:
         yield Violation("I1", "", f"ledger: {exc}")
     for sid, books in known.items():
@@ -294,14 +314,26 @@ def _ledger(folders: Folders, known: Mapping[str, _Books]) -> Iterator[Violation
             for sent in attempts:
                 held = reserved.get(sent.reservation)
                 if held is None:
-                    yield Violation("I5", sid, f"request {request_id} was sent under reservation {sent.reservation}, which the ledger does not know")
+                    yield Violation(
+                        "I5",
+                        sid,
+                        f"request {request_id} was sent under reservation {sent.reservation}, which the ledger does not know",
+                    )
                 elif held.sid != sid or held.nano != sent.reserved_nano:
-                    yield Violation("I5", sid, f"request {request_id}: the ledger holds {held.nano} for {held.sid}, the log says {sent.reserved_nano}")
+                    yield Violation(
+                        "I5",
+                        sid,
+                        f"request {request_id}: the ledger holds {held.nano} for {held.sid}, the log says {sent.reserved_nano}",
+                    )
             cost = books.costs.get(request_id)
             paid = settled.get(attempts[-1].reservation)
             # Without a supervisor the worst case stood for the cost (source "reserved"); the settlement came later.
             if cost is not None and cost[1] != "reserved" and (paid is None or paid.nano != cost[0]):
-                yield Violation("I5", sid, f"request {request_id} cost {cost[0]} by the log and {'nothing' if paid is None else paid.nano} by the ledger")
+                yield Violation(
+                    "I5",
+                    sid,
+                    f"request {request_id} cost {cost[0]} by the log and {'nothing' if paid is None else paid.nano} by the ledger",
+                )
 
 
 def _leftovers(folders: Folders, known: Mapping[str, _Books], live: bool) -> Iterator[Violation]:
@@ -316,8 +348,16 @@ def _leftovers(folders: Folders, known: Mapping[str, _Books], live: bool) -> Ite
                 yield Violation("I13", sid, f"keeper {keeper.pid} still lives")
             if locks.held(folders.session(sid).lock):
                 yield Violation("I13", sid, "its lock is held")
-        if brain and books.brain is not None and (not live or (books.ended and (now - datetime.fromisoformat(books.ended)).total_seconds() > _GRACE_S)):
-            yield Violation("I13", sid, f"brain {books.brain.pid} lives though the {'session ended' if books.ended else 'fleet was stopped'}")
+        if (
+            brain
+            and books.brain is not None
+            and (not live or (books.ended and (now - datetime.fromisoformat(books.ended)).total_seconds() > _GRACE_S))
+        ):
+            yield Violation(
+                "I13",
+                sid,
+                f"brain {books.brain.pid} lives though the {'session ended' if books.ended else 'fleet was stopped'}",
+            )
     if not live and locks.held(folders.supervisor_lock):
         yield Violation("I13", "", "the supervisor's lock is held")
     for folder, suffix, what in ((folders.keeper_sockets, ".sock", "socket"), (folders.worktrees, "", "worktree")):

@@ -1,4 +1,7 @@
-"""Keepers: taken over where they live, spawned where they do not. A keeper that cannot be reached disturbs its own session only."""
+"""Keepers: taken over where they live, spawned where they do not.
+
+A keeper that cannot be reached disturbs its own session only.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +34,12 @@ _CATCH_UP = 60.0
 PULSE_S, MUTE_S = 3.0, 8.0
 """Seconds between two questions to a keeper, and without an answer until its row may say so."""
 _RARELY = 10
-"""Of so many questions, one to a keeper that has nothing to do: it is only looked at otherwise, which costs it nothing."""
+"""Of so many questions, one to a keeper that has nothing to do: it is only looked at otherwise, which costs it nothing.
+"""
 STOPPED_S, SILENT_S = 60.0, 300.0
-"""Seconds until a keeper that is stopped, or one that says nothing, is ended: its log and its calls are left as by any death of a keeper."""
+"""Seconds until a keeper that is stopped, or one that says nothing, is ended: its log and its calls are left as by any
+death of a keeper.
+"""
 
 
 class Keepers:
@@ -52,7 +58,8 @@ class Keepers:
     async def take_up(self, session: Session) -> None:
         """Connect to the session's keeper, spawning it when none lives, and fold up to its head.
 
-        Raises LogError (damaged log), OpError (``damaged``, ``already_running``, ``stale_epoch``, …), LinkLost or OSError.
+        Raises LogError (damaged log), OpError (``damaged``, ``already_running``, ``stale_epoch``, …), LinkLost or
+        OSError.
         """
         if session.link is not None:
             return
@@ -108,7 +115,11 @@ class Keepers:
             if os.access(path, os.F_OK):
                 return
             await asyncio.sleep(0.02)
-        raise OpError("lost", f"a keeper holds the session's lock but does not answer at {path}", "look for a stopped process of that session")
+        raise OpError(
+            "lost",
+            f"a keeper holds the session's lock but does not answer at {path}",
+            "look for a stopped process of that session",
+        )
 
     async def _connect(self, session: Session) -> None:
         link = KeeperLink(session.sid, session.feed, lambda: self._lost(session, link))
@@ -116,7 +127,10 @@ class Keepers:
             where = await at_home(houses.place, session.folder.root)
             hello = await link.open(session.folder.keeper_socket, where, self._epoch, CONNECT_BUDGET)
             if hello.folder is not None and hello.folder != where:
-                raise OpError("foreign", f"the keeper at {session.folder.keeper_socket} keeps another state folder's session of this id")
+                raise OpError(
+                    "foreign",
+                    f"the keeper at {session.folder.keeper_socket} keeps another state folder's session of this id",
+                )
             await self._follow(session, link, hello)
         except BaseException:
             link.wire.abort()
@@ -134,7 +148,9 @@ class Keepers:
         session.touch()
 
     async def pulse(self, fleet: Fleet) -> None:
-        """Ask every keeper now and then whether it is there, until cancelled: one that is frozen says nothing, and its row must not say *running*."""
+        """Ask every keeper now and then whether it is there, until cancelled: one that is frozen says nothing, and its
+        row must not say *running*.
+        """
         asking: dict[str, asyncio.Task[None]] = {}
         for turn in itertools.count():
             await asyncio.sleep(PULSE_S)
@@ -148,7 +164,11 @@ class Keepers:
     @staticmethod
     def _matters(session: Session, link: KeeperLink) -> bool:
         """True when somebody counts on the keeper now, or something seems wrong with it."""
-        if session.brain is not None or session.doing_calls or not session.hindrances.keys().isdisjoint(("keeper", "vault")):
+        if (
+            session.brain is not None
+            or session.doing_calls
+            or not session.hindrances.keys().isdisjoint(("keeper", "vault"))
+        ):
             return True
         k = link.hello
         seen = look(Identity(k.pid, k.start, k.boot)) if k is not None else None
@@ -159,10 +179,12 @@ class Keepers:
         answer = asyncio.ensure_future(link.call("ping", wait=None))
         try:
             while not (await asyncio.wait({answer}, timeout=MUTE_S if not silent else PULSE_S))[0]:
-                silent += PULSE_S if silent else MUTE_S  # in steps, so that time in which we were frozen is not held against it
+                # in steps, so that time in which we were frozen is not held against it
+                silent += PULSE_S if silent else MUTE_S
                 await self._mute(session, link, since, silent)
             waits = str((await answer).get("waits", ""))
-        except (OpError, LinkLost):  # a keeper of an earlier version does not know the question; one that is gone is taken up again
+        except (OpError, LinkLost):
+            # a keeper of an earlier version does not know the question; one that is gone is taken up again
             waits = ""
         finally:
             answer.cancel()
@@ -174,16 +196,25 @@ class Keepers:
 
     @staticmethod
     async def _mute(session: Session, link: KeeperLink, since: datetime, silent: float) -> None:
-        """Say of a keeper that it does not answer, and end it when that lasts; one that a disk holds is left to it, since no signal reaches it."""
+        """Say of a keeper that it does not answer, and end it when that lasts; one that a disk holds is left to it,
+        since no signal reaches it.
+        """
         if (k := link.hello) is None or (seen := look(who := Identity(k.pid, k.start, k.boot))) is None:
             return
         if not seen.stopped and silent <= MUTE_S:
             return  # it may be us who were held up: its answer is looked for once more
         how = "has been stopped" if seen.stopped else "has not answered"
-        session.hinder("keeper", Trouble("mute_disk" if seen.state == "D" else "mute", f"process {k.pid} {how} since {since:%H:%M:%S} UTC"))
+        session.hinder(
+            "keeper",
+            Trouble("mute_disk" if seen.state == "D" else "mute", f"process {k.pid} {how} since {since:%H:%M:%S} UTC"),
+        )
         if seen.state == "D" or silent < (STOPPED_S if seen.stopped else SILENT_S):
             return
-        print(f"supervisor: keeper {k.pid} of session {session.sid} {how} since {since:%H:%M:%S} UTC and is ended", file=sys.stderr, flush=True)
+        print(
+            f"supervisor: keeper {k.pid} of session {session.sid} {how} since {since:%H:%M:%S} UTC and is ended",
+            file=sys.stderr,
+            flush=True,
+        )
         session.keeper_falls.times.clear()  # what it owed an answer to failed because of it
         await end(who, (signal.SIGKILL, _KILLED_S))
 
@@ -193,7 +224,10 @@ class Keepers:
             session.lost()
 
     async def shut(self, session: Session, kill: bool) -> None:
-        """Ask the keeper to close its log and leave; one that does not is killed. Returns when it is gone; silent when it was already."""
+        """Ask the keeper to close its log and leave; one that does not is killed.
+
+        Returns when it is gone; silent when it was already.
+        """
         link = session.link
         if link is None:
             return
@@ -203,5 +237,11 @@ class Keepers:
         except (LinkLost, OpError):
             link.wire.abort()
             patience = 0.0
-        if (k := link.hello) is not None and not await end(Identity(k.pid, k.start, k.boot), (None, patience), (signal.SIGKILL, _KILLED_S)):
-            print(f"supervisor: keeper {k.pid} of session {session.sid} did not leave and cannot be killed", file=sys.stderr, flush=True)
+        if (k := link.hello) is not None and not await end(
+            Identity(k.pid, k.start, k.boot), (None, patience), (signal.SIGKILL, _KILLED_S)
+        ):
+            print(
+                f"supervisor: keeper {k.pid} of session {session.sid} did not leave and cannot be killed",
+                file=sys.stderr,
+                flush=True,
+            )

@@ -1,4 +1,6 @@
-"""Launching: everything that can be wrong is said before anything is made; then the intent is durable; then the worktree is made."""
+"""Launching: everything that can be wrong is said before anything is made; then the intent is durable; then the
+worktree is made.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,11 @@ def check(request: Request) -> Checked:
     if not request.goal.strip():
         raise OpError("bad_goal", "the goal is empty", "say what the agent should achieve")
     if len(request.goal.encode("utf-8", "replace")) > MAX_GOAL:
-        raise OpError("bad_goal", f"the goal is longer than {MAX_GOAL // 1024} KiB", "put the details into a file of the repository and name it")
+        raise OpError(
+            "bad_goal",
+            f"the goal is longer than {MAX_GOAL // 1024} KiB",
+            "put the details into a file of the repository and name it",
+        )
     if len(request.name) > MAX_NAME or any(ord(c) < 32 for c in request.name):
         raise OpError("bad_name", f"a name has at most {MAX_NAME} characters and no control characters")
     if len(request.checks) > MAX_CHECKS:
@@ -132,7 +138,9 @@ def _repository(path: Path) -> Path:
 class Launcher:
     """Makes sessions, and finishes making those that a crash left half made."""
 
-    def __init__(self, folders: Folders, fleet: Fleet, keepers: Keepers, settings: Settings, credentials: Credentials) -> None:
+    def __init__(
+        self, folders: Folders, fleet: Fleet, keepers: Keepers, settings: Settings, credentials: Credentials
+    ) -> None:
         self._folders, self._fleet, self._keepers = folders, fleet, keepers
         self._settings, self._credentials = settings, credentials
         self._tasks: set[asyncio.Task[None]] = set()
@@ -150,7 +158,10 @@ class Launcher:
 
     @contextlib.asynccontextmanager
     async def under_way(self) -> AsyncIterator[None]:
-        """While something begins that stopping everything has to wait for. Raises OpError ``stopping`` once that has begun."""
+        """While something begins that stopping everything has to wait for.
+
+        Raises OpError ``stopping`` once that has begun.
+        """
         if self.closed:
             raise OpError("stopping", "everything is being stopped", "try again when that is done")
         self._under_way += 1
@@ -169,7 +180,9 @@ class Launcher:
 
     async def _launch(self, request: Request) -> Session:
         try:
-            checked = await Threads(f"the repository {request.repo}", 1).run("looking at it", _CHECK_S, lambda: check(request))
+            checked = await Threads(f"the repository {request.repo}", 1).run(
+                "looking at it", _CHECK_S, lambda: check(request)
+            )
         except StandsStill as exc:
             raise OpError("no_repo", str(exc), "see whether the folder's file system answers") from exc
         sid = ids.session_id()
@@ -184,7 +197,11 @@ class Launcher:
             await session.append(self._intent(sid, name, checked))
         except (FolderError, OSError) as exc:
             await self.forget(session)
-            raise OpError("no_folder", f"the session's folder cannot be made: {exc}", "make room or make the state folder writable") from exc
+            raise OpError(
+                "no_folder",
+                f"the session's folder cannot be made: {exc}",
+                "make room or make the state folder writable",
+            ) from exc
         except BaseException:
             await self.forget(session)
             raise
@@ -200,7 +217,11 @@ class Launcher:
             return wanted
         if request.name.strip() and like:
             told = "the id" if wanted == like else "the beginning of the id"
-            raise OpError("name_taken", f"{wanted!r} is {told} of session {like}, so nobody could tell which of the two is meant", "choose another name")
+            raise OpError(
+                "name_taken",
+                f"{wanted!r} is {told} of session {like}, so nobody could tell which of the two is meant",
+                "choose another name",
+            )
         if request.name.strip():
             raise OpError("name_taken", f"there is a session named {wanted!r} already", "choose another name")
         return next(f"{wanted}-{i}" for i in range(2, 10_000) if f"{wanted}-{i}" not in taken)
@@ -208,11 +229,17 @@ class Launcher:
     def _intent(self, sid: str, name: str, checked: Checked) -> t.SessionIntent:
         request, config = checked.request, self._settings.config
         fingerprint = self._credentials.add(checked.credential) if checked.credential is not None else ""
-        url = checked.credential.base_url if checked.credential is not None else (request.base_url or configured_url(config)).rstrip("/")
+        url = (
+            checked.credential.base_url
+            if checked.credential is not None
+            else (request.base_url or configured_url(config)).rstrip("/")
+        )
         caps = request.caps
         if caps is None:
             c = config.caps
-            caps = t.Caps(usd_nano=c.session_usd, tokens=c.session_tokens, wall_s=c.session_wall, tool_calls=c.session_calls)
+            caps = t.Caps(
+                usd_nano=c.session_usd, tokens=c.session_tokens, wall_s=c.session_wall, tool_calls=c.session_calls
+            )
         return t.SessionIntent(
             name=name,
             goal=request.goal,
@@ -235,12 +262,16 @@ class Launcher:
         await self._keepers.shut(session, kill=True)
         self._fleet.drop(session)
         gone = session.folder.root.with_name(f".{session.sid}.given-up")
-        with contextlib.suppress(OSError):  # out of the way first: a keeper that is just starting would go on making files below that name
+        # out of the way first: a keeper that is just starting would go on making files below that name
+        with contextlib.suppress(OSError):
             await at_home(session.folder.root.rename, gone)
             await at_home(shutil.rmtree, gone)
 
     async def create(self, session: Session) -> None:
-        """Make the worktree of a session that has only its intent; safe to repeat after a crash. A failure ends the session, clearly."""
+        """Make the worktree of a session that has only its intent; safe to repeat after a crash.
+
+        A failure ends the session, clearly.
+        """
         intent = session.state.intent
         if intent is None or session.state.created is not None:
             return
@@ -261,7 +292,9 @@ class Launcher:
             bodies.append(t.HarnessNote(level="warning", text=text, component="workspace"))
         if not session.track.has_goal:
             bodies.append(t.UserMessage(text=intent.goal, origin="goal"))
-        await session.append(*bodies, t.SessionCreated(base=tree.base, worktree=str(tree.root), branch=tree.branch, dirty=tree.dirty))
+        await session.append(
+            *bodies, t.SessionCreated(base=tree.base, worktree=str(tree.root), branch=tree.branch, dirty=tree.dirty)
+        )
         self._keep_the_start(session)
 
     def _keep_the_start(self, session: Session) -> None:

@@ -1,7 +1,9 @@
-"""The ledger's files: opened, checked against their anchor, and rebuilt from the sessions' logs when something of them is gone. Blocking.
+"""The ledger's files: opened, checked against their anchor, and rebuilt from the sessions' logs when something of them
+is gone. Blocking.
 
-The anchor (``state/ledger.anchor``) says how far the ledger went and what every session had spent; it is written when the ledger is
-opened and closed and before a session is removed, so that neither a lost ledger nor a removed session ever lowers what counts as spent.
+The anchor (``state/ledger.anchor``) says how far the ledger went and what every session had spent; it is written when
+the ledger is opened and closed and before a session is removed, so that neither a lost ledger nor a removed session
+ever lowers what counts as spent.
 """
 
 from __future__ import annotations
@@ -26,7 +28,10 @@ _BATCH = 1000
 
 
 class Anchor(msgspec.Struct, frozen=True):
-    """``head`` and ``hash`` of the ledger's last record then; ``spent`` by session and day: nano-USD and tokens. ``building``: not finished."""
+    """``head`` and ``hash`` of the ledger's last record then; ``spent`` by session and day: nano-USD and tokens.
+
+    ``building``: not finished.
+    """
 
     head: int = -1
     hash: str = ""
@@ -36,7 +41,10 @@ class Anchor(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class Opened:
-    """A ledger ready for use, in ``folder``. ``notes`` say what had to be mended, one sentence each; ``sources`` where a session's prices came from."""
+    """A ledger ready for use, in ``folder``.
+
+    ``notes`` say what had to be mended, one sentence each; ``sources`` where a session's prices came from.
+    """
 
     folder: Path
     log: LogWriter
@@ -73,8 +81,8 @@ def _anchor(folder: Path) -> Anchor | None:
 
 
 def open_ledger(folder: Path, sessions: Path) -> Opened:
-    """Open the ledger in ``folder``. One that is missing, cut short, replaced or damaged is completed from the logs below ``sessions``;
-    a damaged one is kept beside the new one. Raises LogError (busy, newer, no space), OSError.
+    """Open the ledger in ``folder``. One that is missing, cut short, replaced or damaged is completed from the logs
+    below ``sessions``; a damaged one is kept beside the new one. Raises LogError (busy, newer, no space), OSError.
     """
     anchor = _anchor(folder)
     good: list[LedgerRecord] = []
@@ -102,7 +110,9 @@ def open_ledger(folder: Path, sessions: Path) -> Opened:
 
 
 def _replayed(folder: Path, anchor: Anchor | None, good: list[LedgerRecord]) -> tuple[Opened, bool]:
-    """The ledger as its records say, and whether it holds the anchor's record; ``good`` collects the records, also when this raises."""
+    """The ledger as its records say, and whether it holds the anchor's record; ``good`` collects the records, also when
+    this raises.
+    """
     made = Opened(folder, LogWriter.open(folder, LEDGER_ID))
     fits = anchor is None or anchor.head < 0
     try:
@@ -153,7 +163,11 @@ def _complete(made: Opened, sessions: Path, anchor: Anchor | None) -> None:
             known.add(record.reservation)
         elif isinstance(record, Raised):
             decided.add(record.decision)
-    least = {(sid, day): spent for sid, days in (anchor.spent if anchor is not None else {}).items() for day, spent in days.items()}
+    least = {
+        (sid, day): spent
+        for sid, days in (anchor.spent if anchor is not None else {}).items()
+        for day, spent in days.items()
+    }
     spent = {key: (a.spent_nano, a.spent_tokens) for key, a in made.ledger.parts.items()}
     logs = [evidence_of(path / "log", path.name) for path in _folders(sessions)]
     lacks = missing(Books(known, made.ledger.open, decided, spent), logs, least)
@@ -162,11 +176,17 @@ def _complete(made: Opened, sessions: Path, anchor: Anchor | None) -> None:
     _append(made, lacks)
     amount = made.ledger.fleet.spent_nano - sum(nano for nano, _ in spent.values())
     where = f"the logs of {len(logs)} session{'s' if len(logs) != 1 else ''}"
-    made.notes.append(f"the ledger lacked ${amount / 1e9:,.2f} of what was spent; it was counted again from {where}, so all caps hold")
+    made.notes.append(
+        f"the ledger lacked ${amount / 1e9:,.2f} of what was spent; it was counted again from {where}, so all caps hold"
+    )
 
 
 def _folders(sessions: Path) -> list[Path]:
-    return sorted(p for p in sessions.iterdir() if not p.name.startswith(".") and (p / "log").is_dir()) if sessions.is_dir() else []
+    return (
+        sorted(p for p in sessions.iterdir() if not p.name.startswith(".") and (p / "log").is_dir())
+        if sessions.is_dir()
+        else []
+    )
 
 
 def evidence_of(log: Path, sid: str) -> Evidence:

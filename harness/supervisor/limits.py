@@ -23,7 +23,9 @@ def over_cap(session: Session, now: datetime) -> t.BudgetReached | None:
 
 
 def wall_used(s: SessionState, now: datetime) -> int:
-    """Seconds that count against the cap on wall time: since the launch, time spent waiting for you included, what `SessionState.away_s` names not."""
+    """Seconds that count against the cap on wall time: since the launch, time spent waiting for you included, what
+    `SessionState.away_s` names not.
+    """
     return max(0, int((now - datetime.fromisoformat(s.first_ts)).total_seconds()) - s.away_s) if s.first_ts else 0
 
 
@@ -42,7 +44,13 @@ async def ask_cap(session: Session, reached: t.BudgetReached) -> None:
             title=title,
             options=["raise", "finish", "stop"],
             risk="medium",
-            detail={"cap": reached.cap, "used": reached.used, "limit": reached.limit, "need": reached.need, **({"day": reached.day} if reached.day else {})},
+            detail={
+                "cap": reached.cap,
+                "used": reached.used,
+                "limit": reached.limit,
+                "need": reached.need,
+                **({"day": reached.day} if reached.day else {}),
+            },
         ),
     )
 

@@ -102,7 +102,10 @@ class Peer:
         return not self.wire.closed
 
     async def call(self, op: str, *, wait: float | None = 30.0, **arguments: object) -> dict[str, Any]:
-        """The reply's fields. Raises OpError when refused, LinkLost when the connection ends or ``wait`` seconds pass."""
+        """The reply's fields.
+
+        Raises OpError when refused, LinkLost when the connection ends or ``wait`` seconds pass.
+        """
         number = next(self._ids)
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._waiting[number] = future
@@ -161,7 +164,9 @@ class KeeperLink(Peer):
         """
         sock = frames.connect(path, min(budget, 0.5))
         await self.attach(sock)
-        reply = await self.call("hello", wait=budget, role="supervisor", epoch=epoch, folder=folder, proto=frames.PROTOCOL)
+        reply = await self.call(
+            "hello", wait=budget, role="supervisor", epoch=epoch, folder=folder, proto=frames.PROTOCOL
+        )
         try:
             hello = msgspec.convert(reply, KeeperHello)
         except msgspec.ValidationError as exc:

@@ -1,4 +1,7 @@
-"""The supervisor process: one per state folder, by lock and epoch. Wires the parts, adopts what lives, serves until asked to stop."""
+"""The supervisor process: one per state folder, by lock and epoch.
+
+Wires the parts, adopts what lives, serves until asked to stop.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +91,10 @@ def _durably(path: Path, text: str) -> None:
 
 
 def check_version(state: Path) -> None:
-    """Refuse a state folder that a newer version wrote; mark a new one as ours (``VERSION``: ``{"format": N}``). Raises Refused, OSError."""
+    """Refuse a state folder that a newer version wrote; mark a new one as ours (``VERSION``: ``{"format": N}``).
+
+    Raises Refused, OSError.
+    """
     path = state / "VERSION"
     try:
         found = json.loads(path.read_bytes())["format"]
@@ -107,7 +113,10 @@ def check_version(state: Path) -> None:
 
 
 def take_lock(path: Path) -> int:
-    """Hold the supervisor's lock for the life of this process; a dying predecessor gets three seconds. Raises Refused."""
+    """Hold the supervisor's lock for the life of this process; a dying predecessor gets three seconds.
+
+    Raises Refused.
+    """
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     deadline = time.monotonic() + LOCK_WAIT
     while True:
@@ -151,7 +160,9 @@ class Supervisor:
         self.launcher = Launcher(folders, self.fleet, self.keepers, self.settings, credentials)
         self.caps = CapWaits(self.fleet, purse)
         self.space = Space(folders)
-        self.conductor = Conductor(self.fleet, self.keepers, self.brains, self.road, self.launcher, purse, self.caps, self._displaced)
+        self.conductor = Conductor(
+            self.fleet, self.keepers, self.brains, self.road, self.launcher, purse, self.caps, self._displaced
+        )
         self.approvals = Approvals(self.fleet, self.road, credentials, purse, self.gates, self.caps)
         self.fence = FenceReport()
         self.disk = Disk(folders.state, lambda: self.server.nudge())
@@ -205,7 +216,9 @@ class Supervisor:
     # -- start -------------------------------------------------------------------------------------------------------
 
     async def _adopt(self) -> None:
-        """Know every session: ended ones from the index where it is current, the others from their logs and keepers, all at once."""
+        """Know every session: ended ones from the index where it is current, the others from their logs and keepers,
+        all at once.
+        """
         known = await self.index.open()
         names = await at_home(session_folders, self.folders.sessions)
         marks = await at_home(lambda: {n: mark_of(self.folders.session(n).log) for n in names if n in known})
@@ -228,7 +241,10 @@ class Supervisor:
         self.gates.begin()
 
     async def _first_look(self, session: Session) -> None:
-        """Read one log; sessions that have not ended get their worker. Damage, and a defect of ours, stay with their session."""
+        """Read one log; sessions that have not ended get their worker.
+
+        Damage, and a defect of ours, stay with their session.
+        """
         try:
             await session.read()
         except OpError as exc:
@@ -260,7 +276,10 @@ class Supervisor:
         """Wait until every living session has its keeper, within a budget: a mute one does not hold up the others."""
 
         def settled() -> bool:
-            return not any(s.worker is not None and s.link is None and not s.held and not s.trouble and not s.finished for s in self.fleet)
+            return not any(
+                s.worker is not None and s.link is None and not s.held and not s.trouble and not s.finished
+                for s in self.fleet
+            )
 
         await self.fleet.until(settled, ADOPTION_BUDGET)
 
@@ -366,7 +385,11 @@ class Supervisor:
 
     def _time_went_on(self, found: clock.Gap) -> None:
         """Timers count neither sleep nor a clock that was set: whoever waits for a time of day looks again now."""
-        print(f"supervisor: {clock.words(found)}; every session looks again at what it waits for", file=sys.stderr, flush=True)
+        print(
+            f"supervisor: {clock.words(found)}; every session looks again at what it waits for",
+            file=sys.stderr,
+            flush=True,
+        )
         for session in self.fleet:
             if session.worker is not None:
                 self.upkeep.once("leaving out the time that nobody worked in", partial(self._leave_out, session, found))
@@ -409,13 +432,19 @@ class Supervisor:
             there = None
         if there is not None and (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino):
             return False
-        print(f"supervisor: the state folder {self.folders.state} was removed or replaced; leaving", file=sys.stderr, flush=True)
+        print(
+            f"supervisor: the state folder {self.folders.state} was removed or replaced; leaving",
+            file=sys.stderr,
+            flush=True,
+        )
         self.exit_code = EXIT_OTHER_LIVES
         self._stop.set()
         return True
 
     async def _make_place(self, lock: int) -> None:
-        """Make the runtime folder again as it was, after a logout or a cleaner took it, and let the keepers listen in it. Raises OSError, FolderError."""
+        """Make the runtime folder again as it was, after a logout or a cleaner took it, and let the keepers listen in
+        it. Raises OSError, FolderError.
+        """
         if await self._lost(lock):  # it may have lain in there, and nothing makes that anew
             return
 
@@ -453,13 +482,17 @@ class Supervisor:
 
 
 def prepare(folders: Folders) -> int:
-    """Make the folders private, see that they are ours to drive, take the lock; the lock's descriptor. Raises Refused, FolderError, OSError."""
+    """Make the folders private, see that they are ours to drive, take the lock; the lock's descriptor.
+
+    Raises Refused, FolderError, OSError.
+    """
     ensure_private(folders.state)
     if (foreign := identity.look(folders.state)) is not None:
         raise identity.ForeignState(foreign)
     for folder in (folders.runtime, folders.sessions, folders.worktrees, folders.keeper_sockets):
         ensure_private(folder)
-    with contextlib.suppress(OSError):  # without a configuration folder there are only the defaults, and nothing to watch
+    # without a configuration folder there are only the defaults, and nothing to watch
+    with contextlib.suppress(OSError):
         folders.config.mkdir(mode=0o700, parents=True, exist_ok=True)
     check_version(folders.state)
     lock = take_lock(folders.supervisor_lock)
@@ -473,7 +506,10 @@ def prepare(folders: Folders) -> int:
 
 
 def _mark(folders: Folders) -> None:
-    """Give a state folder without a mark its own: a new one, or one of an older version whose sessions lie where it is. Raises ForeignState."""
+    """Give a state folder without a mark its own: a new one, or one of an older version whose sessions lie where it is.
+
+    Raises ForeignState.
+    """
     if identity.read(folders.state) is not None:
         return
     here = os.path.realpath(folders.worktrees)
@@ -495,7 +531,11 @@ def _with_room(work: Callable[[], T]) -> T:
             if not out_of_space(exc):
                 raise
             if not said:
-                print(f"supervisor: no space left ({exc}); it starts as soon as there is room", file=sys.stderr, flush=True)
+                print(
+                    f"supervisor: no space left ({exc}); it starts as soon as there is room",
+                    file=sys.stderr,
+                    flush=True,
+                )
                 said = True
             time.sleep(_PAUSE_FULL)
 
@@ -504,7 +544,10 @@ def _new_guardian(credentials: int) -> None:
     """Start a guardian that takes over the credentials' memory."""
     os.set_inheritable(credentials, True)
     os.posix_spawn(
-        sys.executable, [sys.executable, "-P", "-s", "-m", "harness.supervisor.guardian", "--credentials-fd", str(credentials)], os.environ, setsid=True
+        sys.executable,
+        [sys.executable, "-P", "-s", "-m", "harness.supervisor.guardian", "--credentials-fd", str(credentials)],
+        os.environ,
+        setsid=True,
     )
 
 
@@ -527,7 +570,8 @@ def main(argv: list[str] | None = None) -> int:
         print(f"refused: {exc}" if exc.code == EXIT_REFUSED else f"supervisor: {exc}", file=sys.stderr, flush=True)
         return exc.code
     except (OSError, FolderError, epochs.EpochUnknown) as exc:
-        system = isinstance(exc.__cause__ if isinstance(exc, FolderError) else exc, OSError)  # that may end by itself, so the guardian tries again
+        # that may end by itself, so the guardian tries again
+        system = isinstance(exc.__cause__ if isinstance(exc, FolderError) else exc, OSError)
         print(f"{'cannot serve' if system else 'refused'}: {' '.join(str(exc).split())}", file=sys.stderr, flush=True)
         return EXIT_BROKEN if system else EXIT_REFUSED
 
@@ -558,4 +602,5 @@ if __name__ == "__main__":
     ended = main()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(ended)  # whatever thread still waits for something: a supervisor that does not serve must not stay, and holds the lock
+    # whatever thread still waits for something: a supervisor that does not serve must not stay, and holds the lock
+    os._exit(ended)

@@ -1,4 +1,7 @@
-"""A session's fold and track as a snapshot, so that a long log is taken up by its end alone. A cache: one that does not fit is not used."""
+"""A session's fold and track as a snapshot, so that a long log is taken up by its end alone.
+
+A cache: one that does not fit is not used.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ def encode(state: SessionState, track: Track, last: bytes) -> bytes:
 
 
 def recall(folder: SessionFolder) -> tuple[SessionState, Track, bytes, int]:
-    """(state, track, last line, seq of the snapshot it began with or -1), read from disk. Blocking. Raises LogError, DecodeError, OSError."""
+    """(state, track, last line, seq of the snapshot it began with or -1), read from disk.
+
+    Blocking. Raises LogError, DecodeError, OSError.
+    """
     state, track, start = SessionState(), Track(), -1
     known = snapshots.load(folder.snapshots, folder.log, _version())
     if known is not None:

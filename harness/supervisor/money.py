@@ -53,12 +53,17 @@ class CapReached(Exception):
     """A reservation would pass a cap; nothing was reserved."""
 
     def __init__(self, reached: t.BudgetReached) -> None:
-        super().__init__(f"the cap {reached.cap} would be passed: used {reached.used} of {reached.limit}, needs {reached.need}")
+        super().__init__(
+            f"the cap {reached.cap} would be passed: used {reached.used} of {reached.limit}, needs {reached.need}"
+        )
         self.reached = reached
 
 
 class Purse:
-    """The ledger for everybody else: sessions in, refusals out. While it cannot be opened, everything can be looked at and nothing spent."""
+    """The ledger for everybody else: sessions in, refusals out.
+
+    While it cannot be opened, everything can be looked at and nothing spent.
+    """
 
     def __init__(self, open_books: Callable[[], Awaitable[Bookkeeper]]) -> None:
         self._open_books = open_books
@@ -107,23 +112,44 @@ class Purse:
 
     # -- requests ----------------------------------------------------------------------------------------------------
 
-    async def reserve(self, session: Session, request_id: str, attempt: int, model: str, est_input: int, max_tokens: int) -> Reserved:
+    async def reserve(
+        self, session: Session, request_id: str, attempt: int, model: str, est_input: int, max_tokens: int
+    ) -> Reserved:
         """See `Bookkeeper.reserve`. Raises CapReached, OpError ``no_space``, ``ledger``: then it only has to wait."""
         s = session.state
         allowance = None if s.finish_up is None else s.finish_up.allowance_nano
         day, gen = self._live().today().day, session.state.lease_gen
         try:
-            made = await self._live().reserve(session.sid, request_id, attempt, model, est_input, max_tokens, s.caps, allowance_nano=allowance, gen=gen)
+            made = await self._live().reserve(
+                session.sid,
+                request_id,
+                attempt,
+                model,
+                est_input,
+                max_tokens,
+                s.caps,
+                allowance_nano=allowance,
+                gen=gen,
+            )
         except caps.CapReached as exc:
             raise CapReached(
-                t.BudgetReached(cap=exc.cap, used=exc.used, limit=exc.limit, need=exc.need, day=day if exc.cap.startswith("day.") else "")
+                t.BudgetReached(
+                    cap=exc.cap,
+                    used=exc.used,
+                    limit=exc.limit,
+                    need=exc.need,
+                    day=day if exc.cap.startswith("day.") else "",
+                )
             ) from exc
         except LedgerUnavailable as exc:
             raise _refusal(exc) from exc
         return Reserved(made.reservation, made.nano)
 
     async def settle(self, session: Session, reservation: str, usage: t.Usage | None) -> Settled:
-        """Settle by reported usage; None = outcome unknown, which counts in full. Raises OpError ``unknown_reservation``, ``no_space``, ``ledger``."""
+        """Settle by reported usage; None = outcome unknown, which counts in full.
+
+        Raises OpError ``unknown_reservation``, ``no_space``, ``ledger``.
+        """
         try:
             made = await self._live().settle(reservation, usage)
         except caps.NotReserved as exc:
@@ -137,7 +163,10 @@ class Purse:
         return self.books is not None and bool(self.books.holding(sid))
 
     async def conclude(self, session: Session) -> None:
-        """Settle what the session's earlier brains left open, from its log; see `Bookkeeper.conclude`. Raises OpError ``no_space``, ``ledger``."""
+        """Settle what the session's earlier brains left open, from its log; see `Bookkeeper.conclude`.
+
+        Raises OpError ``no_space``, ``ledger``.
+        """
         lease = None if session.state.lease is None else session.state.lease.gen
         if self.books is None or not self.books.holding(session.sid, lease):
             return
@@ -156,20 +185,41 @@ class Purse:
     # -- caps --------------------------------------------------------------------------------------------------------
 
     async def finish(self, session: Session, cap: str) -> t.FinishUp:
-        """The allowance for one last reply: what the refused request needed beyond the session's USD cap. Raises OpError."""
+        """The allowance for one last reply: what the refused request needed beyond the session's USD cap.
+
+        Raises OpError.
+        """
         s, books = session.state, self._live()
         if not cap.startswith("session."):
-            raise OpError("cap", f"{cap} is a cap above this session, so it cannot finish up past it", f"raise {cap} first, or stop the session")
+            raise OpError(
+                "cap",
+                f"{cap} is a cap above this session, so it cannot finish up past it",
+                f"raise {cap} first, or stop the session",
+            )
         last = s.budget
-        need = last.need if last is not None and last.cap == "session.usd" else s.request.reserved_nano if s.request is not None else 0
+        need = (
+            last.need
+            if last is not None and last.cap == "session.usd"
+            else s.request.reserved_nano
+            if s.request is not None
+            else 0
+        )
         model = s.intent.model if s.intent is not None else ""
-        need = need + prices.worst_case(model, _WORDS, 0).nano if need else prices.worst_case(model, _LAST_INPUT, _LAST_OUTPUT).nano
+        need = (
+            need + prices.worst_case(model, _WORDS, 0).nano
+            if need
+            else prices.worst_case(model, _LAST_INPUT, _LAST_OUTPUT).nano
+        )
         used = books.session(session.sid)
         beyond = 0 if s.caps.usd_nano is None else max(0, used.spent_nano + used.reserved_nano + need - s.caps.usd_nano)
         try:
             books.room(session.sid, need, s.caps, beyond)
         except caps.CapReached as exc:
-            raise OpError("cap", f"one last reply may cost {need} nano-USD and would pass {exc.cap}", f"raise {exc.cap} first, or stop the session") from exc
+            raise OpError(
+                "cap",
+                f"one last reply may cost {need} nano-USD and would pass {exc.cap}",
+                f"raise {exc.cap} first, or stop the session",
+            ) from exc
         return t.FinishUp(allowance_nano=beyond)
 
     def standing(self, cap: str) -> Standing:

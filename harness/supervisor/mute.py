@@ -1,4 +1,6 @@
-"""Asking something of a session whose keeper may not answer: refused at once when that is known, given up as soon as it is found out."""
+"""Asking something of a session whose keeper may not answer: refused at once when that is known, given up as soon as it
+is found out.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +34,19 @@ def _stopped(session: Session) -> bool:
 
 
 async def answered(fleet: Fleet, session: Session, what: str, work: Coroutine[Any, Any, T]) -> T:
-    """The result of ``work``, which asks the session's keeper. Raises OpError ``mute`` (nothing was sent) or ``unsure`` (it may still be done)."""
+    """The result of ``work``, which asks the session's keeper.
+
+    Raises OpError ``mute`` (nothing was sent) or ``unsure`` (it may still be done).
+    """
     if muteness(session) and not _stopped(session):
         await fleet.until(lambda: not muteness(session), _AGAIN_S)
     if why := muteness(session):
         work.close()
-        raise OpError("mute", f"{session.name} cannot take this now, and nothing was sent: {why}", f"{why.words.next}; then ask again")
+        raise OpError(
+            "mute",
+            f"{session.name} cannot take this now, and nothing was sent: {why}",
+            f"{why.words.next}; then ask again",
+        )
     task = asyncio.ensure_future(work)
     told = asyncio.ensure_future(fleet.until(lambda: bool(muteness(session)), _LONGEST_S))
     try:

@@ -16,8 +16,30 @@ from harness.supervisor.links import Peer
 from harness.supervisor.process import Identity
 from harness.supervisor.threads import at_home
 
-_PASS = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "WATCHFLOOR_STATE", "WATCHFLOOR_RUNTIME", "WATCHFLOOR_CONFIG")
-_NETWORK = ("SSL_CERT_FILE", "SSL_CERT_DIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy")
+_PASS = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "TZ",
+    "TMPDIR",
+    "WATCHFLOOR_STATE",
+    "WATCHFLOOR_RUNTIME",
+    "WATCHFLOOR_CONFIG",
+)
+_NETWORK = (
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "all_proxy",
+)
 
 
 def scrubbed(network: bool) -> dict[str, str]:
@@ -31,7 +53,9 @@ def scrubbed(network: bool) -> dict[str, str]:
 class Nursery:
     """Starts its process when first needed and again when it has died."""
 
-    def __init__(self, module: str, *, network: bool, isolated: bool, on_push: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(
+        self, module: str, *, network: bool, isolated: bool, on_push: Callable[[dict[str, Any]], None]
+    ) -> None:
         self._module, self._network, self._isolated, self._on_push = module, network, isolated, on_push
         self._peer: Peer | None = None
         self._process: subprocess.Popen[bytes] | None = None

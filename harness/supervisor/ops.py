@@ -86,11 +86,15 @@ def refuse_ended(session: Session, state: str) -> None:
     s = session.state
     if s.terminal or (s.desired == "stopped" and state != "stopped"):
         how = s.ended.outcome if s.ended is not None else "stopped"
-        raise OpError("ended", f"{session.name} has ended ({how})", f"take it up again: watchfloor continue {session.sid}")
+        raise OpError(
+            "ended", f"{session.name} has ended ({how})", f"take it up again: watchfloor continue {session.sid}"
+        )
 
 
 def _figures(money: Money) -> Reply:
-    """The ledger's figures of one session (or several): dollars beside the tokens they were for, requests of unknown outcome in full."""
+    """The ledger's figures of one session (or several): dollars beside the tokens they were for, requests of unknown
+    outcome in full.
+    """
     return {
         "spent_nano": money.spent or 0,
         "reserved_nano": money.reserved,
@@ -180,7 +184,12 @@ class Ops:
         sessions = self._p.fleet.sessions
         wanted = list(sessions) if changed is None else sorted(changed & sessions.keys())
         gone = [] if changed is None else sorted(changed - sessions.keys())
-        return {"push": "rows", "rows": [self._p.fleet.row(sessions[sid]) for sid in wanted], "gone": gone, "fleet": self.fleet_view()}
+        return {
+            "push": "rows",
+            "rows": [self._p.fleet.row(sessions[sid]) for sid in wanted],
+            "gone": gone,
+            "fleet": self.fleet_view(),
+        }
 
     async def approvals(self) -> Reply:
         """The ``approvals`` push."""
@@ -193,16 +202,28 @@ class Ops:
     # -- looking -----------------------------------------------------------------------------------------------------
 
     async def hello(self, c: Connection, m: Reply) -> Reply:
-        return {"proto": frames.PROTOCOL, "epoch": self._p.epoch, "version": version("watchfloor"), "pid": os.getpid(), "state": self._state}
+        return {
+            "proto": frames.PROTOCOL,
+            "epoch": self._p.epoch,
+            "version": version("watchfloor"),
+            "pid": os.getpid(),
+            "state": self._state,
+        }
 
     async def status(self, c: Connection, m: Reply) -> Reply:
         p = self._p
         view = self.fleet_view()
-        troubled = [f"session {s.name}: {why}" for s in p.fleet for why in (s.trouble, *map(str, s.hindrances.values())) if why]
+        troubled = [
+            f"session {s.name}: {why}" for s in p.fleet for why in (s.trouble, *map(str, s.hindrances.values())) if why
+        ]
         return {
             "fleet": view,
             "fence": await p.fence.result(),
-            "policy": {"source": p.settings.policy.source, "hash": p.settings.policy.hash, "rules": len(p.settings.policy.rules)},
+            "policy": {
+                "source": p.settings.policy.source,
+                "hash": p.settings.policy.hash,
+                "rules": len(p.settings.policy.rules),
+            },
             "config": {"file": str(p.settings.config.file), "model": p.settings.config.model.default},
             "problems": [*view.warnings, *troubled],
             "troubles": [*view.troubles, *health.sessions(p.fleet)],
@@ -220,7 +241,9 @@ class Ops:
                 session.touch()
         if session.damaged:
             raise OpError(
-                "damaged", session.damaged, f"it can be looked at and stopped; to remove it with what is in its worktree: watchfloor rm --force {session.sid}"
+                "damaged",
+                session.damaged,
+                f"it can be looked at and stopped; to remove it with what is in its worktree: watchfloor rm --force {session.sid}",
             )
         return session
 
@@ -234,12 +257,19 @@ class Ops:
                 raise
         decidable = [] if session.foreign or session.damaged else list(session.state.approvals)
         views = [await p.approvals.view(session, a) for a in decidable]
-        return {"row": p.fleet.row(session), "state": msgspec.to_builtins(session.state), "approvals": views, "folder": str(session.folder.root)}
+        return {
+            "row": p.fleet.row(session),
+            "state": msgspec.to_builtins(session.state),
+            "approvals": views,
+            "folder": str(session.folder.root),
+        }
 
     async def diff(self, c: Connection, m: Reply) -> Reply:
         session = await self._find(m)
         try:
-            found = await session.look("its diff", _DIFF_S, lambda: workspace_diff(worktrees.open_worktree(private_of(session))))
+            found = await session.look(
+                "its diff", _DIFF_S, lambda: workspace_diff(worktrees.open_worktree(private_of(session)))
+            )
         except (WorkspaceError, OSError) as exc:
             raise OpError("no_worktree", f"there is no diff: {exc}") from exc
         return {"files": [asdict(f) for f in found.files], "patch": found.patch, "truncated": found.truncated}
@@ -256,11 +286,24 @@ class Ops:
                     "model": row.model,
                     "state": row.state,
                     "cap_nano": row.cap_nano,
-                    **_figures(money if money.spent is not None else Money(row.spent_nano, 0, "", row.tokens, row.requests, session.state.usage)),
+                    **_figures(
+                        money
+                        if money.spent is not None
+                        else Money(row.spent_nano, 0, "", row.tokens, row.requests, session.state.usage)
+                    ),
                 }
             )
         removed = p.purse.others({s.sid for s in p.fleet})
-        days = [{"day": d.day, "nano": d.spent_nano, "reserved_nano": d.reserved_nano, "tokens": d.tokens, "requests": d.requests} for d in p.purse.days()]
+        days = [
+            {
+                "day": d.day,
+                "nano": d.spent_nano,
+                "reserved_nano": d.reserved_nano,
+                "tokens": d.tokens,
+                "requests": d.requests,
+            }
+            for d in p.purse.days()
+        ]
         return {"fleet": self.fleet_view(), "sessions": sessions, "removed": _figures(removed), "days": days}
 
     async def verify(self, c: Connection, m: Reply) -> Reply:
@@ -268,14 +311,28 @@ class Ops:
 
         def look(session: Session) -> Reply:
             report = verify(session.folder.log)
-            problem = f"{report.problem.file} at byte {report.problem.offset}, record {report.problem.seq}: {report.problem.why}" if report.problem else ""
-            return {"sid": session.sid, "name": session.name, "ok": report.ok, "records": report.records, "problem": problem}
+            problem = (
+                f"{report.problem.file} at byte {report.problem.offset}, record {report.problem.seq}: {report.problem.why}"
+                if report.problem
+                else ""
+            )
+            return {
+                "sid": session.sid,
+                "name": session.name,
+                "ok": report.ok,
+                "records": report.records,
+                "problem": problem,
+            }
 
         found = [await at_home(look, s) for s in wanted if s.folder.log.is_dir()]
         ledger: Reply = {}
         if not m.get("sid") and self._p.folders.ledger.is_dir():
             report = await at_home(verify, self._p.folders.ledger)
-            ledger = {"ok": report.ok, "records": report.records, "problem": report.problem.why if report.problem else ""}
+            ledger = {
+                "ok": report.ok,
+                "records": report.records,
+                "problem": report.problem.why if report.problem else "",
+            }
         return {"sessions": found, "ledger": ledger}
 
     async def invariants(self, c: Connection, m: Reply) -> Reply:
@@ -338,19 +395,29 @@ class Ops:
         """A stop does not wait for a keeper that does not answer: another one records it."""
         p = self._p
         if not await Halt(p.folders, p.fleet, p.conductor, p.launcher).end_keeper(session):
-            raise OpError("busy", f"the process that keeps the log of {session.name} cannot be ended", "its disk hangs; try again when that answers")
+            raise OpError(
+                "busy",
+                f"the process that keeps the log of {session.name} cannot be ended",
+                "its disk hangs; try again when that answers",
+            )
         session.unhinder("step")
         await p.fleet.until(lambda: not mute.muteness(session), _FREED_S)
 
     async def _set_aside(self, session: Session, reason: str) -> Reply:
-        """Stop a session whose log can take no record: nothing of it lives afterwards, and a file beside its log keeps it stopped."""
+        """Stop a session whose log can take no record: nothing of it lives afterwards, and a file beside its log keeps
+        it stopped.
+        """
         p = self._p
         if not session.foreign:
             await Halt(p.folders, p.fleet, p.conductor, p.launcher).end_one(session)
         try:
             session.aside = await at_home(aside.write, session.folder, reason)
         except OSError as exc:
-            raise OpError("no_space", f"nothing of {session.name} runs, but its stop cannot be kept: {exc}", "make room, then stop it again") from exc
+            raise OpError(
+                "no_space",
+                f"nothing of {session.name} runs, but its stop cannot be kept: {exc}",
+                "make room, then stop it again",
+            ) from exc
         session.touch()
         return {}
 
@@ -373,7 +440,9 @@ class Ops:
             raise OpError("bad_request", "the message is empty")
         if session.state.terminal or session.state.desired == "stopped":
             raise OpError(
-                "ended", f"{session.name} has ended; nobody would read it", f"take it up again with your words: watchfloor continue {session.sid} TEXT"
+                "ended",
+                f"{session.name} has ended; nobody would read it",
+                f"take it up again with your words: watchfloor continue {session.sid} TEXT",
             )
         # Words answer what the agent asked: it must not go on waiting for them.
         asking = [a.approval_id for a in session.state.approvals.values() if a.kind in ("question", "refusal")]
@@ -424,7 +493,11 @@ class Ops:
 
     async def decide(self, c: Connection, m: Reply) -> Reply:
         session = self._p.fleet.approval(_text(m, "approval_id"))
-        return {"decision_id": await mute.answered(self._p.fleet, session, "the decision", self._p.approvals.decide(m, c.by))}
+        return {
+            "decision_id": await mute.answered(
+                self._p.fleet, session, "the decision", self._p.approvals.decide(m, c.by)
+            )
+        }
 
     async def defer(self, c: Connection, m: Reply) -> Reply:
         await self._p.approvals.defer(_text(m, "approval_id"), _text(m, "until"))
@@ -435,7 +508,9 @@ class Ops:
     async def undo(self, c: Connection, m: Reply) -> Reply:
         session = await self._find(m)
         try:
-            return await mute.answered(self._p.fleet, session, "the undo", self._p.undo.undo(session, _text(m, "to"), c.by))
+            return await mute.answered(
+                self._p.fleet, session, "the undo", self._p.undo.undo(session, _text(m, "to"), c.by)
+            )
         finally:
             self._settle_again(session)
 
@@ -497,13 +572,17 @@ class Ops:
         try:
             amounts = [int(m[name]) for name in ("attempt", "est_input", "max_tokens")]
         except (KeyError, TypeError, ValueError) as exc:
-            raise OpError("bad_request", f"reserve: attempt, est_input and max_tokens must be whole numbers ({exc})") from exc
+            raise OpError(
+                "bad_request", f"reserve: attempt, est_input and max_tokens must be whole numbers ({exc})"
+            ) from exc
         late = over_cap(session, datetime.now(UTC))
         if late is not None and late.cap == "session.wall" and session.state.finish_up is None:
             await ask_cap(session, late)
             raise OpError("cap", f"the cap {late.cap} is reached: {late.used} of {late.limit} s")
         try:
-            held = await self._p.purse.reserve(session, _text(m, "request_id"), amounts[0], _text(m, "model"), amounts[1], amounts[2])
+            held = await self._p.purse.reserve(
+                session, _text(m, "request_id"), amounts[0], _text(m, "model"), amounts[1], amounts[2]
+            )
         except CapReached as exc:
             await ask_cap(session, exc.reached)
             raise OpError("cap", str(exc)) from exc
@@ -546,7 +625,11 @@ class Ops:
         what = _text(m, "sessions") or "leave"
         if what not in ("leave", "stop"):
             raise OpError("bad_request", f"sessions can be left or stopped, not {what!r}")
-        unrecorded = await Halt(self._p.folders, self._p.fleet, self._p.conductor, self._p.launcher).run(c.by) if what == "stop" else []
+        unrecorded = (
+            await Halt(self._p.folders, self._p.fleet, self._p.conductor, self._p.launcher).run(c.by)
+            if what == "stop"
+            else []
+        )
         await self._p.stop()
         return {"unrecorded": unrecorded}
 

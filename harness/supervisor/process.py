@@ -59,7 +59,10 @@ class Watch:
 
 
 async def end(who: Identity, *steps: tuple[signal.Signals | None, float]) -> bool:
-    """End a process that need not be our child: each step sends its signal (None: none) and waits that many seconds. True when it is gone."""
+    """End a process that need not be our child: each step sends its signal (None: none) and waits that many seconds.
+
+    True when it is gone.
+    """
     gone = asyncio.Event()
     try:
         watch = Watch(who, gone.set)

@@ -1,4 +1,7 @@
-"""What a session's log proves to be at a remote: the commits of its own pushes that arrived. Blocking: call from a worker thread."""
+"""What a session's log proves to be at a remote: the commits of its own pushes that arrived.
+
+Blocking: call from a worker thread.
+"""
 
 from __future__ import annotations
 

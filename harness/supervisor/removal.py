@@ -31,7 +31,9 @@ class Removed(NamedTuple):
 
 
 class Removal:
-    """The removal of one session: `run` takes its worktree away and its folder out of sight, `forget` deletes that folder."""
+    """The removal of one session: `run` takes its worktree away and its folder out of sight, `forget` deletes that
+    folder.
+    """
 
     def __init__(self, folders: Folders, session: Session) -> None:
         self._session = session
@@ -41,7 +43,9 @@ class Removal:
         self._doomed = session.folder.root.with_name(f".removing-{session.sid}")
 
     async def run(self, force_keep: bool, force: bool) -> Removed:
-        """Raises OpError: ``busy`` while it has not ended, ``unsaved`` naming the work, ``unexamined`` when it cannot be looked at."""
+        """Raises OpError: ``busy`` while it has not ended, ``unsaved`` naming the work, ``unexamined`` when it cannot
+        be looked at.
+        """
         session = self._session
         if session.foreign:
             return await self._from_here_only(force)
@@ -51,7 +55,9 @@ class Removal:
         elif not session.state.terminal or session.link is not None or session.worker is not None:
             raise OpError("busy", f"{session.name} has not ended", f"stop it first: watchfloor stop {session.sid}")
         try:
-            removed = await session.do("removing its worktree", REMOVE_S, lambda: self._worktree(force_keep, force), lasting=True)
+            removed = await session.do(
+                "removing its worktree", REMOVE_S, lambda: self._worktree(force_keep, force), lasting=True
+            )
         except UnsavedWork as exc:
             hint = f"keep it as a ref (watchfloor rm --keep-as-ref {session.sid}), or push or merge it first"
             raise OpError("unsaved", str(exc), hint) from exc
@@ -67,7 +73,9 @@ class Removal:
             await self._session.do("removing its folder", REMOVE_S, lambda: discard(self._doomed), lasting=True)
 
     async def _from_here_only(self, force: bool) -> Removed:
-        """A copy of another session: its files here go, and the worktree, repository and branch it names are the original's."""
+        """A copy of another session: its files here go, and the worktree, repository and branch it names are the
+        original's.
+        """
         session = self._session
         if not force:
             raise OpError(
@@ -83,7 +91,9 @@ class Removal:
 
     async def _unexamined(self, why: WorkspaceError) -> OpError:
         named = await at_home(self._left.named)
-        what = f"so nobody can say whether this is saved: {'; '.join(named)}" if named else "though nothing of it is left"
+        what = (
+            f"so nobody can say whether this is saved: {'; '.join(named)}" if named else "though nothing of it is left"
+        )
         sid = self._session.sid
         hint = f"mend it and try again, or: watchfloor rm --force {sid} (what is in its worktree is deleted)"
         return OpError("unexamined", f"{self._session.name} cannot be examined ({why}), {what}", hint)
@@ -93,7 +103,8 @@ class Removal:
         session = self._session
         try:
             tree = worktrees.open_worktree(private_of(session))
-            if os.path.realpath(tree.root) != os.path.realpath(self._left.worktree):  # whatever a record says, no other session's worktree is touched
+            # whatever a record says, no other session's worktree is touched
+            if os.path.realpath(tree.root) != os.path.realpath(self._left.worktree):
                 raise DamagedWorktree(f"its record names the worktree {tree.root}, which is not its own")
             arrived = pushed(session.folder, tree.root)
             return Removed(worktrees.remove(tree, session.sid, force_keep=force_keep or force, pushed=arrived), [])

@@ -1,4 +1,5 @@
-"""The road of every call: judged, asked or denied, executed, settled. Level-triggered: `step` looks at the fold and does what is due.
+"""The road of every call: judged, asked or denied, executed, settled. Level-triggered: `step` looks at the fold and
+does what is due.
 
 Nothing here is remembered that the log does not say, so a supervisor that dies anywhere goes on from the log.
 """
@@ -68,8 +69,15 @@ class Built:
 class Road:
     """Drives the open calls of any session; holds no state of its own but counters against endless staleness."""
 
-    def __init__(self, settings: Settings, later: Callable[[Session, float], None], met: Callable[[Session, Exception], Awaitable[None]]) -> None:
-        """``met`` handles what a call ended in that is none of its own ends, as it handles that of the session's worker."""
+    def __init__(
+        self,
+        settings: Settings,
+        later: Callable[[Session, float], None],
+        met: Callable[[Session, Exception], Awaitable[None]],
+    ) -> None:
+        """``met`` handles what a call ended in that is none of its own ends, as it handles that of the session's
+        worker.
+        """
         self._settings, self._later, self._met = settings, later, met
         self._stale: dict[tuple[str, str], int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -105,7 +113,9 @@ class Road:
                     if not call.allowed_by:
                         await self._refused_by_human(session, call, known)
                     elif why := await self._now_denied(session, known):
-                        await session.append(t.ApprovalStale(approval_id=call.approval_id, call_id=call.call_id, difference=[why]))
+                        await session.append(
+                            t.ApprovalStale(approval_id=call.approval_id, call_id=call.call_id, difference=[why])
+                        )
                     else:
                         self._start(session, call.call_id)
                     return True
@@ -113,13 +123,17 @@ class Road:
                     self._start(session, call.call_id)
                     return True
                 case "judged" if call.verdict == "deny":
-                    await session.append(t.ToolEnded(call_id=call.call_id, status="denied", preview=self._denial(known)))
+                    await session.append(
+                        t.ToolEnded(call_id=call.call_id, status="denied", preview=self._denial(known))
+                    )
                     return True
             return await self._judge(session, call, known)
         return False
 
     async def _still_allowed(self, session: Session, known: OpenCall) -> bool:
-        """False when the policy is another one than the call was allowed by: then it is judged anew; a human's edit falls only to a denial."""
+        """False when the policy is another one than the call was allowed by: then it is judged anew; a human's edit
+        falls only to a denial.
+        """
         if known.judged is None or known.judged.policy == self._settings.policy.hash:
             return True
         return known.judged.rule == _EDITED and not await self._now_denied(session, known)
@@ -131,7 +145,11 @@ class Road:
             return ""
         action = await self.action_of(session, known)
         verdict = judge(action, policy) if action is not None else None
-        return f"the policy changed: {verdict.rule} denies this now: {verdict.reason}" if verdict is not None and verdict.verdict == "deny" else ""
+        return (
+            f"the policy changed: {verdict.rule} denies this now: {verdict.reason}"
+            if verdict is not None and verdict.verdict == "deny"
+            else ""
+        )
 
     @staticmethod
     def _denial(known: OpenCall) -> str:
@@ -145,12 +163,19 @@ class Road:
     # -- judging -----------------------------------------------------------------------------------------------------
 
     async def _judge(self, session: Session, call: Call, known: OpenCall, unprotected: str = "") -> bool:
-        """Judge one proposed call; False when it has to wait for a human's word on a cap. ``unprotected``: why no state before it can be kept."""
+        """Judge one proposed call; False when it has to wait for a human's word on a cap.
+
+        ``unprotected``: why no state before it can be kept.
+        """
         if not await self._within_caps(session, call):
             return False
         given = await self.input_of(session, known.proposed)
         proposed = known.proposed
-        unknown = "check is not a tool of yours; the harness runs the checks itself" if proposed.tool == "check" and not proposed.by_harness else ""
+        unknown = (
+            "check is not a tool of yours; the harness runs the checks itself"
+            if proposed.tool == "check" and not proposed.by_harness
+            else ""
+        )
         if problem := unknown or tools.validate(proposed.tool, given):
             await session.append(t.ToolEnded(call_id=call.call_id, status="refused", preview=problem))
             return True
@@ -162,8 +187,12 @@ class Road:
                 raise Later(_RETRY_SPACE, Trouble("no_space", f"its next call cannot be examined: {exc}")) from exc
             await self._or_hold(session, exc)
             await session.append(
-                t.HarnessNote(level="error", text=f"call {call.call_id} cannot be judged: {exc}", component="supervisor"),
-                t.ToolEnded(call_id=call.call_id, status="refused", preview=f"The harness could not examine this call: {exc}"),
+                t.HarnessNote(
+                    level="error", text=f"call {call.call_id} cannot be judged: {exc}", component="supervisor"
+                ),
+                t.ToolEnded(
+                    call_id=call.call_id, status="refused", preview=f"The harness could not examine this call: {exc}"
+                ),
             )
             return True
         name = signature(known.proposed)
@@ -171,11 +200,21 @@ class Road:
         if verdict.verdict == "ask" and session.track.denials.get(name, 0) >= _DENIALS:
             why = session.track.denied_why.get(name, "")
             verdict = Verdict(
-                "deny", "denied-before", f"the human denied exactly this {_DENIALS} times{': ' + why if why else ''}; do something else", verdict.risk
+                "deny",
+                "denied-before",
+                f"the human denied exactly this {_DENIALS} times{': ' + why if why else ''}; do something else",
+                verdict.risk,
             )
         judged = await self._judged(session, call.call_id, built, verdict)
         if verdict.verdict == "deny":
-            await session.append(judged, t.ToolEnded(call_id=call.call_id, status="denied", preview=f"Denied by policy ({verdict.rule}): {verdict.reason}"))
+            await session.append(
+                judged,
+                t.ToolEnded(
+                    call_id=call.call_id,
+                    status="denied",
+                    preview=f"Denied by policy ({verdict.rule}): {verdict.reason}",
+                ),
+            )
         elif verdict.verdict == "ask":
             asked = t.ApprovalRequested(
                 approval_id=ids.approval_id(),
@@ -188,7 +227,9 @@ class Road:
                 detail=_detail(built, verdict, session.track.changed.get(call.call_id, [])),
             )
             try:
-                shown = await session.do("reading what it would change", _CARD_S, lambda: cards.diff(built.action, given))
+                shown = await session.do(
+                    "reading what it would change", _CARD_S, lambda: cards.diff(built.action, given)
+                )
             except WorkspaceError as exc:
                 shown = cards.unread(exc)
             session.diffs[asked.approval_id] = shown
@@ -200,15 +241,20 @@ class Road:
 
     @staticmethod
     async def _or_hold(session: Session, exc: WorkspaceError) -> None:
-        """Raise Later when it is the harness's own ground that failed: the agent can do nothing about that, and is neither told nor paid for it."""
+        """Raise Later when it is the harness's own ground that failed: the agent can do nothing about that, and is
+        neither told nor paid for it.
+        """
         why = str(exc) if isinstance(exc, ShellAnalysisMissing) else await ailing(session)
         if why:
             raise Later(HELD_S, held_for(why))
 
-    async def build(self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], unprotected: str = "") -> Built:
+    async def build(
+        self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], unprotected: str = ""
+    ) -> Built:
         """The canonical action of a proposal with this input, and the verdict in force now.
 
-        Whatever a person will be asked about is bound to the state of the worktree that he is shown. Raises WorkspaceError, OpError, Later.
+        Whatever a person will be asked about is bound to the state of the worktree that he is shown. Raises
+        WorkspaceError, OpError, Later.
         """
         policy, kept = self._settings.policy, Kept(unprotected=unprotected)
         if given.get("access", "fence") != "fence":
@@ -222,10 +268,17 @@ class Road:
         return Built(action, action_hash(action), verdict, policy.hash)
 
     async def _world(self, session: Session, call_id: str) -> Kept:
-        """Keep the worktree as it is now, looked at in full. Raises Later when that only has to wait (no space, an undo), OpError."""
+        """Keep the worktree as it is now, looked at in full.
+
+        Raises Later when that only has to wait (no space, an undo), OpError.
+        """
         try:
             reply = await session.keeper().call(
-                "snapshot", wait=None, label=f"shown for {call_id}", full=True, undo_limits=self._settings.config.undo.to_wire()
+                "snapshot",
+                wait=None,
+                label=f"shown for {call_id}",
+                full=True,
+                undo_limits=self._settings.config.undo.to_wire(),
             )
         except OpError as exc:
             if exc.code == "busy":
@@ -243,16 +296,24 @@ class Road:
         expected: dict[str, Any] = action.get("pre") or {}
         difference: list[str] = []
         if (shown := expected.get("snapshot")) is not None:
-            reply = await session.keeper().call("snapshot", wait=None, label=f"before {call_id} was edited", full=True, since=shown)
+            reply = await session.keeper().call(
+                "snapshot", wait=None, label=f"before {call_id} was edited", full=True, since=shown
+            )
             difference = [str(d) for d in reply["difference"]]
         observed = await session.do("looking at the world again", _CARD_S, lambda: precheck.observe(action))
         return difference + precheck.difference({k: v for k, v in expected.items() if k != "snapshot"}, observed)
 
-    async def _action(self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], kept: Kept) -> dict[str, Any]:
+    async def _action(
+        self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], kept: Kept
+    ) -> dict[str, Any]:
         what = f"examining call {proposed.call_id}"
-        return await session.do(what, _FACTS_S, lambda: self._gather(session, proposed, given, self._settings.config, kept))
+        return await session.do(
+            what, _FACTS_S, lambda: self._gather(session, proposed, given, self._settings.config, kept)
+        )
 
-    def _gather(self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], config: Config, kept: Kept) -> dict[str, Any]:
+    def _gather(
+        self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], config: Config, kept: Kept
+    ) -> dict[str, Any]:
         """Gather the facts and build the action (blocking)."""
         own = [session.folder.root.parent.parent, session.folder.keeper_socket.parent.parent, config.file.parent]
         if config.model.api_key_file:
@@ -260,7 +321,9 @@ class Road:
         facts = gather(open_worktree(private_of(session)), proposed.tool, given, config.fence, map(str, own), kept)
         ref = proposed.input_blob
         large = {"sha": ref.sha, "bytes": ref.bytes} if ref is not None else None
-        return build_action(session.sid, proposed.call_id, proposed.tool_use_id, proposed.tool, given, facts, input_blob=large)
+        return build_action(
+            session.sid, proposed.call_id, proposed.tool_use_id, proposed.tool, given, facts, input_blob=large
+        )
 
     async def _judged(self, session: Session, call_id: str, built: Built, verdict: Verdict) -> t.ToolJudged:
         body = canonical(built.action)
@@ -282,7 +345,12 @@ class Road:
 
     async def judged_by_human(self, session: Session, call_id: str, built: Built) -> t.ToolJudged:
         """The verdict on an action that a human edited: allowed by its editor."""
-        return await self._judged(session, call_id, built, Verdict("allow", _EDITED, "a human changed the input and allowed the result", built.verdict.risk))
+        return await self._judged(
+            session,
+            call_id,
+            built,
+            Verdict("allow", _EDITED, "a human changed the input and allowed the result", built.verdict.risk),
+        )
 
     @staticmethod
     async def input_of(session: Session, proposed: t.ToolProposed) -> object:
@@ -317,7 +385,11 @@ class Road:
             return True
         if s.finish_up is not None:
             await session.append(
-                t.ToolEnded(call_id=call.call_id, status="refused", preview=f"The cap {reached.cap} is reached ({reached.used} of {reached.limit}); finish up.")
+                t.ToolEnded(
+                    call_id=call.call_id,
+                    status="refused",
+                    preview=f"The cap {reached.cap} is reached ({reached.used} of {reached.limit}); finish up.",
+                )
             )
             return True
         await ask_cap(session, reached)
@@ -334,7 +406,11 @@ class Road:
     async def _execute(self, session: Session, call_id: str) -> None:
         try:
             reply = await session.keeper().call(
-                "execute", wait=None, call_id=call_id, limits=self._settings.config.limits.to_wire(), undo_limits=self._settings.config.undo.to_wire()
+                "execute",
+                wait=None,
+                call_id=call_id,
+                limits=self._settings.config.limits.to_wire(),
+                undo_limits=self._settings.config.undo.to_wire(),
             )
             if stale := reply.get("stale"):
                 await self._went_stale(session, call_id, [str(d) for d in stale])
@@ -368,7 +444,8 @@ class Road:
         elif exc.code in _LATER:
             await asyncio.sleep(0.05)  # the keeper recorded it, or the next step asks again
         elif _ready(session, call_id):
-            with contextlib.suppress(OpError, LinkLost):  # a keeper that cannot record this says so itself when it is next asked
+            # a keeper that cannot record this says so itself when it is next asked
+            with contextlib.suppress(OpError, LinkLost):
                 await session.append(t.ToolEnded(call_id=call_id, status="refused", preview=f"Not run: {exc.message}"))
 
     async def _went_stale(self, session: Session, call_id: str, difference: list[str]) -> None:
@@ -380,14 +457,24 @@ class Road:
         if self._stale[key] > _STALE_LIMIT:
             self._stale.pop(key)
             await session.append(
-                t.ToolEnded(call_id=call_id, status="refused", preview=f"Not run: what it depends on keeps changing ({'; '.join(difference)})")
+                t.ToolEnded(
+                    call_id=call_id,
+                    status="refused",
+                    preview=f"Not run: what it depends on keeps changing ({'; '.join(difference)})",
+                )
             )
         elif call.approval_id:
             await session.append(t.ApprovalStale(approval_id=call.approval_id, call_id=call_id, difference=difference))
         else:
             known = session.track.calls.get(call_id)
             if known is not None and _ready(session, call_id):
-                await session.append(t.HarnessNote(level="info", text=f"call {call_id} is judged again: {'; '.join(difference)}", component="supervisor"))
+                await session.append(
+                    t.HarnessNote(
+                        level="info",
+                        text=f"call {call_id} is judged again: {'; '.join(difference)}",
+                        component="supervisor",
+                    )
+                )
                 await self._judge(session, call, known)
 
     async def _unprotected(self, session: Session, call_id: str, why: str) -> None:
@@ -409,21 +496,43 @@ class Road:
             await self._ask_doubt(session, call, known, "its action cannot be read")
             return
         if call.effect == tools.READ:
-            await session.append(t.ToolResolved(call_id=call.call_id, resolution="confirmed_not_done", evidence="reading has no effect; it runs again"))
+            await session.append(
+                t.ToolResolved(
+                    call_id=call.call_id,
+                    resolution="confirmed_not_done",
+                    evidence="reading has no effect; it runs again",
+                )
+            )
         elif call.effect == tools.REVERSIBLE:
             given = await self.input_of(session, known.proposed)
             resolution, evidence = await self._written(session, call.call_id, action, given)
             await session.append(t.ToolResolved(call_id=call.call_id, resolution=resolution, evidence=evidence))
         elif call.effect == tools.CONTAINED:
             await session.append(
-                t.ToolResolved(call_id=call.call_id, resolution="unknown_told_model", evidence="it ran inside the fence and was interrupted; the model is told")
+                t.ToolResolved(
+                    call_id=call.call_id,
+                    resolution="unknown_told_model",
+                    evidence="it ran inside the fence and was interrupted; the model is told",
+                )
             )
         elif action["kind"] == "push":
             outcome = await session.do("asking the remote", _PROBE_S, lambda: push.probe(action))
             if outcome == "done":
-                await session.append(t.ToolResolved(call_id=call.call_id, resolution="confirmed_done", evidence="the remote has exactly these commits"))
+                await session.append(
+                    t.ToolResolved(
+                        call_id=call.call_id,
+                        resolution="confirmed_done",
+                        evidence="the remote has exactly these commits",
+                    )
+                )
             elif outcome == "not_done":
-                await session.append(t.ToolResolved(call_id=call.call_id, resolution="confirmed_not_done", evidence="the remote still has the old commits"))
+                await session.append(
+                    t.ToolResolved(
+                        call_id=call.call_id,
+                        resolution="confirmed_not_done",
+                        evidence="the remote still has the old commits",
+                    )
+                )
             else:
                 await self._ask_doubt(session, call, known, "the remote does not say")
         else:
@@ -513,7 +622,11 @@ def outcome_of(call_id: str, decision: str, message: str) -> t.ToolEnded:
         return t.ToolEnded(call_id=call_id, status="ok", preview=message)
     if decision == "stop":
         return t.ToolEnded(call_id=call_id, status="cancelled", preview="The human stopped the session.")
-    return t.ToolEnded(call_id=call_id, status="denied", preview=f"The human denied this: {message}" if message else "The human denied this.")
+    return t.ToolEnded(
+        call_id=call_id,
+        status="denied",
+        preview=f"The human denied this: {message}" if message else "The human denied this.",
+    )
 
 
 async def put_blob(session: Session, data: bytes, media: str) -> t.BlobRef:

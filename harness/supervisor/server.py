@@ -56,7 +56,10 @@ class Feed(Protocol):
 
 
 class Server:
-    """Listens, checks the peer's uid, runs operations, pushes changes coalesced. A slow client never holds up another."""
+    """Listens, checks the peer's uid, runs operations, pushes changes coalesced.
+
+    A slow client never holds up another.
+    """
 
     def __init__(self, path: Path, fleet: Fleet, handlers: dict[str, Handler], feed: Feed) -> None:
         self._path, self._handlers, self._feed = path, handlers, feed
@@ -80,7 +83,9 @@ class Server:
         sock = frames.listen(self._path)
         sock.setblocking(False)
         self._inode = self._look()
-        self._server = await asyncio.get_running_loop().create_unix_server(lambda: Wire(self._frame, self._lost), sock=sock)
+        self._server = await asyncio.get_running_loop().create_unix_server(
+            lambda: Wire(self._frame, self._lost), sock=sock
+        )
 
     def _look(self) -> tuple[int, int]:
         try:
@@ -90,7 +95,8 @@ class Server:
         return (st.st_dev, st.st_ino)
 
     async def guard(self, make_place: Callable[[], Awaitable[None]]) -> None:
-        """Bind again when our socket file vanished or was replaced, until cancelled; ``make_place`` makes its folder again first.
+        """Bind again when our socket file vanished or was replaced, until cancelled; ``make_place`` makes its folder
+        again first.
 
         Raises OSError, FolderError when that fails: a supervisor that nobody can reach must not stay.
         """
@@ -105,7 +111,9 @@ class Server:
                 print("supervisor: the socket file was gone; it is made again", file=sys.stderr, flush=True)
 
     def deaf(self) -> None:
-        """Stop listening and unlink our own socket file; who is connected is answered until `close`, new work is refused."""
+        """Stop listening and unlink our own socket file; who is connected is answered until `close`, new work is
+        refused.
+        """
         self._closing = True
         if self._server is not None:
             self._server.close()
@@ -114,7 +122,9 @@ class Server:
                 os.unlink(self._path)
 
     async def close(self) -> None:
-        """Answer what was asked, send what waits, then drop every client; one that does not read is dropped after a moment."""
+        """Answer what was asked, send what waits, then drop every client; one that does not read is dropped after a
+        moment.
+        """
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_LAST_S)
         wires = [connection.wire for connection in self._connections.values()]
@@ -165,30 +175,48 @@ class Server:
         except OpError as exc:
             answer = {"id": number, "ok": False, "error": exc.to_wire()}
         except LinkLost as exc:
-            error = {"code": "lost", "message": str(exc), "hint": "it may be done all the same: look at the session before you ask again"}
+            error = {
+                "code": "lost",
+                "message": str(exc),
+                "hint": "it may be done all the same: look at the session before you ask again",
+            }
             answer = {"id": number, "ok": False, "error": error}
         except Exception as exc:
             traceback.print_exc(file=sys.stderr)
-            answer = {"id": number, "ok": False, "error": {"code": "internal", "message": f"{op}: {type(exc).__name__}: {exc}"}}
+            answer = {
+                "id": number,
+                "ok": False,
+                "error": {"code": "internal", "message": f"{op}: {type(exc).__name__}: {exc}"},
+            }
         try:
             connection.wire.send(answer)
         except LinkLost:
             return
         except frames.FrameError:
-            connection.wire.send({"id": number, "ok": False, "error": {"code": "too_large", "message": f"the answer to {op} is larger than a frame"}})
+            connection.wire.send(
+                {
+                    "id": number,
+                    "ok": False,
+                    "error": {"code": "too_large", "message": f"the answer to {op} is larger than a frame"},
+                }
+            )
 
     async def _run(self, connection: Connection, op: str, message: Reply) -> Reply:
         handler = self._handlers.get(op)
         if self._closing:
             raise OpError("stopping", "the supervisor is stopping", "the next command starts it again")
         if handler is None:
-            raise OpError("unknown_op", f"there is no operation {op[:40]!r}", "client and supervisor may have different versions")
+            raise OpError(
+                "unknown_op", f"there is no operation {op[:40]!r}", "client and supervisor may have different versions"
+            )
         if not connection.greeted:
             if op not in ("hello", "brain_hello"):
                 raise OpError("hello_first", "say hello first")
             if message.get("proto", frames.PROTOCOL) != frames.PROTOCOL:
                 raise OpError(
-                    "protocol", f"this supervisor speaks protocol {frames.PROTOCOL}, not {message.get('proto')!r}", "use the same version on both sides"
+                    "protocol",
+                    f"this supervisor speaks protocol {frames.PROTOCOL}, not {message.get('proto')!r}",
+                    "use the same version on both sides",
                 )
             connection.greeted = True
             connection.by = msgspec.structs.replace(connection.by, client=str(message.get("client", "brain"))[:40])
@@ -210,7 +238,10 @@ class Server:
         self._event.set()
 
     async def push(self) -> None:
-        """Send what changed to every subscriber, at most 25 times a second, until cancelled. Begun again it sends everything once."""
+        """Send what changed to every subscriber, at most 25 times a second, until cancelled.
+
+        Begun again it sends everything once.
+        """
         last_approvals: Reply = {}
         everything = True
         self._event.set()

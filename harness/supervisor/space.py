@@ -1,4 +1,6 @@
-"""Whether the disk of the state folder is full: looked at from outside, since whoever waits for space can say nothing about it."""
+"""Whether the disk of the state folder is full: looked at from outside, since whoever waits for space can say nothing
+about it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Blocking work off the loop, in small pools that never share a thread: what one session lets stand still stops nobody else.
+"""Blocking work off the loop, in small pools that never share a thread: what one session lets stand still stops nobody
+else.
 
 The threads are daemons: the supervisor's exit waits for none of them, whatever they wait for.
 """
@@ -24,7 +25,10 @@ _DAY_S = 24 * 3600.0
 
 
 class StandsStill(WorkspaceError):
-    """The work did not come back in time, or there is no thread left that could begin it. The message names the pool and the work."""
+    """The work did not come back in time, or there is no thread left that could begin it.
+
+    The message names the pool and the work.
+    """
 
     code = "stands_still"
 
@@ -40,7 +44,10 @@ class _Job:
 
 
 class Threads:
-    """At most ``most`` daemon threads, made when there is work and gone when there is none for a while. ``name`` goes into messages."""
+    """At most ``most`` daemon threads, made when there is work and gone when there is none for a while.
+
+    ``name`` goes into messages.
+    """
 
     def __init__(self, name: str, most: int) -> None:
         self._name, self._most = name, most
@@ -56,7 +63,9 @@ class Threads:
             return sorted(job.what for job in self._running if job.began and now > job.began + job.limit_s + GRACE_S)
 
     def interrupt(self) -> None:
-        """End the children of what is at work now, unless it is lasting: it fails at its next look at git, and its thread is free."""
+        """End the children of what is at work now, unless it is lasting: it fails at its next look at git, and its
+        thread is free.
+        """
         with self._change:
             limits = [job.limit for job in self._running if job.limit is not None and not job.lasting]
         for limit in limits:
@@ -65,8 +74,9 @@ class Threads:
     async def run(self, what: str, limit_s: float, work: Callable[[], T], *, lasting: bool = False) -> T:
         """The result of ``work`` (or what it raises), done in one of the threads within ``limit_s`` seconds.
 
-        The time counts from its beginning, and so does waiting for a free thread. Raises StandsStill when either is over, and at
-        once while every thread stands still; ``what`` says in words what is done, for the message. ``lasting``: `interrupt` lets it end.
+        The time counts from its beginning, and so does waiting for a free thread. Raises StandsStill when either is
+        over, and at once while every thread stands still; ``what`` says in words what is done, for the message.
+        ``lasting``: `interrupt` lets it end.
         """
         still = self.still()
         if len(still) >= self._most:
@@ -83,7 +93,9 @@ class Threads:
         finally:
             future.cancel()  # takes it out when it has not begun
         if not job.began:
-            raise StandsStill(f"{self._name}: {what} did not begin within {limit_s:.0f} s; at work: {'; '.join(self._at_work()) or 'nothing'}")
+            raise StandsStill(
+                f"{self._name}: {what} did not begin within {limit_s:.0f} s; at work: {'; '.join(self._at_work()) or 'nothing'}"
+            )
         raise StandsStill(f"{self._name}: {what} did not end within {limit_s:.0f} s; something there cannot be read")
 
     async def call(self, work: Callable[..., T], *args: Any) -> T:
@@ -149,4 +161,7 @@ class Threads:
 
 
 at_home = Threads("the supervisor", 8).call
-"""For what belongs to no session's worktree: its folders, logs, processes. Nothing that an agent can write is touched there."""
+"""For what belongs to no session's worktree: its folders, logs, processes.
+
+Nothing that an agent can write is touched there.
+"""

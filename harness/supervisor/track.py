@@ -1,4 +1,7 @@
-"""What the supervisor must remember of a log beyond the fold: the records of open calls and the order of a few events. Pure."""
+"""What the supervisor must remember of a log beyond the fold: the records of open calls and the order of a few events.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,9 @@ class Track:
                 call.doubt = b
         elif isinstance(b, t.ToolEnded):
             call = self.calls.get(b.call_id)
-            self.ran_command = self.ran_command or (call is not None and call.proposed.tool in ("exec", "shell", "check"))
+            self.ran_command = self.ran_command or (
+                call is not None and call.proposed.tool in ("exec", "shell", "check")
+            )
             self._gone(b.call_id)
         elif isinstance(b, t.ModelRequest):
             self.request_gen = r.gen
@@ -90,7 +95,11 @@ class Track:
                 self.raises[b.cap] = b
         elif isinstance(b, t.ApprovalWithdrawn):
             asked = s.approvals.get(b.approval_id)
-            if asked is not None and asked.kind == "cap" and not str(asked.detail.get("cap", "")).startswith("session."):
+            if (
+                asked is not None
+                and asked.kind == "cap"
+                and not str(asked.detail.get("cap", "")).startswith("session.")
+            ):
                 self.passed[b.approval_id] = asked
                 while len(self.passed) > _PASSED:
                     del self.passed[next(iter(self.passed))]

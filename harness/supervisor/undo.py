@@ -1,4 +1,7 @@
-"""Undo: which states of a worktree can be had back, and bringing one back. The log says what happened, the vault what is kept."""
+"""Undo: which states of a worktree can be had back, and bringing one back.
+
+The log says what happened, the vault what is kept.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ _READ_S = 120.0
 
 
 class Point(msgspec.Struct, frozen=True):
-    """A state that can be had back: the one before ``call_id`` (a call, or an undo). ``changed`` counts names that differ after it."""
+    """A state that can be had back: the one before ``call_id`` (a call, or an undo).
+
+    ``changed`` counts names that differ after it.
+    """
 
     call_id: str
     tool: str
@@ -71,7 +77,10 @@ def history(lines: Iterable[bytes]) -> list[Point]:
 
 
 def counted(points: list[Point], marks: list[dict[str, Any]]) -> list[Point]:
-    """The same with what each changed and whether its state is still kept. ``marks`` as the vault lists them, oldest first. Pure."""
+    """The same with what each changed and whether its state is still kept.
+
+    ``marks`` as the vault lists them, oldest first. Pure.
+    """
     places = {m["id"]: i for i, m in enumerate(marks)}
     sums = [0]
     for mark in marks:
@@ -89,8 +98,12 @@ def counted(points: list[Point], marks: list[dict[str, Any]]) -> list[Point]:
 
 
 def newest(points: list[Point]) -> Point | None:
-    """What a plain undo means: the newest call that changed something, is still in the worktree, and whose state is kept. Pure."""
-    return next((p for p in reversed(points) if p.tool != "undo" and p.changed and not p.undone and not p.expired), None)
+    """What a plain undo means: the newest call that changed something, is still in the worktree, and whose state is
+    kept. Pure.
+    """
+    return next(
+        (p for p in reversed(points) if p.tool != "undo" and p.changed and not p.undone and not p.expired), None
+    )
 
 
 class Undo:
@@ -113,9 +126,20 @@ class Undo:
             found, _ = await self._points(session)
             point = self._chosen(session, found, to)
             undo_id = ids.undo_id()
-            reply = await session.keeper().call("undo", wait=None, undo_id=undo_id, call_id=point.call_id, snapshot=point.snapshot, by=msgspec.to_builtins(by))
+            reply = await session.keeper().call(
+                "undo",
+                wait=None,
+                undo_id=undo_id,
+                call_id=point.call_id,
+                snapshot=point.snapshot,
+                by=msgspec.to_builtins(by),
+            )
             if error := reply.get("error"):
-                raise OpError("not_undone", f"not everything could be brought back: {error}", f"repeat it: watchfloor undo {session.sid} --to {point.call_id}")
+                raise OpError(
+                    "not_undone",
+                    f"not everything could be brought back: {error}",
+                    f"repeat it: watchfloor undo {session.sid} --to {point.call_id}",
+                )
             await session.until(lambda: session.state.last_undo == undo_id)
             if not session.state.terminal:
                 await session.append(t.UserMessage(text=_told(point), origin="harness", by=by))
@@ -147,10 +171,22 @@ class Undo:
     def _chosen(session: Session, points: list[Point], to: str) -> Point:
         point = next((p for p in reversed(points) if p.call_id == to), None) if to else newest(points)
         if point is None:
-            why = f"{session.name} has no call {to}" if to else f"no call of {session.name} changed anything that is still there"
-            raise OpError("not_found", f"{why}, so there is nothing to undo", f"list what can be undone: watchfloor undo {session.sid} --list")
+            why = (
+                f"{session.name} has no call {to}"
+                if to
+                else f"no call of {session.name} changed anything that is still there"
+            )
+            raise OpError(
+                "not_found",
+                f"{why}, so there is nothing to undo",
+                f"list what can be undone: watchfloor undo {session.sid} --list",
+            )
         if point.expired:
-            raise OpError("expired", f"the state before {point.call_id} is no longer kept", f"list what is: watchfloor undo {session.sid} --list")
+            raise OpError(
+                "expired",
+                f"the state before {point.call_id} is no longer kept",
+                f"list what is: watchfloor undo {session.sid} --list",
+            )
         return point
 
 

@@ -1,4 +1,7 @@
-"""Work that goes on for the supervisor's whole life. A piece of it that dies is said and begun again; one that keeps dying ends the supervisor."""
+"""Work that goes on for the supervisor's whole life.
+
+A piece of it that dies is said and begun again; one that keeps dying ends the supervisor.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ SHOWN_S = 600.0
 
 
 class Upkeep:
-    """``problems`` is where a death is shown, ``changed`` is called when that changes, ``give_up`` when a piece died three times in a minute."""
+    """``problems`` is where a death is shown, ``changed`` is called when that changes, ``give_up`` when a piece died
+    three times in a minute.
+    """
 
     def __init__(self, problems: dict[str, str], changed: Callable[[], None], give_up: Callable[[], None]) -> None:
         self._problems, self._changed, self._give_up = problems, changed, give_up
@@ -82,7 +87,9 @@ class Upkeep:
 
     def _tell(self, what: str, why: str) -> None:
         print(f"supervisor: {what} failed ({why}) and is begun again", file=sys.stderr, flush=True)
-        self._problems[what] = f"a defect of Watchfloor: {what} failed at {datetime.now(UTC):%H:%M:%S} UTC ({why}) and was begun again; nothing is lost"
+        self._problems[what] = (
+            f"a defect of Watchfloor: {what} failed at {datetime.now(UTC):%H:%M:%S} UTC ({why}) and was begun again; nothing is lost"
+        )
         self._changed()
         asyncio.get_running_loop().call_later(SHOWN_S, self._forget, what, self._problems[what])
 

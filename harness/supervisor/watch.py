@@ -1,4 +1,6 @@
-"""Policy and configuration as they are in force: reloaded when their files change, the last good ones kept when a file is bad."""
+"""Policy and configuration as they are in force: reloaded when their files change, the last good ones kept when a file
+is bad.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +49,14 @@ class Settings:
         self._subscribers.append(changed)
 
     def check(self) -> None:
-        """Reload what changed on disk since the last look (three stats when nothing did); a key file is only looked at, for others read it."""
+        """Reload what changed on disk since the last look (three stats when nothing did); a key file is only looked at,
+        for others read it.
+        """
         changed = False
-        for path, load in ((self._folders.policy_file, self._load_policy), (self._folders.config_file, self._load_config)):
+        for path, load in (
+            (self._folders.policy_file, self._load_policy),
+            (self._folders.config_file, self._load_config),
+        ):
             mark = _mark(path)
             if self._marks.get(path) != mark:
                 first = path not in self._marks
@@ -143,7 +150,9 @@ async def follow(settings: Settings, folder: Path) -> None:
         observer.schedule(_Wake(asyncio.get_running_loop(), wake), str(folder), recursive=False)
         observer.start()
     except OSError as exc:
-        settings.problems["watch"] = f"changes of {folder} are seen within {POLL_SECONDS:.0f} s only: {exc.strerror or exc}"
+        settings.problems["watch"] = (
+            f"changes of {folder} are seen within {POLL_SECONDS:.0f} s only: {exc.strerror or exc}"
+        )
         observer = None
     try:
         while True:

@@ -1,8 +1,8 @@
 """What the vault knows of one name in a tree, and how two states differ. Pure; standard library only.
 
-A *state* is ``{path: value}``. Paths are bytes, relative, with the root's letter first (``w/`` the worktree, ``g/`` the private
-git folder, ``o/`` its objects); a root itself is its letter and the stroke. A value is 68 bytes: a stamp (what lstat says) and the
-SHA-256 of the content, packed because a session of ten thousand files must not cost ten megabytes.
+A *state* is ``{path: value}``. Paths are bytes, relative, with the root's letter first (``w/`` the worktree, ``g/`` the
+private git folder, ``o/`` its objects); a root itself is its letter and the stroke. A value is 68 bytes: a stamp (what
+lstat says) and the SHA-256 of the content, packed because a session of ten thousand files must not cost ten megabytes.
 """
 
 from __future__ import annotations
@@ -74,8 +74,10 @@ class Entry:
 
 
 def same(old: bytes, new: bytes) -> bool:
-    """True when two values stand for the same thing to whoever looks: kind, permissions and content. Times do not count,
-    but for what is left out: there they are all that is known, and one that was too young to be believed is never the same."""
+    """True when two values stand for the same thing to whoever looks: kind, permissions and content. Times do not
+    count, but for what is left out: there they are all that is known, and one that was too young to be believed is
+    never the same.
+    """
     a, b = Entry.of(old), Entry.of(new)
     if a.digest == LEFT_OUT and _NEVER in (a.ctime_ns, b.ctime_ns):
         return False
@@ -131,12 +133,27 @@ def sentence(change: Change) -> str:
     return f"{name} {words[change.how]}"
 
 
-_MADE = frozenset({b"node_modules", b"__pycache__", b".venv", b".tox", b".nox", b".mypy_cache", b".ruff_cache", b".pytest_cache", b".hypothesis", b".cache"})
+_MADE = frozenset(
+    {
+        b"node_modules",
+        b"__pycache__",
+        b".venv",
+        b".tox",
+        b".nox",
+        b".mypy_cache",
+        b".ruff_cache",
+        b".pytest_cache",
+        b".hypothesis",
+        b".cache",
+    }
+)
 """Folders that tools fill by themselves: what changes in them says that something ran, not that something was done."""
 
 
 def is_work(path: bytes) -> bool:
-    """True for a name whose change is progress: a file of the worktree that no tool makes by itself, or where HEAD is (a commit)."""
+    """True for a name whose change is progress: a file of the worktree that no tool makes by itself, or where HEAD is
+    (a commit).
+    """
     letter, _, rest = path.partition(b"/")
     if letter == b"g":
         return rest == b"HEAD"

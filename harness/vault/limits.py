@@ -1,6 +1,8 @@
-"""What the vault keeps at most, as plain data. `harness.protocol.config` has the same names under ``[undo]``. Standard library only.
+"""What the vault keeps at most, as plain data. `harness.protocol.config` has the same names under ``[undo]``. Standard
+library only.
 
-The limits that came last are stored beside the packs, so that whoever brings a state back sees the tree as it was seen when it was kept.
+The limits that came last are stored beside the packs, so that whoever brings a state back sees the tree as it was seen
+when it was kept.
 """
 
 from __future__ import annotations
@@ -16,7 +18,10 @@ _FILE = "limits.json"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a snapshot may hold, and bytes of the changes that are kept from one state to the next. A name costs about 200 bytes of memory."""
+    """What a snapshot may hold, and bytes of the changes that are kept from one state to the next.
+
+    A name costs about 200 bytes of memory.
+    """
 
     file_bytes: int = 64 << 20
     tree_bytes: int = 4 << 30

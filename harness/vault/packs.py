@@ -1,9 +1,10 @@
-"""Where snapshots are stored: append-only pack files, each snapshot written and synced as one piece. Standard library only.
+"""Where snapshots are stored: append-only pack files, each snapshot written and synced as one piece. Standard library
+only.
 
-``NNNNNN.pack`` holds frames: one byte of kind, 8 bytes of length, the payload. ``B`` is a piece of content (SHA-256, one byte of
-encoding, bytes), ``T`` a compressed table of changed names, ``S`` the end of a snapshot (JSON and its CRC). A snapshot exists when
-its ``S`` does; what follows the last one is cut away at the next opening. The first snapshot of a pack names everything, so that
-older packs can be dropped.
+``NNNNNN.pack`` holds frames: one byte of kind, 8 bytes of length, the payload. ``B`` is a piece of content (SHA-256,
+one byte of encoding, bytes), ``T`` a compressed table of changed names, ``S`` the end of a snapshot (JSON and its CRC).
+A snapshot exists when its ``S`` does; what follows the last one is cut away at the next opening. The first snapshot of
+a pack names everything, so that older packs can be dropped.
 """
 
 from __future__ import annotations
@@ -276,7 +277,8 @@ class Packs:
         return sum(os.fstat(fd).st_size for fd in self._fds.values())
 
     def turn_over(self, state: State) -> None:
-        """Begin a new pack with all that the newest snapshot needs, and drop every pack but the one before it. Raises OSError, DamagedPack.
+        """Begin a new pack with all that the newest snapshot needs, and drop every pack but the one before it. Raises
+        OSError, DamagedPack.
 
         Interrupted anywhere, the packs that stood before stand still.
         """

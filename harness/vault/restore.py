@@ -1,4 +1,5 @@
-"""Bringing a kept state back into folders: only what differs, beneath the roots, through no link. Standard library only.
+"""Bringing a kept state back into folders: only what differs, beneath the roots, through no link. Standard library
+only.
 
 Nothing whose content is not kept is ever removed or overwritten; it is named instead.
 """
@@ -98,7 +99,9 @@ def _folder(trees: Trees, path: bytes, done: Restored) -> None:
         done.refuse(path, f"the folder cannot be made: {exc.strerror}")
 
 
-def _thing(trees: Trees, change: Change, entry: Entry, content: Callable[[bytes], bytes], done: Restored, *, sync: bool) -> None:
+def _thing(
+    trees: Trees, change: Change, entry: Entry, content: Callable[[bytes], bytes], done: Restored, *, sync: bool
+) -> None:
     path = change.path
     if entry.digest == LEFT_OUT:
         done.refuse(path, "its content was not kept")

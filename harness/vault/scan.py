@@ -1,4 +1,7 @@
-"""Looking at a tree that an agent writes: names and stamps without following anything, content within limits. Standard library only."""
+"""Looking at a tree that an agent writes: names and stamps without following anything, content within limits.
+
+Standard library only.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ class TreeTooLarge(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """One folder of the session that is kept. ``letter`` begins its names; ``hidden`` are names at its top that are not ours to keep."""
+    """One folder of the session that is kept.
+
+    ``letter`` begins its names; ``hidden`` are names at its top that are not ours to keep.
+    """
 
     letter: bytes
     path: str
@@ -52,7 +58,9 @@ class OpenRoot:
         try:
             while len(rest) > _AT_ONCE:
                 cut = rest.rindex(b"/", 0, _AT_ONCE)
-                below = kernel.openat2(at, os.fsdecode(rest[:cut]), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, 0, _STRICT)
+                below = kernel.openat2(
+                    at, os.fsdecode(rest[:cut]), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, 0, _STRICT
+                )
                 if at != self.fd:
                     os.close(at)
                 at, rest = below, rest[cut + 1 :]
@@ -96,7 +104,10 @@ class OpenRoot:
         os.chmod(f"/proc/self/fd/{self.fd}", mode)
 
     def _anyway(self, relative: bytes, flags: int, needed: int) -> int:
-        """Open what belongs to us although modes on the way say no: they are widened for the moment of opening. Raises OSError."""
+        """Open what belongs to us although modes on the way say no: they are widened for the moment of opening.
+
+        Raises OSError.
+        """
         with contextlib.suppress(PermissionError):
             return self.open(relative, flags)
         with contextlib.ExitStack() as back:
@@ -109,7 +120,9 @@ class OpenRoot:
             return os.open(f"/proc/self/fd/{here}", flags | os.O_CLOEXEC)
 
     def read(self, relative: bytes, wanted: bytes, limit: int) -> bytes | None:
-        """Content of the file or link whose stamp is ``wanted``; None when it is another thing by now or larger than ``limit``. Raises OSError."""
+        """Content of the file or link whose stamp is ``wanted``; None when it is another thing by now or larger than
+        ``limit``. Raises OSError.
+        """
         if stat.S_ISLNK(STAMP.unpack_from(wanted)[0]):
             return self._target(relative)
         fd = self._anyway(relative, _FILE, 0o400)
@@ -157,7 +170,8 @@ def _searchable(fd: int) -> bool:
 def walk(
     root: OpenRoot, start: bytes = b"", *, limit: int, on_folder: Callable[[bytes, int], None] | None = None
 ) -> Iterator[tuple[bytes, os.stat_result | None]]:
-    """(path beneath the root, lstat) of ``start`` when that is the root and of everything below; None = it cannot be looked into.
+    """(path beneath the root, lstat) of ``start`` when that is the root and of everything below; None = it cannot be
+    looked into.
 
     ``on_folder(path, fd)`` is told of every folder before its names are read. Raises TreeTooLarge.
     """
@@ -201,7 +215,9 @@ def walk(
 
 
 def look(root: OpenRoot, names: Mapping[bytes, set[bytes]]) -> Iterator[tuple[bytes, os.stat_result | None]]:
-    """(path, lstat or None when gone) of single names, grouped by folder: ``{folder: {name, …}}``; an empty name is the root itself."""
+    """(path, lstat or None when gone) of single names, grouped by folder: ``{folder: {name, …}}``; an empty name is the
+    root itself.
+    """
     for folder, listed in names.items():
         if b"" in listed:
             yield b"", os.fstat(root.fd)  # before it is opened, which may take a wider mode for a moment

@@ -1,8 +1,9 @@
-"""The vault's own process: one per session that works, forked from its keeper, gone after a while without work. Standard library only.
+"""The vault's own process: one per session that works, forked from its keeper, gone after a while without work.
+Standard library only.
 
-Requests and answers are frames (`harness.protocol.frames`) on an inherited socket. ``{id, op, …}`` → ``{id, ok: true, …}`` or
-``{id, ok: false, error: {code, message}}`` with code ``no_space`` (try again when there is room), ``expired``, ``too_large``,
-``damaged`` or ``io``.
+Requests and answers are frames (`harness.protocol.frames`) on an inherited socket. ``{id, op, …}`` → ``{id, ok: true,
+…}`` or ``{id, ok: false, error: {code, message}}`` with code ``no_space`` (try again when there is room), ``expired``,
+``too_large``, ``damaged`` or ``io``.
 
 | op | arguments | answer |
 | --- | --- | --- |
@@ -11,10 +12,11 @@ Requests and answers are frames (`harness.protocol.frames`) on an inherited sock
 | ``bring_back`` | ``roots, snapshot, label, exact`` | ``before, written, removed, refused`` |
 | ``list`` | – | ``marks: [{id, label, ts, changed, left_out}]``, ``stored`` |
 
-Any request may carry ``limits`` (`harness.vault.limits`), which count from then on.
-``roots`` are ``[[letter, path, [hidden names]], …]``. ``difference`` lists what is another thing than in snapshot ``since``; ``worked`` counts
-the names that were worked on since the snapshot of that name. Any request may carry an ``action``; the answer, an error too, then has in ``seen``
-what `precheck.observe` says of it just after: reading what an action names may take long, so it is done here, where nobody waits.
+Any request may carry ``limits`` (`harness.vault.limits`), which count from then on. ``roots`` are ``[[letter, path,
+[hidden names]], …]``. ``difference`` lists what is another thing than in snapshot ``since``; ``worked`` counts the
+names that were worked on since the snapshot of that name. Any request may carry an ``action``; the answer, an error
+too, then has in ``seen`` what `precheck.observe` says of it just after: reading what an action names may take long, so
+it is done here, where nobody waits.
 """
 
 from __future__ import annotations
@@ -103,9 +105,14 @@ class _Server:
         vault = self._vault
         if vault is None:
             vault = self._vault = Vault(self._folder, self._limits)
-        roots = [Root(letter.encode(), path, frozenset(n.encode() for n in hidden)) for letter, path, hidden in request.get("roots", [])]
+        roots = [
+            Root(letter.encode(), path, frozenset(n.encode() for n in hidden))
+            for letter, path, hidden in request.get("roots", [])
+        ]
         if op == "take":
-            taken = vault.take(roots, str(request["label"]), full=bool(request.get("full")), since=str(request.get("since") or ""))
+            taken = vault.take(
+                roots, str(request["label"]), full=bool(request.get("full")), since=str(request.get("since") or "")
+            )
             reply: dict[str, Any] = {
                 "snapshot": taken.id,
                 "changed": taken.changed,
@@ -129,7 +136,10 @@ class _Server:
                 "refused_count": len(done.refused),
             }
         if op == "list":
-            marks = [{"id": m.id, "label": m.label, "ts": m.ts, "changed": m.changed, "left_out": m.left_out} for m in vault.marks()]
+            marks = [
+                {"id": m.id, "label": m.label, "ts": m.ts, "changed": m.changed, "left_out": m.left_out}
+                for m in vault.marks()
+            ]
             return {"marks": marks, "stored": vault.stored}
         raise DamagedPack(f"there is no operation {op!r}")
 

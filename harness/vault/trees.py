@@ -17,7 +17,9 @@ _SETTLING_NS = 30_000_000
 """A stamp this young may hide a second change within the clock's tick: it is not believed the next time."""
 _TICK_NS = 1_000_000
 MAPPED_NS = 120_000_000_000
-"""For how long after a change a process that mapped the file may go on writing without another ctime: until its pages are written back."""
+"""For how long after a change a process that mapped the file may go on writing without another ctime: until its pages
+are written back.
+"""
 _NEVER_NS = 1 << 63
 _MANY = 4
 
@@ -66,8 +68,9 @@ class Trees:
     # -- looking -----------------------------------------------------------------------------------------------------
 
     def changes(self, *, full: bool, again_ns: int = _NEVER_NS) -> Delta:
-        """What is another thing than in ``state`` (which stays as it is). ``full`` looks at every name, and then reads every file again
-        that was changed after ``again_ns`` (since the epoch). Raises OSError, TreeTooLarge."""
+        """What is another thing than in ``state`` (which stays as it is). ``full`` looks at every name, and then reads
+        every file again that was changed after ``again_ns`` (since the epoch). Raises OSError, TreeTooLarge.
+        """
         self._again_ns = again_ns if full else _NEVER_NS
         began = time.time_ns()
         seen = Seen(all=True) if full or self._watcher is None else self._watcher.read()
@@ -111,7 +114,11 @@ class Trees:
                 continue
             known = state.get(name)
             again = info.st_ctime_ns > again_ns and stat.S_ISREG(info.st_mode)
-            if known is None or again or known[:width] != pack(info.st_mode, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns):
+            if (
+                known is None
+                or again
+                or known[:width] != pack(info.st_mode, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+            ):
                 found[name] = info
 
     def _some(self, seen: Seen) -> dict[bytes, os.stat_result | None]:
@@ -148,8 +155,14 @@ class Trees:
         found.update({name: None for name in missing if name not in found or found[name] is None})
 
     def _links(self, found: dict[bytes, os.stat_result | None]) -> dict[bytes, os.stat_result | None]:
-        """A file with several names changes under all of them, and the kernel tells of one, which may bear another file by now."""
-        inodes = {info.st_ino for info in found.values() if info is not None and info.st_nlink > 1 and stat.S_ISREG(info.st_mode)}
+        """A file with several names changes under all of them, and the kernel tells of one, which may bear another file
+        by now.
+        """
+        inodes = {
+            info.st_ino
+            for info in found.values()
+            if info is not None and info.st_nlink > 1 and stat.S_ISREG(info.st_mode)
+        }
         for name, info in found.items():
             if (known := self.state.get(name)) is not None:
                 mode, inode, *_ = STAMP.unpack_from(known)
@@ -202,7 +215,9 @@ class Trees:
         return delta
 
     def _settled(self, name: bytes, info: os.stat_result) -> tuple[os.stat_result, bool]:
-        """What lstat says of a thing whose content is not kept once that is old enough to be believed; False when it goes on changing."""
+        """What lstat says of a thing whose content is not kept once that is old enough to be believed; False when it
+        goes on changing.
+        """
         left = _SETTLING_NS - (time.time_ns() - info.st_ctime_ns)
         if left < 0:
             return info, True
@@ -212,7 +227,9 @@ class Trees:
             again = root.stat(path)
         except OSError:
             return info, False
-        return again, stat.S_IFMT(again.st_mode) == stat.S_IFMT(info.st_mode) and time.time_ns() - again.st_ctime_ns > _SETTLING_NS
+        return again, stat.S_IFMT(again.st_mode) == stat.S_IFMT(
+            info.st_mode
+        ) and time.time_ns() - again.st_ctime_ns > _SETTLING_NS
 
     def _digest(self, name: bytes, info: os.stat_result, known: bytes | None) -> bytes:
         if not (stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)):

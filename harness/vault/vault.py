@@ -1,7 +1,7 @@
 """One session's vault: take a snapshot, tell what changed since one, bring one back. Blocking; standard library only.
 
-Every operation leaves the packs either as they were or with one more whole snapshot. Bringing a state back takes a snapshot first,
-so that an undo can be undone, and can be repeated after it was interrupted anywhere.
+Every operation leaves the packs either as they were or with one more whole snapshot. Bringing a state back takes a
+snapshot first, so that an undo can be undone, and can be repeated after it was interrupted anywhere.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ class Expired(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A snapshot of the present state. ``changed`` counts the names that differ from the one before; 0 = it is the one before."""
+    """A snapshot of the present state.
+
+    ``changed`` counts the names that differ from the one before; 0 = it is the one before.
+    """
 
     id: str
     changed: int
@@ -37,7 +40,9 @@ class Taken:
 
 
 class Vault:
-    """The vault of one session; ``letters`` say which roots an undo makes exactly as they were (others only get back what they lack)."""
+    """The vault of one session; ``letters`` say which roots an undo makes exactly as they were (others only get back
+    what they lack).
+    """
 
     def __init__(self, folder: Path, limits: Limits | None = None) -> None:
         """Raises OSError, DamagedPack."""
@@ -67,11 +72,15 @@ class Vault:
     # -- taking ------------------------------------------------------------------------------------------------------
 
     def take(self, roots: Iterable[Root], label: str, *, full: bool = False, since: str = "") -> Taken:
-        """Keep the present state. ``full`` looks at every name instead of believing hints; what it is to be compared with (``since``) makes it
-        read again what may have been written through a mapping since then. Raises OSError, TreeTooLarge, DamagedPack."""
+        """Keep the present state. ``full`` looks at every name instead of believing hints; what it is to be compared
+        with (``since``) makes it read again what may have been written through a mapping since then. Raises OSError,
+        TreeTooLarge, DamagedPack.
+        """
         trees = self._open(roots)
         mark = self._packs.find(since) if since else None
-        again = {"again_ns": int(datetime.fromisoformat(mark.ts).timestamp() * 1e9) - MAPPED_NS} if mark is not None else {}
+        again = (
+            {"again_ns": int(datetime.fromisoformat(mark.ts).timestamp() * 1e9) - MAPPED_NS} if mark is not None else {}
+        )
         try:
             delta = trees.changes(full=full, **again)
             mark = self._keep(trees, delta, label)
@@ -79,7 +88,9 @@ class Vault:
             self._forget()
             self._packs.abandon()
             raise
-        left_out = [name for name, value in trees.state.items() if value[STAMP.size :] == LEFT_OUT] if mark.left_out else []
+        left_out = (
+            [name for name, value in trees.state.items() if value[STAMP.size :] == LEFT_OUT] if mark.left_out else []
+        )
         return Taken(mark.id, mark.changed if delta else 0, mark.left_out, tuple(entries.names(left_out, LISTED)))
 
     def _keep(self, trees: Trees, delta: Delta, label: str) -> Mark:
@@ -98,15 +109,17 @@ class Vault:
             changed=len(delta),
             left_out=left_out,
             whole=before is None,
-            work=0 if before is None else sum(1 for name, value in delta.items() if entries.is_work(name) and not _only_a_folder(value)),
+            work=0
+            if before is None
+            else sum(1 for name, value in delta.items() if entries.is_work(name) and not _only_a_folder(value)),
         )
         mark = self._packs.finish(delta, mark)
         entries.apply(trees.state, delta)
         return mark
 
     def tidy(self, *, overdue: bool = False) -> bool:
-        """Drop history over the budget; True when something was done. Call it when nobody waits; ``overdue`` does only what cannot
-        wait for that any longer. Raises OSError, DamagedPack.
+        """Drop history over the budget; True when something was done. Call it when nobody waits; ``overdue`` does only
+        what cannot wait for that any longer. Raises OSError, DamagedPack.
         """
         if not self._packs.marks:
             return False
@@ -149,14 +162,18 @@ class Vault:
     def _find(self, snapshot: str) -> Mark:
         mark = self._packs.find(snapshot)
         if mark is None:
-            raise Expired(f"snapshot {snapshot[:60]} is no longer kept; older states were dropped to stay within the budget")
+            raise Expired(
+                f"snapshot {snapshot[:60]} is no longer kept; older states were dropped to stay within the budget"
+            )
         return mark
 
     # -- bringing back -----------------------------------------------------------------------------------------------
 
-    def bring_back(self, roots: Iterable[Root], snapshot: str, label: str, exact: frozenset[bytes]) -> tuple[Taken, Restored]:
-        """Make the folders what they were; the snapshot taken just before, and what was done. ``exact`` = letters of roots from which
-        names that were not there then are removed. Raises Expired, OSError, TreeTooLarge, DamagedPack.
+    def bring_back(
+        self, roots: Iterable[Root], snapshot: str, label: str, exact: frozenset[bytes]
+    ) -> tuple[Taken, Restored]:
+        """Make the folders what they were; the snapshot taken just before, and what was done. ``exact`` = letters of
+        roots from which names that were not there then are removed. Raises Expired, OSError, TreeTooLarge, DamagedPack.
         """
         mark = self._find(snapshot)
         wanted = tuple(roots)

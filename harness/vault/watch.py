@@ -1,7 +1,9 @@
-"""Which names the kernel saw change: inotify as a hint, so that ten changes in ten thousand files cost ten looks. Standard library only.
+"""Which names the kernel saw change: inotify as a hint, so that ten changes in ten thousand files cost ten looks.
+Standard library only.
 
-A hint only ever saves work: what is decided on (an approval, an undo) is looked at in full, and so is the tree now and then. What no hint
-tells: that a file was written through a hard link which was made and removed in a folder that is itself new.
+A hint only ever saves work: what is decided on (an approval, an undo) is looked at in full, and so is the tree now and
+then. What no hint tells: that a file was written through a hard link which was made and removed in a folder that is
+itself new.
 """
 
 from __future__ import annotations
@@ -35,8 +37,9 @@ class Seen:
 
 
 class _Passing:
-    """Files that bore a name for a moment between two looks. Through a hard link that came and went, one that is kept under another name
-    may have been written."""
+    """Files that bore a name for a moment between two looks. Through a hard link that came and went, one that is kept
+    under another name may have been written.
+    """
 
     def __init__(self) -> None:
         self._here: set[tuple[Place, bytes]] = set()
@@ -79,7 +82,10 @@ class Watcher:
         os.close(self.fd)
 
     def add(self, root: int, path: bytes, fd: int) -> None:
-        """Watch the open folder ``fd``, which stands at ``path``. Running out of watches only means that everything is looked at again."""
+        """Watch the open folder ``fd``, which stands at ``path``.
+
+        Running out of watches only means that everything is looked at again.
+        """
         number = _libc.inotify_add_watch(self.fd, b"/proc/self/fd/%d" % fd, ctypes.c_uint32(_WANTED))
         if number < 0:
             self.lost = True

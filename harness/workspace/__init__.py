@@ -1,1 +1,3 @@
-"""Workspaces: one git worktree per session, with a private git directory inside the fence; see ``docs/architecture.md``."""
+"""Workspaces: one git worktree per session, with a private git directory inside the fence; see
+``docs/architecture.md``.
+"""

@@ -1,4 +1,7 @@
-"""What a session changed: status, untracked files and the patch against its base. All text that comes back is untrusted."""
+"""What a session changed: status, untracked files and the patch against its base.
+
+All text that comes back is untrusted.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ _COMMON = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file against the base. ``status``: added, modified, deleted, renamed, type, untracked. Counts are None for binary files."""
+    """One file against the base.
+
+    ``status``: added, modified, deleted, renamed, type, untracked. Counts are None for binary files.
+    """
 
     path: str
     status: str
@@ -49,11 +55,16 @@ _STATUS = {"A": "added", "M": "modified", "D": "deleted", "R": "renamed", "C": "
 
 
 def status(tree: Worktree) -> Status:
-    """Changed and untracked files of the session; a nested repository stands as one untracked name that ends with ``/``."""
+    """Changed and untracked files of the session; a nested repository stands as one untracked name that ends with
+    ``/``.
+    """
     with look(tree, tip(tree)) as view:
         seen = view.walk()
         found = view.changes(seen)
-        return Status(tuple(sorted({*found.different, *found.gone, *view.staged()})), tuple(sorted({*seen.untracked, *(f"{n}/" for n in seen.nested)})))
+        return Status(
+            tuple(sorted({*found.different, *found.gone, *view.staged()})),
+            tuple(sorted({*seen.untracked, *(f"{n}/" for n in seen.nested)})),
+        )
 
 
 def diff(tree: Worktree, limit: int = MAX_PATCH) -> Diff:
@@ -62,8 +73,12 @@ def diff(tree: Worktree, limit: int = MAX_PATCH) -> Diff:
         seen = view.walk()
         uncompared = view.changes(seen).uncompared
         git = view.scratch.git
-        files = _tracked(git.run("diff-index", "--cached", *_COMMON, "--raw", "--numstat", "-z", "--end-of-options", tree.base, "--"))
-        _, raw = git.call("diff-index", "--cached", *_COMMON, "--patch", "--end-of-options", tree.base, "--", limit=limit + 1)
+        files = _tracked(
+            git.run("diff-index", "--cached", *_COMMON, "--raw", "--numstat", "-z", "--end-of-options", tree.base, "--")
+        )
+        _, raw = git.call(
+            "diff-index", "--cached", *_COMMON, "--patch", "--end-of-options", tree.base, "--", limit=limit + 1
+        )
         pieces, size = [raw[:limit]], min(len(raw), limit)
         truncated = len(raw) > limit
         for name in sorted(uncompared):
@@ -100,7 +115,10 @@ def _tracked(out: bytes) -> list[FileChange]:
 
 
 def _new_file(ground: Ground, name: str, room: int) -> tuple[FileChange, bytes | None]:
-    """The change and the patch of an untracked file; None as patch = left out for size. Links and special files are named, not read."""
+    """The change and the patch of an untracked file; None as patch = left out for size.
+
+    Links and special files are named, not read.
+    """
     shown = os.fsencode(name)
     head = b"diff --git a/%s b/%s\nnew file\n" % (shown, shown)
     try:

@@ -9,9 +9,11 @@ from pathlib import Path
 
 
 def discard(folder: Path) -> None:
-    """Delete a folder and all in it. The name is gone first, so a deletion that dies leaves ``.discarded-NAME``, which the next one takes too.
+    """Delete a folder and all in it. The name is gone first, so a deletion that dies leaves ``.discarded-NAME``, which
+    the next one takes too.
 
-    Folders are first moved up to one level, so that no depth is too deep. Raises OSError when something cannot be deleted.
+    Folders are first moved up to one level, so that no depth is too deep. Raises OSError when something cannot be
+    deleted.
     """
     doomed = folder.with_name(f".discarded-{folder.name}")
     with contextlib.suppress(FileExistsError):

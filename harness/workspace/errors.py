@@ -44,7 +44,9 @@ class DamagedWorktree(WorkspaceError):
 
 
 class Unexamined(WorkspaceError):
-    """Something in a worktree or a private git folder could not be read; the message names it and never holds its content."""
+    """Something in a worktree or a private git folder could not be read; the message names it and never holds its
+    content.
+    """
 
     code = "unexamined"
 
@@ -68,19 +70,35 @@ class TooMuchToRead(WorkspaceError):
 
 
 class UnsavedWork(WorkspaceError):
-    """Removal refused: what would be lost, by name. ``commits`` counts those on no other branch or tag and at no remote.
+    """Removal refused: what would be lost, by name. ``commits`` counts those on no other branch or tag and at no
+    remote.
 
-    ``files`` are uncommitted or untracked, ``nested`` are repositories inside the worktree (their names end with ``/``), ``ignored`` lie
-    outside ignored folders, ``reproducible`` counts files in ignored folders, which are never kept. ``why`` is a further reason.
+    ``files`` are uncommitted or untracked, ``nested`` are repositories inside the worktree (their names end with
+    ``/``), ``ignored`` lie outside ignored folders, ``reproducible`` counts files in ignored folders, which are never
+    kept. ``why`` is a further reason.
     """
 
     code = "unsaved"
 
     def __init__(
-        self, files: Sequence[str], commits: int, nested: Sequence[str] = (), ignored: Sequence[str] = (), reproducible: int = 0, why: str = ""
+        self,
+        files: Sequence[str],
+        commits: int,
+        nested: Sequence[str] = (),
+        ignored: Sequence[str] = (),
+        reproducible: int = 0,
+        why: str = "",
     ) -> None:
         parts = [why] if why else []
-        parts += [_named(names, what) for names, what in ((files, "uncommitted files"), (nested, "nested repositories"), (ignored, "ignored files")) if names]
+        parts += [
+            _named(names, what)
+            for names, what in (
+                (files, "uncommitted files"),
+                (nested, "nested repositories"),
+                (ignored, "ignored files"),
+            )
+            if names
+        ]
         if commits:
             parts.append(f"{commits} commits that are on no other branch and at no remote")
         note = f" ({reproducible} files in ignored folders go in any case)" if reproducible else ""

@@ -1,6 +1,7 @@
 """Gathering what the pure policy needs to know about one call. Blocking: call from a worker thread.
 
-Nothing here runs a program that the agent or the repository chose: git through `harness.workspace.git`, shfmt on the script's text.
+Nothing here runs a program that the agent or the repository chose: git through `harness.workspace.git`, shfmt on the
+script's text.
 """
 
 from __future__ import annotations
@@ -29,7 +30,18 @@ from harness.workspace.git import Git
 from harness.workspace.private import Worktree
 
 REMOTE_TIMEOUT_S = 30.0
-_OPEN = ("PATH", "LANG", "LC_ALL", "USER", "LOGNAME", "SHELL", "SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "TZ")
+_OPEN = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "SSH_AUTH_SOCK",
+    "XDG_CONFIG_HOME",
+    "XDG_RUNTIME_DIR",
+    "TZ",
+)
 _FILE_TOOLS = ("read_file", "write_file", "edit_file", "list_files", "search")
 
 
@@ -57,10 +69,11 @@ def gather(
     own: Iterable[str] = (),
     kept: Kept = Kept(),
 ) -> Facts:
-    """Everything `harness.policy.build.build_action` needs for one call of ``tool``; ``fence`` is the user's own setting, ``own`` what is Watchfloor's.
+    """Everything `harness.policy.build.build_action` needs for one call of ``tool``; ``fence`` is the user's own
+    setting, ``own`` what is Watchfloor's.
 
-    For a push it first publishes the agent's commits and asks the remote where its refs are (only a remote that the repository's
-    configuration names, so that an address the agent makes up is not contacted before a human saw it).
+    For a push it first publishes the agent's commits and asks the remote where its refs are (only a remote that the
+    repository's configuration names, so that an address the agent makes up is not contacted before a human saw it).
     Raises WorkspaceError when the worktree, the remote or shfmt is unusable.
     """
     own = tuple(own)
@@ -119,7 +132,9 @@ def gather(
 
 
 def _real(path: str) -> str:
-    """The path with its links resolved; one that leads through a link nobody may read (``/proc/1/root``) stays as it was asked for."""
+    """The path with its links resolved; one that leads through a link nobody may read (``/proc/1/root``) stays as it
+    was asked for.
+    """
     try:
         return os.path.realpath(path)
     except OSError:
@@ -127,7 +142,9 @@ def _real(path: str) -> str:
 
 
 def _fenced_env(tree: Worktree, fence: FenceConfig) -> dict[str, str]:
-    """The fence's own environment with git's settings in a file of lowest rank, so that repositories a test makes keep their own."""
+    """The fence's own environment with git's settings in a file of lowest rank, so that repositories a test makes keep
+    their own.
+    """
     counted = ("GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_", "GIT_AUTHOR_", "GIT_COMMITTER_")
     env = {k: v for k, v in hands_fence.environment(str(tree.root)).items() if not k.startswith(counted)}
     if fence.path:
@@ -136,7 +153,9 @@ def _fenced_env(tree: Worktree, fence: FenceConfig) -> dict[str, str]:
 
 
 def _proxied(input: Mapping[str, Any]) -> dict[str, str]:  # noqa: A002
-    """The environment that leads a call with named hosts to its proxy; nothing when it names none, or badly (then it is refused)."""
+    """The environment that leads a call with named hosts to its proxy; nothing when it names none, or badly (then it is
+    refused).
+    """
     try:
         hosts = [split_host(str(host))[0] for host in input.get("hosts") or ()]
     except BadAddress:
@@ -171,7 +190,9 @@ def shfmt_program() -> str:
     beside = Path(sys.prefix) / "bin" / "shfmt"
     found = str(beside) if beside.is_file() else shutil.which("shfmt")
     if found is None:
-        raise ShellAnalysisMissing("shfmt is missing; install the Python package shfmt-py into Watchfloor's environment")
+        raise ShellAnalysisMissing(
+            "shfmt is missing; install the Python package shfmt-py into Watchfloor's environment"
+        )
     return found
 
 
@@ -181,7 +202,12 @@ def parse_shell(script: str) -> Mapping[str, object] | None:
         return None
     try:
         done = subprocess.run(
-            [shfmt_program(), "-ln", "bash", "--to-json"], input=script.encode("utf-8", "surrogateescape"), capture_output=True, timeout=10, env={}, cwd="/"
+            [shfmt_program(), "-ln", "bash", "--to-json"],
+            input=script.encode("utf-8", "surrogateescape"),
+            capture_output=True,
+            timeout=10,
+            env={},
+            cwd="/",
         )
     except subprocess.TimeoutExpired:
         return None
@@ -195,14 +221,22 @@ def parse_shell(script: str) -> Mapping[str, object] | None:
 
 
 def _remotes(tree: Worktree, git: Git, closed: Sequence[str]) -> dict[str, list[remotes.Named]]:
-    """Push addresses by remote name as the user's repository configures them; what a file says that an agent can write is not heard."""
+    """Push addresses by remote name as the user's repository configures them; what a file says that an agent can write
+    is not heard.
+    """
     walls = remotes.Walls(closed)
     found: dict[str, dict[bool, list[str]]] = {}
     parts = git.run("config", "--list", "-z", "--show-origin").decode("utf-8", "surrogateescape").split("\0")
     for origin, entry in zip(parts[::2], parts[1::2], strict=False):
         key, _, address = entry.partition("\n")
         name, dot, kind = key.removeprefix("remote.").rpartition(".")
-        if not key.startswith("remote.") or not dot or kind not in ("url", "pushurl") or not address or not origin.startswith("file:"):
+        if (
+            not key.startswith("remote.")
+            or not dot
+            or kind not in ("url", "pushurl")
+            or not address
+            or not origin.startswith("file:")
+        ):
             continue
         try:
             walls.real(os.path.join(git.git_dir, origin.removeprefix("file:")), "the configuration file")
@@ -210,15 +244,25 @@ def _remotes(tree: Worktree, git: Git, closed: Sequence[str]) -> dict[str, list[
             continue
         found.setdefault(name, {True: [], False: []})[kind == "pushurl"].append(address)
     return {
-        name: [remotes.Named(address, str(tree.repo), pushurl=bool(kinds[True]), configured=True) for address in kinds[True] or reversed(kinds[False])]
+        name: [
+            remotes.Named(address, str(tree.repo), pushurl=bool(kinds[True]), configured=True)
+            for address in kinds[True] or reversed(kinds[False])
+        ]
         for name, kinds in found.items()
     }
 
 
 def _target(
-    tree: Worktree, asked: push.Push, addresses: Mapping[str, list[remotes.Named]], env: Mapping[str, str], closed: Sequence[str]
+    tree: Worktree,
+    asked: push.Push,
+    addresses: Mapping[str, list[remotes.Named]],
+    env: Mapping[str, str],
+    closed: Sequence[str],
 ) -> tuple[Target, tuple[str, ...], dict[str, str]]:
-    """(where the push leads, the files this rests on, where its refs are there). Only a remote that the user configured is asked for its refs."""
+    """(where the push leads, the files this rests on, where its refs are there).
+
+    Only a remote that the user configured is asked for its refs.
+    """
     by_name = addresses.get(asked.remote, [])
     equal = (n for listed in addresses.values() for n in listed if n.address == asked.remote)
     named = by_name[0] if by_name else next(equal, remotes.Named(asked.remote, str(tree.repo)))
@@ -248,7 +292,10 @@ def _sources(tree: Worktree, git: Git, asked: push.Push) -> dict[str, str]:
 
 
 def remote_refs(url: str, refs: Sequence[str], env: Mapping[str, str]) -> dict[str, str]:
-    """Where these refs are at a configured remote now, ``absent`` ones left out. Raises RemoteUnreachable without the address's password."""
+    """Where these refs are at a configured remote now, ``absent`` ones left out.
+
+    Raises RemoteUnreachable without the address's password.
+    """
     shown = strip_credential(url)[0]
     try:
         found = hands_push.remote_refs(url, list(refs), dict(env), REMOTE_TIMEOUT_S)

@@ -1,8 +1,8 @@
 """Running git so that nothing a repository's configuration says can make it run something else.
 
-Every call gets an environment of its own, the git directory and work tree by name (no discovery in folders an agent can write),
-and overrides for every setting that names a program. What lies in an agent's worktree is looked at by `look`, not by git. GitPython
-finds the repository, in pure Python.
+Every call gets an environment of its own, the git directory and work tree by name (no discovery in folders an agent can
+write), and overrides for every setting that names a program. What lies in an agent's worktree is looked at by `look`,
+not by git. GitPython finds the repository, in pure Python.
 """
 
 from __future__ import annotations
@@ -64,10 +64,11 @@ _NOT_REQUIRED = re.compile(r"filter\..*\.required\Z", re.IGNORECASE)
 
 
 def clean_env() -> dict[str, str]:
-    """The environment of our git calls, built from nothing: no inherited ``GIT_*``, no system or user configuration, no remote of any kind.
+    """The environment of our git calls, built from nothing: no inherited ``GIT_*``, no system or user configuration, no
+    remote of any kind.
 
-    A partial clone would fetch what is missing, by programs that its configuration names; ``GIT_ALLOW_PROTOCOL`` forbids every transport.
-    Relative parts of PATH are dropped: git may run in a folder that an agent writes.
+    A partial clone would fetch what is missing, by programs that its configuration names; ``GIT_ALLOW_PROTOCOL``
+    forbids every transport. Relative parts of PATH are dropped: git may run in a folder that an agent writes.
     """
     path = ":".join(part for part in os.environ.get("PATH", "").split(":") if part.startswith("/"))
     return {
@@ -102,7 +103,9 @@ def config_env(settings: Sequence[tuple[str, str]]) -> dict[str, str]:
 def version() -> tuple[int, ...]:
     """The installed git's version, checked. Raises GitMissing, GitTooOld."""
     try:
-        out = subprocess.run(["git", "version"], env=clean_env(), capture_output=True, check=True, timeout=30, stdin=subprocess.DEVNULL).stdout.decode()
+        out = subprocess.run(
+            ["git", "version"], env=clean_env(), capture_output=True, check=True, timeout=30, stdin=subprocess.DEVNULL
+        ).stdout.decode()
     except (OSError, subprocess.SubprocessError) as exc:
         raise GitMissing(f"git cannot be run ({exc}); install git {MINIMUM[0]}.{MINIMUM[1]} or newer") from exc
     found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", out)
@@ -114,7 +117,10 @@ def version() -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """A repository to run git on. ``git_dir`` may be a worktree's administrative directory; ``work_tree`` None = none needed."""
+    """A repository to run git on.
+
+    ``git_dir`` may be a worktree's administrative directory; ``work_tree`` None = none needed.
+    """
 
     git_dir: Path
     work_tree: Path | None = None
@@ -137,12 +143,27 @@ class Git:
         return replace(self, more_env=(*self.more_env, *env.items()))
 
     def run(self, *args: str, stdin: bytes | int = b"", ok: Sequence[int] = (0,), timeout: float = TIMEOUT_S) -> bytes:
-        """Standard output of ``git ARGS``. ``stdin`` is bytes or an open file. Raises GitFailed on a status not in ``ok``."""
+        """Standard output of ``git ARGS``.
+
+        ``stdin`` is bytes or an open file. Raises GitFailed on a status not in ``ok``.
+        """
         return self.call(*args, stdin=stdin, ok=ok, timeout=timeout)[1]
 
-    def call(self, *args: str, stdin: bytes | int = b"", ok: Sequence[int] = (0,), timeout: float = TIMEOUT_S, limit: int | None = None) -> tuple[int, bytes]:
+    def call(
+        self,
+        *args: str,
+        stdin: bytes | int = b"",
+        ok: Sequence[int] = (0,),
+        timeout: float = TIMEOUT_S,
+        limit: int | None = None,
+    ) -> tuple[int, bytes]:
         """(status, output). ``limit`` stops reading after that many bytes and ends git (the status is then 0)."""
-        env = clean_env() | config_env([*_SETTINGS.items(), *self.extra]) | {"GIT_DIR": str(self.git_dir)} | dict(self.more_env)
+        env = (
+            clean_env()
+            | config_env([*_SETTINGS.items(), *self.extra])
+            | {"GIT_DIR": str(self.git_dir)}
+            | dict(self.more_env)
+        )
         if self.work_tree is not None:
             env["GIT_WORK_TREE"] = str(self.work_tree)
         return execute(args, env, self.work_tree or self.git_dir, stdin, ok, timeout, limit)
@@ -157,7 +178,9 @@ class Git:
 
     def commit(self, name: str) -> str | None:
         """The commit that ``name`` leads to, or None."""
-        status, out = self.call("rev-parse", "--quiet", "--verify", "--end-of-options", f"{name}^{{commit}}", ok=(0, 1, 128))
+        status, out = self.call(
+            "rev-parse", "--quiet", "--verify", "--end-of-options", f"{name}^{{commit}}", ok=(0, 1, 128)
+        )
         return out.decode().strip() if status == 0 else None
 
 
@@ -186,7 +209,10 @@ def execute(
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository to make worktrees of. ``root`` is the user's working tree (or the bare directory), ``common`` the shared git directory."""
+    """A repository to make worktrees of.
+
+    ``root`` is the user's working tree (or the bare directory), ``common`` the shared git directory.
+    """
 
     root: Path
     git_dir: Path
@@ -200,7 +226,10 @@ class Repository:
 
 
 def open_repository(path: Path) -> Repository:
-    """The repository that ``path`` is in; worktrees, submodules and bare repositories count. Raises NotARepository, GitTooOld, GitMissing."""
+    """The repository that ``path`` is in; worktrees, submodules and bare repositories count.
+
+    Raises NotARepository, GitTooOld, GitMissing.
+    """
     import git
     from git.exc import InvalidGitRepositoryError, NoSuchPathError
 
@@ -212,7 +241,9 @@ def open_repository(path: Path) -> Repository:
     except NoSuchPathError as exc:
         raise NotARepository(f"{path} does not exist; give the folder of a git repository") from exc
     except (InvalidGitRepositoryError, ValueError, OSError) as exc:
-        raise NotARepository(f"{path} is not a git repository; run `git init` and commit there first, or give another folder") from exc
+        raise NotARepository(
+            f"{path} is not a git repository; run `git init` and commit there first, or give another folder"
+        ) from exc
     git_dir, common = Path(os.path.realpath(git_dir)), Path(os.path.realpath(git_dir / common))
     bare = tree is None
     return Repository(git_dir if bare else Path(os.path.realpath(str(tree))), git_dir, common, bare)

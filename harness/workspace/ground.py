@@ -1,7 +1,7 @@
 """A folder that an agent can write, looked at without waiting, following or running anything.
 
-Every path is walked by the kernel beneath the opened folder, no part of it a link; what is opened is a regular file. A named pipe, a
-device or a socket has a kind and nothing else.
+Every path is walked by the kernel beneath the opened folder, no part of it a link; what is opened is a regular file. A
+named pipe, a device or a socket has a kind and nothing else.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ _NAME = operator.itemgetter(0)
 
 
 class Kind(enum.Enum):
-    """What lies under a name. Git keeps files and links; OTHER are named pipes, sockets and devices, which hold no work."""
+    """What lies under a name.
+
+    Git keeps files and links; OTHER are named pipes, sockets and devices, which hold no work.
+    """
 
     FILE = "file"
     LINK = "link"
@@ -40,7 +43,10 @@ class Item(NamedTuple):
 
 
 class Ground:
-    """The opened folder. Use it as a context manager. Paths are relative, with ``/``; the folder itself is the empty path."""
+    """The opened folder.
+
+    Use it as a context manager. Paths are relative, with ``/``; the folder itself is the empty path.
+    """
 
     def __init__(self, root: Path) -> None:
         self._fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -60,7 +66,13 @@ class Ground:
                 for entry in entries:
                     try:
                         kind = _kind(entry)
-                        found.append(Item(entry.name, kind, entry.stat(follow_symlinks=False) if stamps and kind is not Kind.FOLDER else None))
+                        found.append(
+                            Item(
+                                entry.name,
+                                kind,
+                                entry.stat(follow_symlinks=False) if stamps and kind is not Kind.FOLDER else None,
+                            )
+                        )
                     except FileNotFoundError:
                         continue
             return sorted(found, key=_NAME)

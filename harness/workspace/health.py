@@ -1,4 +1,7 @@
-"""Whether the ground under a session stands: git, its repository, its worktree, its private folder. Nothing an agent can write decides it."""
+"""Whether the ground under a session stands: git, its repository, its worktree, its private folder.
+
+Nothing an agent can write decides it.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,11 @@ from harness.workspace.worktrees import open_worktree
 
 
 def ailing(private: Path) -> str:
-    """What of the harness's own is broken under the session of this private folder, in git's own words where git speaks; empty when all of it works.
+    """What of the harness's own is broken under the session of this private folder, in git's own words where git
+    speaks; empty when all of it works.
 
-    Blocking. It looks at what only we and the user write, so an agent that spoils its own repository is never taken for a broken git.
+    Blocking. It looks at what only we and the user write, so an agent that spoils its own repository is never taken for
+    a broken git.
     """
     try:
         tree = open_worktree(private)

@@ -1,7 +1,8 @@
 """Keeping everything a worktree holds as one commit, byte for byte as it lies there.
 
-The commit is written by ``git fast-import`` from a stream that we make: git opens no file of the worktree, converts nothing and reads no
-configuration but ours. What git takes into no commit (``.git`` of a nested repository) becomes a tar archive beside its place.
+The commit is written by ``git fast-import`` from a stream that we make: git opens no file of the worktree, converts
+nothing and reads no configuration but ours. What git takes into no commit (``.git`` of a nested repository) becomes a
+tar archive beside its place.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ _CHUNK = 1 << 20
 
 @dataclass(slots=True)
 class Load:
-    """What is to be kept over a commit, all by relative path. ``files`` lie on the ground, ``archives`` are tar files of ours."""
+    """What is to be kept over a commit, all by relative path.
+
+    ``files`` lie on the ground, ``archives`` are tar files of ours.
+    """
 
     files: dict[str, Item] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
@@ -46,13 +50,18 @@ class Load:
 
 
 def keep(tree: Worktree, sid: str, view: View, load: Load) -> str:
-    """Commit ``load`` over the view's commit to a ref of its own in the repository; returns the ref. Nothing is lost when it fails.
+    """Commit ``load`` over the view's commit to a ref of its own in the repository; returns the ref. Nothing is lost
+    when it fails.
 
     A ref of an earlier attempt is never replaced. Raises CannotKeep, GitFailed.
     """
-    size = sum(item.stamp.st_size for item in load.files.values() if item.stamp) + sum(path.stat().st_size for path in load.archives.values())
+    size = sum(item.stamp.st_size for item in load.files.values() if item.stamp) + sum(
+        path.stat().st_size for path in load.archives.values()
+    )
     if size > MAX_BYTES:
-        raise CannotKeep(f"{_amount(size)} would have to be kept, more than {_amount(MAX_BYTES)}; remove or move what is not needed: {_largest(load)}")
+        raise CannotKeep(
+            f"{_amount(size)} would have to be kept, more than {_amount(MAX_BYTES)}; remove or move what is not needed: {_largest(load)}"
+        )
     repository = Git(tree.common)
     ref = next(name for name in _names(sid) if repository.commit(name) is None)
     for left in reversed(range(_TRIES)):
@@ -69,7 +78,8 @@ def keep(tree: Worktree, sid: str, view: View, load: Load) -> str:
 
 
 def archive(ground: Ground, path: str, item: Item, into: Path) -> None:
-    """A tar archive of ``path`` (a folder or a file), named as in its own folder; links stay links, pipes and devices are left out.
+    """A tar archive of ``path`` (a folder or a file), named as in its own folder; links stay links, pipes and devices
+    are left out.
 
     Raises CannotKeep when something cannot be read or it is larger than may be kept.
     """
@@ -81,7 +91,9 @@ def archive(ground: Ground, path: str, item: Item, into: Path) -> None:
             try:
                 left -= _add(tar, ground, name, found, info, left)
             except OSError as exc:
-                raise CannotKeep(f"{name} cannot be kept: {exc.strerror or exc}; remove or move it, then try again") from exc
+                raise CannotKeep(
+                    f"{name} cannot be kept: {exc.strerror or exc}; remove or move it, then try again"
+                ) from exc
 
 
 def _add(tar: tarfile.TarFile, ground: Ground, name: str, item: Item, info: tarfile.TarInfo, left: int) -> int:
@@ -136,7 +148,9 @@ def _names(sid: str) -> Iterator[str]:
 
 
 def _written(view: View, load: Load, sid: str) -> str:
-    """Write the objects into the repository's store and return the commit; its name in our own scratch repository is nobody's."""
+    """Write the objects into the repository's store and return the commit; its name in our own scratch repository is
+    nobody's.
+    """
     git = view.scratch.storing
     ref = f"refs/heads/{os.urandom(8).hex()}"
     git = Git(git.git_dir, git.work_tree, (*git.extra, ("fastimport.unpackLimit", "1"))).with_env(**dict(git.more_env))
@@ -175,8 +189,13 @@ def _written(view: View, load: Load, sid: str) -> str:
 def _stream(out: IO[bytes], view: View, load: Load, ref: str, sid: str) -> None:
     message = f"Unsaved work of session {sid}\n".encode()
     if load.archives:
-        message += f"\nWhat git takes into no commit lies in *{ARCHIVE}: tar -xf in its folder brings it back.\n".encode()
-    out.write(b"commit %s\ncommitter %s %d +0000\ndata %d\n%s\n" % (ref.encode(), _WHO.encode(), time.time(), len(message), message))
+        message += (
+            f"\nWhat git takes into no commit lies in *{ARCHIVE}: tar -xf in its folder brings it back.\n".encode()
+        )
+    out.write(
+        b"commit %s\ncommitter %s %d +0000\ndata %d\n%s\n"
+        % (ref.encode(), _WHO.encode(), time.time(), len(message), message)
+    )
     out.write(b"from %s\n" % view.commit.encode())
     for parent in load.parents:
         out.write(b"merge %s\n" % parent.encode())

@@ -1,7 +1,8 @@
-"""What is left of a session that cannot be examined: named before anything is deleted, then deleted without reading any of it.
+"""What is left of a session that cannot be examined: named before anything is deleted, then deleted without reading any
+of it.
 
-Where its worktree lies is our own rule and its log's word, never that of a record that may be damaged. Its branch is not touched:
-what was carried out to the repository stays there.
+Where its worktree lies is our own rule and its log's word, never that of a record that may be damaged. Its branch is
+not touched: what was carried out to the repository stays there.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ _COUNTED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """A session's worktree and git folder, and the repository and branch its log names (None and empty when it names none)."""
+    """A session's worktree and git folder, and the repository and branch its log names (None and empty when it names
+    none).
+    """
 
     worktree: Path
     git: Path
@@ -42,7 +45,8 @@ class Leftovers:
         return found
 
     def delete(self) -> list[str]:
-        """Delete the worktree and git's record of it; what was lost and what stays, one phrase each. The git folder goes with the session's.
+        """Delete the worktree and git's record of it; what was lost and what stays, one phrase each. The git folder
+        goes with the session's.
 
         Raises OSError when the worktree cannot be deleted.
         """

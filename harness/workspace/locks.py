@@ -1,4 +1,6 @@
-"""One lock per repository over everything that changes it: git's own locks make parallel `worktree add` fail instead of wait."""
+"""One lock per repository over everything that changes it: git's own locks make parallel `worktree add` fail instead of
+wait.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def repository_lock(common: Path, folder: Path, timeout: float = 120.0) -> Itera
                 break
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    raise RepositoryBusy(f"repository {common} stayed locked for {timeout:.0f} s by another operation of ours; try again") from None
+                    raise RepositoryBusy(
+                        f"repository {common} stayed locked for {timeout:.0f} s by another operation of ours; try again"
+                    ) from None
                 time.sleep(0.01)
         yield
     finally:

@@ -1,8 +1,10 @@
-"""What lies in a session's worktree, compared with a commit. No git enters the worktree: we walk it, git sees single copies.
+"""What lies in a session's worktree, compared with a commit. No git enters the worktree: we walk it, git sees single
+copies.
 
-A *nested repository* is a folder below the top that holds anything named ``.git``, whatever it is. Git keeps nothing of such a folder,
-so all of it is work that exists nowhere else as far as anybody can prove. *Ignored folders* (``node_modules/``, ``__pycache__``, a folder
-whose own ``.gitignore`` ignores itself, as caches have) hold what can be made again; an ignored file anywhere else (``.env``) is work.
+A *nested repository* is a folder below the top that holds anything named ``.git``, whatever it is. Git keeps nothing of
+such a folder, so all of it is work that exists nowhere else as far as anybody can prove. *Ignored folders*
+(``node_modules/``, ``__pycache__``, a folder whose own ``.gitignore`` ignores itself, as caches have) hold what can be
+made again; an ignored file anywhere else (``.env``) is work.
 """
 
 from __future__ import annotations
@@ -29,7 +31,11 @@ MAX_ITEMS = 2_000_000
 MAX_COPY = 64 << 20
 """Bytes of a changed file up to which git compares it; a larger one counts as changed."""
 MAX_HASH = 4 << 30
-AUTHOR = {f"GIT_{who}_{what}": text for who in ("AUTHOR", "COMMITTER") for what, text in (("NAME", "Watchfloor"), ("EMAIL", "keep@watchfloor.invalid"))}
+AUTHOR = {
+    f"GIT_{who}_{what}": text
+    for who in ("AUTHOR", "COMMITTER")
+    for what, text in (("NAME", "Watchfloor"), ("EMAIL", "keep@watchfloor.invalid"))
+}
 _GITLINK, _LINK = "160000", "120000"
 _CACHES = ("__pycache__",)
 _RULES = (".gitignore", ".gitattributes")
@@ -43,7 +49,10 @@ class Entry(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """Files of a commit that are ``different`` (in content or kind) and that are ``gone``. ``uncompared`` of the first are over `MAX_COPY`."""
+    """Files of a commit that are ``different`` (in content or kind) and that are ``gone``.
+
+    ``uncompared`` of the first are over `MAX_COPY`.
+    """
 
     different: set[str]
     gone: set[str]
@@ -52,7 +61,10 @@ class Changes(NamedTuple):
 
 @dataclass(slots=True)
 class Seen:
-    """What the walk found, by relative path. ``odd`` are names that git takes into no commit (``.git`` and its disguises)."""
+    """What the walk found, by relative path.
+
+    ``odd`` are names that git takes into no commit (``.git`` and its disguises).
+    """
 
     tracked: dict[str, Item] = field(default_factory=dict)
     untracked: dict[str, Item] = field(default_factory=dict)
@@ -101,13 +113,24 @@ class View:
         return Changes((set(found) - gone) | (suspects - copied), gone, suspects - copied)
 
     def staged(self) -> list[str]:
-        """Files that somebody added to the worktree's own index from outside the fence and that are not so in the commit."""
+        """Files that somebody added to the worktree's own index from outside the fence and that are not so in the
+        commit.
+        """
         index = self._tree.admin / "index"
         if not index.is_file():
             return []
         with contextlib.suppress(GitFailed):
             git = self.scratch.git.with_env(GIT_INDEX_FILE=str(index))
-            return git.names("diff-index", "--cached", "--name-only", "--no-renames", "-z", "--ignore-submodules=all", self.commit, "--")
+            return git.names(
+                "diff-index",
+                "--cached",
+                "--name-only",
+                "--no-renames",
+                "-z",
+                "--ignore-submodules=all",
+                self.commit,
+                "--",
+            )
         return []
 
     def staged_commit(self) -> str:
@@ -116,7 +139,9 @@ class View:
         try:
             return git.text("commit-tree", git.text("write-tree"), "-p", self.commit, "-m", "What was staged")
         except GitFailed as exc:
-            raise CannotKeep(f"what is staged in {self._tree.root} cannot be kept ({exc}); finish or give up the merge there, then try again") from exc
+            raise CannotKeep(
+                f"what is staged in {self._tree.root} cannot be kept ({exc}); finish or give up the merge there, then try again"
+            ) from exc
 
     def _same(self, path: str, entry: Entry, item: Item, stamp: stamps.Stamp | None) -> bool:
         info = item.stamp
@@ -158,7 +183,10 @@ class View:
 @contextmanager
 def look(tree: Worktree, commit: str) -> Iterator[View]:
     """Look at the worktree (at an empty folder when it is gone) against ``commit``. Raises OSError, GitFailed."""
-    with scratch(tree.common, tree.private.parent) as made, Ground(tree.root if tree.root.is_dir() else made.tree) as ground:
+    with (
+        scratch(tree.common, tree.private.parent) as made,
+        Ground(tree.root if tree.root.is_dir() else made.tree) as ground,
+    ):
         yield View(tree, commit, ground, made)
 
 
@@ -176,7 +204,9 @@ def _entries(git: Git, commit: str) -> dict[str, Entry]:
     return found
 
 
-_INVISIBLE = frozenset("\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u206a\u206b\u206c\u206d\u206e\u206f\ufeff")
+_INVISIBLE = frozenset(
+    "\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u206a\u206b\u206c\u206d\u206e\u206f\ufeff"
+)
 _FIRST = frozenset(".gG") | _INVISIBLE
 
 
@@ -249,7 +279,9 @@ class _Walk:
             return
         self._left -= len(items)
         if self._left < 0:
-            raise TooMuchToRead(f"the worktree holds more than {MAX_ITEMS} names; remove what is not needed there, then try again")
+            raise TooMuchToRead(
+                f"the worktree holds more than {MAX_ITEMS} names; remove what is not needed there, then try again"
+            )
         if folder and not nested and any(item.name == ".git" for item in items):
             nested = folder
         if nested:

@@ -1,11 +1,11 @@
 """The private git directory of a session: what its agent can write of git, and how its commits come out.
 
-Inside the fence the repository is read-only. Over the worktree's administrative directory lies a private copy with a detached
-HEAD, over the object store a private one that borrows from the real store. So an agent commits as it likes and can reach no
-other branch, no hook, no configuration and no object of anybody else. `publish` carries its commits out.
+Inside the fence the repository is read-only. Over the worktree's administrative directory lies a private copy with a
+detached HEAD, over the object store a private one that borrows from the real store. So an agent commits as it likes and
+can reach no other branch, no hook, no configuration and no object of anybody else. `publish` carries its commits out.
 
-Nothing that is bound has its source or its mount point below a folder that the agent can write, the ``.git`` file excepted,
-which is a mount point in every call and therefore cannot be replaced from inside.
+Nothing that is bound has its source or its mount point below a folder that the agent can write, the ``.git`` file
+excepted, which is a mount point in every call and therefore cannot be replaced from inside.
 """
 
 from __future__ import annotations
@@ -160,7 +160,9 @@ def prepare(tree: Worktree) -> None:
         (tree.admin, "git's record of the worktree"),
     ):
         if folder.is_symlink() or not folder.is_dir():
-            raise DamagedWorktree(f"the session's {what} {folder} is gone; its committed work is on branch {tree.branch} of {tree.repo}")
+            raise DamagedWorktree(
+                f"the session's {what} {folder} is gone; its committed work is on branch {tree.branch} of {tree.repo}"
+            )
         if (mode := stat.S_IMODE(folder.stat().st_mode)) & 0o700 != 0o700:  # an agent may close to us what is ours
             folder.chmod(mode | 0o700)
     tree.shared.mkdir(mode=0o700, exist_ok=True)
@@ -185,7 +187,10 @@ def prepare(tree: Worktree) -> None:
 
 
 def binds(tree: Worktree) -> list[tuple[str, str, str]]:
-    """(source, destination, ``ro`` | ``rw``) for the fence, in mount order. Repairs what the agent may have disturbed first."""
+    """(source, destination, ``ro`` | ``rw``) for the fence, in mount order.
+
+    Repairs what the agent may have disturbed first.
+    """
     prepare(tree)
     store = str(real_objects(tree.common))
     borrowed = alternates(tree.common)
@@ -229,7 +234,8 @@ def agent_head(tree: Worktree) -> str | None:
 
 
 def _collect(tree: Worktree, into: Path) -> list[Path]:
-    """Hard-link the agent's loose objects and packs into a clean store; nothing but regular files with an object's name.
+    """Hard-link the agent's loose objects and packs into a clean store; nothing but regular files with an object's
+    name.
 
     Raises PublishFailed for one of a size that no work has: a file without content can claim any.
     """
@@ -246,7 +252,9 @@ def _collect(tree: Worktree, into: Path) -> list[Path]:
         for entry in os.scandir(folder.path):
             if wanted.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
                 if (size := entry.stat(follow_symlinks=False).st_size) > MAX_OBJECT:
-                    raise PublishFailed(f"the agent's object file {folder.name}/{entry.name} has {size} bytes, over the limit of {MAX_OBJECT}")
+                    raise PublishFailed(
+                        f"the agent's object file {folder.name}/{entry.name} has {size} bytes, over the limit of {MAX_OBJECT}"
+                    )
                 target = into / folder.name
                 target.mkdir(exist_ok=True)
                 os.link(entry.path, target / entry.name, follow_symlinks=False)
@@ -256,17 +264,20 @@ def _collect(tree: Worktree, into: Path) -> list[Path]:
 
 
 def publish(tree: Worktree) -> Published:
-    """Bring the agent's commits into the repository and move the session's branch to them. Call it while no call of the session runs.
+    """Bring the agent's commits into the repository and move the session's branch to them. Call it while no call of the
+    session runs.
 
-    Objects are re-hashed and checked on the way (``index-pack --strict``); only the session's own branch and the worktree's
-    index change. Raises PublishFailed when the agent's objects are damaged or its HEAD names no commit.
+    Objects are re-hashed and checked on the way (``index-pack --strict``); only the session's own branch and the
+    worktree's index change. Raises PublishFailed when the agent's objects are damaged or its HEAD names no commit.
     """
     git = Git.of(tree.admin)
     ref = f"refs/heads/{tree.branch}"
     old = git.commit(ref)
     head = agent_head(tree)
     if head is None:
-        raise PublishFailed(f"the agent's HEAD in {tree.private} names no commit; in its worktree run: git checkout --detach <commit>")
+        raise PublishFailed(
+            f"the agent's HEAD in {tree.private} names no commit; in its worktree run: git checkout --detach <commit>"
+        )
     last = _published(tree)
     if head == last and old is not None:
         if old != last:
@@ -280,7 +291,9 @@ def publish(tree: Worktree) -> Published:
         _bring(tree, git, head)
         # A branch that somebody else moved meanwhile is only ever moved forward, so that their commits are not lost.
         if old is not None and old != last and git.call("merge-base", "--is-ancestor", old, head, ok=(0, 1))[0]:
-            raise PublishFailed(f"branch {tree.branch} was moved to {old[:12]} from outside while the agent went on to {head[:12]}; merge one into the other")
+            raise PublishFailed(
+                f"branch {tree.branch} was moved to {old[:12]} from outside while the agent went on to {head[:12]}; merge one into the other"
+            )
         args = ["update-ref", "-m", "watchfloor: work of the session", ref, head] + ([old] if old else [])
         git.run(*args)
         _write(tree.private.parent / "published", head)
@@ -299,7 +312,9 @@ def _published(tree: Worktree) -> str:
 
 
 def _adopt(tree: Worktree, commit: str) -> None:
-    """The branch was moved from outside (a human, or a command without the fence) and the agent did not move: it follows."""
+    """The branch was moved from outside (a human, or a command without the fence) and the agent did not move: it
+    follows.
+    """
     shutil.copyfile(tree.admin / "index", tree.private.parent / "index.new", follow_symlinks=False)
     _put(tree.private.parent / "index.new", tree.private / "index")
     _write(tree.private / "HEAD", f"{commit}\n")
@@ -307,14 +322,18 @@ def _adopt(tree: Worktree, commit: str) -> None:
 
 
 def _bring(tree: Worktree, git: Git, head: str) -> None:
-    """Copy what ``head`` needs into the repository, as one pack that is marked to be kept, so that no ``gc`` takes it before the ref moves."""
+    """Copy what ``head`` needs into the repository, as one pack that is marked to be kept, so that no ``gc`` takes it
+    before the ref moves.
+    """
     with tempfile.TemporaryDirectory(prefix="publish-", dir=tree.private.parent) as name:
         clean = Path(name) / "objects"
         (clean / "pack").mkdir(parents=True)
         loose = _collect(tree, clean)
         safe = (("core.commitGraph", "false"), ("core.multiPackIndex", "false"))
         inner = Git(git.git_dir, None, (*git.extra, *safe)).with_env(
-            GIT_OBJECT_DIRECTORY=str(clean), GIT_ALTERNATE_OBJECT_DIRECTORIES=_quoted(real_objects(tree.common)), GIT_INDEX_FILE=str(Path(name) / "index")
+            GIT_OBJECT_DIRECTORY=str(clean),
+            GIT_ALTERNATE_OBJECT_DIRECTORIES=_quoted(real_objects(tree.common)),
+            GIT_INDEX_FILE=str(Path(name) / "index"),
         )
         try:
             wanted = inner.run("rev-list", "--objects", "--no-object-names", head, "--not", "--all")
@@ -330,7 +349,10 @@ def _bring(tree: Worktree, git: Git, head: str) -> None:
 
 
 def _store(tree: Worktree, git: Git, head: str, packed: bytes) -> None:
-    """Put the pack into the repository and see that all of ``head`` is there. A ``gc`` with ``--prune=now`` may take the half-written pack: again."""
+    """Put the pack into the repository and see that all of ``head`` is there.
+
+    A ``gc`` with ``--prune=now`` may take the half-written pack: again.
+    """
     for left in reversed(range(_TRIES)):
         try:
             if packed:
@@ -343,7 +365,9 @@ def _store(tree: Worktree, git: Git, head: str, packed: bytes) -> None:
 
 
 def _let_go(tree: Worktree) -> None:
-    """Unmark the packs this session marked, those of an earlier, interrupted publish too: from here on its branch protects them."""
+    """Unmark the packs this session marked, those of an earlier, interrupted publish too: from here on its branch
+    protects them.
+    """
     mark = f"{_KEEP} {tree.branch}"
     for file in (real_objects(tree.common) / "pack").glob("pack-*.keep"):
         try:

@@ -1,4 +1,5 @@
-"""Children that may meet what an agent made: bounded in time and output, ended as a whole group, none left when we leave.
+"""Children that may meet what an agent made: bounded in time and output, ended as a whole group, none left when we
+leave.
 
 A worker's piece of work has a `Limit`; every child it starts gets what is left of it.
 """
@@ -26,10 +27,14 @@ _over = threading.Event()
 
 
 class Overdue(Exception):
-    """The child did not end in the ``seconds`` it was given and was killed with all of its group; 0: there was no time left to begin."""
+    """The child did not end in the ``seconds`` it was given and was killed with all of its group; 0: there was no time
+    left to begin.
+    """
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(f"did not end within {seconds:.0f} s" if seconds else "was not done: the time for this work is over")
+        super().__init__(
+            f"did not end within {seconds:.0f} s" if seconds else "was not done: the time for this work is over"
+        )
 
 
 class TooMuch(Exception):
@@ -80,7 +85,10 @@ def left(most: float) -> float:
 
 
 def end_all() -> None:
-    """Kill every child of this kind that runs, and each that is started from now on. For the very end of this process."""
+    """Kill every child of this kind that runs, and each that is started from now on.
+
+    For the very end of this process.
+    """
     _over.set()
     _kill(_running)
 
@@ -92,8 +100,11 @@ def _kill(groups: set[int]) -> None:
                 os.killpg(group, signal.SIGKILL)
 
 
-def run(argv: Sequence[str], env: Mapping[str, str], cwd: Path, stdin: bytes | int, timeout: float, limit: int | None = None) -> Done:
-    """Run one child in a process group of its own; ``stdin`` is bytes or an open file. ``limit`` ends it after that many bytes of output.
+def run(
+    argv: Sequence[str], env: Mapping[str, str], cwd: Path, stdin: bytes | int, timeout: float, limit: int | None = None
+) -> Done:
+    """Run one child in a process group of its own; ``stdin`` is bytes or an open file. ``limit`` ends it after that
+    many bytes of output.
 
     Raises Overdue, TooMuch, and OSError when it cannot be started.
     """
@@ -117,7 +128,12 @@ def run(argv: Sequence[str], env: Mapping[str, str], cwd: Path, stdin: bytes | i
                 limit_here.groups.add(process.pid)
         if _over.is_set() or not left(timeout):
             raise Overdue(0.0)
-        return _Talk(process, stdin if isinstance(stdin, bytes) else b"", MAX_OUTPUT if limit is None else limit, limit is not None).until(end, seconds)
+        return _Talk(
+            process,
+            stdin if isinstance(stdin, bytes) else b"",
+            MAX_OUTPUT if limit is None else limit,
+            limit is not None,
+        ).until(end, seconds)
     finally:
         with _lock:
             if process.returncode is None:

@@ -1,7 +1,8 @@
 """A git directory and a work tree of our own, for every git that has to do with what an agent wrote.
 
-Git is never let into the agent's worktree: it would enter nested repositories and open whatever lies there under a name it knows. It
-sees a folder of ours with copies of single files, a configuration of ours, no hooks, and the repository's objects.
+Git is never let into the agent's worktree: it would enter nested repositories and open whatever lies there under a name
+it knows. It sees a folder of ours with copies of single files, a configuration of ours, no hooks, and the repository's
+objects.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ _CHUNK = 1 << 20
 
 
 class Scratch:
-    """Our git directory, our work tree ``tree``, and the runner `git` on both, whose new objects stay in a store of its own."""
+    """Our git directory, our work tree ``tree``, and the runner `git` on both, whose new objects stay in a store of its
+    own.
+    """
 
     def __init__(self, common: Path, made: Path) -> None:
         self.tree, self._git_dir, self._common = made / "tree", made / "git", common
@@ -37,7 +40,9 @@ class Scratch:
 
     @functools.cached_property
     def git(self) -> Git:
-        """Runs on our work tree, with those settings of the user's repository that change how files compare and name no program."""
+        """Runs on our work tree, with those settings of the user's repository that change how files compare and name no
+        program.
+        """
         git_dir, user = self._git_dir, Git(self._common)
         for path in (git_dir / "objects" / "info", git_dir / "objects" / "pack", git_dir / "refs", git_dir / "info"):
             path.mkdir(mode=0o700, parents=True)
@@ -56,7 +61,9 @@ class Scratch:
         return self.git.with_env(GIT_OBJECT_DIRECTORY=str(self.store), GIT_ALTERNATE_OBJECT_DIRECTORIES="")
 
     def copy(self, ground: Ground, path: str, limit: int) -> bool:
-        """Copy a regular file (with its executable bit) or a link into our work tree; False when it is gone, no file, or over ``limit`` bytes."""
+        """Copy a regular file (with its executable bit) or a link into our work tree; False when it is gone, no file,
+        or over ``limit`` bytes.
+        """
         target = self.tree / path
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -82,13 +89,19 @@ class Scratch:
         return True
 
     def take(self, paths: Iterable[str]) -> None:
-        """Bring the files of our work tree into our index, and the absence of those that are not there. Raises GitFailed."""
+        """Bring the files of our work tree into our index, and the absence of those that are not there.
+
+        Raises GitFailed.
+        """
         if asked := b"".join(os.fsencode(path) + b"\0" for path in paths):
             self.git.run("update-index", "-z", "--add", "--replace", "--remove", "--stdin", stdin=asked)
 
     def ignored(self, paths: Iterable[str]) -> set[str]:
-        """Those of the paths (folders end with ``/``) that the copied ``.gitignore`` files and the repository's own list exclude."""
-        asked = b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths)  # a name that begins with a colon is a name
+        """Those of the paths (folders end with ``/``) that the copied ``.gitignore`` files and the repository's own
+        list exclude.
+        """
+        # a name that begins with a colon is a name
+        asked = b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths)
         if not asked:
             return set()
         _, out = self.git.call("check-ignore", "-z", "--stdin", "--no-index", stdin=asked, ok=(0, 1))
@@ -97,7 +110,9 @@ class Scratch:
 
 @contextmanager
 def scratch(common: Path, folder: Path) -> Iterator[Scratch]:
-    """A fresh scratch repository below ``folder`` (ours), borrowing the objects of the repository ``common``; it is gone afterwards."""
+    """A fresh scratch repository below ``folder`` (ours), borrowing the objects of the repository ``common``; it is
+    gone afterwards.
+    """
     for left in folder.glob(f"{PREFIX}*"):
         if not os.path.exists(f"/proc/{left.name.split('-')[1]}"):  # of a process that was killed
             shutil.rmtree(left, ignore_errors=True)

@@ -1,7 +1,9 @@
-"""The repository's git configuration as an agent may see it: what git needs to work, without the secrets that people keep there.
+"""The repository's git configuration as an agent may see it: what git needs to work, without the secrets that people
+keep there.
 
-A configuration file can hold tokens (``http.*.extraHeader``, an address with a password, helpers and their options). The agent needs
-none of them: it has no network, and a push is made outside with the real file. Only listed settings are copied.
+A configuration file can hold tokens (``http.*.extraHeader``, an address with a password, helpers and their options).
+The agent needs none of them: it has no network, and a push is made outside with the real file. Only listed settings are
+copied.
 """
 
 from __future__ import annotations
@@ -14,12 +16,35 @@ from harness.workspace.git import Git
 
 VERSION = 1
 """Raised when the shown form of a configuration changes, so that forms made before are made again."""
-_SECTIONS = ("branch", "core", "diff", "extensions", "i18n", "init", "log", "merge", "pull", "push", "rebase", "remote", "status", "submodule", "tag", "user")
-_HELD_BACK = re.compile(r"(header|token|secret|password|passwd|credential|cookie|proxy|key|command|helper|askpass|program|textconv|driver)\Z", re.IGNORECASE)
+_SECTIONS = (
+    "branch",
+    "core",
+    "diff",
+    "extensions",
+    "i18n",
+    "init",
+    "log",
+    "merge",
+    "pull",
+    "push",
+    "rebase",
+    "remote",
+    "status",
+    "submodule",
+    "tag",
+    "user",
+)
+_HELD_BACK = re.compile(
+    r"(header|token|secret|password|passwd|credential|cookie|proxy|key|command|helper|askpass|program|textconv|driver)\Z",
+    re.IGNORECASE,
+)
 
 
 def shown(git: Git, file: Path) -> bytes:
-    """The safe form of one configuration file; the text is git's own format. Raises GitFailed when git cannot read it."""
+    """The safe form of one configuration file; the text is git's own format.
+
+    Raises GitFailed when git cannot read it.
+    """
     listed = git.run("config", "--file", str(file), "--no-includes", "--list", "-z").decode("utf-8", "surrogateescape")
     lines: list[str] = []
     for entry in listed.split("\0"):

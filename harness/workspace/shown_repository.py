@@ -1,8 +1,10 @@
-"""The repository's git directory as an agent may see it: a folder of ours with listed parts, which the fence shows in its place.
+"""The repository's git directory as an agent may see it: a folder of ours with listed parts, which the fence shows in
+its place.
 
-People and tools keep much in a git directory: credentials, backups of the configuration, hooks, submodules, the stash, records of other
-worktrees. None of it is there. What is: HEAD, the refs as they are when a call begins, the safe form of the configuration, lists of
-ignored files and attributes, the depth of a shallow clone, and empty folders over which the fence lays what is the session's own.
+People and tools keep much in a git directory: credentials, backups of the configuration, hooks, submodules, the stash,
+records of other worktrees. None of it is there. What is: HEAD, the refs as they are when a call begins, the safe form
+of the configuration, lists of ignored files and attributes, the depth of a shallow clone, and empty folders over which
+the fence lays what is the session's own.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ _REF = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def refresh(common: Path, admin: Path, beside: Path, places: Iterable[Path] = ()) -> Path:
-    """Bring the shown folder, in ``beside`` (ours), in step with the repository and return it. Raises DamagedWorktree, GitFailed, OSError.
+    """Bring the shown folder, in ``beside`` (ours), in step with the repository and return it. Raises DamagedWorktree,
+    GitFailed, OSError.
 
     ``places`` are folders that the fence mounts; one inside the git directory needs a folder to be mounted on.
     """
@@ -54,10 +57,16 @@ def refresh(common: Path, admin: Path, beside: Path, places: Iterable[Path] = ()
 
 
 def _state(common: Path, admin: Path) -> tuple[int, str]:
-    """(time of the newest change, what identifies everything that is shown). A ref changes by a rename in its folder."""
+    """(time of the newest change, what identifies everything that is shown).
+
+    A ref changes by a rename in its folder.
+    """
     parts = [str(common), str(admin), str(shown_config.VERSION)]
     newest = 0
-    for path in (*(common / name for name in ("config", "packed-refs", "reftable", "objects", *_COPIED)), *_ref_folders(common)):
+    for path in (
+        *(common / name for name in ("config", "packed-refs", "reftable", "objects", *_COPIED)),
+        *_ref_folders(common),
+    ):
         try:
             info = path.lstat()
         except OSError:

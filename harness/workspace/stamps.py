@@ -1,7 +1,8 @@
-"""Which files of a worktree need no second look: what git itself noted of them when it wrote the index. Pure but for one file of git's own.
+"""Which files of a worktree need no second look: what git itself noted of them when it wrote the index. Pure but for
+one file of git's own.
 
-Only an index outside the fence is read, which no agent can write. An index in a form that is not known here gives no stamps: then
-every file is read.
+Only an index outside the fence is read, which no agent can write. An index in a form that is not known here gives no
+stamps: then every file is read.
 """
 
 from __future__ import annotations
@@ -31,7 +32,12 @@ class Stamp:
         """True when the file has not been touched since, so that it still holds ``oid``."""
         times = (*divmod(info.st_ctime_ns, 10**9), *divmod(info.st_mtime_ns, 10**9))
         low = tuple(part & _LOW for part in times)
-        return not self.racy and self.times == low and self.inode == info.st_ino & _LOW and self.size == info.st_size & _LOW
+        return (
+            not self.racy
+            and self.times == low
+            and self.inode == info.st_ino & _LOW
+            and self.size == info.st_size & _LOW
+        )
 
 
 def read(index: Path, oid_bytes: int) -> dict[str, Stamp]:

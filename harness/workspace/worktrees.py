@@ -34,7 +34,9 @@ from harness.workspace.look import View, look, tip
 from harness.workspace.private import Worktree
 
 _LEAVING = "leaving"
-"""Beside the private directory once nothing of the worktree can be lost: the branch's commit and the refs that keep work."""
+"""Beside the private directory once nothing of the worktree can be lost: the branch's commit and the refs that keep
+work.
+"""
 _HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
@@ -64,7 +66,10 @@ def _save(private: Path, saved: _Saved) -> None:
 def _load(private: Path) -> _Saved | None:
     try:
         saved = msgspec.json.decode(reading.read(_record(private)), type=_Saved)
-        if not all(os.path.isabs(path) and "\0" not in path for path in (saved.root, saved.repo, saved.common, saved.admin or "/")):
+        if not all(
+            os.path.isabs(path) and "\0" not in path
+            for path in (saved.root, saved.repo, saved.common, saved.admin or "/")
+        ):
             raise DamagedWorktree(f"{_record(private)} names a path that cannot be one")
         return saved
     except FileNotFoundError:
@@ -74,14 +79,24 @@ def _load(private: Path) -> _Saved | None:
 
 
 def _tree(saved: _Saved, private: Path) -> Worktree:
-    return Worktree(Path(saved.root), saved.branch, saved.base, Path(saved.repo), Path(saved.common), Path(saved.admin), private, saved.dirty)
+    return Worktree(
+        Path(saved.root),
+        saved.branch,
+        saved.base,
+        Path(saved.repo),
+        Path(saved.common),
+        Path(saved.admin),
+        private,
+        saved.dirty,
+    )
 
 
 def create(repo: Path, worktree: Path, branch: str, private: Path) -> Worktree:
-    """Make the worktree of a session at ``worktree`` on a new ``branch`` from the repository's HEAD, and its private git directory.
+    """Make the worktree of a session at ``worktree`` on a new ``branch`` from the repository's HEAD, and its private
+    git directory.
 
-    Safe to call again after a crash at any point: what an earlier attempt left is finished or taken away. On failure the new
-    branch does not stay. Raises NotARepository, NoCommits, BranchExists, WorktreeExists, GitFailed.
+    Safe to call again after a crash at any point: what an earlier attempt left is finished or taken away. On failure
+    the new branch does not stay. Raises NotARepository, NoCommits, BranchExists, WorktreeExists, GitFailed.
     """
     saved = _load(private)
     if saved is not None and saved.ready:
@@ -100,11 +115,29 @@ def create(repo: Path, worktree: Path, branch: str, private: Path) -> Worktree:
             raise BranchExists(f"branch {branch} exists already in {repository.root}; choose another name")
         if os.path.lexists(worktree):
             raise WorktreeExists(f"{worktree} exists already and is not ours; move it away")
-        saved = _Saved(str(worktree), branch, base, str(repository.root), str(repository.common), dirty=_dirty(repository, base, private))
+        saved = _Saved(
+            str(worktree),
+            branch,
+            base,
+            str(repository.root),
+            str(repository.common),
+            dirty=_dirty(repository, base, private),
+        )
         _save(private, saved)
         try:
             common = Git.of(repository.common)
-            common.run("worktree", "add", "--quiet", "--no-track", "--lock", "-b", branch, "--end-of-options", str(worktree), base)
+            common.run(
+                "worktree",
+                "add",
+                "--quiet",
+                "--no-track",
+                "--lock",
+                "-b",
+                branch,
+                "--end-of-options",
+                str(worktree),
+                base,
+            )
             saved = msgspec.structs.replace(saved, admin=str(_admin(worktree, repository.common)))
             tree = _tree(saved, private)
             private_dir.make(tree, _identity(repository))
@@ -130,13 +163,19 @@ def open_worktree(private: Path) -> Worktree:
 
 
 def recorded_root(private: Path) -> Path | None:
-    """Where the worktree of this private directory lies by our own record; None when there is no record. Raises DamagedWorktree."""
+    """Where the worktree of this private directory lies by our own record; None when there is no record.
+
+    Raises DamagedWorktree.
+    """
     saved = _load(private)
     return Path(saved.root) if saved is not None else None
 
 
 def unmovable(private: Path, root: Path) -> str:
-    """Why a worktree that was taken elsewhere cannot go on at ``root``, in words; empty when it can. Raises DamagedWorktree."""
+    """Why a worktree that was taken elsewhere cannot go on at ``root``, in words; empty when it can.
+
+    Raises DamagedWorktree.
+    """
     saved = _load(private)
     if saved is None:
         return ""
@@ -162,7 +201,8 @@ def unmovable(private: Path, root: Path) -> str:
 
 
 def move(private: Path, root: Path) -> bool:
-    """Record that the worktree lies at ``root`` now, in our record, in the private directory and in the repository's own; True when that is new.
+    """Record that the worktree lies at ``root`` now, in our record, in the private directory and in the repository's
+    own; True when that is new.
 
     Call it only when `unmovable` says nothing. Raises DamagedWorktree, OSError; repeating it finishes what was begun.
     """
@@ -186,7 +226,9 @@ def _admin(worktree: Path, common: Path) -> Path:
 
 
 def _dirty(repository: Repository, base: str, private: Path) -> int:
-    """Files of the user's own checkout that the session will not see; counted like a session's, as an agent may have written there too."""
+    """Files of the user's own checkout that the session will not see; counted like a session's, as an agent may have
+    written there too.
+    """
     if repository.bare:
         return 0
     private.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -216,14 +258,21 @@ def _undo(git: Git, saved: _Saved, private: Path) -> None:
     ref = f"refs/heads/{saved.branch}"
     if git.commit(ref) == saved.base:
         git.run("update-ref", "-d", ref, saved.base)
-    for path in (private, private.parent / "objects", private.parent / "shared-objects", private.parent / shown_repository.FOLDER):
+    for path in (
+        private,
+        private.parent / "objects",
+        private.parent / "shared-objects",
+        private.parent / shown_repository.FOLDER,
+    ):
         shutil.rmtree(path, ignore_errors=True)
     (private.parent / "published").unlink(missing_ok=True)
     _record(private).unlink(missing_ok=True)
 
 
 def unpushed(tree: Worktree, pushed: Iterable[str] = ()) -> int:
-    """Commits of the session's branch that are on no other branch, tag or remote, nor below one of the ``pushed`` commits."""
+    """Commits of the session's branch that are on no other branch, tag or remote, nor below one of the ``pushed``
+    commits.
+    """
     git = Git.of(tree.common)
     ref = f"refs/heads/{tree.branch}"
     if git.commit(ref) is None:
@@ -236,10 +285,10 @@ def unpushed(tree: Worktree, pushed: Iterable[str] = ()) -> int:
 def remove(tree: Worktree, sid: str, *, force_keep: bool = False, pushed: Iterable[str] = ()) -> list[str]:
     """Remove the worktree, its private directory and its branch. Call it after the session's last call ended.
 
-    Work that is not provably somewhere else stops it with UnsavedWork, unless ``force_keep``: then all of it is first committed to
-    ``refs/watchfloor/kept/<sid>``, nested repositories and ignored files too, but not what lies in ignored folders. ``pushed`` are
-    commits that a remote took. Returns the refs that keep work. Raises CannotKeep when something cannot be kept and DamagedWorktree when
-    the folder is no worktree any more; then nothing is gone.
+    Work that is not provably somewhere else stops it with UnsavedWork, unless ``force_keep``: then all of it is first
+    committed to ``refs/watchfloor/kept/<sid>``, nested repositories and ignored files too, but not what lies in ignored
+    folders. ``pushed`` are commits that a remote took. Returns the refs that keep work. Raises CannotKeep when
+    something cannot be kept and DamagedWorktree when the folder is no worktree any more; then nothing is gone.
     """
     leaving = tree.private.parent / _LEAVING
     if os.path.lexists(tree.root) and (tree.root.is_symlink() or not tree.root.is_dir()):
@@ -270,14 +319,19 @@ def removed(private: Path) -> bool:
 
 
 def _forget(git: Git, worktree: Path) -> None:
-    """Delete the folder of a worktree and git's record of it; records of other worktrees stay, even of those whose disk is away."""
+    """Delete the folder of a worktree and git's record of it; records of other worktrees stay, even of those whose disk
+    is away.
+    """
     discard(worktree)
     with contextlib.suppress(GitFailed):
         git.run("worktree", "remove", "--force", "--force", "--end-of-options", str(worktree))
 
 
 def _saved_elsewhere(tree: Worktree, sid: str, force_keep: bool, pushed: Iterable[str]) -> tuple[str, list[str]]:
-    """(the branch's commit, refs that keep work) once nothing would be lost by removing the worktree. Raises UnsavedWork, CannotKeep."""
+    """(the branch's commit, refs that keep work) once nothing would be lost by removing the worktree.
+
+    Raises UnsavedWork, CannotKeep.
+    """
     damaged = _carried_out(tree)
     commit = tip(tree)
     commits = unpushed(tree, pushed)
@@ -289,7 +343,9 @@ def _saved_elsewhere(tree: Worktree, sid: str, force_keep: bool, pushed: Iterabl
             why = f"commits that could not be brought into the repository ({damaged})" if damaged else ""
             raise UnsavedWork(work.files, commits, work.nested, work.ignored, work.reproducible, why)
         if work.unreadable:
-            raise CannotKeep(f"{work.unreadable[0]} cannot be read, so it cannot be kept; give yourself the right to read it, then try again")
+            raise CannotKeep(
+                f"{work.unreadable[0]} cannot be read, so it cannot be kept; give yourself the right to read it, then try again"
+            )
         folder = view.scratch.tree.parent
         for number, (path, item) in enumerate(work.odd.items()):
             source = folder / f"{number}.tar"
@@ -337,7 +393,11 @@ def _work(tree: Worktree, view: View) -> _Work:
     seen = view.walk(complete=True)
     found = view.changes(seen)
     staged = view.staged()
-    nested = [name for name, files in seen.nested.items() if files or _holds(view, seen.odd.get(f"{name}/.git"), f"{name}/.git")]
+    nested = [
+        name
+        for name, files in seen.nested.items()
+        if files or _holds(view, seen.odd.get(f"{name}/.git"), f"{name}/.git")
+    ]
     odd = {path: item for path, item in seen.odd.items() if _holds(view, item, path)}
     files = {path: seen.tracked[path] for path in found.different} | seen.untracked | seen.ignored
     for name in nested:
@@ -346,7 +406,16 @@ def _work(tree: Worktree, view: View) -> _Work:
     alone = {path for path in odd if not any(path.startswith(f"{name}/") for name in nested)}
     named = sorted({*found.different, *found.gone, *staged, *seen.untracked, *alone, *seen.unreadable})
     taken = {*view.entries, *files}
-    return _Work(load, named, sorted(f"{n}/" for n in nested), sorted(seen.ignored), odd, seen.unreadable, seen.reproducible, taken)
+    return _Work(
+        load,
+        named,
+        sorted(f"{n}/" for n in nested),
+        sorted(seen.ignored),
+        odd,
+        seen.unreadable,
+        seen.reproducible,
+        taken,
+    )
 
 
 def _holds(view: View, item: Item | None, path: str) -> bool:

@@ -1,4 +1,6 @@
-"""``make attack``: every family as root and as an unprivileged user; one table at the end, exit code 1 when anything escaped."""
+"""``make attack``: every family as root and as an unprivileged user; one table at the end, exit code 1 when anything
+escaped.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +41,17 @@ def work(user: str, seed: int, seconds: float, only: str, number: int | None, at
                 for family in families:
                     if current and number is None and time.monotonic() > end:
                         return
-                    for result in play(made, family, user, seed, current, attempt, end if number is None else float("inf")):
-                        line = {"user": user, "family": family.name, "round": current, "name": result.name, "status": result.status, "detail": result.detail}
+                    for result in play(
+                        made, family, user, seed, current, attempt, end if number is None else float("inf")
+                    ):
+                        line = {
+                            "user": user,
+                            "family": family.name,
+                            "round": current,
+                            "name": result.name,
+                            "status": result.status,
+                            "detail": result.detail,
+                        }
                         print(json.dumps(line), flush=True)
             if number is not None or time.monotonic() > end:
                 return
@@ -63,8 +74,12 @@ def interpreter(user: str) -> Iterator[tuple[str, str]]:
             (folder / "bin").mkdir()
             (folder / "bin" / "python").symlink_to(candidate)
             (folder / "bin" / "shfmt").symlink_to(shfmt_program())
-            (folder / "pyvenv.cfg").write_text(f"home = {Path(candidate).parent}\ninclude-system-site-packages = false\n")
-            (folder / "bin" / "watchfloor").write_text(f"#!{folder}/bin/python\nimport sys\nfrom app.main import main\nsys.exit(main())\n")
+            (folder / "pyvenv.cfg").write_text(
+                f"home = {Path(candidate).parent}\ninclude-system-site-packages = false\n"
+            )
+            (folder / "bin" / "watchfloor").write_text(
+                f"#!{folder}/bin/python\nimport sys\nfrom app.main import main\nsys.exit(main())\n"
+            )
             (packages / "attack.pth").write_text("\n".join([str(ROOT), *site.getsitepackages()]) + "\n")
             for path in (folder, *folder.rglob("*")):
                 if not path.is_symlink():
@@ -72,7 +87,9 @@ def interpreter(user: str) -> Iterator[tuple[str, str]]:
             python = str(folder / "bin" / "python")
             probe = "from tests.attack import ground; from harness.hands import fence; fence.find()"
             try:
-                done = subprocess.run([python, "-P", "-s", "-c", probe], capture_output=True, text=True, check=False, **account(user))
+                done = subprocess.run(
+                    [python, "-P", "-s", "-c", probe], capture_output=True, text=True, check=False, **account(user)
+                )
             except OSError as exc:
                 why = str(exc)
                 continue
@@ -97,7 +114,11 @@ def users() -> list[tuple[str, str]]:
     """(user, why it cannot be)."""
     if os.geteuid() == 0:
         return [("root", ""), ("nobody", "")]
-    return [("root", "only root can attack as root"), ("nobody", "")] if os.geteuid() == NOBODY else [("root", "only root can attack as root"), ("self", "")]
+    return (
+        [("root", "only root can attack as root"), ("nobody", "")]
+        if os.geteuid() == NOBODY
+        else [("root", "only root can attack as root"), ("self", "")]
+    )
 
 
 def table(rows: dict[tuple[str, str], Counter[str]]) -> str:
@@ -109,7 +130,12 @@ def table(rows: dict[tuple[str, str], Counter[str]]) -> str:
         total += counts
     lines.append(("all", "", str(total.total()), *(str(total[status]) for status in STATUSES)))
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    return "\n".join("  ".join(cell.ljust(w) if i < 2 else cell.rjust(w) for i, (cell, w) in enumerate(zip(line, widths, strict=True))) for line in lines)
+    return "\n".join(
+        "  ".join(
+            cell.ljust(w) if i < 2 else cell.rjust(w) for i, (cell, w) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in lines
+    )
 
 
 def run(user: str, seed: int, seconds: float, more: list[str], rows: dict[tuple[str, str], Counter[str]]) -> list[str]:
@@ -119,7 +145,21 @@ def run(user: str, seed: int, seconds: float, more: list[str], rows: dict[tuple[
         if why:
             print(f"skipped: {user}: {why}", flush=True)
             return bad
-        command = [python, "-P", "-s", "-m", "tests.attack", "--work", "--user", user, "--seed", str(seed), "--seconds", str(seconds), *more]
+        command = [
+            python,
+            "-P",
+            "-s",
+            "-m",
+            "tests.attack",
+            "--work",
+            "--user",
+            user,
+            "--seed",
+            str(seed),
+            "--seconds",
+            str(seconds),
+            *more,
+        ]
         worker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **account(user))  # type: ignore[call-overload]
         try:
             for raw in worker.stdout:
@@ -127,7 +167,9 @@ def run(user: str, seed: int, seconds: float, more: list[str], rows: dict[tuple[
                 rows.setdefault((line["family"], user), Counter())[line["status"]] += 1
                 if line["status"] == "escaped":
                     again = f"--seed {seed} --user {user} --only {line['family']} --round {line['round']} --attempt {json.dumps(line['name'])}"
-                    bad.append(f"ESCAPED  {line['family']} as {user}: {line['name']}\n  {line['detail'][:1500]}\n  again: python -m tests.attack {again}")
+                    bad.append(
+                        f"ESCAPED  {line['family']} as {user}: {line['name']}\n  {line['detail'][:1500]}\n  again: python -m tests.attack {again}"
+                    )
                     print(bad[-1], flush=True)
                 elif line["status"] == "skipped":
                     print(f"skipped: {line['family']} as {user}: {line['name']}: {line['detail']}", flush=True)
@@ -154,7 +196,12 @@ def main() -> int:
         work(given.user, given.seed, given.seconds, given.only, given.round, given.attempt)
         return 0
     print(f"seed {given.seed}", flush=True)
-    more = [word for name in ("only", "round", "attempt") if (value := getattr(given, name)) not in (None, "") for word in (f"--{name}", str(value))]
+    more = [
+        word
+        for name in ("only", "round", "attempt")
+        if (value := getattr(given, name)) not in (None, "")
+        for word in (f"--{name}", str(value))
+    ]
     chosen = [(user, why) for user, why in users() if given.user in (None, user)]
     rows: dict[tuple[str, str], Counter[str]] = {}
     bad: list[str] = []

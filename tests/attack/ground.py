@@ -36,7 +36,12 @@ IDENTITY = ("-c", "user.name=Me", "-c", "user.email=me@example.invalid", "-c", "
 
 def git(folder: Path, *args: str) -> str:
     """The user's own git, which obeys nobody's configuration but the repository's."""
-    env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": "/nonexistent",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+    }
     done = subprocess.run(["git", *IDENTITY, *args], cwd=folder, env=env, check=True, capture_output=True, text=True)
     return done.stdout.strip()
 
@@ -59,7 +64,10 @@ class Ground:
     def __init__(self, base: Path) -> None:
         self.base = base
         token = secrets.token_hex(8)
-        self.tokens = {name: f"canary-{name.replace(' ', '-')}-{secrets.token_hex(12)}" for name in ("environment", "memory", "descriptor")}
+        self.tokens = {
+            name: f"canary-{name.replace(' ', '-')}-{secrets.token_hex(12)}"
+            for name in ("environment", "memory", "descriptor")
+        }
         os.environ[CANARY] = self.tokens["environment"]
         for name in ("state", "run", "config", "home", "beside"):
             ensure_private(base / name)
@@ -70,8 +78,15 @@ class Ground:
         self._fd = fd
         self.keepers = Keepers(base, dict(os.environ))
         self.folder = self.keepers.folder(SID)
-        self.tree = worktrees.create(self.repo, base / "state" / "worktrees" / SID, f"watchfloor/{SID}", self.folder.git / "private")
-        other = worktrees.create(self.repo, base / "state" / "worktrees" / "other00000", "watchfloor/other", base / "state/sessions/other00000/git/private")
+        self.tree = worktrees.create(
+            self.repo, base / "state" / "worktrees" / SID, f"watchfloor/{SID}", self.folder.git / "private"
+        )
+        other = worktrees.create(
+            self.repo,
+            base / "state" / "worktrees" / "other00000",
+            "watchfloor/other",
+            base / "state/sessions/other00000/git/private",
+        )
         self._plant(other.root / "notes.txt", "other session")
         self.keeper = 0
         self.number = 0
@@ -80,10 +95,23 @@ class Ground:
         self.victim = Victim(self.tokens["memory"])
         self.doors = Doors(base / "run", self.tree.root, token)
         guarded += [other.root, *self.doors.paths.values(), self.repo / ".git" / "hooks", self.repo / ".git" / "config"]
-        guarded += [self.repo / ".git" / name for name in ("refs/heads/main", "HEAD", "worktrees/other00000", "credentials", "config.bak")]
+        guarded += [
+            self.repo / ".git" / name
+            for name in ("refs/heads/main", "HEAD", "worktrees/other00000", "credentials", "config.bak")
+        ]
         guarded += [self.repo / name for name in ("README.md", "src", "tool")]
-        self.targets = [base / "beside/secret.txt", base / "home/.ssh/id_rsa", base / "config/key", base / "state/ledger/000001.jsonl"]
-        self.targets += [other.root / "notes.txt", self.repo / "README.md", self.repo / ".git/config", self.repo / ".git/refs/heads/main"]
+        self.targets = [
+            base / "beside/secret.txt",
+            base / "home/.ssh/id_rsa",
+            base / "config/key",
+            base / "state/ledger/000001.jsonl",
+        ]
+        self.targets += [
+            other.root / "notes.txt",
+            self.repo / "README.md",
+            self.repo / ".git/config",
+            self.repo / ".git/refs/heads/main",
+        ]
         self.watch = Watch(guarded, self.victim, self.doors, base)
         self.watch.canaries = {name: text.encode() for name, text in self.tokens.items()}
         self.given: dict[str, Any] = {
@@ -140,14 +168,30 @@ class Ground:
     def action(self, tool: str, input: dict[str, Any], tree: Worktree | None = None) -> dict[str, Any]:  # noqa: A002 -- the contract's word
         """The action that the supervisor would build and record."""
         self.number += 1
-        facts = gather(tree or self.tree, tool, input, FenceConfig(), map(str, (self.base / "state", self.base / "run", self.base / "config")))
+        facts = gather(
+            tree or self.tree,
+            tool,
+            input,
+            FenceConfig(),
+            map(str, (self.base / "state", self.base / "run", self.base / "config")),
+        )
         return build_action(SID, f"c0.{self.number}", f"toolu_{self.number}", tool, input, facts)
 
     def allow(self, action: dict[str, Any]) -> str:
         """Put the call and an allow verdict on record; its id."""
         call = str(action["call"])
-        judged = {"call_id": call, "action_hash": action_hash(action), "verdict": "allow", "rule": "attack", "reason": "", "policy": "p", "action": action}
-        self.link.append(("tool.proposed", {"call_id": call, "tool": action["tool"], "input": {}}), ("tool.judged", judged))
+        judged = {
+            "call_id": call,
+            "action_hash": action_hash(action),
+            "verdict": "allow",
+            "rule": "attack",
+            "reason": "",
+            "policy": "p",
+            "action": action,
+        }
+        self.link.append(
+            ("tool.proposed", {"call_id": call, "tool": action["tool"], "input": {}}), ("tool.judged", judged)
+        )
         return call
 
     def ended(self, call: str) -> dict[str, Any]:
@@ -172,7 +216,9 @@ class Ground:
 
     def call(self, tool: str, input: dict[str, Any], tree: Worktree | None = None) -> dict[str, Any]:  # noqa: A002
         """Run one call through the keeper; its ``tool.ended``."""
-        call = self.allow(self.action(tool, {"timeout_s": TIMEOUT_S, **input} if tool in ("exec", "shell") else input, tree))
+        call = self.allow(
+            self.action(tool, {"timeout_s": TIMEOUT_S, **input} if tool in ("exec", "shell") else input, tree)
+        )
         self.link.call("execute", call_id=call)
         return self.ended(call)
 
@@ -185,8 +231,18 @@ class Ground:
         (folder / "given.json").write_text(json.dumps(self.given))
         shutil.copy(fence.find().path, self.given["bwrap"])
         self.link.pushes.clear()
-        argv = [fence.base_python(), "-I", "-S", ".attack/inside.py", ".attack/batch.json", ".attack/given.json", ".attack/results"]
-        ended = self.call("exec", {"argv": argv, **({"access": attempts[0].access} if attempts[0].access != "fence" else {})})
+        argv = [
+            fence.base_python(),
+            "-I",
+            "-S",
+            ".attack/inside.py",
+            ".attack/batch.json",
+            ".attack/given.json",
+            ".attack/results",
+        ]
+        ended = self.call(
+            "exec", {"argv": argv, **({"access": attempts[0].access} if attempts[0].access != "fence" else {})}
+        )
         output = self.output(ended) + self._harvest()
         found = {}
         with suppress(OSError, ValueError):
@@ -211,7 +267,11 @@ class Ground:
             for name in names:
                 path = Path(folder, name)
                 with suppress(OSError):
-                    if stat.S_ISREG((info := path.lstat()).st_mode) and info.st_size < 1 << 20 and name not in ("inside.py", "given.json", "bwrap"):
+                    if (
+                        stat.S_ISREG((info := path.lstat()).st_mode)
+                        and info.st_size < 1 << 20
+                        and name not in ("inside.py", "given.json", "bwrap")
+                    ):
                         data += path.read_bytes()
         return data
 

@@ -48,7 +48,9 @@ def syscall(number: int, *args: object) -> int:
 
 
 def past_filter(number: int, *args: object) -> str:
-    """The call, refused only when the kernel says that nobody may: any other error means that it got through to its work."""
+    """The call, refused only when the kernel says that nobody may: any other error means that it got through to its
+    work.
+    """
     try:
         return f"system call {number} gave {syscall(number, *args)}"
     except OSError as exc:
@@ -108,7 +110,9 @@ def connect(family: int, kind: int, address: Any) -> str:
 
 def run(*argv: str, data: str = "") -> str:
     """A program that must end with 0."""
-    done = subprocess.run(argv, input=data, capture_output=True, text=True, errors="replace", timeout=PATIENCE_S - 2, check=False)
+    done = subprocess.run(
+        argv, input=data, capture_output=True, text=True, errors="replace", timeout=PATIENCE_S - 2, check=False
+    )
     os.write(1, (done.stdout + done.stderr).encode())
     if done.returncode:
         raise PermissionError(errno.EPERM, f"{argv[0]} ended with {done.returncode}")
@@ -160,7 +164,10 @@ def carry_out(code: str, given: dict[str, Any]) -> dict[str, Any]:
     os.close(ours)
     if data:
         return dict(json.loads(data))
-    return {"went": False, "detail": f"killed: {'out of patience' if status is None else os.waitstatus_to_exitcode(status)}"}
+    return {
+        "went": False,
+        "detail": f"killed: {'out of patience' if status is None else os.waitstatus_to_exitcode(status)}",
+    }
 
 
 def main() -> None:

@@ -16,7 +16,11 @@ def batches(attempts: list[Attempt]) -> Iterator[list[Inside] | Outside]:
     """Neighbouring attempts that run inside with the same access share a call."""
     waiting: list[Inside] = []
     for attempt in attempts:
-        if isinstance(attempt, Inside) and (not waiting or waiting[0].access == attempt.access) and len(waiting) < BATCH:
+        if (
+            isinstance(attempt, Inside)
+            and (not waiting or waiting[0].access == attempt.access)
+            and len(waiting) < BATCH
+        ):
             waiting.append(attempt)
             continue
         if waiting:
@@ -42,7 +46,10 @@ def _together(ground: Ground, attempts: list[Inside]) -> list[Result]:
     alone = [result for attempt in attempts for result in _together(ground, [attempt])]
     if any(result.status == "escaped" for result in alone):
         return alone
-    return [*alone[1:], Result(attempts[0].name, "escaped", f"together with {len(attempts) - 1} others: {'; '.join(found)}")]
+    return [
+        *alone[1:],
+        Result(attempts[0].name, "escaped", f"together with {len(attempts) - 1} others: {'; '.join(found)}"),
+    ]
 
 
 def _outside(ground: Ground, attempt: Outside) -> Result:
@@ -59,12 +66,16 @@ def _outside(ground: Ground, attempt: Outside) -> Result:
 
 
 def attempts_of(ground: Ground, family: Family, user: str, seed: int, number: int) -> list[Attempt]:
-    """The attempts of a round, each name once: round 0 is the list, every other one is generated from the seed, whatever ran before."""
+    """The attempts of a round, each name once: round 0 is the list, every other one is generated from the seed,
+    whatever ran before.
+    """
     dice = random.Random(f"{seed}/{user}/{family.name}/{number}") if number else None
     return list({attempt.name: attempt for attempt in family.attempts(ground, dice)}.values())
 
 
-def play(ground: Ground, family: Family, user: str, seed: int, number: int, only: str = "", until: float = float("inf")) -> Iterator[Result]:
+def play(
+    ground: Ground, family: Family, user: str, seed: int, number: int, only: str = "", until: float = float("inf")
+) -> Iterator[Result]:
     """One round; generated rounds stop at ``until`` (monotonic seconds)."""
     for batch in batches([a for a in attempts_of(ground, family, user, seed, number) if not only or a.name == only]):
         if number and time.monotonic() > until:

@@ -1,8 +1,26 @@
-"""All families of attacks, in the order in which they are tried. A new one is a file in `families` and an entry here."""
+"""All families of attacks, in the order in which they are tried.
+
+A new one is a file in `families` and an entry here.
+"""
 
 from __future__ import annotations
 
-from tests.attack.families import approvals, daemons, devices, hidden, kernel, namespaces, network, paths, processes, races, repository, sockets, terminal, undo
+from tests.attack.families import (
+    approvals,
+    daemons,
+    devices,
+    hidden,
+    kernel,
+    namespaces,
+    network,
+    paths,
+    processes,
+    races,
+    repository,
+    sockets,
+    terminal,
+    undo,
+)
 from tests.attack.model import Family
 
 FAMILIES = (

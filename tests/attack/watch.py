@@ -29,9 +29,23 @@ while True:
     signal.pause()
 """
 SETTINGS = (
-    *(f"/proc/sys/kernel/{name}" for name in ("core_pattern", "hostname", "domainname", "modprobe", "randomize_va_space", "sysrq", "panic")),
-    *("/proc/sys/vm/overcommit_memory", "/proc/sys/vm/drop_caches", "/proc/sys/fs/suid_dumpable", "/proc/sys/net/ipv4/ip_forward"),
-    *("/proc/sys/kernel/ns_last_pid", "/sys/kernel/uevent_helper", "/proc/swaps", "/proc/self/mountinfo", "/proc/modules"),
+    *(
+        f"/proc/sys/kernel/{name}"
+        for name in ("core_pattern", "hostname", "domainname", "modprobe", "randomize_va_space", "sysrq", "panic")
+    ),
+    *(
+        "/proc/sys/vm/overcommit_memory",
+        "/proc/sys/vm/drop_caches",
+        "/proc/sys/fs/suid_dumpable",
+        "/proc/sys/net/ipv4/ip_forward",
+    ),
+    *(
+        "/proc/sys/kernel/ns_last_pid",
+        "/sys/kernel/uevent_helper",
+        "/proc/swaps",
+        "/proc/self/mountinfo",
+        "/proc/modules",
+    ),
 )
 CHANGING = ("/proc/sys/kernel/ns_last_pid", "/proc/sys/vm/drop_caches")
 """Tried as targets, and not compared: they change, or read back differently, without anybody's doing."""
@@ -43,7 +57,10 @@ class Victim:
 
     def __init__(self, secret: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", VICTIM], env={"SECRET": secret, "PATH": ""}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+            [sys.executable, "-I", "-S", "-c", VICTIM],
+            env={"SECRET": secret, "PATH": ""},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
         )
         assert self.process.stdout is not None
         self._pipe = self.process.stdout.fileno()
@@ -72,7 +89,11 @@ class Victim:
         if select.select([self._pipe], [], [], 0)[0]:
             found.append(f"the process {self.pid} of the host got signals {os.read(self._pipe, 4096)!r}")
         now = self._look()
-        found += [f"the process {self.pid} of the host: {key} was {old} and is {now[key]}" for key, old in self._state.items() if now[key] != old]
+        found += [
+            f"the process {self.pid} of the host: {key} was {old} and is {now[key]}"
+            for key, old in self._state.items()
+            if now[key] != old
+        ]
         return found
 
     def close(self) -> None:
@@ -88,7 +109,11 @@ class Doors:
     def __init__(self, run: Path, worktree: Path, token: str) -> None:
         self._open: dict[str, socket.socket] = {}
         self.abstract = f"wf-attack-{token}"
-        self.paths = {"supervisor": run / "supervisor.sock", "ssh-agent": run / "agent" / "agent.1", "docker": run / "docker.sock"}
+        self.paths = {
+            "supervisor": run / "supervisor.sock",
+            "ssh-agent": run / "agent" / "agent.1",
+            "docker": run / "docker.sock",
+        }
         for name, path in self.paths.items():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._unix(name, str(path))
@@ -167,7 +192,8 @@ def below(pid: int) -> list[int]:
 
 
 def _keeps_states(pid: int, keeper: int) -> bool:
-    """True for the process that keeps the worktree's states: forked from the keeper, so of the same command line, and in no fence.
+    """True for the process that keeps the worktree's states: forked from the keeper, so of the same command line, and
+    in no fence.
 
     Told by what everybody may read: as another user than root its descriptors and namespaces are closed to us.
     """
@@ -223,7 +249,11 @@ class Watch:
                 found.append(f"{path} was changed, made or removed: {self._files.get(path)} → {now.get(path)}")
         self._files = now
         settings = self._read()
-        found += [f"{path} was {old!r} and is {settings.get(path)!r}" for path, old in self._settings.items() if settings.get(path) != old]
+        found += [
+            f"{path} was {old!r} and is {settings.get(path)!r}"
+            for path, old in self._settings.items()
+            if settings.get(path) != old
+        ]
         self._settings = settings
         return found + self.left(keeper)
 

@@ -90,7 +90,16 @@ def append() -> list[Figure]:
             "raw append, no sync",
             ratio(class_b, raw_b),
         ),
-        Figure("keeper's log writer, class A (durable each)", "µs", class_a, "≤ 2×", a <= 2, raw_a, "raw append + fdatasync", a),
+        Figure(
+            "keeper's log writer, class A (durable each)",
+            "µs",
+            class_a,
+            "≤ 2×",
+            a <= 2,
+            raw_a,
+            "raw append + fdatasync",
+            a,
+        ),
         Figure(
             "the same through a keeper's socket, class B, 256 on the way",
             "/s",

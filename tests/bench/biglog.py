@@ -74,7 +74,9 @@ def _make(folder: Path, lines: Path) -> str:
 
 
 def _child(kind: str, source: Path, last: str) -> dict[str, float]:
-    done = subprocess.run([sys.executable, "-c", CHILD, kind, str(source), last], check=True, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, kind, str(source), last], check=True, capture_output=True, text=True, timeout=600
+    )
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
@@ -90,7 +92,16 @@ def biglog() -> list[Figure]:
     memory = [m["mb"] for m in ours]
     r = ratio(took, yard)
     return [
-        Figure("1M-event log: open and jump to the end", "s", took, "≤ 0.3×", r <= 0.3, yard, "`Log` with the same lines", r),
+        Figure(
+            "1M-event log: open and jump to the end",
+            "s",
+            took,
+            "≤ 0.3×",
+            r <= 0.3,
+            yard,
+            "`Log` with the same lines",
+            r,
+        ),
         Figure(
             "1M-event log: private memory",
             "MB",

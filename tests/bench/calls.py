@@ -25,7 +25,12 @@ def call() -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="wf-bench-") as root:
         folder, worktree = Path(root), Path(root) / "wt"
         worktree.mkdir()
-        base = {"cwd": str(worktree), "access": "fence", "env": fence.environment(str(worktree)), "fence": fence.profile(str(worktree), [], [], [])}
+        base = {
+            "cwd": str(worktree),
+            "access": "fence",
+            "env": fence.environment(str(worktree)),
+            "fence": fence.profile(str(worktree), [], [], []),
+        }
         calls = {
             "exec true": {"kind": "exec", "tool": "exec", "argv": ["true"]},
             "write_file": {"kind": "file", "tool": "write_file", "input": {"path": "a", "content": "x\n" * 100}},
@@ -35,20 +40,30 @@ def call() -> list[Figure]:
         for _ in range(ROUNDS):
             for name, fields in calls.items():
                 start = time.perf_counter()
-                outcome, _, _ = selftest.run(spawn.command({**base, **fields}, SessionFolder(folder, folder), folder / "1"))
+                outcome, _, _ = selftest.run(
+                    spawn.command({**base, **fields}, SessionFolder(folder, folder), folder / "1")
+                )
                 took[name].append((time.perf_counter() - start) * 1e3)
                 if outcome.status != "ok":
                     raise RuntimeError(f"{name}: {outcome}")
             start = time.perf_counter()
             subprocess.run(["true"], check=True)
             plain.append((time.perf_counter() - start) * 1e3)
-    return [Figure(f"fenced {name}", "ms", v, "–", None, plain, "the command `true` alone", ratio(v, plain)) for name, v in took.items()]
+    return [
+        Figure(f"fenced {name}", "ms", v, "–", None, plain, "the command `true` alone", ratio(v, plain))
+        for name, v in took.items()
+    ]
 
 
 @bench("brain")
 def brain() -> list[Figure]:
     spans = []
-    with tempfile.TemporaryDirectory(prefix="wf-bench-") as root, keepers(Path(root)) as house, nursery() as forks, ModelServer() as server:
+    with (
+        tempfile.TemporaryDirectory(prefix="wf-bench-") as root,
+        keepers(Path(root)) as house,
+        nursery() as forks,
+        ModelServer() as server,
+    ):
         forks.call("warm?")  # answered (refused) once it is loaded
         for i in range(BRAINS):
             one = House(house, forks, f"bench{i:05d}", server.url)

@@ -21,7 +21,9 @@ def _after(records: list[t.Record], start: t.Record, kind: str) -> t.Record:
 
 
 def _asking(f: Fleet) -> str:
-    return f.launch(play(*[[("exec", {"argv": ["true", str(i)], "access": "unfenced"})] for i in range(ROUNDS)], "Done."))
+    return f.launch(
+        play(*[[("exec", {"argv": ["true", str(i)], "access": "unfenced"})] for i in range(ROUNDS)], "Done.")
+    )
 
 
 def _answer(f: Fleet, sid: str, *verb: str) -> None:
@@ -43,11 +45,22 @@ def decisions() -> list[Figure]:
             _answer(f, allowed, "approve")
             _answer(f, denied, "reject", "--reason", "no")
             records = f.records(allowed)
-            started += [_ms(r, _after(records, r, "tool.started")) for r in records if isinstance(r.body, t.ApprovalDecided)]
+            started += [
+                _ms(r, _after(records, r, "tool.started")) for r in records if isinstance(r.body, t.ApprovalDecided)
+            ]
             records = f.records(denied)
-            woken += [_ms(r, _after(records, r, "model.request")) for r in records if isinstance(r.body, t.ApprovalDecided)]
+            woken += [
+                _ms(r, _after(records, r, "model.request")) for r in records if isinstance(r.body, t.ApprovalDecided)
+            ]
     p95, p50 = percentile(started, 0.95), percentile(woken, 0.5)
     return [
         Figure("decision durable → tool started", "ms", started, "p95 ≤ 100 ms", p95 <= 100, note=f"p95 {p95:.0f} ms"),
-        Figure("parked → running again (decision → next request, a new brain forked)", "ms", woken, "p50 ≤ 300 ms", p50 <= 300, note=f"p50 {p50:.0f} ms"),
+        Figure(
+            "parked → running again (decision → next request, a new brain forked)",
+            "ms",
+            woken,
+            "p50 ≤ 300 ms",
+            p50 <= 300,
+            note=f"p50 {p50:.0f} ms",
+        ),
     ]

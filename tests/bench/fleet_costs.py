@@ -1,4 +1,6 @@
-"""What 32 sessions cost: memory of each process, processor time while all wait, and taking them up again after ``kill -9``."""
+"""What 32 sessions cost: memory of each process, processor time while all wait, and taking them up again after ``kill
+-9``.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,12 @@ def memory() -> list[Figure]:
             brains = [pss_mb(f.brain_pid(sid)) for sid in sids]
             supervisor = [pss_mb(f.supervisor_pid())]
             tui = [pss_mb(screen.pid)]
-    vendor = {"keeper": (keepers, 5.0, 66.0), "brain": (brains, 25.0, 195.0), "supervisor": (supervisor, 60.0, 125.0), "TUI": (tui, 60.0, 168.0)}
+    vendor = {
+        "keeper": (keepers, 5.0, 66.0),
+        "brain": (brains, 25.0, 195.0),
+        "supervisor": (supervisor, 60.0, 125.0),
+        "TUI": (tui, 60.0, 168.0),
+    }
     return [
         Figure(
             f"memory (PSS) of {'each ' if len(v) > 1 else 'the '}{name}, 32 sessions",
@@ -98,7 +105,15 @@ def idle() -> list[Figure]:
                 while time.monotonic() < end:
                     screen.pump(0.5)
                 samples.append((sum(map(cpu_s, pids)) - before) / WINDOW_S * 100)
-    return [Figure("idle CPU, 32 parked sessions, everything running (floor open)", "% of a core", samples, "≤ 2 %", statistics.median(samples) <= 2)]
+    return [
+        Figure(
+            "idle CPU, 32 parked sessions, everything running (floor open)",
+            "% of a core",
+            samples,
+            "≤ 2 %",
+            statistics.median(samples) <= 2,
+        )
+    ]
 
 
 def take_up(f: Fleet, left: dict[str, str]) -> bool:
@@ -128,4 +143,6 @@ def readopt() -> list[Figure]:
             kill(pid)
             wait_for("all sessions taken up again", lambda left=waiting: take_up(f, left), 60)
             samples.append(time.perf_counter() - start)
-    return [Figure("`kill -9` of the supervisor → 32 sessions taken up again", "s", samples, "≤ 2 s", max(samples) <= 2)]
+    return [
+        Figure("`kill -9` of the supervisor → 32 sessions taken up again", "s", samples, "≤ 2 s", max(samples) <= 2)
+    ]

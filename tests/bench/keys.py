@@ -1,4 +1,6 @@
-"""From a key to its paint: the selection moves in a floor of 32 sessions, idle and while they take 2,000 events a second in all."""
+"""From a key to its paint: the selection moves in a floor of 32 sessions, idle and while they take 2,000 events a
+second in all.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,11 @@ def _walk(screen: Screen, path: list[str] | None = None) -> tuple[list[float], l
     names = [here]
     for i in range(KEYS):
         expected = path[i] if path else None
-        took, title = _press(screen, b"j" if (i // 20) % 2 == 0 else b"k", lambda t, e=expected, before=names[-1]: t == e if e else t != before)
+        took, title = _press(
+            screen,
+            b"j" if (i // 20) % 2 == 0 else b"k",
+            lambda t, e=expected, before=names[-1]: t == e if e else t != before,
+        )
         samples.append(took)
         names.append(title)
         end = time.perf_counter() + 0.11
@@ -67,7 +73,9 @@ async def _load(socket: Path, sids: list[str], sent: Synchronized[int], stop: Sy
     while not stop.value:
         due = int((time.perf_counter() - start) * RATE)
         while number < due and len(pending) < 512:
-            task: asyncio.Task[object] = asyncio.create_task(clients[number % 4].call("say", sid=sids[number % len(sids)], text=f"event {number}"))
+            task: asyncio.Task[object] = asyncio.create_task(
+                clients[number % 4].call("say", sid=sids[number % len(sids)], text=f"event {number}")
+            )
             pending.add(task)
             task.add_done_callback(pending.discard)
             number += 1
@@ -104,4 +112,16 @@ def keys() -> list[Figure]:
                     screen.pump(0.1)
     p95, p95_idle = percentile(loaded, 0.95), percentile(idle, 0.95)
     note = f"p95 {p95:.0f} ms at {rate:,.0f} events/s reached; idle p95 {p95_idle:.0f} ms"
-    return [Figure("key to paint, 32 sessions under load", "ms", loaded, "p95 ≤ 50 ms", p95 <= 50, idle, "idle", p95 / p95_idle, note)]
+    return [
+        Figure(
+            "key to paint, 32 sessions under load",
+            "ms",
+            loaded,
+            "p95 ≤ 50 ms",
+            p95 <= 50,
+            idle,
+            "idle",
+            p95 / p95_idle,
+            note,
+        )
+    ]

@@ -1,4 +1,6 @@
-"""What one session costs as it grows: memory of its processes and processor time of a turn, early and after hundreds of turns of ordinary work."""
+"""What one session costs as it grows: memory of its processes and processor time of a turn, early and after hundreds of
+turns of ordinary work.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,16 @@ def long_session() -> list[Figure]:
         memory = [m for m, _ in seen[name]]
         grown = memory[-1] - memory[0]
         said = f"{memory[0]:.1f} → {memory[-1]:.1f} MB; {took}"
-        out.append(Figure(f"memory (PSS) that a {name} gains from turn {STEP} to {TURNS}", "MB", [grown], f"≤ {most:.0f} MB", grown <= most, note=said))
+        out.append(
+            Figure(
+                f"memory (PSS) that a {name} gains from turn {STEP} to {TURNS}",
+                "MB",
+                [grown],
+                f"≤ {most:.0f} MB",
+                grown <= most,
+                note=said,
+            )
+        )
     for name, samples in seen.items():
         spent = [(b - a) * 1000 / STEP for (_, a), (_, b) in itertools.pairwise(samples)]
         early, late = spent[:1], spent[-1:]

@@ -42,4 +42,15 @@ def paint() -> list[Figure]:
                 yard.append(a)
                 ours.append(b)
     r = ratio(ours, yard)
-    return [Figure("TUI first paint with a session's row, 50 sessions known", "ms", ours, "≤ 1.3×", r <= 1.3, yard, "minimal Textual app", r)]
+    return [
+        Figure(
+            "TUI first paint with a session's row, 50 sessions known",
+            "ms",
+            ours,
+            "≤ 1.3×",
+            r <= 1.3,
+            yard,
+            "minimal Textual app",
+            r,
+        )
+    ]

@@ -21,7 +21,12 @@ def ended_session(folders: Folders, sid: str, number: int) -> None:
         ensure_private(path)
     log = LogWriter.open(folder.log, sid)
     intent = t.SessionIntent(
-        name=f"job-{number}", goal=f"Do job {number}", repo="/srv/repo", branch=f"watchfloor/{sid}", worktree="/srv/wt", model="claude-haiku-5-5"
+        name=f"job-{number}",
+        goal=f"Do job {number}",
+        repo="/srv/repo",
+        branch=f"watchfloor/{sid}",
+        worktree="/srv/wt",
+        model="claude-haiku-5-5",
     )
     bodies: list[t.Body] = [
         intent,
@@ -46,8 +51,14 @@ def stocked(count: int) -> Iterator[tuple[Folders, dict[str, str]]]:
         for path in (folders.state, folders.sessions, folders.runtime, folders.config):
             ensure_private(path)
         for i in range(count):
-            ended_session(folders, f"s{i:09d}".replace("0", "a").replace("1", "b").replace("8", "c").replace("9", "d"), i)
-        env = os.environ | {"WATCHFLOOR_STATE": str(folders.state), "WATCHFLOOR_RUNTIME": str(folders.runtime), "WATCHFLOOR_CONFIG": str(folders.config)}
+            ended_session(
+                folders, f"s{i:09d}".replace("0", "a").replace("1", "b").replace("8", "c").replace("9", "d"), i
+            )
+        env = os.environ | {
+            "WATCHFLOOR_STATE": str(folders.state),
+            "WATCHFLOOR_RUNTIME": str(folders.runtime),
+            "WATCHFLOOR_CONFIG": str(folders.config),
+        }
         try:
             yield folders, env
         finally:

@@ -66,8 +66,19 @@ def percentile(values: list[float], p: float) -> float:
 
 def machine() -> str:
     """One line about where this ran."""
-    cpu = next((ln.split(":", 1)[1].strip() for ln in Path("/proc/cpuinfo").read_text().splitlines() if ln.startswith("model name")), platform.machine())
-    memory = int(next(ln.split()[1] for ln in Path("/proc/meminfo").read_text().splitlines() if ln.startswith("MemTotal"))) // 1024 // 1024
+    cpu = next(
+        (
+            ln.split(":", 1)[1].strip()
+            for ln in Path("/proc/cpuinfo").read_text().splitlines()
+            if ln.startswith("model name")
+        ),
+        platform.machine(),
+    )
+    memory = (
+        int(next(ln.split()[1] for ln in Path("/proc/meminfo").read_text().splitlines() if ln.startswith("MemTotal")))
+        // 1024
+        // 1024
+    )
     return f"{os.cpu_count()} cores of {cpu}, {memory} GiB, Linux {platform.release()}, CPython {platform.python_version()}"
 
 
@@ -79,13 +90,18 @@ def _number(value: float) -> str:
 
 def markdown(figures: list[Figure]) -> str:
     """The table of `docs/performance.md`."""
-    rows = ["| figure | min / median / max | yardstick (median) | ratio | reach | ok |", "| --- | --- | --- | --- | --- | --- |"]
+    rows = [
+        "| figure | min / median / max | yardstick (median) | ratio | reach | ok |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
     for f in figures:
         spread = " / ".join(_number(v) for v in (min(f.samples), statistics.median(f.samples), max(f.samples)))
         yard = f"{_number(statistics.median(f.yardstick))} {f.unit} ({f.yardstick_name})" if f.yardstick else "–"
         verdict = {True: "yes", False: "**no**", None: "–"}[f.ok]
         times = "–" if f.ratio is None else f"{f.ratio:.2f}×"
-        rows.append(f"| {f.name}{': ' + f.note if f.note else ''} | {spread} {f.unit} | {yard} | {times} | {f.reach} | {verdict} |")
+        rows.append(
+            f"| {f.name}{': ' + f.note if f.note else ''} | {spread} {f.unit} | {yard} | {times} | {f.reach} | {verdict} |"
+        )
     return "\n".join(rows)
 
 

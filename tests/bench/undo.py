@@ -1,4 +1,6 @@
-"""What keeping the state before a call costs: time and processes of a snapshot, room on the disk, and a call with it beside one without."""
+"""What keeping the state before a call costs: time and processes of a snapshot, room on the disk, and a call with it
+beside one without.
+"""
 
 from __future__ import annotations
 
@@ -65,8 +67,19 @@ def snapshot() -> list[Figure]:
             git.append((time.perf_counter() - start) * 1e3)
     ok = percentile(took, 0.5) <= 15 and ratio(took, git) <= 1
     return [
-        Figure("snapshot before a call, 10,000 files, 10 changed", "ms", took, "≤ 15 ms, ≤ 1×", ok, git, "`git add -A` into a private index", ratio(took, git)),
-        Figure(f"processes for {ROUNDS} of these snapshots", "", [float(len(children))], "≤ 2 each", len(children) <= 2),
+        Figure(
+            "snapshot before a call, 10,000 files, 10 changed",
+            "ms",
+            took,
+            "≤ 15 ms, ≤ 1×",
+            ok,
+            git,
+            "`git add -A` into a private index",
+            ratio(took, git),
+        ),
+        Figure(
+            f"processes for {ROUNDS} of these snapshots", "", [float(len(children))], "≤ 2 each", len(children) <= 2
+        ),
     ]
 
 
@@ -84,7 +97,18 @@ def disk() -> list[Figure]:
         grown = vault.stored - first
         vault.close()
     figure = f"disk for {SNAPSHOTS:,} snapshots, 10 of 10,000 files changed each"
-    return [Figure(figure, "MB", [grown / 1e6], "≤ 2×", grown <= 2 * changed, [changed / 1e6], "the changed bytes", grown / changed)]
+    return [
+        Figure(
+            figure,
+            "MB",
+            [grown / 1e6],
+            "≤ 2×",
+            grown <= 2 * changed,
+            [changed / 1e6],
+            "the changed bytes",
+            grown / changed,
+        )
+    ]
 
 
 _ONE_CALL = r"""
@@ -143,13 +167,17 @@ _BEFORE = "2b62f36"
 
 @bench("undo-call")
 def call() -> list[Figure]:
-    """One fenced ``true`` from `execute` to the record of its end, now and as it was before anything was kept, by turns, in a tree of 10,000 files."""
+    """One fenced ``true`` from `execute` to the record of its end, now and as it was before anything was kept, by
+    turns, in a tree of 10,000 files.
+    """
     here = Path(__file__).parents[2]
     now: list[float] = []
     then: list[float] = []
     with tempfile.TemporaryDirectory(prefix="wf-bench-") as base:
         old = Path(base) / "old"
-        subprocess.run(["git", "worktree", "add", "-q", "--detach", str(old), _BEFORE], cwd=here, check=True, capture_output=True)
+        subprocess.run(
+            ["git", "worktree", "add", "-q", "--detach", str(old), _BEFORE], cwd=here, check=True, capture_output=True
+        )
         try:
             work = Path(base) / "work"
             _tree(work)
@@ -157,9 +185,15 @@ def call() -> list[Figure]:
                 for tree, took in ((old, then), (here, now)):
                     took += _calls(tree, Path(base) / f"{turn}{tree.name}", work)
         finally:
-            subprocess.run(["git", "worktree", "remove", "--force", str(old)], cwd=here, check=True, capture_output=True)
+            subprocess.run(
+                ["git", "worktree", "remove", "--force", str(old)], cwd=here, check=True, capture_output=True
+            )
     name = "a fenced call in 10,000 files, 10 changed"
-    return [Figure(name, "ms", now, "≤ 1.2×", ratio(now, then) <= 1.2, then, f"the same call at {_BEFORE}", ratio(now, then))]
+    return [
+        Figure(
+            name, "ms", now, "≤ 1.2×", ratio(now, then) <= 1.2, then, f"the same call at {_BEFORE}", ratio(now, then)
+        )
+    ]
 
 
 def _calls(tree: Path, base: Path, work: Path) -> list[float]:

@@ -1,4 +1,6 @@
-"""A real terminal for the end-to-end tests: the program in tmux (private server), or in a bare pty whose every byte is kept."""
+"""A real terminal for the end-to-end tests: the program in tmux (private server), or in a bare pty whose every byte is
+kept.
+"""
 
 from __future__ import annotations
 
@@ -96,12 +98,16 @@ class Tmux:
         self._env = environment(root, **more)
         self._env.pop("COLORTERM")
         (root / "start.sh").write_text(f"cd {root}\n{shlex.join(PROGRAM)}\necho left with $?\nexec sleep 600\n")
-        self.run("-f", os.devnull, "new-session", "-d", "-x", str(width), "-y", str(height), "sh", str(root / "start.sh"))
+        self.run(
+            "-f", os.devnull, "new-session", "-d", "-x", str(width), "-y", str(height), "sh", str(root / "start.sh")
+        )
         self.run("set", "-g", "escape-time", "0")
 
     def run(self, *arguments: str) -> str:
         """One tmux command; its output."""
-        done = subprocess.run(["tmux", "-S", str(self._socket), *arguments], env=self._env, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["tmux", "-S", str(self._socket), *arguments], env=self._env, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -114,15 +120,23 @@ class Tmux:
         wait_for(f"seeing {texts}", lambda: all(text in self.screen for text in texts), lambda: self.screen, timeout)
 
     def keys(self, *keys: str) -> None:
-        """Press keys (tmux's names) as a person does: each when the one before has had its effect, or the program has left, and not faster."""
+        """Press keys (tmux's names) as a person does: each when the one before has had its effect, or the program has
+        left, and not faster.
+        """
         for key in keys:
             before = keys_handled(self.root)
             self.run("send-keys", key)
-            wait_for(f"{key} having its effect", lambda n=before: keys_handled(self.root) > n or "left with" in self.screen, lambda: self.screen)
+            wait_for(
+                f"{key} having its effect",
+                lambda n=before: keys_handled(self.root) > n or "left with" in self.screen,
+                lambda: self.screen,
+            )
             time.sleep(HUMAN_S)
 
     def close(self) -> None:
-        subprocess.run(["tmux", "-S", str(self._socket), "kill-server"], env=self._env, capture_output=True, check=False)
+        subprocess.run(
+            ["tmux", "-S", str(self._socket), "kill-server"], env=self._env, capture_output=True, check=False
+        )
 
 
 @contextmanager
@@ -172,7 +186,9 @@ class BarePty:
         """Read until a named condition on all output holds."""
         deadline = time.monotonic() + timeout
         while not condition(bytes(self.output)):
-            assert time.monotonic() < deadline, f"{name} did not come true; the last output: {bytes(self.output[-2000:])!r}"
+            assert time.monotonic() < deadline, (
+                f"{name} did not come true; the last output: {bytes(self.output[-2000:])!r}"
+            )
             self.read(0.05)
 
     def send(self, data: bytes) -> None:
@@ -212,7 +228,9 @@ _SEQUENCE = re.compile(
 
 
 def sequences(output: bytes) -> set[str]:
-    """Every kind of control sequence in a stream: CSI as ``CSI <private><final>`` with the modes, others named; C1 controls found in the text too."""
+    """Every kind of control sequence in a stream: CSI as ``CSI <private><final>`` with the modes, others named; C1
+    controls found in the text too.
+    """
     found: set[str] = set()
     for match in _SEQUENCE.finditer(output):
         if (csi := match["csi"]) is not None:

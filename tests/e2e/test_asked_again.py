@@ -1,4 +1,6 @@
-"""A request that was decided on and whose world then changed is asked anew, and says what changed: on paper, on the screen, after a restart."""
+"""A request that was decided on and whose world then changed is asked anew, and says what changed: on paper, on the
+screen, after a restart.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ pytestmark = [pytest.mark.fence, pytest.mark.tmux, pytest.mark.timeout(240)]
 
 
 def asked_again(f: Fleet, sid: str, before: str) -> dict[str, Any]:
-    return wait_for("a second request", lambda: next((a for a in f.json("approvals") if a["sid"] == sid and a["approval_id"] != before), None))
+    return wait_for(
+        "a second request",
+        lambda: next((a for a in f.json("approvals") if a["sid"] == sid and a["approval_id"] != before), None),
+    )
 
 
 def test_the_difference_is_on_the_card() -> None:
@@ -35,10 +40,15 @@ def test_the_difference_is_on_the_card() -> None:
         second = asked_again(f, sid, first["approval_id"])
         stale = next(r.body for r in f.records(sid) if isinstance(r.body, t.ApprovalStale))
         card = f.run("approvals", second["approval_id"]).stdout
-        assert card.index(CHANGED) < card.index(stale.difference[0]) < card.index("WILL RUN"), "what changed stands before what runs"
+        assert card.index(CHANGED) < card.index(stale.difference[0]) < card.index("WILL RUN"), (
+            "what changed stands before what runs"
+        )
         assert "deploy.sh" in stale.difference[0]
         kill(f.supervisor_pid())
-        again = wait_for("the request after another restart", lambda: f.run("approvals", second["approval_id"], check=False).stdout or None)
+        again = wait_for(
+            "the request after another restart",
+            lambda: f.run("approvals", second["approval_id"], check=False).stdout or None,
+        )
         assert again == card
         with in_tmux(f.root, 140, 45) as screen:
             screen.see("1 open request")

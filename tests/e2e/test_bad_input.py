@@ -98,7 +98,9 @@ def test_bad_configuration_names_file_line_and_key() -> None:
         assert "sesion_usd" in text
         assert f"line {len(good.splitlines()) + 2}" in text
         assert str(f.folders.config_file) in text
-        wait_for("the supervisor to report it and go on", lambda: "sesion_usd" in f.run("doctor", check=False).stdout, 30)
+        wait_for(
+            "the supervisor to report it and go on", lambda: "sesion_usd" in f.run("doctor", check=False).stdout, 30
+        )
 
 
 def test_bad_policy_keeps_the_last_good_one() -> None:
@@ -115,7 +117,12 @@ def test_bad_policy_keeps_the_last_good_one() -> None:
 
 def test_unusable_state_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "WATCHFLOOR_STATE": str(tmp_path / "file" / "state"), "WATCHFLOOR_CONFIG": str(tmp_path / "c")}
+    env = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(tmp_path),
+        "WATCHFLOOR_STATE": str(tmp_path / "file" / "state"),
+        "WATCHFLOOR_CONFIG": str(tmp_path / "c"),
+    }
     done = subprocess.run([COMMAND, "ls"], env=env, capture_output=True, text=True)
     assert done.returncode == 3
     assert str(tmp_path / "file") in done.stderr
@@ -182,7 +189,9 @@ def test_full_disk_stops_new_effects_and_goes_on_later() -> None:
             with pytest.raises(OSError, match="No space"):
                 fill(ballast)
             f.release(sid)
-            wait_for("the row or the log to stand still or say why", lambda: f.run("ls", check=False).returncode == 0, 20)
+            wait_for(
+                "the row or the log to stand still or say why", lambda: f.run("ls", check=False).returncode == 0, 20
+            )
             ballast.unlink()
             f.wait_state(sid, "done", timeout=90)
             assert f.run("verify").returncode == 0

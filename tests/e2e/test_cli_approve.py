@@ -16,7 +16,13 @@ pytestmark = pytest.mark.fence
 
 def asking(f: Fleet, mark: Path, access: str = "unfenced") -> tuple[str, str]:
     """A session that waits with one call that would leave a mark: its id and the request's."""
-    sid = f.launch(play([("exec", {"argv": ["/bin/sh", "-c", f"echo ran > {mark}"], "access": access, "why": "It is needed."})], "Done."), name=mark.name)
+    sid = f.launch(
+        play(
+            [("exec", {"argv": ["/bin/sh", "-c", f"echo ran > {mark}"], "access": access, "why": "It is needed."})],
+            "Done.",
+        ),
+        name=mark.name,
+    )
     return sid, str(f.approval(sid)["approval_id"])
 
 

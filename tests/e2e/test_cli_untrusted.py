@@ -1,4 +1,6 @@
-"""Every verb of the command line, fed with text that acts on terminals: nothing but printable text and line feeds may come out."""
+"""Every verb of the command line, fed with text that acts on terminals: nothing but printable text and line feeds may
+come out.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,11 @@ BRANCH = "b\u202e\u200b\u009b31m"
 
 
 def assert_clean(text: str, what: object) -> None:
-    bad = {f"U+{ord(c):04X}" for c in text if c != "\n" and (unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") or c in "\u3164\u2800")}
+    bad = {
+        f"U+{ord(c):04X}"
+        for c in text
+        if c != "\n" and (unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") or c in "\u3164\u2800")
+    }
     assert not bad, (what, bad)
 
 
@@ -61,7 +67,13 @@ def test_every_verb_prints_display_text_only() -> None:
             [("no\u200btool", {})],
             HOSTILE,
         )
-        sid = f.launch(f"{HOSTILE} {steps}", repo=repo, name=NAME, checks=(f"false '{HOSTILE}'",), more=("--model", "claude-haiku-5-5"))
+        sid = f.launch(
+            f"{HOSTILE} {steps}",
+            repo=repo,
+            name=NAME,
+            checks=(f"false '{HOSTILE}'",),
+            more=("--model", "claude-haiku-5-5"),
+        )
         first = f.approval(sid)
         look = (("ls",), ("show", sid), ("logs", sid), ("approvals",), ("diff", sid), ("cost",))
         for args in look:
@@ -86,7 +98,10 @@ def test_every_verb_prints_display_text_only() -> None:
             both(f, *args)
         run(f, "logs", sid, "--after", "1", code=0)
         logged = [json.loads(line) for line in f.run("logs", sid, "--json").stdout.splitlines()]
-        assert any(r["data"].get("content") == [{"type": "text", "text": HOSTILE}] or HOSTILE in str(r["data"].get("goal")) for r in logged)
+        assert any(
+            r["data"].get("content") == [{"type": "text", "text": HOSTILE}] or HOSTILE in str(r["data"].get("goal"))
+            for r in logged
+        )
         assert any(r.type == "session.desired" for r in f.records(sid))
         both(f, "rm", sid, code=None)
         both(f, "rm", sid, "--keep-as-ref", code=None)

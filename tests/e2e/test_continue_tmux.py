@@ -58,6 +58,9 @@ def test_a_question_is_answered_and_an_ended_session_goes_on(width: int, height:
             tmux.see("✓1/1", "c continue")
         going_on = next(r.body for r in f.records(sid) if isinstance(r.body, t.SessionContinued))
         assert (going_on.rounds, going_on.checks, going_on.by.client) == (3, ["test -e docs.md"], "tui")
-        assert [r.body.text for r in f.records(sid) if isinstance(r.body, t.UserMessage)][1:] == ["the new one", "write docs"]
+        assert [r.body.text for r in f.records(sid) if isinstance(r.body, t.UserMessage)][1:] == [
+            "the new one",
+            "write docs",
+        ]
         assert git(f.repository(), "log", "-1", "--format=%s", f.row(sid)["branch"]).strip() == "docs"
         assert f.violations() == []

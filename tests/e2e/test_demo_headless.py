@@ -17,14 +17,25 @@ from app.demo.fleet import PARTS
 
 def environment(tmp_path: Path) -> dict[str, str]:
     env = {k: v for k, v in os.environ.items() if not k.startswith(("ANTHROPIC_", "WATCHFLOOR_"))}
-    return env | {"WATCHFLOOR_STATE": str(tmp_path / "state"), "WATCHFLOOR_CONFIG": str(tmp_path / "config"), "TERM": "xterm-256color"}
+    return env | {
+        "WATCHFLOOR_STATE": str(tmp_path / "state"),
+        "WATCHFLOOR_CONFIG": str(tmp_path / "config"),
+        "TERM": "xterm-256color",
+    }
 
 
 COMMAND = [sys.executable, "-P", "-s", "-m", "app.main", "demo"]
 
 
 def command(tmp_path: Path, *args: str, timeout: float = 115) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *args], env=environment(tmp_path), capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=timeout)
+    return subprocess.run(
+        [*COMMAND, *args],
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=timeout,
+    )
 
 
 @pytest.mark.fence
@@ -34,7 +45,12 @@ def test_headless(tmp_path: Path) -> None:
     lines = {line["name"]: line for line in map(json.loads, done.stdout.splitlines())}
     assert set(lines) == {part.name for part in PARTS}
     assert all(line["ok"] for line in lines.values())
-    assert {name: line["state"] for name, line in lines.items()} == {"features": "done", "repair": "done", "changelog": "done", "survey": "stopped"}
+    assert {name: line["state"] for name, line in lines.items()} == {
+        "features": "done",
+        "repair": "done",
+        "changelog": "done",
+        "survey": "stopped",
+    }
     assert lines["changelog"]["pushed"] is True
     survey = lines["survey"]
     assert 0 < survey["billed_usd"] <= survey["spent_usd"] <= survey["cap_usd"]
@@ -90,7 +106,9 @@ def test_stop_names_who_still_uses_the_folder_and_keeps_it(tmp_path: Path) -> No
 @pytest.mark.fence
 def test_on_a_screen_it_survives_detaching(tmp_path: Path) -> None:
     """Leave with `q`, find the agents working, come back, end it."""
-    screen = pexpect.spawn(COMMAND[0], [*COMMAND[1:], "--speed", "0.2"], env=environment(tmp_path), dimensions=(40, 120), timeout=40)
+    screen = pexpect.spawn(
+        COMMAND[0], [*COMMAND[1:], "--speed", "0.2"], env=environment(tmp_path), dimensions=(40, 120), timeout=40
+    )
     screen.expect("changelog")
     screen.send("q")
     screen.expect("come back: watchfloor demo --attach")
@@ -99,8 +117,12 @@ def test_on_a_screen_it_survives_detaching(tmp_path: Path) -> None:
     assert screen.exitstatus == 0
     (demo,) = fleet.found(tmp_path / "watchfloor-demo")
     assert {row["name"] for row in demo.watchfloor("ls")} == {part.name for part in PARTS}
-    assert fleet.wait_until(lambda: any(a["session_name"] == "changelog" for a in demo.watchfloor("approvals")), 40), "the push never asked"
-    again = pexpect.spawn(COMMAND[0], [*COMMAND[1:], "--attach"], env=environment(tmp_path), dimensions=(40, 120), timeout=40)
+    assert fleet.wait_until(lambda: any(a["session_name"] == "changelog" for a in demo.watchfloor("approvals")), 40), (
+        "the push never asked"
+    )
+    again = pexpect.spawn(
+        COMMAND[0], [*COMMAND[1:], "--attach"], env=environment(tmp_path), dimensions=(40, 120), timeout=40
+    )
     again.expect("push")
     again.send("q")
     again.expect(pexpect.EOF)
@@ -113,9 +135,20 @@ def test_on_a_screen_it_survives_detaching(tmp_path: Path) -> None:
 
 @pytest.mark.fence
 def test_ended_early_it_leaves_nothing_behind(tmp_path: Path) -> None:
-    process = subprocess.Popen([*COMMAND, "--headless", "--speed", "1"], env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*COMMAND, "--headless", "--speed", "1"],
+        env=environment(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     where = tmp_path / "watchfloor-demo"
-    assert fleet.wait_until(lambda: any(d.folders.sessions.is_dir() and len(list(d.folders.sessions.iterdir())) == 4 for d in fleet.found(where)), 40)
+    assert fleet.wait_until(
+        lambda: any(
+            d.folders.sessions.is_dir() and len(list(d.folders.sessions.iterdir())) == 4 for d in fleet.found(where)
+        ),
+        40,
+    )
     process.terminate()
     _, said = process.communicate(timeout=40)
     assert process.returncode == 1

@@ -1,4 +1,6 @@
-"""Limits from the configuration to the model's eyes: a bomb in one session of a real fleet, and what the doctor says of this machine."""
+"""Limits from the configuration to the model's eyes: a bomb in one session of a real fleet, and what the doctor says of
+this machine.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ FORKS = "import os, signal\ntry:\n    for _ in range(10):\n        os.fork()\nex
 
 def test_a_bomb_ends_with_its_call_and_the_agent_goes_on() -> None:
     with fleet(config=LIMITS) as f:
-        bomb = f.launch(play([("exec", {"argv": ["python3", "-c", FORKS]})], [("exec", {"argv": ["echo", "still here"]})], "Done."), name="bomb")
+        bomb = f.launch(
+            play([("exec", {"argv": ["python3", "-c", FORKS]})], [("exec", {"argv": ["echo", "still here"]})], "Done."),
+            name="bomb",
+        )
         calm = f.launch(play(*[[("exec", {"argv": ["echo", str(i)]})] for i in range(5)], "Done."), name="calm")
         f.wait_state(bomb, "done")
         f.wait_state(calm, "done")
@@ -36,4 +41,7 @@ def test_the_doctor_says_which_limits_hold_here() -> None:
         assert found["limit: files"]["level"] == "warning"
         assert "not limited here" in found["limit: files"]["detail"]
         f.folders.config_file.write_text(f.folders.config_file.read_text().replace("processes = 64", "processes = 99"))
-        wait_for("the doctor to know the new limit", lambda: "99 processes and threads" in f.run("doctor", check=False).stdout)
+        wait_for(
+            "the doctor to know the new limit",
+            lambda: "99 processes and threads" in f.run("doctor", check=False).stdout,
+        )

@@ -16,7 +16,14 @@ pytestmark = [pytest.mark.fence, pytest.mark.timeout(180)]
 
 def follow(f: Fleet, sid: str, *more: str) -> subprocess.Popen[str]:
     """``watchfloor logs -f``, its output on a pipe."""
-    return subprocess.Popen([COMMAND, "logs", sid, "-f", *more], env=f.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [COMMAND, "logs", sid, "-f", *more],
+        env=f.env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def test_follow_ends_with_the_session() -> None:
@@ -29,7 +36,9 @@ def test_follow_ends_with_the_session() -> None:
             f.release(sid)
             said, complaint = tail.communicate(timeout=60)
         assert (tail.returncode, complaint) == (0, "")
-        assert said.rstrip().splitlines()[-1].split()[0] == str(f.records(sid)[-1].seq), "it left before the last record"
+        assert said.rstrip().splitlines()[-1].split()[0] == str(f.records(sid)[-1].seq), (
+            "it left before the last record"
+        )
         again = f.run("logs", sid, "-f", "--after", str(f.records(sid)[-1].seq))  # nothing is left to wait for
         assert again.stdout == ""
 
@@ -48,7 +57,14 @@ def test_follow_ends_when_nobody_reads_any_more() -> None:
             assert tail.stderr.read() == ""
         assert f.row(sid)["state"] == "running", "the session goes on without its reader"
         script = f'"$0" logs {sid} -f | head -1; echo "${{PIPESTATUS[@]}}"'
-        done = subprocess.run(["bash", "-c", script, COMMAND], env=f.env, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
+        done = subprocess.run(
+            ["bash", "-c", script, COMMAND],
+            env=f.env,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=60,
+        )
         assert done.stderr == ""
         assert done.stdout.splitlines()[1] == "0 0"
 
@@ -66,7 +82,12 @@ def test_a_terminal_that_can_draw_nothing(tmp_path: Path) -> None:
 
 
 def test_a_demo_without_a_terminal_plays_headless(tmp_path: Path) -> None:
-    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "WATCHFLOOR_STATE": str(tmp_path / "state"), "WATCHFLOOR_CONFIG": str(tmp_path / "config")}
+    env = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(tmp_path),
+        "WATCHFLOOR_STATE": str(tmp_path / "state"),
+        "WATCHFLOOR_CONFIG": str(tmp_path / "config"),
+    }
     program = [sys.executable, "-P", "-s", "-m", "app.main", "demo"]
     done = subprocess.run(program, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=150)
     assert done.returncode == 0, done.stdout + done.stderr

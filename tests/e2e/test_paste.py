@@ -96,7 +96,9 @@ def test_no_paste_decides_and_the_keyboard_lives_on(tmp_path: Path, payload: byt
 
 
 def test_no_paste_cut_anywhere_decides(tmp_path: Path) -> None:
-    """The bytes of one paste arrive in two pieces, cut at every place, with a pause no longer than a stalled terminal's."""
+    """The bytes of one paste arrive in two pieces, cut at every place, with a pause no longer than a stalled
+    terminal's.
+    """
     data = BEGIN + b"x\x1b" + CTRL_Y + b"y" + END + CTRL_Y + END
     with fleet(tmp_path, "crowd"), in_pty(tmp_path) as screen:
         armed(screen)
@@ -133,7 +135,9 @@ def test_a_paste_without_brackets_decides_nothing(tmp_path: Path, payload: bytes
 
 @pytest.mark.tmux
 @pytest.mark.skipif(not have_tmux(), reason="tmux is not installed")
-@pytest.mark.parametrize("payload", ["x\x1b[201~\x19", "x\x1b[201~\x19\x19\x19", "\x1b" + "z" * 31 + "\x19", "\x19and more"])
+@pytest.mark.parametrize(
+    "payload", ["x\x1b[201~\x19", "x\x1b[201~\x19\x19\x19", "\x1b" + "z" * 31 + "\x19", "\x19and more"]
+)
 @pytest.mark.parametrize("brackets", [True, False])
 def test_no_paste_in_tmux_decides(tmp_path: Path, payload: str, brackets: bool) -> None:
     with fleet(tmp_path, "crowd"), in_tmux(tmp_path, 120, 40) as tmux:

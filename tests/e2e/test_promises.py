@@ -1,4 +1,6 @@
-"""Promises seen from outside: what was shown is what runs, the key stays out of reach, launches do not meet, attach finds everything."""
+"""Promises seen from outside: what was shown is what runs, the key stays out of reach, launches do not meet, attach
+finds everything.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ def test_file_swapped_between_approval_and_execution_never_runs() -> None:
         script.write_text(f"#!/bin/sh\ntouch {marker}\n")
         f.approve(first["approval_id"])
         second = wait_for(
-            "a new request that shows the difference", lambda: next((a for a in f.json("approvals") if a["approval_id"] != first["approval_id"]), None)
+            "a new request that shows the difference",
+            lambda: next((a for a in f.json("approvals") if a["approval_id"] != first["approval_id"]), None),
         )
         assert second["action_hash"] != first["action_hash"]
         stale = next(r.body for r in f.records(sid) if isinstance(r.body, t.ApprovalStale))
@@ -74,7 +77,9 @@ def test_ten_launches_in_parallel_on_one_repository() -> None:
             "Done.",
         )
         with concurrent.futures.ThreadPoolExecutor(10) as pool:
-            sids = list(pool.map(lambda i: f.launch(goal, repo=repo, checks=("test -f new.txt",), name=f"job{i}"), range(10)))
+            sids = list(
+                pool.map(lambda i: f.launch(goal, repo=repo, checks=("test -f new.txt",), name=f"job{i}"), range(10))
+            )
         assert len(set(sids)) == 10
         for sid in sids:
             assert f.wait_state(sid, "done", timeout=120)["verified"]
@@ -92,7 +97,11 @@ def test_done_is_what_the_checks_say() -> None:
         liar = f.launch(play("All done, everything works."), checks=("test -f proof.txt",), name="liar", more=())
         row = f.wait_state(liar, "failed", timeout=120)
         assert not row.get("verified", False)
-        honest = f.launch(play([("write_file", {"path": "proof.txt", "content": "1\n"})], "Done."), checks=("test -f proof.txt",), name="honest")
+        honest = f.launch(
+            play([("write_file", {"path": "proof.txt", "content": "1\n"})], "Done."),
+            checks=("test -f proof.txt",),
+            name="honest",
+        )
         assert f.wait_state(honest, "done")["verified"]
 
 
@@ -107,13 +116,19 @@ def test_denied_edited_and_answered() -> None:
         assert any(isinstance(r.body, t.ToolEnded) and "not today" in r.body.preview for r in f.records(denied))
         assert not out.exists()
         edited = f.launch(play(ask, "Done."), name="edited")
-        f.approve(f.approval(edited)["approval_id"], "--edit", json.dumps({"argv": ["/bin/sh", "-c", f"echo edited > {out}"], "access": "unfenced"}))
+        f.approve(
+            f.approval(edited)["approval_id"],
+            "--edit",
+            json.dumps({"argv": ["/bin/sh", "-c", f"echo edited > {out}"], "access": "unfenced"}),
+        )
         f.wait_state(edited, "done")
         assert out.read_text() == "edited\n"
         answered = f.launch(play(ask, "Done."), name="answered")
         f.run("answer", f.approval(answered)["approval_id"], "use the other file")
         f.wait_state(answered, "done")
-        assert any(isinstance(r.body, t.ToolEnded) and "use the other file" in r.body.preview for r in f.records(answered))
+        assert any(
+            isinstance(r.body, t.ToolEnded) and "use the other file" in r.body.preview for r in f.records(answered)
+        )
         assert out.read_text() == "edited\n"
         assert f.violations() == []
 

@@ -1,4 +1,6 @@
-"""The whole way in a real tmux: a real agent asks its real supervisor, ctrl+y lets the tool run, and no paste presses it."""
+"""The whole way in a real tmux: a real agent asks its real supervisor, ctrl+y lets the tool run, and no paste presses
+it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ SIZES = [(80, 24), (120, 40)]
 
 def asking(f: Fleet, script: str, access: str) -> str:
     """A session that waits with one call that leaves the fence."""
-    sid = f.launch(play([("exec", {"argv": ["/bin/sh", "-c", script], "access": access, "why": "The task needs it."})], "Done."), name="asker")
+    sid = f.launch(
+        play([("exec", {"argv": ["/bin/sh", "-c", script], "access": access, "why": "The task needs it."})], "Done."),
+        name="asker",
+    )
     f.approval(sid)
     return sid
 

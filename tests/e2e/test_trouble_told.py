@@ -19,7 +19,14 @@ pytestmark = [pytest.mark.fence, pytest.mark.timeout(240)]
 def found(f: Fleet, about: str) -> dict[str, Any]:
     """What `doctor` says of a session or the fleet."""
     done = f.run("doctor", "--json", check=False)
-    return next(({**line, "exit": done.returncode} for line in map(json.loads, done.stdout.splitlines()) if line["what"] == about), {})
+    return next(
+        (
+            {**line, "exit": done.returncode}
+            for line in map(json.loads, done.stdout.splitlines())
+            if line["what"] == about
+        ),
+        {},
+    )
 
 
 def test_a_damaged_log_is_named_with_what_to_do() -> None:

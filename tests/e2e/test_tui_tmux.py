@@ -13,8 +13,22 @@ from tests.e2e.terminal import HUMAN_S, fleet, have_tmux, in_pty, in_tmux, keys_
 pytestmark = pytest.mark.tmux
 needs_tmux = pytest.mark.skipif(not have_tmux(), reason="tmux is not installed")
 
-# All that the framework writes by itself: text, cursor, colours, the modes it turns on and off again, and its pointer shape.
-FRAMEWORK = {"C0 0a", "C0 0d", "C0 07", "CSI H", "CSI m", "CSI J", "CSI K", "CSI <u", "CSI >25u", "CSI ?2026$p", "CSI ?2048$p", "OSC 22"} | {
+# All that the framework writes by itself: text, cursor, colours, the modes it turns on and off again, and its pointer
+# shape.
+FRAMEWORK = {
+    "C0 0a",
+    "C0 0d",
+    "C0 07",
+    "CSI H",
+    "CSI m",
+    "CSI J",
+    "CSI K",
+    "CSI <u",
+    "CSI >25u",
+    "CSI ?2026$p",
+    "CSI ?2048$p",
+    "OSC 22",
+} | {
     f"CSI ?{mode}{end}" for mode in (7, 25, 1000, 1003, 1004, 1006, 1015, 1016, 1049, 2004, 2026, 2048) for end in "hl"
 }
 
@@ -66,7 +80,11 @@ def test_pasting_into_the_queue_decides_nothing(tmp_path: Path) -> None:
         tmux.see("● ctrl+y approves exactly this, once")
         tmux.run("set-buffer", "yes\x19\x19 approve\n\x19")
         tmux.run("paste-buffer")
-        wait_for("the end of the paste arriving", lambda: keys_seen(tmp_path)[-2:] == ["enter", "ctrl+y"], lambda: tmux.screen)
+        wait_for(
+            "the end of the paste arriving",
+            lambda: keys_seen(tmp_path)[-2:] == ["enter", "ctrl+y"],
+            lambda: tmux.screen,
+        )
         tmux.run("paste-buffer", "-p")
         time.sleep(HUMAN_S)
         tmux.keys("Escape", "Escape", "Escape")

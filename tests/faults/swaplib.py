@@ -13,7 +13,17 @@ from dataclasses import dataclass
 
 from tests.faults.swapworld import FILES, LARGE, LINKS, ODD, World, remove
 
-SHADOWS = (b"conftest.py", b"sitecustomize.py", b"os.py", b"GNUmakefile", b"bin/touch", b"pack/__init__.py", b".env", b"helper/__init__.py", ODD + b".new")
+SHADOWS = (
+    b"conftest.py",
+    b"sitecustomize.py",
+    b"os.py",
+    b"GNUmakefile",
+    b"bin/touch",
+    b"pack/__init__.py",
+    b".env",
+    b"helper/__init__.py",
+    ODD + b".new",
+)
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("./run",),
     ("./tool",),
@@ -343,7 +353,10 @@ GIT: dict[str, Place] = {"the commit moved": _commit_moved, "another .git": _ano
 
 
 def swap(w: World, dice: random.Random) -> Callable[[], Swap]:
-    """One swap, chosen by ``dice``; what it returns carries it out. The command and its folder are chosen before it is shown."""
+    """One swap, chosen by ``dice``; what it returns carries it out.
+
+    The command and its folder are chosen before it is shown.
+    """
     what = dice.random()
     if what < 0.12:
         kind = dice.choice(sorted(HARMLESS))

@@ -40,7 +40,9 @@ LINKS = {b"current": b"lib.sh", b"tool": b"run", b"shelf": b"place/a"}
 
 
 class World:
-    """The worktree ``root`` of a session whose private git folder is ``private``; ``beside`` is a folder out of its reach."""
+    """The worktree ``root`` of a session whose private git folder is ``private``; ``beside`` is a folder out of its
+    reach.
+    """
 
     def __init__(self, root: Path, private: Path, beside: Path) -> None:
         self.root, self.private, self.beside = os.fsencode(root), private, os.fsencode(beside)

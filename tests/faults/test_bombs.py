@@ -1,7 +1,8 @@
-"""Bombs of memory, processes, disk and processor beside a session that works: each ends with its call, named in the log, and nobody else notices.
+"""Bombs of memory, processes, disk and processor beside a session that works: each ends with its call, named in the
+log, and nobody else notices.
 
-Every bomb is bounded by its own code (at most 2 GiB, 1,100 processes, 1 GiB of files), so that a limit that does not hold is a failed test
-and not a dead machine.
+Every bomb is bounded by its own code (at most 2 GiB, 1,100 processes, 1 GiB of files), so that a limit that does not
+hold is a failed test and not a dead machine.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ class Floor:
         return next(found, None)
 
     def bomb(self, code: str, limits: Limits = SMALL, timeout_s: int = 60) -> dict[str, Any]:
-        """Run Python ``code`` in one session while the other works; the other's calls all succeed. Gives the bomb's ``tool.ended``."""
+        """Run Python ``code`` in one session while the other works; the other's calls all succeed.
+
+        Gives the bomb's ``tool.ended``.
+        """
         return self.explode([fence.base_python(), "-c", code], limits, timeout_s)
 
     def explode(self, argv: list[str], limits: Limits = SMALL, timeout_s: int = 60) -> dict[str, Any]:
@@ -92,7 +96,8 @@ def ended_by(end: dict[str, Any], *limits: str) -> None:
     assert "SURVIVED" not in end["preview"], end
 
 
-# -- memory --------------------------------------------------------------------------------------------------------------
+# -- memory
+# --------------------------------------------------------------------------------------------------------------
 
 
 def test_a_process_that_takes_all_memory(floor: Floor) -> None:
@@ -102,7 +107,9 @@ def test_a_process_that_takes_all_memory(floor: Floor) -> None:
 
 def test_processes_that_take_all_memory_together(floor: Floor) -> None:
     each = "kept = b'x' * (64 << 20)\n" + HOLD
-    ended_by(floor.bomb(f"import os\nfor _ in range(16):\n    if os.fork() == 0:\n        exec({each!r})\n{HOLD}"), "memory")
+    ended_by(
+        floor.bomb(f"import os\nfor _ in range(16):\n    if os.fork() == 0:\n        exec({each!r})\n{HOLD}"), "memory"
+    )
 
 
 @pytest.mark.parametrize(
@@ -115,11 +122,21 @@ def test_processes_that_take_all_memory_together(floor: Floor) -> None:
     ids=["tmp", "shm", "memfd"],
 )
 def test_memory_taken_as_files(floor: Floor, where: str) -> None:
-    ended_by(floor.bomb(f"with {where} as file:\n    for _ in range(900):\n        file.write(b'x' * (1 << 20))\n    {HOLD.replace(chr(10), '; ')}"), "memory")
+    ended_by(
+        floor.bomb(
+            f"with {where} as file:\n    for _ in range(900):\n        file.write(b'x' * (1 << 20))\n    {HOLD.replace(chr(10), '; ')}"
+        ),
+        "memory",
+    )
 
 
 def test_memory_taken_as_shared_pages(floor: Floor) -> None:
-    ended_by(floor.bomb(f"import mmap\nm = mmap.mmap(-1, 900 << 20)\nfor i in range(0, 900 << 20, 4096):\n    m[i] = 1\n{HOLD}"), "memory")
+    ended_by(
+        floor.bomb(
+            f"import mmap\nm = mmap.mmap(-1, 900 << 20)\nfor i in range(0, 900 << 20, 4096):\n    m[i] = 1\n{HOLD}"
+        ),
+        "memory",
+    )
 
 
 def test_pages_that_many_processes_share_count_once(floor: Floor) -> None:
@@ -167,7 +184,8 @@ print(got, "MiB")
     assert (end["status"], end["preview"]) == ("ok", "64 MiB\n")
 
 
-# -- processes -----------------------------------------------------------------------------------------------------------
+# -- processes
+# -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_fork_bomb(floor: Floor) -> None:
@@ -204,13 +222,16 @@ signal.pause()
     assert not made.exists() or int(made.read_text()) <= SMALL.processes + 300
 
 
-# -- disk ----------------------------------------------------------------------------------------------------------------
+# -- disk
+# ----------------------------------------------------------------------------------------------------------------
 
 
 def test_one_huge_file(floor: Floor) -> None:
     quiet = floor.explode(["true"])
     assert quiet["status"] == "ok"
-    end = floor.bomb(f"with open('big', 'wb', buffering=0) as f:\n    for _ in range(1024):\n        f.write(b'x' * (1 << 20))\n{HOLD}")
+    end = floor.bomb(
+        f"with open('big', 'wb', buffering=0) as f:\n    for _ in range(1024):\n        f.write(b'x' * (1 << 20))\n{HOLD}"
+    )
     ended_by(end, "disk")
     size = (floor.worktree(BOMBER) / "big").stat().st_size
     assert size >= SMALL.disk
@@ -255,15 +276,22 @@ def test_a_disk_keeps_some_room(floor: Floor) -> None:
         pytest.skip("this machine lets nobody mount")
     try:
         size = 384  # of 400 MiB: below the 5 % that must stay free, and not yet full
-        end = floor.bomb(f"with open('big', 'wb', buffering=0) as f:\n    for _ in range({size}):\n        f.write(b'x' * (1 << 20))\n{HOLD}", Limits())
+        end = floor.bomb(
+            f"with open('big', 'wb', buffering=0) as f:\n    for _ in range({size}):\n        f.write(b'x' * (1 << 20))\n{HOLD}",
+            Limits(),
+        )
         ended_by(end, "disk_free")
         assert str(tree) in end["preview"]
     finally:
         floor.links[BOMBER].call("shutdown", kill=True)  # its vault holds the folder open
-        wait_until("the small disk is free again", lambda: subprocess.run(["umount", str(tree)], check=False, capture_output=True).returncode == 0)
+        wait_until(
+            "the small disk is free again",
+            lambda: subprocess.run(["umount", str(tree)], check=False, capture_output=True).returncode == 0,
+        )
 
 
-# -- processor -----------------------------------------------------------------------------------------------------------
+# -- processor
+# -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_hog_of_all_processors_ends_with_its_time(floor: Floor) -> None:

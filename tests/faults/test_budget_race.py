@@ -1,4 +1,6 @@
-"""Sixty-four requests at once on one cap: exactly as many are granted as fit, and no prefix of the ledger passes the cap."""
+"""Sixty-four requests at once on one cap: exactly as many are granted as fit, and no prefix of the ledger passes the
+cap.
+"""
 
 from __future__ import annotations
 

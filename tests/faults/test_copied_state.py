@@ -1,4 +1,6 @@
-"""Copies and moves of a whole state folder, with the original running and without: nothing of the original is ever reached."""
+"""Copies and moves of a whole state folder, with the original running and without: nothing of the original is ever
+reached.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ def outside(f: Fleet) -> Outside:
     """What the world outside the state folders looks like."""
     repo = f.repository()
     records = {p.name: (p / "gitdir").read_text() for p in sorted((repo / ".git" / "worktrees").iterdir())}
-    return Outside(git(repo, "for-each-ref"), records, {p: p.read_text() for p in f.folders.worktrees.glob("*/effects.txt")})
+    return Outside(
+        git(repo, "for-each-ref"), records, {p: p.read_text() for p in f.folders.worktrees.glob("*/effects.txt")}
+    )
 
 
 def named(f: Fleet, folder: Path) -> list[tuple[int, str]]:
@@ -117,7 +121,10 @@ def test_a_copy_is_only_looked_at(f: Fleet) -> None:
         assert "copy of" in done.stderr, args
     for module in ("harness.supervisor.main", "harness.supervisor.guardian"):
         direct = subprocess.run(
-            [shutil.which("python3", path=str(Path(COMMAND).parent)) or "", "-P", "-s", "-m", module], env=c.env, capture_output=True, text=True
+            [shutil.which("python3", path=str(Path(COMMAND).parent)) or "", "-P", "-s", "-m", module],
+            env=c.env,
+            capture_output=True,
+            text=True,
         )
         assert direct.returncode == 3
         assert "refused: " in direct.stderr
@@ -149,7 +156,14 @@ def test_an_adopted_copy_never_reaches_the_original(f: Fleet) -> None:
             assert rows[sid]["state"] == "failed"
             assert str(f.folders.state) in rows[sid]["evidence"]
         assert c.json("approvals") == [], "nothing waits here that cannot be decided here"
-        for args in (("stop", busy), ("resume", busy), ("say", asking, "hello"), ("undo", ended), ("diff", ended), ("rm", ended)):
+        for args in (
+            ("stop", busy),
+            ("resume", busy),
+            ("say", asking, "hello"),
+            ("undo", ended),
+            ("diff", ended),
+            ("rm", ended),
+        ):
             assert c.run(*args, check=False).returncode == 5, args
         own = c.launch(play([("exec", {"argv": ["sh", "-c", "echo own > own.txt"]})], "Done."), name="own")
         assert c.wait_state(own, "done")["worktree"].startswith(str(c.folders.worktrees))
@@ -181,7 +195,13 @@ def test_a_copy_with_the_originals_runtime_folder_is_refused(f: Fleet, adopted: 
     if adopted:
         c.run("adopt")
     wrong = at(f, c.folders.state, f.folders.runtime)
-    for args in (("supervisor", "stop", "--sessions", "stop"), ("supervisor", "status"), ("stop", busy), ("supervisor", "start"), ("adopt",)):
+    for args in (
+        ("supervisor", "stop", "--sessions", "stop"),
+        ("supervisor", "status"),
+        ("stop", busy),
+        ("supervisor", "start"),
+        ("adopt",),
+    ):
         done = wrong.run(*args, check=False)
         assert done.returncode != 0, args
         if adopted or args[0] == "adopt":
@@ -201,7 +221,9 @@ def test_a_copy_with_the_originals_runtime_folder_is_refused(f: Fleet, adopted: 
 
 
 def test_a_keeper_obeys_no_supervisor_of_a_copy(f: Fleet) -> None:
-    """Whatever becomes of runtime folders: the keeper itself knows its folder, and the higher epoch of a copy is nothing to it."""
+    """Whatever becomes of runtime folders: the keeper itself knows its folder, and the higher epoch of a copy is
+    nothing to it.
+    """
     busy, _, _ = three(f)
     c = copy(f)
     c.run("adopt")
@@ -210,7 +232,18 @@ def test_a_keeper_obeys_no_supervisor_of_a_copy(f: Fleet) -> None:
 
     st = os.stat(c.folders.session(busy).root)
     with frames.connect(f.folders.session(busy).keeper_socket) as sock:
-        sock.sendall(frames.encode({"id": 1, "op": "hello", "role": "supervisor", "epoch": 999, "proto": frames.PROTOCOL, "folder": [st.st_dev, st.st_ino]}))
+        sock.sendall(
+            frames.encode(
+                {
+                    "id": 1,
+                    "op": "hello",
+                    "role": "supervisor",
+                    "epoch": 999,
+                    "proto": frames.PROTOCOL,
+                    "folder": [st.st_dev, st.st_ino],
+                }
+            )
+        )
         reply = frames.parse(next(iter(frames.Decoder().feed(sock.recv(1 << 16)))))
     assert reply["error"]["code"] == "foreign"
     f.release(busy)
@@ -249,14 +282,17 @@ def test_a_moved_state_is_recognised_and_goes_on_after_adopt(f: Fleet) -> None:
         assert waiting["worktree"] == str(m.folders.worktrees / asking)
         m.approve(m.approval(asking)["approval_id"])
         m.wait_state(asking, "done")
-        m.wait_event(busy, "tool.in_doubt")  # the call that ran when the power went; it ran inside the fence, so the agent is told
+        # the call that ran when the power went; it ran inside the fence, so the agent is told
+        m.wait_event(busy, "tool.in_doubt")
         m.wait_state(busy, "done")
         assert sum(r.type == "tool.started" for r in m.records(busy)) == 2, "it is not run again"
         assert (m.folders.worktrees / busy / "effects.txt").read_text() == "ran\n"
         assert "effects.txt" in m.run("diff", ended).stdout
         m.run("undo", ended)
         assert not (m.folders.worktrees / ended / "effects.txt").exists()
-        assert not any(getattr(r.body, "status", "") == "refused" for r in m.records(busy) + m.records(asking)), "no call was refused and paid for"
+        assert not any(getattr(r.body, "status", "") == "refused" for r in m.records(busy) + m.records(asking)), (
+            "no call was refused and paid for"
+        )
         own = m.launch(play("Done."), name="own")
         m.wait_state(own, "done")
         assert not f.folders.state.exists(), "nothing made the old place again"

@@ -1,4 +1,6 @@
-"""Damage in the log of a session that has ended, and whose log is several segments long: it stays with that session, which says so."""
+"""Damage in the log of a session that has ended, and whose log is several segments long: it stays with that session,
+which says so.
+"""
 
 from __future__ import annotations
 
@@ -48,15 +50,23 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "a segment is a folder": lambda log: ((log / segment_name(2)).unlink(), (log / segment_name(2)).mkdir()),
 }
 SAID_BY_THE_ROW = {"a segment is missing", "the first segment is missing"}
-"""What is seen without reading: the index is no longer believed. Damage inside the segments of an ended session shows in `verify`."""
+"""What is seen without reading: the index is no longer believed.
+
+Damage inside the segments of an ended session shows in `verify`.
+"""
 
 
 def test_damage_of_an_ended_session_stays_with_it() -> None:
     with fleet() as f:
-        hurt = {what: f.launch(play([("write_file", {"path": "x", "content": "y"})], "Done."), name=f"hurt-{n}") for n, what in enumerate(DAMAGE)}
+        hurt = {
+            what: f.launch(play([("write_file", {"path": "x", "content": "y"})], "Done."), name=f"hurt-{n}")
+            for n, what in enumerate(DAMAGE)
+        }
         for sid in hurt.values():
             f.wait_state(sid, "done")
-        at_work = f.launch(play([HOLD], [("write_file", {"path": "after.txt", "content": "went on\n"})], "Done."), name="at-work")
+        at_work = f.launch(
+            play([HOLD], [("write_file", {"path": "after.txt", "content": "went on\n"})], "Done."), name="at-work"
+        )
         f.wait_event(at_work, "tool.started")
         f.run("supervisor", "stop")
         logs = {what: into_segments(f, sid) for what, sid in hurt.items()}

@@ -1,4 +1,6 @@
-"""A disk that is full for a while, under a real fleet: the row and the fleet say so, nobody is asked, and everything goes on by itself."""
+"""A disk that is full for a while, under a real fleet: the row and the fleet say so, nobody is asked, and everything
+goes on by itself.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,12 @@ def reserved(f: Fleet) -> list[Reserved]:
     return [r for line in read(f.folders.ledger) if isinstance(r := decode(line), Reserved)]
 
 
-WORK = play([("exec", {"argv": ["sh", "-c", "echo one >> effects"]})], [HOLD], [("exec", {"argv": ["sh", "-c", "echo two >> effects"]})], "Done.")
+WORK = play(
+    [("exec", {"argv": ["sh", "-c", "echo one >> effects"]})],
+    [HOLD],
+    [("exec", {"argv": ["sh", "-c", "echo two >> effects"]})],
+    "Done.",
+)
 
 
 def undisturbed(f: Fleet, sid: str) -> None:
@@ -79,9 +86,16 @@ def undisturbed(f: Fleet, sid: str) -> None:
 
 def test_a_ledger_without_space_makes_sessions_wait() -> None:
     with fleet() as f, small(f.folders.ledger, "128k") as filler:
-        more = [[("exec", {"argv": ["echo", str(n)]})] for n in range(6)]  # their records do not fit into what is left of the ledger's last page
+        # their records do not fit into what is left of the ledger's last page
+        more = [[("exec", {"argv": ["echo", str(n)]})] for n in range(6)]
         sid = f.launch(
-            play([("exec", {"argv": ["sh", "-c", "echo one >> effects"]})], [HOLD], *more, [("exec", {"argv": ["sh", "-c", "echo two >> effects"]})], "Done.")
+            play(
+                [("exec", {"argv": ["sh", "-c", "echo one >> effects"]})],
+                [HOLD],
+                *more,
+                [("exec", {"argv": ["sh", "-c", "echo two >> effects"]})],
+                "Done.",
+            )
         )
         f.wait_event_count(sid, "tool.started", 2)
         fill(filler)
@@ -111,7 +125,9 @@ def test_a_full_disk_of_the_sessions_is_waited_out() -> None:
 
 
 def test_a_keeper_and_a_supervisor_that_fall_while_the_disk_is_full_come_back() -> None:
-    """The whole state is on the full disk: the keeper cannot be started, the supervisor cannot take its epoch; both only wait."""
+    """The whole state is on the full disk: the keeper cannot be started, the supervisor cannot take its epoch; both
+    only wait.
+    """
     with fleet() as f, small(f.folders.state, "32m") as filler:
         sid = f.launch(WORK, repo=None)
         f.wait_event_count(sid, "tool.started", 2)
@@ -120,7 +136,10 @@ def test_a_keeper_and_a_supervisor_that_fall_while_the_disk_is_full_come_back() 
         kill(f.keeper_pid(sid))
         limited(f, sid)
         kill(pid)
-        wait_for("the next supervisor", lambda: any("harness.supervisor.main" in line and p != pid for p, line in f.processes()))
+        wait_for(
+            "the next supervisor",
+            lambda: any("harness.supervisor.main" in line and p != pid for p, line in f.processes()),
+        )
         filler.unlink()
         row = f.wait_state(sid, "running", "done", "starting")
         if (Path(row["worktree"]) / "notes.txt").exists():

@@ -1,4 +1,6 @@
-"""A defect of one session stays in it, one of the supervisor is said and mended: damaged logs, dead tasks, lost files, frozen processes."""
+"""A defect of one session stays in it, one of the supervisor is said and mended: damaged logs, dead tasks, lost files,
+frozen processes.
+"""
 
 from __future__ import annotations
 
@@ -197,7 +199,9 @@ def test_two_launches_race_for_one_name(f: Fleet) -> None:
 
     def go(client: Client) -> None:
         try:
-            outcomes.append(str(client.call("launch", repo=repo, goal=play("Done."), name="same", base_url=f.base_url)["name"]))
+            outcomes.append(
+                str(client.call("launch", repo=repo, goal=play("Done."), name="same", base_url=f.base_url)["name"])
+            )
         except SupervisorError as exc:
             outcomes.append(exc.code)
 

@@ -1,4 +1,6 @@
-"""A keeper on a full or failing disk: refuses without losing or half-writing anything, and goes on when there is room again."""
+"""A keeper on a full or failing disk: refuses without losing or half-writing anything, and goes on when there is room
+again.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,17 @@ from typing import Any
 import pytest
 
 from harness.events import reader
-from tests.process.keeperlib import Keepers, Link, Refused, action, allowed, keepers, note, strace_of_a_keeper, wait_until
+from tests.process.keeperlib import (
+    Keepers,
+    Link,
+    Refused,
+    action,
+    allowed,
+    keepers,
+    note,
+    strace_of_a_keeper,
+    wait_until,
+)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -90,7 +102,9 @@ def test_a_full_disk_refuses_and_goes_on_after_space(small_disk: Path) -> None:
         assert code_of(refusal) == "no_space"
         assert good_records(fleet) == acknowledged + 1
         assert fleet.link().hello("viewer")["head"] == acknowledged
-        assert viewer.lines_until(acknowledged) == list(reader.read(fleet.folder().log)), "nothing that was cut back was shown"
+        assert viewer.lines_until(acknowledged) == list(reader.read(fleet.folder().log)), (
+            "nothing that was cut back was shown"
+        )
         os.truncate(filler, 0)
         os.close(filler)
         assert link.append(note("there is room"))["first"] == acknowledged + 1
@@ -129,7 +143,9 @@ def test_the_end_of_a_call_waits_for_space(fleet: Keepers, tmp_path: Path) -> No
     pid = fleet.spawn()["pid"]
     link = fleet.supervisor()
     go = tmp_path / "work" / "go"
-    link.append(*allowed(action(tmp_path / "work", "c0.0", ["sh", "-c", "while ! [ -e go ]; do sleep 0.01; done; seq 1 5000"])))
+    link.append(
+        *allowed(action(tmp_path / "work", "c0.0", ["sh", "-c", "while ! [ -e go ]; do sleep 0.01; done; seq 1 5000"]))
+    )
     link.call("execute", call_id="c0.0")
     soft, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, hard))
@@ -161,11 +177,18 @@ def test_a_failed_fsync_poisons_and_nothing_starts_any_more(fleet: Keepers, tmp_
     pid = fleet.spawn()["pid"]
     link = fleet.supervisor()
     link.append(*allowed(action(tmp_path / "work", "c0.0", ["touch", "ran"])))
-    tracer = subprocess.Popen([strace, "-q", "-p", str(pid), "-e", "inject=fdatasync:error=EIO:when=1", "-o", "/dev/null"], stderr=subprocess.PIPE)
+    tracer = subprocess.Popen(
+        [strace, "-q", "-p", str(pid), "-e", "inject=fdatasync:error=EIO:when=1", "-o", "/dev/null"],
+        stderr=subprocess.PIPE,
+    )
     try:
         traced = Path(f"/proc/{pid}/status")
         wait_until("the tracer is attached", lambda: f"TracerPid:\t{tracer.pid}" in traced.read_text())
-        for attempt in (lambda: link.append(note("x")), lambda: link.append(note("y"), cls="C"), lambda: link.call("execute", call_id="c0.0")):
+        for attempt in (
+            lambda: link.append(note("x")),
+            lambda: link.append(note("y"), cls="C"),
+            lambda: link.call("execute", call_id="c0.0"),
+        ):
             with pytest.raises(Refused) as refusal:
                 attempt()
             assert code_of(refusal) == "poisoned"

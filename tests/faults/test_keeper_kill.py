@@ -1,4 +1,6 @@
-"""kill -9 of a keeper at every arrow of the road, and while it writes: what it acknowledged stays, what it ran is accounted for once."""
+"""kill -9 of a keeper at every arrow of the road, and while it writes: what it acknowledged stays, what it ran is
+accounted for once.
+"""
 
 from __future__ import annotations
 
@@ -140,7 +142,13 @@ def test_killed_while_records_stream_in(fleet: Keepers, cls: str) -> None:
                 for _ in range(8):
                     sent += 1
                     text = f"record {sent} " + "x" * (sent % 700)
-                    waiting[link.send("append", records=[{"type": "harness.note", "data": {"level": "info", "text": text}}], cls=cls)] = text
+                    waiting[
+                        link.send(
+                            "append",
+                            records=[{"type": "harness.note", "data": {"level": "info", "text": text}}],
+                            cls=cls,
+                        )
+                    ] = text
                 for number in list(waiting):
                     acknowledged[link.reply(number)["first"]] = waiting.pop(number)
         except (ConnectionError, OSError):
@@ -191,7 +199,9 @@ def test_damage_before_the_tail_is_located_and_the_keeper_refuses(fleet: Keepers
 
 
 def test_what_a_dead_keeper_left_running_is_killed_before_the_call_is_in_doubt(fleet: Keepers, tmp_path: Path) -> None:
-    """Also when the call's processes survived its keeper: here they are really ours, found by the leader that the spool names."""
+    """Also when the call's processes survived its keeper: here they are really ours, found by the leader that the spool
+    names.
+    """
     pid = fleet.spawn(fault="keeper.after_started:kill")["pid"]
     link = fleet.supervisor()
     link.append(*allowed(action(tmp_path / "work", "c0.0", ["true"])))
@@ -241,7 +251,9 @@ time.sleep(300)
 
 
 def test_a_daemon_of_a_call_does_not_outlive_its_monitor(tmp_path: Path) -> None:
-    """A new keeper ends what is left of a call; killed first, the monitor would leave behind what had already left its session."""
+    """A new keeper ends what is left of a call; killed first, the monitor would leave behind what had already left its
+    session.
+    """
     note = tmp_path / "daemon"
     monitor = subprocess.Popen([sys.executable, "-c", MONITOR, str(note)], start_new_session=True)
     try:

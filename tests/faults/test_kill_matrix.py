@@ -11,15 +11,33 @@ import pytest
 
 from tests.fleetlib import Fleet, alive, fleet, kill, play, wait_for
 
-ARROWS = ["tool.proposed", "tool.judged", "approval.requested", "approval.decided", "tool.started", "tool.ended", "model.message"]
+ARROWS = [
+    "tool.proposed",
+    "tool.judged",
+    "approval.requested",
+    "approval.decided",
+    "tool.started",
+    "tool.ended",
+    "model.message",
+]
 """The arrows of the road; the last stands for "delivered": the reply after the results went back."""
 
 
 def marked(path: Path) -> str:
-    """Reads, then one effect outside the fence that must happen at most once and lasts while `hold` is there, then a write, then the end."""
+    """Reads, then one effect outside the fence that must happen at most once and lasts while `hold` is there, then a
+    write, then the end.
+    """
     return play(
         [("read_file", {"path": "README.md"})],
-        [("exec", {"argv": ["/bin/sh", "-c", f"echo run >> {path}; while [ -e {hold(path)} ]; do sleep 0.02; done"], "access": "unfenced"})],
+        [
+            (
+                "exec",
+                {
+                    "argv": ["/bin/sh", "-c", f"echo run >> {path}; while [ -e {hold(path)} ]; do sleep 0.02; done"],
+                    "access": "unfenced",
+                },
+            )
+        ],
         [("write_file", {"path": "out.txt", "content": "done\n"})],
         "All done.",
     )
@@ -137,5 +155,7 @@ def test_stopped_stays_stopped() -> None:
         other = f.launch(play("Done."), name="other")
         f.wait_state(other, "done")  # what would be started again by mistake would be by now
         assert f.row(sid)["state"] == "stopped"
-        assert [r.type for r in f.records(sid)[before:] if r.type.startswith(("lease.", "model.", "tool.started"))] == []
+        assert [
+            r.type for r in f.records(sid)[before:] if r.type.startswith(("lease.", "model.", "tool.started"))
+        ] == []
         assert f.violations() == []

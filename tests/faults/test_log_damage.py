@@ -1,4 +1,6 @@
-"""Damage in several segments at once, as an ended session may show it: everything that reads a log says so, and nothing else happens to its reader."""
+"""Damage in several segments at once, as an ended session may show it: everything that reads a log says so, and nothing
+else happens to its reader.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,11 @@ SID = "abcdefghij"
 def ended(folder: Path) -> list[Path]:
     """The segments of the log of a session that is over."""
     log = LogWriter.open(folder / "log", SID, segment_bytes=3000)
-    log.append("session.intent", {"name": "n", "goal": "g", "repo": "/r", "branch": "b", "worktree": "/w", "model": "m"}, actor="supervisor")
+    log.append(
+        "session.intent",
+        {"name": "n", "goal": "g", "repo": "/r", "branch": "b", "worktree": "/w", "model": "m"},
+        actor="supervisor",
+    )
     for i in range(80):
         log.append("harness.note", {"level": "info", "text": "x" * (i % 90)}, actor="brain")
         log.commit(sync=False)
@@ -98,7 +104,9 @@ DAMAGES: dict[str, Callable[[list[Path]], None]] = {
     "one long line": written(b"x" * 3_000_000, 2),
     "header without numbers": header(b'{"v":1,"segment":2', 1),
     "header with odd numbers": header(b'{"v":1,"segment":"two","sid":7,"prev":[],"format":1,"first_seq":"none"', 1),
-    "header with a huge number": header(b'{"v":1,"segment":3,"sid":"abcdefghij","prev":"%b","format":1,"first_seq":99999999999' % (b"0" * 32), 2),
+    "header with a huge number": header(
+        b'{"v":1,"segment":3,"sid":"abcdefghij","prev":"%b","format":1,"first_seq":99999999999' % (b"0" * 32), 2
+    ),
     "header is no object": header(b'{"v":1,"segment":3,]', 2),
     "a folder in place": folder_in_place,
     "swapped": swapped,
@@ -106,7 +114,10 @@ DAMAGES: dict[str, Callable[[list[Path]], None]] = {
 
 
 def everything_that_reads(folder: Path) -> int:
-    """Read a log in every way there is; how many ways said that it is damaged. Anything but a word about the log comes through."""
+    """Read a log in every way there is; how many ways said that it is damaged.
+
+    Anything but a word about the log comes through.
+    """
     log, said = folder / "log", 0
 
     def attempt(look: Callable[[], object]) -> None:
@@ -145,7 +156,9 @@ def everything_that_reads(folder: Path) -> int:
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_damage_in_several_segments_is_named_by_every_reader_and_harms_none(tmp_path: Path, damage: Callable[[list[Path]], None]) -> None:
+def test_damage_in_several_segments_is_named_by_every_reader_and_harms_none(
+    tmp_path: Path, damage: Callable[[list[Path]], None]
+) -> None:
     files = ended(tmp_path)
     damage(files)
     try:

@@ -28,7 +28,9 @@ ROOT = Path(__file__).parents[2]
 def build(folder: Path, count: int, segment_bytes: int = 1 << 26) -> bytes:
     log = LogWriter.open(folder, SID, segment_bytes=segment_bytes)
     for i in range(count):
-        log.append("tool.ended", {"call_id": f"c{i}.0", "status": "ok", "preview": "x" * (i * 7 % 60)}, actor="keeper", gen=1)
+        log.append(
+            "tool.ended", {"call_id": f"c{i}.0", "status": "ok", "preview": "x" * (i * 7 % 60)}, actor="keeper", gen=1
+        )
         if i % 10 == 2:
             log.commit(sync=False)
     log.commit(sync=False)
@@ -97,7 +99,11 @@ def test_every_flipped_byte_is_located(tmp_path: Path, segment_bytes: int) -> No
             if (seq := seq_of(data[start:])) < 0:
                 # In a header the next record cannot be trusted; in a footer all records of the segment can.
                 head = start == 0
-                seq = seq_of(data[data.index(b"\n") + 1 :]) if head else seq_of(data[data.rfind(b"\n", 0, start - 1) + 1 :]) + 1
+                seq = (
+                    seq_of(data[data.index(b"\n") + 1 :])
+                    if head
+                    else seq_of(data[data.rfind(b"\n", 0, start - 1) + 1 :]) + 1
+                )
             report = verify(folder)
             assert not report.ok, f"{file.name} byte {at}"
             assert report.problem is not None
@@ -142,7 +148,9 @@ def test_readers_survive_any_flip_and_any_cut(tmp_path: Path) -> None:
         file.write_bytes(bad)
         index = OffsetIndex(folder)
         for line, seq in ((index.line(i), i) for i in range(len(index))):
-            assert seq_of(line) in (-1, seq) or line not in data, "no good record is ever handed out under another number"
+            assert seq_of(line) in (-1, seq) or line not in data, (
+                "no good record is ever handed out under another number"
+            )
         index.close()
         tail = Tail(folder)
         with contextlib.suppress(DamagedLog):
@@ -181,7 +189,9 @@ def one_record(folder: Path, size: int = 100) -> Path:
 
 
 def test_a_last_record_that_is_whole_and_wrong_is_damage(tmp_path: Path) -> None:
-    """Only a record that was not written to its end is torn: one that has its line feed was, and another hand or the disk changed it."""
+    """Only a record that was not written to its end is torn: one that has its line feed was, and another hand or the
+    disk changed it.
+    """
     file = one_record(tmp_path)
     whole = file.read_bytes()
     (tmp_path / anchor.FILE).unlink()  # an older log has nothing else to go by
@@ -202,7 +212,9 @@ def test_a_last_record_that_is_whole_and_wrong_is_damage(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("segment_bytes", [1 << 26, 3000])
-def test_a_log_cut_exactly_between_two_records_is_short_of_what_was_acknowledged(tmp_path: Path, segment_bytes: int) -> None:
+def test_a_log_cut_exactly_between_two_records_is_short_of_what_was_acknowledged(
+    tmp_path: Path, segment_bytes: int
+) -> None:
     folder = tmp_path / "log"
     build(folder, 40, segment_bytes)
     files = sorted(folder.glob("*.jsonl"))
@@ -297,7 +309,9 @@ print(json.dumps({"said": said, "poisoned": log.poisoned}))
 """
 
 
-@pytest.mark.parametrize("inject", ["fdatasync:error=EIO:when=2", "renameat:error=EIO:when=1", "fsync:error=EIO:when=4"])
+@pytest.mark.parametrize(
+    "inject", ["fdatasync:error=EIO:when=2", "renameat:error=EIO:when=1", "fsync:error=EIO:when=4"]
+)
 def test_a_batch_that_is_durable_is_not_refused_because_the_next_segment_fails(tmp_path: Path, inject: str) -> None:
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed")
@@ -305,9 +319,22 @@ def test_a_batch_that_is_durable_is_not_refused_because_the_next_segment_fails(t
     script.write_text(SEAL)
     folder = tmp_path / "log"
     LogWriter.open(folder, SID).close()
-    command = ["strace", "-f", "-o", str(tmp_path / "trace"), "-e", f"trace={inject.partition(':')[0]}", "-e", f"inject={inject}"]
+    command = [
+        "strace",
+        "-f",
+        "-o",
+        str(tmp_path / "trace"),
+        "-e",
+        f"trace={inject.partition(':')[0]}",
+        "-e",
+        f"inject={inject}",
+    ]
     done = subprocess.run(
-        [*command, sys.executable, "-B", str(script), str(folder)], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=60
+        [*command, sys.executable, "-B", str(script), str(folder)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=60,
     )
     if "ptrace" in done.stderr:
         pytest.skip("tracing is not allowed here")
@@ -322,7 +349,8 @@ def test_a_batch_that_is_durable_is_not_refused_because_the_next_segment_fails(t
     log.close()
 
 
-# -- a real full disk, a real failing disk -------------------------------------------------------------------------------
+# -- a real full disk, a real failing disk
+# -------------------------------------------------------------------------------
 
 FULL_DISK = """
 import json, os, sys
@@ -364,7 +392,10 @@ print(json.dumps(out | {"ok": verify(folder).ok, "blob": blob, "left": len(left)
 
 def _namespace() -> list[str] | None:
     for command in (["unshare", "-m"], ["unshare", "-Urm"]):
-        if shutil.which("unshare") and subprocess.run([*command, "mount", "-t", "tmpfs", "x", "/mnt"], capture_output=True).returncode == 0:
+        if (
+            shutil.which("unshare")
+            and subprocess.run([*command, "mount", "-t", "tmpfs", "x", "/mnt"], capture_output=True).returncode == 0
+        ):
             return command
     return None
 
@@ -380,7 +411,14 @@ def test_a_full_disk_drops_the_batch_and_later_goes_on(tmp_path: Path, segment_b
     mounted.mkdir()
     fill = f'mount -t tmpfs -o size=400k x "{mounted}" && head -c 100000 /dev/zero > "{mounted}/ballast"'
     inside = f'{fill} && exec "{sys.executable}" "{script}" "{mounted}" {segment_bytes}'
-    done = subprocess.run([*command, "sh", "-c", inside], capture_output=True, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=60)
+    done = subprocess.run(
+        [*command, "sh", "-c", inside],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=60,
+    )
     assert done.returncode == 0, done.stderr
     out = json.loads(done.stdout)
     assert len(out["refused"]) == 3
@@ -412,7 +450,9 @@ print(json.dumps({"said": said, "head": log.head, "poisoned": log.poisoned}))
 """
 
 
-@pytest.mark.parametrize(("call", "error", "when"), [("fdatasync", "EIO", 3), ("write", "EIO", 4), ("fdatasync", "ENOSPC", 2)])
+@pytest.mark.parametrize(
+    ("call", "error", "when"), [("fdatasync", "EIO", 3), ("write", "EIO", 4), ("fdatasync", "ENOSPC", 2)]
+)
 def test_a_failing_disk_poisons_the_writer_for_good(tmp_path: Path, call: str, error: str, when: int) -> None:
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed")
@@ -421,9 +461,24 @@ def test_a_failing_disk_poisons_the_writer_for_good(tmp_path: Path, call: str, e
     folder = tmp_path / "log"
     LogWriter.open(folder, SID).close()
     path = folder / segment_name(1)
-    command = ["strace", "-f", "-o", str(tmp_path / "trace"), "-P", str(path), "-e", f"trace={call}", "-e", f"inject={call}:error={error}:when={when}"]
+    command = [
+        "strace",
+        "-f",
+        "-o",
+        str(tmp_path / "trace"),
+        "-P",
+        str(path),
+        "-e",
+        f"trace={call}",
+        "-e",
+        f"inject={call}:error={error}:when={when}",
+    ]
     done = subprocess.run(
-        [*command, sys.executable, "-B", str(script), str(folder)], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=60
+        [*command, sys.executable, "-B", str(script), str(folder)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=60,
     )
     if "ptrace" in done.stderr:
         pytest.skip("tracing is not allowed here")
@@ -434,7 +489,9 @@ def test_a_failing_disk_poisons_the_writer_for_good(tmp_path: Path, call: str, e
     assert out["said"][:good] == ["ok"] * good
     assert all("check the disk" in text for text in out["said"][good:]), "no later success is claimed"
     kept = [json.loads(line)["data"]["i"] for line in read(folder)]
-    assert kept in (list(range(good)), list(range(good + 1))), "every acknowledged record is there, and at most the unacknowledged one"
+    assert kept in (list(range(good)), list(range(good + 1))), (
+        "every acknowledged record is there, and at most the unacknowledged one"
+    )
     assert out["head"] == len(kept) - 1
     log = LogWriter.open(folder, SID)
     assert log.head == len(kept) - 1
@@ -467,7 +524,11 @@ def test_disk_full_by_quota_on_one_file(tmp_path: Path) -> None:
     script = tmp_path / "limit.py"
     script.write_text(LIMITED_FILE)
     done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path / "log")], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=60
+        [sys.executable, str(script), str(tmp_path / "log")],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
     written, failed, head = json.loads(done.stdout)

@@ -1,4 +1,7 @@
-"""A log that cannot be read without waiting: what lies in place of its files, and a disk that does not answer. Nobody else waits for it."""
+"""A log that cannot be read without waiting: what lies in place of its files, and a disk that does not answer.
+
+Nobody else waits for it.
+"""
 
 from __future__ import annotations
 
@@ -121,7 +124,9 @@ def test_a_fleet_serves_beside_a_log_that_is_a_pipe(f: Fleet) -> None:
     f.run("rm", "--force", hurt)
 
 
-async def test_a_log_that_does_not_answer_is_said_and_taken_up_when_it_does(f: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_log_that_does_not_answer_is_said_and_taken_up_when_it_does(
+    f: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The real supervisor, one log on a disk that hangs."""
     sids = [await asyncio.to_thread(f.launch, play("Done."), name=name) for name in ("hangs", "whole")]
     for sid in sids:

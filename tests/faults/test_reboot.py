@@ -1,4 +1,6 @@
-"""After a reboot: what ran goes on without a client, what was stopped or paused stays so, and no stranger is taken for one of ours."""
+"""After a reboot: what ran goes on without a client, what was stopped or paused stays so, and no stranger is taken for
+one of ours.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,12 @@ def power_cut(f: Fleet) -> None:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 continue
-    keepers = {r.body.pid for sid in os.listdir(f.folders.sessions) for r in f.records(sid) if isinstance(r.body, t.KeeperStarted)}
+    keepers = {
+        r.body.pid
+        for sid in os.listdir(f.folders.sessions)
+        for r in f.records(sid)
+        if isinstance(r.body, t.KeeperStarted)
+    }
     for pid in keepers:  # their environment names nobody
         if alive(pid):
             os.kill(pid, signal.SIGKILL)
@@ -48,18 +55,24 @@ def power_cut(f: Fleet) -> None:
 def by_hand(f: Fleet) -> subprocess.CompletedProcess[str]:
     """Install on a machine that has neither a user's systemd nor cron: the files and the words."""
     bare = {**f.env, "PATH": "/nonexistent", "XDG_RUNTIME_DIR": "", "DBUS_SESSION_BUS_ADDRESS": ""}
-    return subprocess.run([sys.executable, "-P", "-s", "-m", "app.main", "service", "install"], env=bare, capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-P", "-s", "-m", "app.main", "service", "install"], env=bare, capture_output=True, text=True
+    )
 
 
 def boot(f: Fleet) -> None:
     """What cron does after a boot: the line's command by /bin/sh, in an environment of its own."""
     line = (f.folders.state / "service" / "crontab.line").read_text().strip()
     command = line.removeprefix("@reboot ").replace("\\%", "%")
-    subprocess.Popen(["/bin/sh", "-c", command], env=CRON_ENV, cwd="/", stdin=subprocess.DEVNULL, start_new_session=True)
+    subprocess.Popen(
+        ["/bin/sh", "-c", command], env=CRON_ENV, cwd="/", stdin=subprocess.DEVNULL, start_new_session=True
+    )
 
 
 def test_the_service_line_brings_a_fleet_back(f: Fleet) -> None:
-    running = f.launch(play([("exec", {"argv": ["sh", "-c", "echo ran >> effects.txt"]})], [HOLD], "Done."), name="running")
+    running = f.launch(
+        play([("exec", {"argv": ["sh", "-c", "echo ran >> effects.txt"]})], [HOLD], "Done."), name="running"
+    )
     asking = f.launch(ASK, name="asking")
     paused = f.launch(ASK, name="paused")
     stopped = f.launch(ASK, name="stopped")
@@ -73,7 +86,9 @@ def test_the_service_line_brings_a_fleet_back(f: Fleet) -> None:
     assert installed.returncode == 1, "nothing was installed, and that is said"
     assert "neither a systemd" in installed.stdout
     assert str(f.folders.state / "service" / "crontab.line") in installed.stdout
-    unit = (f.folders.state / "service" / next(n for n in os.listdir(f.folders.state / "service") if n.endswith(".service"))).read_text()
+    unit = (
+        f.folders.state / "service" / next(n for n in os.listdir(f.folders.state / "service") if n.endswith(".service"))
+    ).read_text()
     assert "sk-" not in unit + installed.stdout
     effects = f.folders.worktrees / running / "effects.txt"
     assert effects.read_text() == "ran\n"
@@ -83,10 +98,13 @@ def test_the_service_line_brings_a_fleet_back(f: Fleet) -> None:
     assert f.wait_state(asking, "waiting")["name"] == "asking"
     assert f.state(paused).desired == "paused"
     assert f.row(stopped)["state"] == "stopped"
-    f.wait_event(running, "tool.in_doubt")  # the call that was at work; it ran inside the fence, so the agent is told and goes on
+    # the call that was at work; it ran inside the fence, so the agent is told and goes on
+    f.wait_event(running, "tool.in_doubt")
     f.wait_state(running, "done")
     assert effects.read_text() == "ran\n"
-    assert not any(isinstance(r.body, t.KeeperStarted) and r.seq > 3 for r in f.records(stopped)), "nothing of what was stopped started again"
+    assert not any(isinstance(r.body, t.KeeperStarted) and r.seq > 3 for r in f.records(stopped)), (
+        "nothing of what was stopped started again"
+    )
     assert f.violations() == []
 
 
@@ -94,7 +112,9 @@ def test_a_session_that_thought_goes_on_without_a_client(f: Fleet) -> None:
     """Wherever the power went in its turns: nobody is asked, and nobody has to look."""
     f.run("supervisor", "start")
     by_hand(f)
-    sid = f.launch(play(*([("exec", {"argv": ["sh", "-c", f"echo {i} > {i}.txt"]})] for i in range(24)), "Done."), name="one")
+    sid = f.launch(
+        play(*([("exec", {"argv": ["sh", "-c", f"echo {i} > {i}.txt"]})] for i in range(24)), "Done."), name="one"
+    )
     f.wait_event_count(sid, "model.message", 2)
     power_cut(f)
     assert f.state(sid).ended is None
@@ -106,7 +126,9 @@ def test_a_session_that_thought_goes_on_without_a_client(f: Fleet) -> None:
 
 
 def test_processes_of_another_boot_are_strangers(f: Fleet) -> None:
-    """Numbers and start times repeat after a boot: a brain and a keeper of another boot id are dead, whoever has their numbers."""
+    """Numbers and start times repeat after a boot: a brain and a keeper of another boot id are dead, whoever has their
+    numbers.
+    """
     sid = f.launch(play([HOLD], "Done."), name="one")
     f.wait_event(sid, "tool.started")
     power_cut(f)
@@ -126,7 +148,9 @@ def test_processes_of_another_boot_are_strangers(f: Fleet) -> None:
         log.commit(True)
         log.close()
         f.run("supervisor", "start")
-        lease = wait_for("the stranger's lease to end", lambda: (s := f.state(sid)).lease is None or s.lease.pid != who.pid)
+        lease = wait_for(
+            "the stranger's lease to end", lambda: (s := f.state(sid)).lease is None or s.lease.pid != who.pid
+        )
         assert lease
         f.run("stop", sid)
         f.wait_event(sid, "session.ended")
@@ -175,7 +199,11 @@ def with_cron(f: Fleet) -> Path:
     (programs / "crontab").chmod(0o755)
     (programs / "systemctl").write_text("#!/bin/sh\necho 'Failed to connect to bus' >&2\nexit 1\n")
     (programs / "systemctl").chmod(0o755)
-    f.extra |= {"PATH": f"{programs}:bin:{f.root / 'none'}:{os.environ['PATH']}", "CRON_SPOOL": str(spool), "HOME": str(f.root)}
+    f.extra |= {
+        "PATH": f"{programs}:bin:{f.root / 'none'}:{os.environ['PATH']}",
+        "CRON_SPOOL": str(spool),
+        "HOME": str(f.root),
+    }
     return spool
 
 

@@ -24,7 +24,9 @@ def test_everything_goes_on_when_the_runtime_folder_was_removed(f: Fleet) -> Non
     kill(f.brain_pid(sid))  # the next one needs both sockets
     (f.folders.worktrees / sid / "notes.txt").unlink()
     f.wait_event(sid, "session.ended")
-    assert sum(r.type == "lease.granted" for r in f.records(sid)) < 10, "no brain after the other is spent on a missing socket"
+    assert sum(r.type == "lease.granted" for r in f.records(sid)) < 10, (
+        "no brain after the other is spent on a missing socket"
+    )
     assert f.supervisor_pid() == supervisor
     assert f.keeper_pid(sid) == keeper
     for folder in (f.folders.runtime, f.folders.keeper_sockets):

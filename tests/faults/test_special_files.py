@@ -1,4 +1,5 @@
-"""Pipes, devices, sockets, files without end, loops and links to secrets in place of each file that the harness reads of a session.
+"""Pipes, devices, sockets, files without end, loops and links to secrets in place of each file that the harness reads
+of a session.
 
 No reader waits, and none brings what lies behind a link into anything that is stored or shown.
 """
@@ -25,7 +26,20 @@ CANARY = "canary-7f3a"
 SECRET = f"-----BEGIN OPENSSH PRIVATE KEY-----\n{CANARY}\n-----END OPENSSH PRIVATE KEY-----\n"
 PACK = f"objects/pack/pack-{'1' * 40}"
 PRIVATE = (
-    *("HEAD", "index", "commondir", "gitdir", "ORIG_HEAD", "MERGE_HEAD", "COMMIT_EDITMSG", "config.worktree", "logs", "logs/HEAD", "refs", "refs/heads/x"),
+    *(
+        "HEAD",
+        "index",
+        "commondir",
+        "gitdir",
+        "ORIG_HEAD",
+        "MERGE_HEAD",
+        "COMMIT_EDITMSG",
+        "config.worktree",
+        "logs",
+        "logs/HEAD",
+        "refs",
+        "refs/heads/x",
+    ),
     *("packed-refs", ".HEAD.new"),
 )
 OBJECTS = (
@@ -98,7 +112,12 @@ class World:
 
     @staticmethod
     def _git(folder: Path, *args: str) -> None:
-        subprocess.run(["git", *args], cwd=folder, check=True, env={"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"})
+        subprocess.run(
+            ["git", *args],
+            cwd=folder,
+            check=True,
+            env={"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"},
+        )
 
     def place(self, name: str) -> Path:
         if name in WORKTREE or name == ".git":
@@ -112,9 +131,21 @@ class World:
         tree, root = self.tree, str(self.tree.root)
         write = {"tool": "write_file", "cwd": root, "path": "a.txt", "content_sha": "0" * 64}
         edit = {"tool": "edit_file", "cwd": root, "path": "new.txt"}
-        pre = {"files": {name: "" for name in WORKTREE}, "head": "", "worktree": {}, "url": "", "refs": {"refs/heads/x": ""}}
+        pre = {
+            "files": {name: "" for name in WORKTREE},
+            "head": "",
+            "worktree": {},
+            "url": "",
+            "refs": {"refs/heads/x": ""},
+        }
         binds = [[str(tree.private), str(tree.admin), "rw"]]
-        action = {"kind": "exec", "cwd": root, "remote": "origin", "fence": {"worktree": root, "binds": binds}, "pre": pre}
+        action = {
+            "kind": "exec",
+            "cwd": root,
+            "remote": "origin",
+            "fence": {"worktree": root, "binds": binds},
+            "pre": pre,
+        }
         gather = {
             tool: (tool, given)
             for tool, given in (
@@ -124,9 +155,13 @@ class World:
                 ("shell", {"script": "sh src/b.txt && cat new.txt"}),
             )
         }
-        found: dict[str, Callable[[], object]] = {f"facts of {name}": lambda g=given: facts.gather(tree, *g, FenceConfig()) for name, given in gather.items()}
+        found: dict[str, Callable[[], object]] = {
+            f"facts of {name}": lambda g=given: facts.gather(tree, *g, FenceConfig()) for name, given in gather.items()
+        }
         return found | {
-            "recheck": lambda: precheck.difference({"head": self.head, "files": {"a.txt": "x"}}, precheck.observe(action)),
+            "recheck": lambda: precheck.difference(
+                {"head": self.head, "files": {"a.txt": "x"}}, precheck.observe(action)
+            ),
             "head": lambda: (precheck.head(root, binds), private.agent_head(tree)),
             "open": lambda: worktrees.open_worktree(tree.private),
             "prepare": lambda: private.prepare(tree),
@@ -189,12 +224,20 @@ def test_no_reader_waits_for_what_lies_in_place_of(world: World, name: str) -> N
         except PermissionError:
             assert kind == "device"
             continue
-    assert told(lambda: private.publish(world.tree)) == repr(private.Published(world.head, world.head, False)), "mended, it works as before"
+    assert told(lambda: private.publish(world.tree)) == repr(private.Published(world.head, world.head, False)), (
+        "mended, it works as before"
+    )
 
 
 @pytest.mark.parametrize("name", [*PRIVATE, *OBJECTS, *WORKTREE, *OURS])
 def test_no_reader_brings_out_a_secret_behind_a_link_in_place_of(world: World, name: str) -> None:
-    forms = {"key": SECRET, "ref": f"ref: {CANARY}\n", "refs": f"ref: refs/heads/{CANARY}\n", "gitdir": f"gitdir: /{CANARY}\n", "lines": f"{CANARY}\n" * 3}
+    forms = {
+        "key": SECRET,
+        "ref": f"ref: {CANARY}\n",
+        "refs": f"ref: refs/heads/{CANARY}\n",
+        "gitdir": f"gitdir: /{CANARY}\n",
+        "lines": f"{CANARY}\n" * 3,
+    }
     for form, text in forms.items():
         world.secret.write_text(text)
         for what, reader in world.readers().items():
@@ -214,7 +257,15 @@ def test_no_reader_brings_out_a_secret_behind_a_link_in_place_of(world: World, n
 
 def test_a_head_that_is_no_commit_is_never_repeated(world: World) -> None:
     binds = [[str(world.tree.private), str(world.tree.admin), "rw"]]
-    for text in (CANARY, f"ref: {CANARY}", f"ref: refs/heads/../../../{CANARY}", "a" * 39, "a" * 41, f"{'a' * 40} {CANARY}", f"{'a' * 40}\n{CANARY}"):
+    for text in (
+        CANARY,
+        f"ref: {CANARY}",
+        f"ref: refs/heads/../../../{CANARY}",
+        "a" * 39,
+        "a" * 41,
+        f"{'a' * 40} {CANARY}",
+        f"{'a' * 40}\n{CANARY}",
+    ):
         mend = damaged(world, "HEAD", lambda path, text=text: path.write_text(text) and None)
         try:
             seen = precheck.head(str(world.tree.root), binds)
@@ -247,7 +298,9 @@ def test_many_large_files_are_read_together_up_to_a_limit(tmp_path: Path) -> Non
     found = precheck.file_states({name: str(tmp_path / name) for name in names})
     assert len(found["00"]) == 64
     assert all(found[name].startswith("large: ") for name in names[2:])
-    assert found == precheck.file_states({name: str(tmp_path / name) for name in reversed(names)}), "the order of the names decides, nothing else"
+    assert found == precheck.file_states({name: str(tmp_path / name) for name in reversed(names)}), (
+        "the order of the names decides, nothing else"
+    )
 
 
 def test_reading_is_bounded_and_names_what_it_met(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""Agents that put pipes, endless files and links in place of their git folder and worktree: they harm themselves and nobody else."""
+"""Agents that put pipes, endless files and links in place of their git folder and worktree: they harm themselves and
+nobody else.
+"""
 
 from __future__ import annotations
 
@@ -74,14 +76,25 @@ def test_a_head_that_is_a_link_to_a_secret_brings_it_nowhere(f: Fleet) -> None:
     for number, target in enumerate((secret, key)):
         script = f'd=$(git rev-parse --absolute-git-dir); rm "$d/HEAD"; ln -s {target} "$d/HEAD"; rm -f src/a.txt; ln -s {target} src/a.txt'
         read = [("exec", {"argv": ["cat", "src/a.txt"], "access": "network"})]
-        sid = f.launch(play([("shell", {"script": script})], read, [("read_file", {"path": "src/a.txt"})], SAY), name=f"link{number}")
+        sid = f.launch(
+            play([("shell", {"script": script})], read, [("read_file", {"path": "src/a.txt"})], SAY),
+            name=f"link{number}",
+        )
         approval = f.approval(sid)
-        cards = f.run("approvals", "--json").stdout + f.run("show", sid, "--json").stdout + f.run("diff", sid, check=False).stdout
+        cards = (
+            f.run("approvals", "--json").stdout
+            + f.run("show", sid, "--json").stdout
+            + f.run("diff", sid, check=False).stdout
+        )
         f.approve(str(approval["approval_id"]))
         if (asked := _next_request(f, sid, str(approval["approval_id"]))) is not None:
             f.run("reject", asked, "--reason", "no")
         f.wait_state(sid, "done")
-        stored = b"".join(path.read_bytes() for path in f.folders.session(sid).root.rglob("*") if path.is_file() and not path.is_symlink())
+        stored = b"".join(
+            path.read_bytes()
+            for path in f.folders.session(sid).root.rglob("*")
+            if path.is_file() and not path.is_symlink()
+        )
         for word in (CANARY, KEY):
             assert word not in cards
             assert word.encode() not in stored, "neither the log, nor a blob, nor a snapshot holds it"
@@ -94,7 +107,9 @@ def _next_request(f: Fleet, sid: str, before: str) -> str | None:
     def probe() -> str:
         if f.row(sid)["state"] == "done":
             return "done"
-        return next((str(a["approval_id"]) for a in f.json("approvals") if a["sid"] == sid and a["approval_id"] != before), "")
+        return next(
+            (str(a["approval_id"]) for a in f.json("approvals") if a["sid"] == sid and a["approval_id"] != before), ""
+        )
 
     found = wait_for("the next request or the end", probe)
     return None if found == "done" else found
@@ -139,7 +154,11 @@ def test_a_damaged_session_can_be_paused_stopped_and_removed(f: Fleet) -> None:
         place, damage = PLACES[what]
         worktree = f.folders.worktrees / sid
         (worktree / "unsaved.txt").write_text("work\n")
-        damage(worktree / place.removeprefix("worktree").lstrip("/") if place.startswith("worktree") else f.folders.session(sid).root / place)
+        damage(
+            worktree / place.removeprefix("worktree").lstrip("/")
+            if place.startswith("worktree")
+            else f.folders.session(sid).root / place
+        )
     for what, sid in sids.items():
         f.run("diff", sid, check=False)
         f.run("pause", sid)
@@ -163,7 +182,9 @@ def test_a_damaged_session_can_be_paused_stopped_and_removed(f: Fleet) -> None:
         assert removed["kept"] or removed["lost"], what
         assert not f.folders.session(sid).root.exists(), what
         assert not os.path.lexists(f.folders.worktrees / sid), what
-    listed = subprocess.run(["git", "worktree", "list", "--porcelain"], cwd=f.repository(), capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["git", "worktree", "list", "--porcelain"], cwd=f.repository(), capture_output=True, text=True, check=True
+    ).stdout
     assert str(f.folders.worktrees) not in listed
     assert f.violations() == []
 

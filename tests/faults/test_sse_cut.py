@@ -13,10 +13,24 @@ from harness.brain.retry import Failure
 from harness.hands import tools
 from tests.process.brainlib import reply, sse
 
-CALL = {"type": "tool_use", "id": "toolu_1", "name": "shell", "input": {"script": "rm -rf build && echo ü", "why": "clean"}}
-BODY = sse(reply({"type": "thinking", "thinking": "hm", "signature": "cw=="}, {"type": "text", "text": "Cleaning."}, CALL, chunk=9))
+CALL = {
+    "type": "tool_use",
+    "id": "toolu_1",
+    "name": "shell",
+    "input": {"script": "rm -rf build && echo ü", "why": "clean"},
+}
+BODY = sse(
+    reply(
+        {"type": "thinking", "thinking": "hm", "signature": "cw=="},
+        {"type": "text", "text": "Cleaning."},
+        CALL,
+        chunk=9,
+    )
+)
 STOP = BODY.rindex(b"event: message_stop")
-REQUEST = stream.Request("claude-test", 100, [], tools.definitions(), b'[{"role":"user","content":[{"type":"text","text":"go"}]}]')
+REQUEST = stream.Request(
+    "claude-test", 100, [], tools.definitions(), b'[{"role":"user","content":[{"type":"text","text":"go"}]}]'
+)
 
 
 class Cut(httpx2.SyncByteStream):
@@ -35,14 +49,20 @@ class Cut(httpx2.SyncByteStream):
 def outcomes(broken: bool, sizes: range) -> list[stream.Reply | Failure]:
     bodies = iter([Cut(size, broken) for size in sizes])
     headers = {"content-type": "text/event-stream"}
-    http = anthropic.DefaultHttpxClient(transport=httpx2.MockTransport(lambda _: httpx2.Response(200, headers=headers, stream=next(bodies))))
-    with anthropic.Anthropic(api_key="k", base_url="http://cut.invalid", max_retries=0, http_client=http, open_telemetry=False) as client:
+    http = anthropic.DefaultHttpxClient(
+        transport=httpx2.MockTransport(lambda _: httpx2.Response(200, headers=headers, stream=next(bodies)))
+    )
+    with anthropic.Anthropic(
+        api_key="k", base_url="http://cut.invalid", max_retries=0, http_client=http, open_telemetry=False
+    ) as client:
         return [stream.attempt(client, REQUEST, lambda: None) for _ in sizes]
 
 
 @pytest.mark.parametrize("broken", [False, True])
 def test_cut_at_every_byte_runs_nothing(broken: bool) -> None:
-    """Before ``message_stop`` no cut gives a reply; each one is a failure of unknown cost that another attempt may mend."""
+    """Before ``message_stop`` no cut gives a reply; each one is a failure of unknown cost that another attempt may
+    mend.
+    """
     found = outcomes(broken, range(STOP + 1))
     assert len(found) == STOP + 1
     for size, outcome in enumerate(found):
@@ -53,7 +73,9 @@ def test_cut_at_every_byte_runs_nothing(broken: bool) -> None:
 
 @pytest.mark.parametrize("broken", [False, True])
 def test_inside_the_last_event_only_the_whole_message_counts(broken: bool) -> None:
-    """The content is whole here; still only a readable ``message_stop`` makes a reply, and then the call is exactly the recorded one."""
+    """The content is whole here; still only a readable ``message_stop`` makes a reply, and then the call is exactly the
+    recorded one.
+    """
     for outcome in outcomes(broken, range(STOP + 1, len(BODY) + 1)):
         if isinstance(outcome, stream.Reply):
             assert outcome.content[-1] == CALL

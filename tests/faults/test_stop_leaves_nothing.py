@@ -1,4 +1,6 @@
-"""``supervisor stop --sessions stop``: whatever state its sessions are in, nothing of ours lives afterwards, or it is named."""
+"""``supervisor stop --sessions stop``: whatever state its sessions are in, nothing of ours lives afterwards, or it is
+named.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,12 @@ def parent(pid: int) -> int:
 
 def stop_all(f: Fleet) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [COMMAND, "supervisor", "stop", "--sessions", "stop"], env=f.env | f.extra, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=110
+        [COMMAND, "supervisor", "stop", "--sessions", "stop"],
+        env=f.env | f.extra,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=110,
     )
 
 
@@ -134,7 +141,9 @@ def test_launches_at_that_very_moment_leave_no_keeper(f: Fleet) -> None:
         for round_ in range(60):
             try:
                 with Client(f.folders.supervisor_socket) as client:
-                    reply = client.call("launch", repo=str(f.repository()), goal=SLEEP, name=f"n{number}-{round_}", base_url=f.base_url)
+                    reply = client.call(
+                        "launch", repo=str(f.repository()), goal=SLEEP, name=f"n{number}-{round_}", base_url=f.base_url
+                    )
                     launched.append(str(reply["sid"]))
             except (SupervisorError, Unreachable) as exc:
                 refused.append(str(exc))

@@ -1,4 +1,6 @@
-"""What was shown is what runs: more than a thousand swaps between asking and running, at a real keeper, vault and runner."""
+"""What was shown is what runs: more than a thousand swaps between asking and running, at a real keeper, vault and
+runner.
+"""
 
 from __future__ import annotations
 
@@ -59,9 +61,28 @@ class Bench:
     def execute(self, what: dict[str, Any]) -> list[str] | None:
         """Ask, decide, execute: the differences when it was stale, None when it ran to its end."""
         call, digest = str(what["call"]), action_hash(what)
-        asked = {"approval_id": f"a{self.number:07d}", "kind": "tool", "title": "t", "options": ["allow"], "call_id": call, "action_hash": digest}
-        decision = {"approval_id": asked["approval_id"], "decision_id": f"d{self.number}", "decision": "allow", "call_id": call, "action_hash": digest}
-        self.link.append(*self.closing, proposed(call), judged(what, "ask"), ("approval.requested", asked), ("approval.decided", decision))
+        asked = {
+            "approval_id": f"a{self.number:07d}",
+            "kind": "tool",
+            "title": "t",
+            "options": ["allow"],
+            "call_id": call,
+            "action_hash": digest,
+        }
+        decision = {
+            "approval_id": asked["approval_id"],
+            "decision_id": f"d{self.number}",
+            "decision": "allow",
+            "call_id": call,
+            "action_hash": digest,
+        }
+        self.link.append(
+            *self.closing,
+            proposed(call),
+            judged(what, "ask"),
+            ("approval.requested", asked),
+            ("approval.decided", decision),
+        )
         self.closing.clear()
         return self.again(call)
 
@@ -99,7 +120,9 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     with keepers(tmp_path) as fleet:
         repo = make_repository(tmp_path / "repo")
         folder = fleet.folder(SID)
-        tree = worktrees.create(repo, tmp_path / "state" / "worktrees" / SID, f"watchfloor/{SID}", folder.git / "private")
+        tree = worktrees.create(
+            repo, tmp_path / "state" / "worktrees" / SID, f"watchfloor/{SID}", folder.git / "private"
+        )
         (tmp_path / "beside").mkdir()
         yield Bench(tmp_path, fleet, tree, tmp_path / "beside")
 

@@ -1,4 +1,6 @@
-"""kill -9 of the keeper and of its vault in the middle of a snapshot and of an undo: nothing acknowledged is lost, and what was begun is finished."""
+"""kill -9 of the keeper and of its vault in the middle of a snapshot and of an undo: nothing acknowledged is lost, and
+what was begun is finished.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,9 @@ class Undone:
         session.run(f"mkdir many; for i in $(seq {MANY}); do echo $i > many/$i; done; git add -A; git commit -qm many")
         session.run("echo secret > .env; chmod 600 .env")
         self.wanted = session.state()
-        self.call_id, started = session.run("rm -rf .env many src; git reset -q --hard HEAD~1; mkdir many; for i in $(seq 500); do echo new > many/new$i; done")
+        self.call_id, started = session.run(
+            "rm -rf .env many src; git reset -q --hard HEAD~1; mkdir many; for i in $(seq 500); do echo new > many/new$i; done"
+        )
         self.snapshot = str(started["snapshot"])
         self.destroyed = session.state()
         assert self.destroyed != self.wanted
@@ -126,7 +130,9 @@ class Undone:
         self.session.ask_undo(self.snapshot, self.call_id)
         many = self.session.root / "many"
         old = MANY // 10
-        wait_until("some files are back", lambda: many.is_dir() and sum(name.isdigit() for name in os.listdir(many)) > old)
+        wait_until(
+            "some files are back", lambda: many.is_dir() and sum(name.isdigit() for name in os.listdir(many)) > old
+        )
         vault = vault_of(self.session.pid)
         os.kill(vault, signal.SIGSTOP)
         assert len(os.listdir(many)) < MANY, "it was stopped before it was done"
@@ -155,7 +161,10 @@ def test_an_undo_on_record_is_carried_out_by_the_next_keeper(fleet: Keepers, rep
     session.ask_undo(undone.snapshot, undone.call_id)
     if how == "block":
         mark = fleet.folder().root / "keeper.err"
-        wait_until("the keeper stands at the point", lambda: mark.exists() and "block at keeper.undo_started" in mark.read_text())
+        wait_until(
+            "the keeper stands at the point",
+            lambda: mark.exists() and "block at keeper.undo_started" in mark.read_text(),
+        )
         os.kill(session.pid, signal.SIGKILL)
     wait_gone(session.pid)
     assert session.state() == undone.destroyed, "nothing was done before it was on record"

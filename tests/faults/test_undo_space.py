@@ -116,7 +116,9 @@ def test_too_many_names_run_only_for_who_was_told(tmp_path: Path) -> None:
 def test_a_session_that_cannot_be_kept_asks_and_runs_after_a_yes() -> None:
     with fleet(config="[undo]\nnames = 200\n") as f:
         make = [("shell", {"script": "for i in $(seq 300); do touch f$i; done"})]
-        sid = f.launch(play(make, [("shell", {"script": "rm -f f1"})], [("read_file", {"path": "README.md"})], "All done."))
+        sid = f.launch(
+            play(make, [("shell", {"script": "rm -f f1"})], [("read_file", {"path": "README.md"})], "All done.")
+        )
         asked = f.approval(sid)
         card = f.run("approvals", asked["approval_id"]).stdout
         assert "f1" in card

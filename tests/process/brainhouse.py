@@ -1,4 +1,6 @@
-"""A real keeper, a real nursery of brains, and a small supervisor that speaks the real protocol, for tests of the brain."""
+"""A real keeper, a real nursery of brains, and a small supervisor that speaks the real protocol, for tests of the
+brain.
+"""
 
 from __future__ import annotations
 
@@ -148,7 +150,16 @@ class SmallSupervisor:
 class House:
     """One session: its keeper, its supervisor's side, and as many brains as are needed."""
 
-    def __init__(self, keepers: Keepers, nursery: BrainNursery, sid: str, url: str, *, checks: list[str] | None = None, goal: str = "make it work") -> None:
+    def __init__(
+        self,
+        keepers: Keepers,
+        nursery: BrainNursery,
+        sid: str,
+        url: str,
+        *,
+        checks: list[str] | None = None,
+        goal: str = "make it work",
+    ) -> None:
         self.keepers, self.nursery, self.sid, self.url = keepers, nursery, sid, url
         self.folder = keepers.folder(sid)
         self.money = Money()
@@ -159,7 +170,15 @@ class House:
         self.gen = 0
         self.answered: set[str] = set()
         self.put(
-            t.SessionIntent(name="n", goal=goal, repo="/r", branch="b", worktree="/w", model="claude-sonnet-4-6", checks=checks or []),
+            t.SessionIntent(
+                name="n",
+                goal=goal,
+                repo="/r",
+                branch="b",
+                worktree="/w",
+                model="claude-sonnet-4-6",
+                checks=checks or [],
+            ),
             t.SessionCreated(base="0" * 40, worktree="/w", branch="b"),
         )
 
@@ -190,7 +209,9 @@ class House:
         return int(reply["pid"])
 
     def lease(self, who: dict[str, Any]) -> None:
-        self.link.call("lease", gen=self.gen, epoch=1, secret=SECRET, pid=who["pid"], start=who["start"], boot=who["boot"])
+        self.link.call(
+            "lease", gen=self.gen, epoch=1, secret=SECRET, pid=who["pid"], start=who["start"], boot=who["boot"]
+        )
 
     def log(self) -> list[dict[str, Any]]:
         return self.keepers.log(self.sid)
@@ -206,7 +227,12 @@ class House:
                 with contextlib.suppress(Refused):
                     self.link.append(("tool.ended", {"call_id": call["call_id"], **answerer(call)}))
 
-    def until_exit(self, pid: int, answerer: Answerer = lambda _: {"status": "ok", "preview": "fine", "exit_code": 0}, timeout: float = 40.0) -> int:
+    def until_exit(
+        self,
+        pid: int,
+        answerer: Answerer = lambda _: {"status": "ok", "preview": "fine", "exit_code": 0},
+        timeout: float = 40.0,
+    ) -> int:
         """Answer calls until the brain has left; its exit code."""
         deadline = time.monotonic() + timeout
         while pid not in self.nursery.exits:
@@ -216,7 +242,12 @@ class House:
         return self.nursery.exits[pid]
 
     def wait_for(self, kind: str, count: int = 1) -> list[dict[str, Any]]:
-        return list(wait_until(f"{count} × {kind} in the log", lambda: (found := self.of(kind)) if len(self.of(kind)) >= count else None))
+        return list(
+            wait_until(
+                f"{count} × {kind} in the log",
+                lambda: (found := self.of(kind)) if len(self.of(kind)) >= count else None,
+            )
+        )
 
     def close(self) -> None:
         self.supervisor.close()

@@ -30,7 +30,13 @@ def reply(
     details: Event | None = None,
 ) -> list[Event]:
     """The events of one reply; text and tool inputs come in pieces of ``chunk`` characters."""
-    counts = {"input_tokens": 100, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 3, "output_tokens": 1, **(usage or {})}
+    counts = {
+        "input_tokens": 100,
+        "cache_read_input_tokens": 20,
+        "cache_creation_input_tokens": 3,
+        "output_tokens": 1,
+        **(usage or {}),
+    }
     message: Event = {
         "id": message_id,
         "type": "message",
@@ -104,7 +110,10 @@ Script = Callable[[dict[str, Any]], Answer]
 
 
 class ModelServer:
-    """``script`` decides on each request body; without one, ``answers`` go out in order. ``count``: what count_tokens says (None = 404)."""
+    """``script`` decides on each request body; without one, ``answers`` go out in order.
+
+    ``count``: what count_tokens says (None = 404).
+    """
 
     def __init__(self, *answers: Answer, script: Script | None = None, count: int | None = 50) -> None:
         self.answers, self.script, self.count = deque(answers), script, count
@@ -133,7 +142,12 @@ class ModelServer:
         if "count_tokens" in http.path:
             found = self.count is not None
             self._send(
-                http, Answer(json.dumps({"input_tokens": self.count}).encode() if found else b"{}", 200 if found else 404, {"content-type": "application/json"})
+                http,
+                Answer(
+                    json.dumps({"input_tokens": self.count}).encode() if found else b"{}",
+                    200 if found else 404,
+                    {"content-type": "application/json"},
+                ),
             )
             return
         with self.arrived:
@@ -169,12 +183,16 @@ class ModelServer:
 
     def wait_requests(self, count: int, within_s: float = 30.0) -> None:
         with self.arrived:
-            assert self.arrived.wait_for(lambda: len(self.requests) >= count, within_s), f"{len(self.requests)} of {count} requests arrived"
+            assert self.arrived.wait_for(lambda: len(self.requests) >= count, within_s), (
+                f"{len(self.requests)} of {count} requests arrived"
+            )
 
     def __enter__(self) -> ModelServer:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._server.shutdown()
         self._server.server_close()

@@ -1,4 +1,7 @@
-"""Two hundred scripts as agents run them all day in a worktree that holds untracked files. Nobody may be asked about any of them."""
+"""Two hundred scripts as agents run them all day in a worktree that holds untracked files.
+
+Nobody may be asked about any of them.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Traps for git: every setting that makes it run a program, in every place where an agent or a repository can write it.
 
-A trap's program leaves its name in a folder and then behaves like ``cat`` where that makes sense. Nobody but the tests here and their controls may spring one.
+A trap's program leaves its name in a folder and then behaves like ``cat`` where that makes sense. Nobody but the tests
+here and their controls may spring one.
 """
 
 from __future__ import annotations
@@ -74,7 +75,14 @@ ATTRIBUTES = "* diff=trap filter=trap merge=trap\n*.enc working-tree-encoding=UT
 
 def git(folder: Path, *args: str) -> str:
     """Git as the tests set things up: no trap that is set in ``folder`` takes part in hooks, signing or watching."""
-    safe = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "commit.gpgSign=false", "submodule.recurse=false", "user.name=Me", "user.email=me@here")
+    safe = (
+        "core.hooksPath=/dev/null",
+        "core.fsmonitor=false",
+        "commit.gpgSign=false",
+        "submodule.recurse=false",
+        "user.name=Me",
+        "user.email=me@here",
+    )
     command = ["git", *(part for setting in safe for part in ("-c", setting)), *args]
     done = subprocess.run(command, cwd=folder, env=ENV, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -90,7 +98,9 @@ class Traps:
     def program(self, name: str) -> str:
         self.folder.mkdir(exist_ok=True)
         path = self.folder / name.replace("/", "_").replace(":", "_")
-        path.write_text(f'#!/bin/sh\n: > \'{path}.sprung\'\n[ -f "$1" ] && exec cat "$1"\n[ $# -eq 0 ] && exec cat\nexit 0\n')
+        path.write_text(
+            f'#!/bin/sh\n: > \'{path}.sprung\'\n[ -f "$1" ] && exec cat "$1"\n[ $# -eq 0 ] && exec cat\nexit 0\n'
+        )
         path.chmod(0o755)
         return str(path)
 
@@ -106,7 +116,14 @@ class Traps:
         file.parent.mkdir(parents=True, exist_ok=True)
         for key in SETTINGS:
             value = self.program(f"{where}-{key}")
-            git(file.parent, "config", "--file", str(file), key, f"!{value}" if key.startswith(("alias.", "submodule.")) else value)
+            git(
+                file.parent,
+                "config",
+                "--file",
+                str(file),
+                key,
+                f"!{value}" if key.startswith(("alias.", "submodule.")) else value,
+            )
         for key, value in MORE:
             git(file.parent, "config", "--file", str(file), key, value)
         for key, value in (("url", f"ext::{self.program(f'{where}-ext')} %S"), ("vcs", "trap")):
@@ -154,11 +171,18 @@ def base_repository(folder: Path) -> Path:
 
 
 def session(tmp: Path, repo: Path, sid: str = "s1") -> Worktree:
-    return worktrees.create(repo, tmp / "state" / "worktrees" / sid, f"watchfloor/{sid}", tmp / "state" / "sessions" / sid / "git" / "private")
+    return worktrees.create(
+        repo,
+        tmp / "state" / "worktrees" / sid,
+        f"watchfloor/{sid}",
+        tmp / "state" / "sessions" / sid / "git" / "private",
+    )
 
 
 def commit_as_agent(tree: Worktree, *entries: str) -> str:
-    """A commit in the private folder as the fence would let an agent make it; ``entries`` are ``mode,oid,path``, or a file to add."""
+    """A commit in the private folder as the fence would let an agent make it; ``entries`` are ``mode,oid,path``, or a
+    file to add.
+    """
     env = ENV | {
         "GIT_DIR": str(tree.admin),
         "GIT_WORK_TREE": str(tree.root),
@@ -170,7 +194,11 @@ def commit_as_agent(tree: Worktree, *entries: str) -> str:
 
     def run(*args: str, stdin: bytes = b"") -> str:
         command = ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", *args]
-        return subprocess.run(command, env=env, cwd=tree.root, input=stdin, capture_output=True, check=True).stdout.decode().strip()
+        return (
+            subprocess.run(command, env=env, cwd=tree.root, input=stdin, capture_output=True, check=True)
+            .stdout.decode()
+            .strip()
+        )
 
     parent = (tree.private / "HEAD").read_text().strip()
     run("read-tree", parent)

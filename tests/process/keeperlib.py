@@ -101,7 +101,9 @@ class Link:
         return self.call("hello", role=role, proto=frames.PROTOCOL, **arguments)
 
     def append(self, *records: tuple[str, dict[str, Any]], cls: str = "A", **arguments: Any) -> dict[str, Any]:
-        return self.call("append", records=[{"type": kind, "data": data} for kind, data in records], cls=cls, **arguments)
+        return self.call(
+            "append", records=[{"type": kind, "data": data} for kind, data in records], cls=cls, **arguments
+        )
 
     def lines_until(self, seq: int) -> list[bytes]:
         """Every pushed line so far, at least up to ``seq``."""
@@ -154,7 +156,14 @@ class Keepers:
         number = next(self._ids)
         if not self.folder(sid).root.exists():
             ensure_private(self.folder(sid).root)
-        message = {"id": number, "op": "spawn", "sid": sid, "state": str(self.folders.state), "runtime": str(self.folders.runtime), **arguments}
+        message = {
+            "id": number,
+            "op": "spawn",
+            "sid": sid,
+            "state": str(self.folders.state),
+            "runtime": str(self.folders.runtime),
+            **arguments,
+        }
         self.nursery.sendall(frames.encode(message))
         return number
 
@@ -239,7 +248,9 @@ def keepers(root: Path) -> Iterator[Keepers]:
         fleet.close()
 
 
-def action(worktree: Path, call_id: str, argv: list[str], *, sid: str = SID, access: str = "unfenced", **more: Any) -> dict[str, Any]:
+def action(
+    worktree: Path, call_id: str, argv: list[str], *, sid: str = SID, access: str = "unfenced", **more: Any
+) -> dict[str, Any]:
     """The canonical action of one ``exec`` call."""
     env = {"PATH": "/usr/bin:/bin", "HOME": "/tmp"}
     world = {"cwd": precheck.identity(str(worktree)), "program": precheck.program(argv[0], str(worktree), env["PATH"])}
@@ -280,7 +291,15 @@ def proposed(call_id: str) -> tuple[str, dict[str, Any]]:
 
 
 def judged(what: dict[str, Any], verdict: str = "allow") -> tuple[str, dict[str, Any]]:
-    data = {"call_id": what["call"], "action_hash": action_hash(what), "verdict": verdict, "rule": "r", "reason": "", "policy": "p", "action": what}
+    data = {
+        "call_id": what["call"],
+        "action_hash": action_hash(what),
+        "verdict": verdict,
+        "rule": "r",
+        "reason": "",
+        "policy": "p",
+        "action": what,
+    }
     return "tool.judged", data
 
 

@@ -18,7 +18,9 @@ from tests.fleetlib import Fleet, wait_for
 
 
 @asynccontextmanager
-async def served(f: Fleet, *, day: Clock | None = None, clocks: Callable[[], clock.Ticks] = clock.read) -> AsyncIterator[Bookkeeper]:
+async def served(
+    f: Fleet, *, day: Clock | None = None, clocks: Callable[[], clock.Ticks] = clock.read
+) -> AsyncIterator[Bookkeeper]:
     """Serve this fleet until the block ends, by these clocks; its ledger."""
     settings = Settings(f.folders)
     settings.check()

@@ -1,4 +1,6 @@
-"""A brain's settlements: none that is known is dropped because the supervisor leaves, does not know the brain yet, or has no space."""
+"""A brain's settlements: none that is known is dropped because the supervisor leaves, does not know the brain yet, or
+has no space.
+"""
 
 from __future__ import annotations
 

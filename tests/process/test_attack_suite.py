@@ -1,4 +1,6 @@
-"""The attack suite notices what it is there for: each of its looks from outside, and each kind of claim from inside, can fail."""
+"""The attack suite notices what it is there for: each of its looks from outside, and each kind of claim from inside,
+can fail.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,19 @@ def test_what_is_done_to_a_process_is_seen(field: Ground) -> None:
 
 def test_what_outlives_its_call_is_seen_and_ended(field: Ground) -> None:
     root = str(field.tree.root)
-    command = [fence.find().path, "--unshare-user", "--unshare-pid", "--dev-bind", "/", "/", "--tmpfs", "/mnt", "--bind", root, "/mnt" + root]
+    command = [
+        fence.find().path,
+        "--unshare-user",
+        "--unshare-pid",
+        "--dev-bind",
+        "/",
+        "/",
+        "--tmpfs",
+        "/mnt",
+        "--bind",
+        root,
+        "/mnt" + root,
+    ]
     stays = subprocess.Popen([*command, "sleep", "600"])
     try:
         wait_until("its fence stands", lambda: inhabitants(field.base))
@@ -124,7 +138,9 @@ CLAIMS = {
 
 
 def test_without_a_fence_the_attempts_go_through(field: Ground, tmp_path: Path) -> None:
-    """The same driver on the open host: what is refused inside is refused by the fence, and not because an attempt is broken."""
+    """The same driver on the open host: what is refused inside is refused by the fence, and not because an attempt is
+    broken.
+    """
     (tmp_path / "batch").write_text(json.dumps([{"name": name, "code": code} for name, code in CLAIMS.items()]))
     (tmp_path / "given").write_text(json.dumps(field.given))
     argv = [sys.executable, "-I", "-S", str(DRIVER), *(str(tmp_path / name) for name in ("batch", "given", "results"))]
@@ -171,7 +187,9 @@ def test_a_seed_gives_the_same_attempts_again(field: Ground) -> None:
     for each in FAMILIES:
         first, again = ([a.name for a in attempts_of(field, each, "root", 7, 3)] for _ in range(2))
         assert first == again, each.name
-    one, other = ([a.name for a in attempts_of(field, Family("paths", paths.attempts), "root", seed, 1)] for seed in (1, 2))
+    one, other = (
+        [a.name for a in attempts_of(field, Family("paths", paths.attempts), "root", seed, 1)] for seed in (1, 2)
+    )
     assert one != other
 
 

@@ -57,7 +57,12 @@ def make(fleet: Keepers, nursery: BrainNursery) -> Iterator[Make]:
 
 
 def use(number: int, name: str = "exec", **given: Any) -> dict[str, Any]:
-    return {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": given or {"argv": ["true", str(number)]}}
+    return {
+        "type": "tool_use",
+        "id": f"toolu_{number}",
+        "name": name,
+        "input": given or {"argv": ["true", str(number)]},
+    }
 
 
 def say(text: str) -> dict[str, Any]:
@@ -67,19 +72,26 @@ def say(text: str) -> dict[str, Any]:
 def check_requests(server: ModelServer) -> None:
     for body in server.requests:
         validate.check(json.loads(json.dumps(body)))
-        marks = sum("cache_control" in b for m in body["messages"] for b in m["content"]) + sum("cache_control" in b for b in (*body["system"], *body["tools"]))
+        marks = sum("cache_control" in b for m in body["messages"] for b in m["content"]) + sum(
+            "cache_control" in b for b in (*body["system"], *body["tools"])
+        )
         assert marks <= 4
 
 
 def answers_for(server: ModelServer) -> list[list[str]]:
     """Per request: the ids of all tool results it carries."""
-    return [[b["tool_use_id"] for m in r["messages"] for b in m["content"] if b["type"] == "tool_result"] for r in server.requests]
+    return [
+        [b["tool_use_id"] for m in r["messages"] for b in m["content"] if b["type"] == "tool_result"]
+        for r in server.requests
+    ]
 
 
 def test_a_whole_life(make: Make) -> None:
     big = use(2, "write_file", path="big.txt", content="x" * 20_000, why="it is needed")
     thinking = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
-    with ModelServer(stream(thinking, say("Two things."), use(1), big, chunk=500), stream(say("Done."), stop="end_turn")) as server:
+    with ModelServer(
+        stream(thinking, say("Two things."), use(1), big, chunk=500), stream(say("Done."), stop="end_turn")
+    ) as server:
         house = make(server.url, checks=["make test"])
         pid = house.wake()
         assert house.until_exit(pid) == 0
@@ -181,7 +193,9 @@ def test_what_is_wrong_with_the_conversation_parks_after_one_request(make: Make)
         (error(429, "rate_limit_error", "slow down", **{"retry-after": "600"}), "rate_limit", 600.0),
     ],
 )
-def test_what_the_endpoint_says_goes_to_the_gate_which_holds_the_next_request(make: Make, answer: Answer, kind: str, wait_s: float | None) -> None:
+def test_what_the_endpoint_says_goes_to_the_gate_which_holds_the_next_request(
+    make: Make, answer: Answer, kind: str, wait_s: float | None
+) -> None:
     with ModelServer(answer) as server:
         house = make(server.url)
         house.money.held_after = 1
@@ -237,10 +251,24 @@ def test_waiting_for_a_human_leaves_no_brain_behind(make: Make) -> None:
         pid = house.wake()
         (call,) = house.wait_for("tool.proposed")
         judged = t.ToolJudged(call_id=call["call_id"], action_hash="h", verdict="ask", rule="r", reason="", policy="p")
-        house.put(judged, t.ApprovalRequested(approval_id="a1", kind="tool", title="?", options=["allow"], call_id=call["call_id"], action_hash="h"))
+        house.put(
+            judged,
+            t.ApprovalRequested(
+                approval_id="a1", kind="tool", title="?", options=["allow"], call_id=call["call_id"], action_hash="h"
+            ),
+        )
         assert house.nursery.exit_code(pid) == 0
         assert house.of("session.parked")[0]["why"] == "approval"
-        house.put(t.ApprovalDecided(approval_id="a1", decision_id="d1", decision="deny", call_id=call["call_id"], action_hash="h", message="no"))
+        house.put(
+            t.ApprovalDecided(
+                approval_id="a1",
+                decision_id="d1",
+                decision="deny",
+                call_id=call["call_id"],
+                action_hash="h",
+                message="no",
+            )
+        )
         assert house.until_exit(house.wake(), lambda _: {"status": "denied", "preview": "a human said no"}) == 0
         result = server.requests[1]["messages"][2]["content"][0]
     assert result["is_error"]

@@ -25,8 +25,14 @@ def pss_mib(pid: int) -> float:
 
 
 def test_brains_are_small(tmp_path: Path) -> None:
-    """Measured after a request, while a call runs; fewer brains share the frozen pages than in a full fleet, so this is the worse case."""
-    with keepers(tmp_path) as fleet, nursery() as fork_server, ModelServer(script=lambda _: stream({"type": "text", "text": "hi " * 300}, CALL)) as server:
+    """Measured after a request, while a call runs; fewer brains share the frozen pages than in a full fleet, so this is
+    the worse case.
+    """
+    with (
+        keepers(tmp_path) as fleet,
+        nursery() as fork_server,
+        ModelServer(script=lambda _: stream({"type": "text", "text": "hi " * 300}, CALL)) as server,
+    ):
         fork_server.call("warm?")  # answered (refused) once it is loaded
         houses = [House(fleet, fork_server, f"memory{i:04d}", server.url) for i in range(BRAINS)]
         pids = [house.wake() for house in houses]

@@ -1,4 +1,6 @@
-"""A real cgroup v2, where this machine lets us make one: a process enters through the descriptor, and one write ends all of them."""
+"""A real cgroup v2, where this machine lets us make one: a process enters through the descriptor, and one write ends
+all of them.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def test_a_call_lives_and_dies_with_its_group(call: Group) -> None:
     entry = call.create(Limits())
     null = os.open(os.devnull, os.O_RDWR)
     environment = {"PYTHONPATH": str(Path(__file__).parents[2])}
-    leader = children.spawn([sys.executable, "-c", BOMBLET], environment, {0: null, 1: null, 2: 2, bounds.GROUP_FD: entry})
+    leader = children.spawn(
+        [sys.executable, "-c", BOMBLET], environment, {0: null, 1: null, 2: 2, bounds.GROUP_FD: entry}
+    )
     os.close(entry)
     os.close(null)
     inside = wait_until("all six processes are in the group", lambda: len(found := members(call)) == 6 and found)

@@ -1,4 +1,6 @@
-"""How far a session's files grew: real files, hostile ones too, and no walk as long as the file system's count is enough."""
+"""How far a session's files grew: real files, hostile ones too, and no walk as long as the file system's count is
+enough.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def counted(*roots: Path) -> Count:
             return found
 
 
-def meter(root: Path, known: Known | None = None, limits: Limits = LIMITS, deleted: Callable[[int], int] = lambda _device: 0) -> Meter:
+def meter(
+    root: Path, known: Known | None = None, limits: Limits = LIMITS, deleted: Callable[[int], int] = lambda _device: 0
+) -> Meter:
     return Meter([str(root)], limits, known, deleted)
 
 
@@ -64,7 +68,10 @@ def test_everything_below_is_counted_once(tmp_path: Path) -> None:
     found = counted(tmp_path)
     assert (found.files, found.whole) == (4, True)
     assert 2 * MIB <= found.bytes < 2 * MIB + 64 * 1024
-    assert disk.outermost([str(tmp_path / "below"), str(tmp_path), f"{tmp_path}-2", str(tmp_path)]) == [str(tmp_path), f"{tmp_path}-2"]
+    assert disk.outermost([str(tmp_path / "below"), str(tmp_path), f"{tmp_path}-2", str(tmp_path)]) == [
+        str(tmp_path),
+        f"{tmp_path}-2",
+    ]
 
 
 def test_links_pipes_and_holes_lead_nowhere(tmp_path: Path) -> None:

@@ -38,7 +38,12 @@ _PART = 40
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Worktree:
     base = tmp_path_factory.mktemp("everyday")
     repo = repository(base / "repo", FILES)
-    made = worktrees.create(repo, base / "state" / "worktrees" / "s1", "watchfloor/s1", base / "state" / "sessions" / "s1" / "git" / "private")
+    made = worktrees.create(
+        repo,
+        base / "state" / "worktrees" / "s1",
+        "watchfloor/s1",
+        base / "state" / "sessions" / "s1" / "git" / "private",
+    )
     for name, text in everyday.UNTRACKED.items():
         (made.root / name).parent.mkdir(parents=True, exist_ok=True)
         (made.root / name).write_text(text)
@@ -79,8 +84,14 @@ def test_what_leaves_the_fence_still_asks(tree: Worktree, tmp_path: Path) -> Non
 @pytest.mark.fence
 def test_a_real_session_runs_them_unasked() -> None:
     scripts = everyday.scripts()[::4]
-    turns: list[Any] = [[("shell", {"script": script}) for script in scripts[i : i + 8]] for i in range(0, len(scripts), 8)]
-    setup = "\n".join(f"mkdir -p \"$(dirname '{name}')\"; printf '%s' '{text}' > '{name}'" for name, text in everyday.UNTRACKED.items() if "'" not in text)
+    turns: list[Any] = [
+        [("shell", {"script": script}) for script in scripts[i : i + 8]] for i in range(0, len(scripts), 8)
+    ]
+    setup = "\n".join(
+        f"mkdir -p \"$(dirname '{name}')\"; printf '%s' '{text}' > '{name}'"
+        for name, text in everyday.UNTRACKED.items()
+        if "'" not in text
+    )
     with fleet() as f:
         sid = f.launch(play([("shell", {"script": setup})], *turns, "All done."))
         f.wait_state(sid, "done", "failed", "blocked", "waiting", timeout=110)
@@ -89,5 +100,7 @@ def test_a_real_session_runs_them_unasked() -> None:
         ended = [r.body for r in records if isinstance(r.body, t.ToolEnded)]
         assert len(ended) == len(scripts) + 1
         assert {e.status for e in ended} <= {"ok", "error"}
-        assert all(r.body.snapshot for r in records if isinstance(r.body, t.ToolStarted)), "each has the state before it kept"
+        assert all(r.body.snapshot for r in records if isinstance(r.body, t.ToolStarted)), (
+            "each has the state before it kept"
+        )
         assert f.violations() == []

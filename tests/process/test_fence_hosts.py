@@ -1,4 +1,7 @@
-"""Calls that name their hosts: those and nothing else, through a proxy that lives as long as the call. All servers are on loopback."""
+"""Calls that name their hosts: those and nothing else, through a proxy that lives as long as the call.
+
+All servers are on loopback.
+"""
 
 from __future__ import annotations
 
@@ -136,9 +139,13 @@ def test_there_is_no_way_past_the_proxy(ground: Ground, served: tuple[Server, Se
     named = [f"{server.host}:{server.port}"]
     for address in (server.host, "127.0.0.1"):
         assert python(ground, named, DIRECT, address, str(server.port))[0].status == "error"
-    _, text = python(ground, named, "import os; print([fd for fd in range(3, 64) if os.path.exists(f'/proc/self/fd/{fd}')])")
+    _, text = python(
+        ground, named, "import os; print([fd for fd in range(3, 64) if os.path.exists(f'/proc/self/fd/{fd}')])"
+    )
     assert text == "[]\n", "no descriptor of the proxy may stay open in the command"
-    _, text = python(ground, named, "print(open('/proc/net/route').read().count(chr(10)), open('/proc/net/dev').read().count(':'))")
+    _, text = python(
+        ground, named, "print(open('/proc/net/route').read().count(chr(10)), open('/proc/net/dev').read().count(':'))"
+    )
     assert text == "1 1\n", "the call has a network of its own with nothing but loopback"
 
 
@@ -166,7 +173,9 @@ def test_the_machines_own_loopback_is_reached_only_when_it_is_named(ground: Grou
         server.close()
 
 
-def test_requests_that_are_read_differently_elsewhere_are_refused(ground: Ground, served: tuple[Server, Server]) -> None:
+def test_requests_that_are_read_differently_elsewhere_are_refused(
+    ground: Ground, served: tuple[Server, Server]
+) -> None:
     server, other = served
     named = f"{server.host}:{server.port}"
     code = f"""
@@ -232,7 +241,8 @@ print(closed)
     assert python(ground, named, GET, f"{server.url}/hello.txt")[1] == "hello\n"
 
 
-# -- its life ------------------------------------------------------------------------------------------------------------
+# -- its life
+# ------------------------------------------------------------------------------------------------------------
 
 
 def proxies(host: str) -> list[int]:
@@ -268,7 +278,9 @@ def test_without_its_proxy_nothing_runs(ground: Ground) -> None:
     ours, theirs = socket.socketpair()
     results, result = os.pipe()
     null = os.open("/dev/null", os.O_RDWR)
-    pid = children.spawn(ready.argv, {}, {0: null, 1: null, 2: null, 3: ready.action_fd, 4: result, wayout.CHANNEL_FD: theirs.fileno()})
+    pid = children.spawn(
+        ready.argv, {}, {0: null, 1: null, 2: null, 3: ready.action_fd, 4: result, wayout.CHANNEL_FD: theirs.fileno()}
+    )
     for end in (ours, theirs):
         end.close()
     for fd in (result, null, ready.action_fd):

@@ -1,4 +1,6 @@
-"""Real pushes to real bare repositories: exactly what was shown arrives, and nothing the repository configures takes part."""
+"""Real pushes to real bare repositories: exactly what was shown arrives, and nothing the repository configures takes
+part.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ REF = "refs/heads/x"
 def git(folder: Path, *args: str) -> str:
     env = {"PATH": os.environ["PATH"], "HOME": str(folder.parent), "GIT_CONFIG_NOSYSTEM": "1"}
     settings = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "core.hooksPath=/dev/null"]
-    return subprocess.run(["git", *settings, *args], cwd=folder, env=env, check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        ["git", *settings, *args], cwd=folder, env=env, check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 class Ground:
@@ -44,7 +48,15 @@ class Ground:
 
     def action(self, sha: str, old: str, **fields: Any) -> dict[str, Any]:
         env = {"PATH": os.environ["PATH"], "HOME": str(self.home)}
-        base = {"v": 1, "call": "c1.0", "tool": "exec", "kind": "push", "access": "push", "cwd": str(self.worktree), "env": env}
+        base = {
+            "v": 1,
+            "call": "c1.0",
+            "tool": "exec",
+            "kind": "push",
+            "access": "push",
+            "cwd": str(self.worktree),
+            "env": env,
+        }
         url = fields.get("url", str(self.remote))
         named = {"address": url, "base": str(self.repo), "pushurl": False, "configured": True}
         local = {"folder": url, "hooks": [], "programs": []}

@@ -41,7 +41,17 @@ class Ground:
         worktree = str(self.worktree)
         env = fence.environment(worktree)
         profile = fence.profile(worktree, [], [], [], network=fields.get("access") == "network")
-        made = {"v": 1, "call": "c1.0", "tool": tool or kind, "kind": kind, "cwd": worktree, "access": "fence", "env": env, "fence": profile, **fields}
+        made = {
+            "v": 1,
+            "call": "c1.0",
+            "tool": tool or kind,
+            "kind": kind,
+            "cwd": worktree,
+            "access": "fence",
+            "env": env,
+            "fence": profile,
+            **fields,
+        }
         if made["access"] == "unfenced" and "pre" not in made:
             made["pre"] = precheck.observe({**made, "pre": {"cwd": {}, "program": {}}})
         return made
@@ -74,7 +84,8 @@ def ends(fd: int) -> bytes:
         data += chunk
 
 
-# -- commands ------------------------------------------------------------------------------------------------------------
+# -- commands
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_exit_codes_and_output_are_the_commands_own(ground: Ground) -> None:
@@ -92,7 +103,9 @@ def test_exit_codes_and_output_are_the_commands_own(ground: Ground) -> None:
 
 def test_arguments_reach_the_program_exactly(ground: Ground) -> None:
     arguments = ["", "a b", "$(id)", "-n", "ünï", "*", "new\nline"]
-    _, text = ground.call("exec", argv=[fence.base_python(), "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *arguments])
+    _, text = ground.call(
+        "exec", argv=[fence.base_python(), "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *arguments]
+    )
     assert json.loads(text) == arguments
 
 
@@ -103,7 +116,10 @@ def test_the_environment_is_the_actions_and_nothing_else(ground: Ground) -> None
 
 def test_input_is_empty_and_the_folder_is_as_asked(ground: Ground) -> None:
     (ground.worktree / "src").mkdir()
-    assert ground.shell("pwd; cat; tty; umask", cwd=str(ground.worktree / "src"))[1] == f"{ground.worktree}/src\nnot a tty\n0022\n"
+    assert (
+        ground.shell("pwd; cat; tty; umask", cwd=str(ground.worktree / "src"))[1]
+        == f"{ground.worktree}/src\nnot a tty\n0022\n"
+    )
     outcome, text = ground.shell("pwd", cwd=str(ground.worktree / "nothing"))
     assert outcome.status == "refused"
     assert "cannot be entered" in text
@@ -155,7 +171,8 @@ def test_read_write_and_binds_of_the_profile(ground: Ground) -> None:
     binds = [[f"{base}/source", f"{base}/masked", "ro"]]
     profile = fence.profile(worktree, [f"{base}/readable", f"{base}/nothing"], [f"{base}/writable"], binds)
     _, text = ground.shell(
-        f"cd {base}; cat readable/f writable/f masked/f; echo 2 > writable/f; echo 2 > readable/f; echo 2 > masked/f; ls source", fence=profile
+        f"cd {base}; cat readable/f writable/f masked/f; echo 2 > writable/f; echo 2 > readable/f; echo 2 > masked/f; ls source",
+        fence=profile,
     )
     assert text.startswith("readablewritablesource")
     assert (ground.base / "writable/f").read_text() == "2\n"
@@ -169,16 +186,26 @@ def test_a_profile_that_opens_too_much_is_refused(ground: Ground, path: str) -> 
     with pytest.raises(ValueError, match="fence path"):
         fence.profile(str(ground.worktree), [path], [], [])
     with pytest.raises(spawn.SpawnError, match="fence path"):
-        ground.command("shell", script="true", fence={**fence.profile(str(ground.worktree), [], [], []), "read": [path]})
+        ground.command(
+            "shell", script="true", fence={**fence.profile(str(ground.worktree), [], [], []), "read": [path]}
+        )
 
 
 def test_a_fence_that_shows_our_own_folders_or_is_not_that_of_its_access_is_refused(ground: Ground) -> None:
     plain = fence.profile(str(ground.worktree), [], [], [])
-    for path in (ground.base, ground.base / "state", ground.folder.root, ground.base / "run", ground.folder.keeper_socket):
+    for path in (
+        ground.base,
+        ground.base / "state",
+        ground.folder.root,
+        ground.base / "run",
+        ground.folder.keeper_socket,
+    ):
         with pytest.raises(spawn.SpawnError, match="Watchfloor's own"):
             ground.command("shell", script="true", fence={**plain, "read": [str(path)]})
         with pytest.raises(spawn.SpawnError, match="Watchfloor's own"):
-            ground.command("file", "write_file", access="outside", outside=[str(path)], input={"path": str(path), "content": ""})
+            ground.command(
+                "file", "write_file", access="outside", outside=[str(path)], input={"path": str(path), "content": ""}
+            )
     for changed in ({"network": True}, {"fenced": False}):
         with pytest.raises(spawn.SpawnError, match="contradicts"):
             ground.command("shell", script="true", fence={**plain, **changed})
@@ -211,7 +238,8 @@ def test_a_big_input_comes_from_its_blob(ground: Ground) -> None:
         ground.command("file", "write_file", input_blob={"sha": "0" * 64, "bytes": 1})
 
 
-# -- file tools ----------------------------------------------------------------------------------------------------------
+# -- file tools
+# ----------------------------------------------------------------------------------------------------------
 
 
 def test_file_tools_give_text_and_result(ground: Ground) -> None:
@@ -219,7 +247,9 @@ def test_file_tools_give_text_and_result(ground: Ground) -> None:
     assert (outcome.status, outcome.files_changed) == ("ok", ["src/a.py"])
     assert text == "created src/a.py (1 lines, 6 bytes)"
     assert ground.call("file", "read_file", input={"path": "src/a.py"})[1] == "     1\tx = 1"
-    assert ground.call("file", "edit_file", input={"path": "src/a.py", "old": "1", "new": "2"})[0].files_changed == ["src/a.py"]
+    assert ground.call("file", "edit_file", input={"path": "src/a.py", "old": "1", "new": "2"})[0].files_changed == [
+        "src/a.py"
+    ]
     assert ground.call("file", "list_files", input={})[1] == "src/a.py"
     assert ground.call("file", "search", input={"pattern": "x ="})[1] == "src/a.py:1:x = 2"
     outcome, text = ground.call("file", "read_file", input={"path": "../../../etc/passwd"})
@@ -234,15 +264,27 @@ def test_outside_opens_exactly_one_path(ground: Ground) -> None:
     (folder / "f").write_text("one\n")
     (folder / "other").write_text("other\n")
     path = str(folder / "f")
-    assert ground.call("file", "read_file", access="outside", outside=[path], input={"path": "~/spelled/otherwise"})[1] == "     1\tone"
-    outcome, _ = ground.call("file", "edit_file", access="outside", outside=[path], input={"path": path, "old": "one", "new": "two"})
+    assert (
+        ground.call("file", "read_file", access="outside", outside=[path], input={"path": "~/spelled/otherwise"})[1]
+        == "     1\tone"
+    )
+    outcome, _ = ground.call(
+        "file", "edit_file", access="outside", outside=[path], input={"path": path, "old": "one", "new": "two"}
+    )
     assert outcome == spawn.Outcome("ok", 0, [path], "")
     assert (folder / "f").read_text() == "two\n"
     new = str(folder / "new")
-    assert ground.call("file", "write_file", access="outside", outside=[new], input={"path": new, "content": "n"})[0].files_changed == [new]
+    assert ground.call("file", "write_file", access="outside", outside=[new], input={"path": new, "content": "n"})[
+        0
+    ].files_changed == [new]
     assert (folder / "other").read_text() == "other\n"
     assert sorted(os.listdir(folder)) == ["f", "new", "other"]
-    assert ground.call("file", "list_files", access="outside", outside=[str(folder)], input={"path": str(folder)})[0].status == "ok"
+    assert (
+        ground.call("file", "list_files", access="outside", outside=[str(folder)], input={"path": str(folder)})[
+            0
+        ].status
+        == "ok"
+    )
     assert ground.call("file", "read_file", input={"path": path})[0].status == "error"
 
 
@@ -267,7 +309,8 @@ def test_the_git_file_of_a_worktree_cannot_be_replaced(ground: Ground) -> None:
     assert (ground.worktree / ".git").read_text() == "gitdir: /somewhere\n"
 
 
-# -- ends ----------------------------------------------------------------------------------------------------------------
+# -- ends
+# ----------------------------------------------------------------------------------------------------------------
 
 DAEMON = """
 import os, signal
@@ -285,7 +328,8 @@ os.wait()
 
 def test_a_daemon_ends_with_its_call(ground: Ground) -> None:
     (ground.worktree / "d.py").write_text(DAEMON)
-    outcome, _ = ground.shell("mkfifo p; python3 d.py > p & head -n 1 p")  # run() itself asserts that the output pipe ended
+    # run() itself asserts that the output pipe ended
+    outcome, _ = ground.shell("mkfifo p; python3 d.py > p & head -n 1 p")
     assert outcome.exit_code == 0
 
 
@@ -332,7 +376,9 @@ def test_a_killed_keeper_leaves_nothing(ground: Ground, access: str) -> None:
     env = {"PATH": f"{fence.base_prefix()}/bin:/usr/bin:/bin"}
     action = ground.action("shell", script="python3 d.py; sleep 600", access=access, env=env)
     out_r, out_w = os.pipe2(os.O_CLOEXEC)
-    keeper = subprocess.Popen([sys.executable, "-c", KEEPER, json.dumps(action), str(ground.folder.root), str(out_w)], pass_fds=[out_w])
+    keeper = subprocess.Popen(
+        [sys.executable, "-c", KEEPER, json.dumps(action), str(ground.folder.root), str(out_w)], pass_fds=[out_w]
+    )
     os.close(out_w)
     try:
         assert os.read(out_r, 100) == b"daemon\n"
@@ -367,7 +413,8 @@ def test_a_large_file_is_cut_off_by_the_limit(ground: Ground) -> None:
     assert (ground.worktree / "big").stat().st_size == 1 << 20
 
 
-# -- secrets -------------------------------------------------------------------------------------------------------------
+# -- secrets
+# -------------------------------------------------------------------------------------------------------------
 
 
 def test_a_key_in_the_parents_environment_is_nowhere_inside(ground: Ground) -> None:
@@ -385,7 +432,12 @@ print(outcome.status); print(output.decode())
     action = ground.action("shell", script=look)
     env = {**os.environ, "ANTHROPIC_API_KEY": secret}
     done = subprocess.run(
-        [sys.executable, "-c", script, json.dumps(action), str(ground.folder.root)], env=env, capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", script, json.dumps(action), str(ground.folder.root)],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     assert done.stdout.startswith("ok\n")
     assert "GIT_CONFIG_NOSYSTEM=1" in done.stdout
@@ -393,7 +445,8 @@ print(outcome.status); print(output.decode())
     assert "ANTHROPIC" not in done.stdout
 
 
-# -- outside the fence, by a human's word --------------------------------------------------------------------------------
+# -- outside the fence, by a human's word
+# --------------------------------------------------------------------------------
 
 
 def test_unfenced_runs_exactly_what_was_approved(ground: Ground) -> None:
@@ -401,7 +454,11 @@ def test_unfenced_runs_exactly_what_was_approved(ground: Ground) -> None:
     outcome, text = ground.call("exec", argv=["touch", str(beside)], access="unfenced", env={"PATH": "/usr/bin:/bin"})
     assert outcome.status == "ok", text
     assert beside.exists()
-    assert ground.shell("env | grep -v -e ^PWD -e ^SHLVL -e ^_= | sort; exit 3", access="unfenced", env={"PATH": "/usr/bin:/bin", "A": "b"}) == (
+    assert ground.shell(
+        "env | grep -v -e ^PWD -e ^SHLVL -e ^_= | sort; exit 3",
+        access="unfenced",
+        env={"PATH": "/usr/bin:/bin", "A": "b"},
+    ) == (
         spawn.Outcome("error", 3, [], ""),
         "A=b\nPATH=/usr/bin:/bin\n",
     )
@@ -418,7 +475,9 @@ def test_a_program_of_the_worktree_runs_from_the_approved_bytes(ground: Ground) 
     assert action["pre"]["program"]["sha"] == hashlib.sha256(program.read_bytes()).hexdigest()
     assert ground.call(**_fields(action))[1] == "approved now\n"
     program.write_text("#!/bin/sh\necho swapped\n")
-    assert precheck.difference(action["pre"], precheck.observe(action)) == [f"the program is another one than what was shown ({program})"]
+    assert precheck.difference(action["pre"], precheck.observe(action)) == [
+        f"the program is another one than what was shown ({program})"
+    ]
     outcome, text = ground.call(**_fields(action))
     assert outcome.status == "refused"
     assert "not the file that was approved" in text
@@ -432,10 +491,14 @@ def test_the_folder_it_runs_in_is_the_one_that_was_shown(ground: Ground) -> None
     inside, beside = ground.worktree / "sub", ground.base / "beside"
     inside.mkdir()
     beside.mkdir()
-    action = ground.action("exec", argv=["touch", "mark"], access="unfenced", env={"PATH": "/usr/bin:/bin"}, cwd=str(inside))
+    action = ground.action(
+        "exec", argv=["touch", "mark"], access="unfenced", env={"PATH": "/usr/bin:/bin"}, cwd=str(inside)
+    )
     inside.rmdir()
     inside.symlink_to(beside)
-    assert precheck.difference(action["pre"], precheck.observe(action)) == ["the folder it runs in is another one than what was shown"]
+    assert precheck.difference(action["pre"], precheck.observe(action)) == [
+        "the folder it runs in is another one than what was shown"
+    ]
     outcome, text = ground.call(**_fields(action))
     assert outcome.status == "refused"
     assert "another folder" in text
@@ -471,12 +534,15 @@ def test_a_program_swapped_all_the_time_is_never_run(ground: Ground) -> None:
         swapper.communicate()
 
 
-# -- the keeper's footprint ----------------------------------------------------------------------------------------------
+# -- the keeper's footprint
+# ----------------------------------------------------------------------------------------------
 
 
 def test_the_keeper_loads_nothing_heavy() -> None:
     script = "import sys, harness.hands.spawn, harness.hands.precheck, harness.hands.tools; print(sorted(sys.modules))"
-    loaded = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True, timeout=60).stdout
+    loaded = subprocess.run(
+        [sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
     for name in ("subprocess", "asyncio", "msgspec", "tempfile", "importlib.metadata", "socket", "logging"):
         assert f"'{name}'" not in loaded
 
@@ -486,7 +552,11 @@ def test_children_get_only_their_descriptors() -> None:
     os.set_inheritable(extra, True)
     read_end, write_end = os.pipe2(os.O_CLOEXEC)
     try:
-        pid = children.spawn(["/bin/sh", "-c", "ls /proc/self/fd | tr '\\n' ' '"], {"PATH": "/usr/bin:/bin"}, {0: extra, 1: write_end, 2: write_end})
+        pid = children.spawn(
+            ["/bin/sh", "-c", "ls /proc/self/fd | tr '\\n' ' '"],
+            {"PATH": "/usr/bin:/bin"},
+            {0: extra, 1: write_end, 2: write_end},
+        )
         os.close(write_end)
         assert ends(read_end) == b"0 1 2 3 "  # 3 is the folder that ls itself reads
         os.waitpid(pid, 0)

@@ -17,7 +17,13 @@ pytestmark = pytest.mark.fence
 
 
 def test_the_fence_holds_here() -> None:
-    done = subprocess.run([sys.executable, "-P", "-s", "-m", "harness.hands.selftest", "--json"], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-P", "-s", "-m", "harness.hands.selftest", "--json"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     report = json.loads(done.stdout)
     assert [test for test in report["tests"] if not test["ok"]] == []
     assert (report["ok"], report["reason"], done.returncode) == (True, "", 0)
@@ -41,7 +47,9 @@ def without_fence(monkeypatch: pytest.MonkeyPatch, *found: tuple[str, str]) -> N
 
 
 @pytest.mark.parametrize("broken", [False, True])
-def test_without_a_fence_tools_refuse_and_say_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: bool) -> None:
+def test_without_a_fence_tools_refuse_and_say_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: bool
+) -> None:
     if broken:
         program = tmp_path / "bwrap"
         program.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
@@ -72,7 +80,15 @@ def test_a_fence_that_cannot_be_built_for_one_call_runs_nothing(tmp_path: Path) 
     worktree = tmp_path / "wt"
     worktree.mkdir()
     profile = fence.profile(str(worktree), [], [str(tmp_path / "missing")], [])
-    action = {"kind": "shell", "tool": "shell", "script": "touch ran", "cwd": str(worktree), "access": "fence", "env": {}, "fence": profile}
+    action = {
+        "kind": "shell",
+        "tool": "shell",
+        "script": "touch ran",
+        "cwd": str(worktree),
+        "access": "fence",
+        "env": {},
+        "fence": profile,
+    }
     outcome, output, _ = selftest.run(spawn.command(action, SessionFolder(tmp_path, tmp_path), tmp_path / "1"))
     assert outcome.status == "refused"
     assert b"missing" in output
@@ -87,7 +103,16 @@ def test_a_hole_in_the_fence_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         argv = real(bwrap, profile, **rest)  # type: ignore[arg-type]
         folder = os.path.dirname(os.path.dirname(str(profile["worktree"])))
         at = argv.index("--remount-ro")
-        return [*argv[:at], "--ro-bind", f"{folder}/ledger", f"{folder}/ledger", "--ro-bind", "/proc", "/proc", *argv[at:]]
+        return [
+            *argv[:at],
+            "--ro-bind",
+            f"{folder}/ledger",
+            f"{folder}/ledger",
+            "--ro-bind",
+            "/proc",
+            "/proc",
+            *argv[at:],
+        ]
 
     monkeypatch.setattr(fence, "arguments", open_to_all)
     report = selftest.check()
@@ -124,6 +149,12 @@ def test_landlock_alone_confines_writes_and_signals(tmp_path: Path) -> None:
     (inside / "sub").mkdir(parents=True)
     outside.mkdir()
     (outside / "old").write_text("old")
-    done = subprocess.run([sys.executable, "-c", LANDLOCK, str(inside), str(outside)], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", LANDLOCK, str(inside), str(outside)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
     assert done.stdout.split("\n")[1:] == ["yes yes yes", "no no no", "no no no", ""]
     assert (outside / "old").read_text() == "old"

@@ -1,4 +1,6 @@
-"""A part that is stopped is never shown as at work: it is named with what comes next, nobody waits for it in silence, and another one takes its place."""
+"""A part that is stopped is never shown as at work: it is named with what comes next, nobody waits for it in silence,
+and another one takes its place.
+"""
 
 from __future__ import annotations
 
@@ -164,8 +166,14 @@ def a_session(tmp_path: Path) -> Session:
 
 def test_a_brain_that_is_stopped_or_owes_its_reply_for_too_long_is_ended(tmp_path: Path) -> None:
     async def looked(stop: bool) -> tuple[int, str]:
-        session, session_folders, config = a_session(tmp_path), Folders(tmp_path, tmp_path, tmp_path), Config(tmp_path / "config.toml")
-        some = Brains(session_folders, 1, cast(Any, SimpleNamespace(unsent=lambda _: None)), lambda: config, lambda *_: None)
+        session, session_folders, config = (
+            a_session(tmp_path),
+            Folders(tmp_path, tmp_path, tmp_path),
+            Config(tmp_path / "config.toml"),
+        )
+        some = Brains(
+            session_folders, 1, cast(Any, SimpleNamespace(unsent=lambda _: None)), lambda: config, lambda *_: None
+        )
         with a_stopped_process() as who:
             brain = Brain(1, who, "")
             brain.watch = Watch(who, lambda: some._ended(session, brain))
@@ -174,7 +182,14 @@ def test_a_brain_that_is_stopped_or_owes_its_reply_for_too_long_is_ended(tmp_pat
                 os.kill(who.pid, signal.SIGCONT)
                 session.track.request_gen = 1
                 session.state.request = t.ModelRequest(
-                    request_id="r1", attempt=1, model="m", reservation="v", reserved_nano=1, est_input=1, max_tokens=1, upto_seq=0
+                    request_id="r1",
+                    attempt=1,
+                    model="m",
+                    reservation="v",
+                    reserved_nano=1,
+                    est_input=1,
+                    max_tokens=1,
+                    upto_seq=0,
                 )
             looks = 0
             while not brain.why:

@@ -1,4 +1,6 @@
-"""Real fleets whose endpoint is away, overloaded, limiting, unpaid, or given a wrong key: what waits by itself, and what is asked once for all."""
+"""Real fleets whose endpoint is away, overloaded, limiting, unpaid, or given a wrong key: what waits by itself, and
+what is asked once for all.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,11 @@ def control(f: Fleet, path: str, body: object = None) -> dict[str, Any]:
 
 def asked(f: Fleet) -> list[dict[str, Any]]:
     """Requests for replies that reached the endpoint, oldest first."""
-    return [r for r in control(f, "requests")["requests"] if r["path"].startswith("/v1/messages") and "count_tokens" not in r["path"]]
+    return [
+        r
+        for r in control(f, "requests")["requests"]
+        if r["path"].startswith("/v1/messages") and "count_tokens" not in r["path"]
+    ]
 
 
 def endpoints(f: Fleet) -> list[dict[str, Any]]:
@@ -65,7 +71,21 @@ def take_away(f: Fleet) -> int:
 
 
 def bring_back(f: Fleet, port: int) -> None:
-    argv = [sys.executable, "-P", "-s", "-m", "harness.simulator", "--port", str(port), "--key", KEY, "--speed", "0", "--scenarios", str(SCENARIOS)]
+    argv = [
+        sys.executable,
+        "-P",
+        "-s",
+        "-m",
+        "harness.simulator",
+        "--port",
+        str(port),
+        "--key",
+        KEY,
+        "--speed",
+        "0",
+        "--scenarios",
+        str(SCENARIOS),
+    ]
     f.simulator = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
 
 
@@ -77,12 +97,17 @@ def test_a_dead_endpoint_is_one_state_of_the_fleet_and_all_go_on_by_themselves()
         view = waiting(f, DOWN, 2)
         assert view["url"] == f.base_url
         assert "cannot reach" in view["why"]
-        row = wait_for("a row that says so", lambda: next((r for s in sids if (r := f.row(s))["state"] == "limited"), None))
+        row = wait_for(
+            "a row that says so", lambda: next((r for s in sids if (r := f.row(s))["state"] == "limited"), None)
+        )
         assert "endpoint down since" in row["detail"]
         shown = f.run("ls").stdout
         assert f"{f.base_url} is down since" in shown
         wait_for("a third try", lambda: requests(f, sids) >= 3)
-        wait_for("a process that must wait long to be gone", lambda: any(r.type == "session.parked" for s in sids for r in f.records(s)))
+        wait_for(
+            "a process that must wait long to be gone",
+            lambda: any(r.type == "session.parked" for s in sids for r in f.records(s)),
+        )
         tried = requests(f, sids)
         assert tried <= 12, "it is asked by one session at a time, ever more rarely"
         bring_back(f, port)
@@ -102,7 +127,9 @@ def test_trouble_that_ends_costs_nobody_a_question(fault: dict[str, Any]) -> Non
         for sid in sids:
             f.wait_state(sid, "done", timeout=90)
         assert questions(f, sids) == []
-        assert not [r for sid in sids for r in f.records(sid) if isinstance(r.body, t.SessionParked) and r.body.why != "limited"]
+        assert not [
+            r for sid in sids for r in f.records(sid) if isinstance(r.body, t.SessionParked) and r.body.why != "limited"
+        ]
         assert f.violations() == []
 
 
@@ -123,7 +150,9 @@ def test_the_pages_of_a_gateway_cost_nothing_and_are_waited_out(status: int) -> 
 
 
 def held_back(f: Fleet) -> tuple[list[str], float, float]:
-    """Three sessions, the first of which is refused before the others come: they, and when it was refused and the endpoint asked again (Unix time)."""
+    """Three sessions, the first of which is refused before the others come: they, and when it was refused and the
+    endpoint asked again (Unix time).
+    """
     first = f.launch(STEPS, name="a")
     f.wait_event(first, "model.failed")
     sids = [first, *three(f, names="bc")]
@@ -149,7 +178,11 @@ def test_a_used_up_rate_limit_is_waited_out_by_the_whole_fleet() -> None:
         f.run("ls")
         filled = datetime.now(UTC) + timedelta(seconds=25)
         head = "anthropic-ratelimit-requests"
-        used_up = {f"{head}-limit": "50", f"{head}-remaining": "0", f"{head}-reset": filled.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        used_up = {
+            f"{head}-limit": "50",
+            f"{head}-remaining": "0",
+            f"{head}-reset": filled.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
         control(f, "faults", {"kind": "rate_limit", "headers": used_up})
         sids, refused, later = held_back(f)
         assert refused < filled.timestamp() - 5, "it was refused long before it is filled again"
@@ -170,7 +203,10 @@ def test_an_endpoint_that_sends_elsewhere_is_one_item_and_the_key_stays_here() -
         assert "model.base_url" in item["detail"]["todo"]
         control(f, "faults", elsewhere)
         f.approve(item["approval_id"])
-        again = wait_for("the item of the second time", lambda: next((a for a in f.json("approvals") if a["approval_id"] != item["approval_id"]), None))
+        again = wait_for(
+            "the item of the second time",
+            lambda: next((a for a in f.json("approvals") if a["approval_id"] != item["approval_id"]), None),
+        )
         f.approve(again["approval_id"])
         for sid in sids:
             f.wait_state(sid, "done", timeout=90)
@@ -194,7 +230,11 @@ def test_a_retry_after_of_2099_is_said_and_bounded() -> None:
 def test_a_wrong_key_is_one_item_for_three_sessions_and_the_right_key_file_is_enough() -> None:
     with fleet(key="sk-wrong") as f:
         sids = three(f)
-        item = f.approval(sids[0]) if f.json("approvals") else wait_for("the item", lambda: next(iter(f.json("approvals")), None))
+        item = (
+            f.approval(sids[0])
+            if f.json("approvals")
+            else wait_for("the item", lambda: next(iter(f.json("approvals")), None))
+        )
         assert item["kind"] == "auth"
         assert item["detail"]["why"] == "auth"
         view = waiting(f, PERSON, 3)
@@ -237,9 +277,14 @@ def test_the_item_moves_to_another_session_when_its_own_is_stopped() -> None:
         first = wait_for("the item", lambda: next(iter(f.json("approvals")), None))
         assert "no key" in first["title"]
         f.run("stop", first["sid"])
-        second = wait_for("another one carries it", lambda: next((a for a in f.json("approvals") if a["sid"] != first["sid"]), None))
+        second = wait_for(
+            "another one carries it", lambda: next((a for a in f.json("approvals") if a["sid"] != first["sid"]), None)
+        )
         f.run("pause", second["sid"])
-        third = wait_for("the last one carries it", lambda: next((a for a in f.json("approvals") if a["sid"] not in (first["sid"], second["sid"])), None))
+        third = wait_for(
+            "the last one carries it",
+            lambda: next((a for a in f.json("approvals") if a["sid"] not in (first["sid"], second["sid"])), None),
+        )
         assert len(f.json("approvals")) == 1
         (f.folders.config / "key").write_text(KEY)
         f.wait_state(third["sid"], "done")
@@ -259,13 +304,21 @@ def test_an_unpaid_account_and_an_unknown_model_say_what_they_are() -> None:
         assert (item["kind"], item["detail"]["why"]) == ("endpoint", "spend_limit")
         control(f, "faults", {"kind": "spend_limit"})
         f.approve(item["approval_id"])
-        again = wait_for("the item of the second refusal", lambda: next((a for a in f.json("approvals") if a["approval_id"] != item["approval_id"]), None))
+        again = wait_for(
+            "the item of the second refusal",
+            lambda: next((a for a in f.json("approvals") if a["approval_id"] != item["approval_id"]), None),
+        )
         f.approve(again["approval_id"])
         for sid in sids:
             f.wait_state(sid, "done", timeout=90)
-        said = f.run("launch", "--repo", str(f.repository()), "--goal", STEPS, "--model", "claude-nonesuch-9", "--name", "odd").stdout
+        said = f.run(
+            "launch", "--repo", str(f.repository()), "--goal", STEPS, "--model", "claude-nonesuch-9", "--name", "odd"
+        ).stdout
         assert "claude-nonesuch-9 is in no price list" in said
-        odd = [next(r["sid"] for r in f.json("ls") if r["name"] == "odd"), f.launch(STEPS, name="odd-2", more=("--model", "claude-nonesuch-9"))]
+        odd = [
+            next(r["sid"] for r in f.json("ls") if r["name"] == "odd"),
+            f.launch(STEPS, name="odd-2", more=("--model", "claude-nonesuch-9")),
+        ]
         waiting(f, PERSON, 2)
         (item,) = f.json("approvals")
         assert (item["kind"], item["detail"]["why"]) == ("endpoint", "model_unknown")
@@ -342,7 +395,9 @@ def test_a_request_that_the_endpoint_never_answers_is_asked_about_and_the_others
         control(f, "faults", {"kind": "server", "times": 1000, "goal": "Poison", "retry_after": 0})
         bad = f.launch(play([("list_files", {"path": "src"})], "Poison done."), name="bad")
         f.wait_event(bad, "model.failed")
-        sids = three(f, play(*[[("write_file", {"path": f"n{i}", "content": "new"})] for i in range(30)], "Done."), "ab")
+        sids = three(
+            f, play(*[[("write_file", {"path": f"n{i}", "content": "new"})] for i in range(30)], "Done."), "ab"
+        )
         item = wait_for("its question", lambda: next(iter(f.json("approvals")), None), timeout=90)
         assert (item["sid"], item["kind"]) == (bad, "restart")
         assert "while it answered others" in item["title"]
@@ -368,5 +423,7 @@ def test_a_refusal_is_answered_with_other_words_and_the_doctor_counts_it() -> No
         assert "nothing holds any session up" not in told
         f.run("answer", item["approval_id"], "Then only look at the files.")
         wait_for("the next try", lambda: requests(f, [sid]) >= 2)
-        assert [r.body.text for r in f.records(sid) if isinstance(r.body, t.UserMessage) and r.body.origin == "human"] == ["Then only look at the files."]
+        assert [
+            r.body.text for r in f.records(sid) if isinstance(r.body, t.UserMessage) and r.body.origin == "human"
+        ] == ["Then only look at the files."]
         assert f.violations() == []

@@ -1,4 +1,5 @@
-"""Every git that the harness runs outside the fence × every setting that runs a program × every place where it can be written.
+"""Every git that the harness runs outside the fence × every setting that runs a program × every place where it can be
+written.
 
 No trap of `gittraps` may be sprung in the whole life of a session, whichever verb is at work.
 """
@@ -22,7 +23,19 @@ from harness.workspace.git import open_repository
 from harness.workspace.private import Worktree, binds, publish
 from tests.process.gittraps import ATTRIBUTES, ENV, SETTINGS, Traps, base_repository, commit_as_agent, git, session
 
-PLACES = ("user", "included", "user-worktree-config", "global", "private", "commondir", "worktree", "nested", "gitlink", "gitlink-gitfile", "ignored")
+PLACES = (
+    "user",
+    "included",
+    "user-worktree-config",
+    "global",
+    "private",
+    "commondir",
+    "worktree",
+    "nested",
+    "gitlink",
+    "gitlink-gitfile",
+    "ignored",
+)
 
 
 @pytest.fixture
@@ -67,7 +80,9 @@ def set_by_agent(place: str, tree: Worktree, traps: Traps) -> None:
             path.rename(tree.root / path.name)
         traps.git_directory(tree.root, place)
         traps.configure(tree.root / ".gitconfig", f"{place}-gitconfig")
-        (tree.root / ".gitmodules").write_text(f'[submodule "sub"]\n\tpath = sub\n\turl = ./x\n\tupdate = !{traps.program("gitmodules")}\n')
+        (tree.root / ".gitmodules").write_text(
+            f'[submodule "sub"]\n\tpath = sub\n\turl = ./x\n\tupdate = !{traps.program("gitmodules")}\n'
+        )
         for name in ("git", "ssh", "git-remote-trap", "cat"):
             (tree.root / name).symlink_to(traps.program(f"{place}-path-{name}"))
     elif place in ("nested", "gitlink", "gitlink-gitfile", "ignored"):
@@ -173,7 +188,17 @@ def test_a_setting_alone_springs_nothing(tmp_path: Path, traps: Traps, key: str,
 def test_missing_objects_are_not_fetched_by_programs_of_the_repository(tmp_path: Path, traps: Traps, kind: str) -> None:
     upstream = base_repository(tmp_path / "upstream")
     git(upstream, "config", "uploadpack.allowFilter", "true")
-    git(tmp_path, "-c", "protocol.file.allow=always", "clone", "-q", "--no-checkout", "--filter=blob:none", f"file://{upstream}", "repo")
+    git(
+        tmp_path,
+        "-c",
+        "protocol.file.allow=always",
+        "clone",
+        "-q",
+        "--no-checkout",
+        "--filter=blob:none",
+        f"file://{upstream}",
+        "repo",
+    )
     repo = tmp_path / "repo"
     program = traps.program(kind)
     if kind == "uploadpack":

@@ -1,4 +1,7 @@
-"""The harness's own failures cost nothing: git broken, worktree or private folder gone. The session is held, says why, and goes on when it is mended."""
+"""The harness's own failures cost nothing: git broken, worktree or private folder gone.
+
+The session is held, says why, and goes on when it is mended.
+"""
 
 from __future__ import annotations
 
@@ -59,9 +62,24 @@ def aside(path: Path) -> Path:
 
 
 HARMS = (
-    Harm("git", lambda f, _: (f.root / "broken").touch(), lambda f, _: (f.root / "broken").unlink(), "error while loading shared libraries"),
-    Harm("worktree", lambda f, s: worktree(f, s).rename(aside(worktree(f, s))), lambda f, s: aside(worktree(f, s)).rename(worktree(f, s)), "is gone"),
-    Harm("private folder", lambda f, s: private(f, s).rename(aside(private(f, s))), lambda f, s: aside(private(f, s)).rename(private(f, s)), "is gone"),
+    Harm(
+        "git",
+        lambda f, _: (f.root / "broken").touch(),
+        lambda f, _: (f.root / "broken").unlink(),
+        "error while loading shared libraries",
+    ),
+    Harm(
+        "worktree",
+        lambda f, s: worktree(f, s).rename(aside(worktree(f, s))),
+        lambda f, s: aside(worktree(f, s)).rename(worktree(f, s)),
+        "is gone",
+    ),
+    Harm(
+        "private folder",
+        lambda f, s: private(f, s).rename(aside(private(f, s))),
+        lambda f, s: aside(private(f, s)).rename(private(f, s)),
+        "is gone",
+    ),
 )
 
 
@@ -71,7 +89,9 @@ def requests(f: Fleet, sid: str) -> int:
 
 @pytest.mark.parametrize("harm", HARMS, ids=lambda h: h.name)
 def test_broken_ground_holds_the_session_at_no_cost(f: Fleet, harm: Harm) -> None:
-    """Broken while a call runs whose commits must be published and whose successor must be judged; mended while it is held."""
+    """Broken while a call runs whose commits must be published and whose successor must be judged; mended while it is
+    held.
+    """
     f.run("supervisor", "start")
     sid = f.launch(play([HOLD], COMMIT, WRITE, "Done."))
     f.wait_event(sid, "tool.started")
@@ -79,7 +99,10 @@ def test_broken_ground_holds_the_session_at_no_cost(f: Fleet, harm: Harm) -> Non
     if harm.name == "git":
         harm.do(f, sid)
     else:
-        wait_for("the fence of the running call to be gone", lambda: f.records(sid)[-1].type in ("tool.ended", "model.request", "model.message"))
+        wait_for(
+            "the fence of the running call to be gone",
+            lambda: f.records(sid)[-1].type in ("tool.ended", "model.request", "model.message"),
+        )
         harm.do(f, sid)
     held = f.wait_state(sid, "parked", timeout=90)
     assert harm.told in held["evidence"], held
@@ -123,7 +146,11 @@ def test_a_brain_that_dies_again_and_again_is_tried_again_and_asks_nobody(f: Fle
     try:
         f.run("resume", sid)
         for _ in range(4):
-            pid = wait_for("another brain", lambda: (lease := f.state(sid).lease) is not None and lease.gen not in gens and lease.pid, 90)
+            pid = wait_for(
+                "another brain",
+                lambda: (lease := f.state(sid).lease) is not None and lease.gen not in gens and lease.pid,
+                90,
+            )
             gens.add(f.state(sid).lease_gen)
             os.kill(pid, signal.SIGKILL)
             wait_for("its lease to end", lambda: f.state(sid).lease is None)

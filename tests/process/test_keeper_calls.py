@@ -16,7 +16,19 @@ import pytest
 from harness.events import blobs
 from harness.events.action import action_hash, canonical
 from harness.hands import fence
-from tests.process.keeperlib import Keepers, Link, Refused, action, allowed, judged, keepers, note, proposed, wait_gone, wait_until
+from tests.process.keeperlib import (
+    Keepers,
+    Link,
+    Refused,
+    action,
+    allowed,
+    judged,
+    keepers,
+    note,
+    proposed,
+    wait_gone,
+    wait_until,
+)
 
 
 @pytest.fixture
@@ -39,7 +51,9 @@ def ended(fleet: Keepers, call_id: str) -> dict[str, Any]:
     """Data of the call's ``tool.ended``, waited for."""
 
     def look() -> dict[str, Any] | None:
-        return next((r["data"] for r in fleet.log() if r["type"] == "tool.ended" and r["data"]["call_id"] == call_id), None)
+        return next(
+            (r["data"] for r in fleet.log() if r["type"] == "tool.ended" and r["data"]["call_id"] == call_id), None
+        )
 
     found: dict[str, Any] = wait_until(f"call {call_id} has ended", look)
     return found
@@ -73,7 +87,11 @@ def test_a_fenced_action_runs_inside_the_fence(fleet: Keepers, work: Path) -> No
     except fence.FenceUnavailable as exc:
         pytest.skip(str(exc))
     fleet.spawn()
-    end = run(fleet, fleet.supervisor(), action(work, "c0.0", ["sh", "-c", "echo $$; ls /root /home; touch here"], access="fence"))
+    end = run(
+        fleet,
+        fleet.supervisor(),
+        action(work, "c0.0", ["sh", "-c", "echo $$; ls /root /home; touch here"], access="fence"),
+    )
     assert (work / "here").exists(), end
     assert int(end["preview"].split()[0]) < 20, "the process numbers are the fence's own"
 
@@ -111,7 +129,14 @@ def test_a_decision_starts_its_action_once(fleet: Keepers, work: Path) -> None:
     link = fleet.supervisor()
     what = action(work, "c0.0", ["sh", "-c", "echo x >> marker"])
     digest = action_hash(what)
-    request = {"approval_id": "aaaaaaaa", "kind": "tool", "title": "t", "options": ["allow", "deny"], "call_id": "c0.0", "action_hash": digest}
+    request = {
+        "approval_id": "aaaaaaaa",
+        "kind": "tool",
+        "title": "t",
+        "options": ["allow", "deny"],
+        "call_id": "c0.0",
+        "action_hash": digest,
+    }
     link.append(proposed("c0.0"), judged(what, "ask"), ("approval.requested", request))
     decision = {"approval_id": "aaaaaaaa", "decision_id": "d1", "decision": "allow", "call_id": "c0.0"}
     with refused("refused"):
@@ -199,7 +224,10 @@ def test_long_output_is_a_blob_and_endless_output_is_capped(fleet: Keepers, work
     viewer.hello("viewer")
     for _ in range(50):
         viewer.call("stats")
-    wait_until("more came than is kept", lambda: sum(path.stat().st_size for path in fleet.folder().spool.iterdir()) >= 1_000_000)
+    wait_until(
+        "more came than is kept",
+        lambda: sum(path.stat().st_size for path in fleet.folder().spool.iterdir()) >= 1_000_000,
+    )
     for _ in range(50):
         viewer.call("stats")
     assert fleet.link().hello("viewer")["running"] == ["c0.1"], "the keeper answers while the tool still floods it"
@@ -211,7 +239,10 @@ def test_long_output_is_a_blob_and_endless_output_is_capped(fleet: Keepers, work
 def test_calls_of_a_session_run_one_at_a_time_in_order(fleet: Keepers, work: Path) -> None:
     fleet.spawn()
     link = fleet.supervisor()
-    calls = [action(work, f"c0.{i}", ["sh", "-c", f"echo start{i} >> order; sleep 0.05; echo end{i} >> order"]) for i in range(3)]
+    calls = [
+        action(work, f"c0.{i}", ["sh", "-c", f"echo start{i} >> order; sleep 0.05; echo end{i} >> order"])
+        for i in range(3)
+    ]
     for what in calls:
         link.append(*allowed(what))
     numbers = [link.send("execute", call_id=what["call"]) for what in calls]
@@ -226,7 +257,9 @@ def test_a_waiting_call_is_forgotten_when_its_supervisor_goes(fleet: Keepers, wo
     link = fleet.supervisor()
     go = work.parent / "go"
     held = ["sh", "-c", f"touch ran0; while ! [ -e {go} ]; do sleep 0.01; done"]
-    first, second, third = (action(work, f"c0.{i}", argv) for i, argv in enumerate((held, ["touch", "ran1"], ["touch", "ran2"])))
+    first, second, third = (
+        action(work, f"c0.{i}", argv) for i, argv in enumerate((held, ["touch", "ran1"], ["touch", "ran2"]))
+    )
     for what in (first, second, third):
         link.append(*allowed(what))
     link.call("execute", call_id="c0.0")
@@ -249,13 +282,21 @@ def test_a_waiting_call_is_forgotten_when_its_supervisor_goes(fleet: Keepers, wo
 
 def daemon(work: Path) -> list[str]:
     """A command that leaves a daemon with a session of its own, then sleeps."""
-    return ["sh", "-c", f"setsid sh -c 'echo $$ > {work}/daemon; exec sleep 300' & echo $$ > {work}/leader; echo ready; exec sleep 300"]
+    return [
+        "sh",
+        "-c",
+        f"setsid sh -c 'echo $$ > {work}/daemon; exec sleep 300' & echo $$ > {work}/leader; echo ready; exec sleep 300",
+    ]
 
 
 def pids_of(work: Path) -> list[int]:
     def look() -> list[int]:
         found = [work / name for name in ("leader", "daemon")]
-        return [int(path.read_text()) for path in found] if all(path.exists() and path.read_text().strip() for path in found) else []
+        return (
+            [int(path.read_text()) for path in found]
+            if all(path.exists() and path.read_text().strip() for path in found)
+            else []
+        )
 
     found: list[int] = wait_until("the tool and its daemon run", look)
     return found

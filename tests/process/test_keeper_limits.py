@@ -1,4 +1,6 @@
-"""The keeper's part of limits: they come with the order to execute, the watcher leaves no trace, and what a session holds is remembered."""
+"""The keeper's part of limits: they come with the order to execute, the watcher leaves no trace, and what a session
+holds is remembered.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def start(fleet: Keepers, link: Link, work: Path, call: str, script: str, limits
 
 def ended(fleet: Keepers, call: str) -> dict[str, Any]:
     def look() -> dict[str, Any] | None:
-        return next((r["data"] for r in fleet.log() if r["type"] == "tool.ended" and r["data"]["call_id"] == call), None)
+        return next(
+            (r["data"] for r in fleet.log() if r["type"] == "tool.ended" and r["data"]["call_id"] == call), None
+        )
 
     found: dict[str, Any] = wait_until(f"call {call} has ended", look)
     return found
@@ -69,7 +73,11 @@ def test_the_watcher_ends_with_its_call_and_with_its_keeper(fleet: Keepers, tmp_
     link = fleet.supervisor()
     start(fleet, link, tmp_path / "work", "c0.0", "until test -e go; do sleep 0.05; done", None)
     wait_until("the session's files were counted", lambda: (fleet.folder().root / "disk.json").exists())
-    watchers = [pid for pid in proc.descendants(keeper) if os.path.realpath(f"/proc/{pid}/exe") == os.path.realpath(f"/proc/{keeper}/exe")]
+    watchers = [
+        pid
+        for pid in proc.descendants(keeper)
+        if os.path.realpath(f"/proc/{pid}/exe") == os.path.realpath(f"/proc/{keeper}/exe")
+    ]
     assert len(watchers) >= 2, "the vault and the watcher, and perhaps the runner"
     (tmp_path / "work" / "go").touch()
     assert ended(fleet, "c0.0")["status"] == "ok"

@@ -31,7 +31,10 @@ def refused(code: str):
 def test_a_keeper_starts_detached_and_says_who_it_is(fleet: Keepers) -> None:
     answer = fleet.spawn()
     hello = fleet.link().hello("viewer")
-    assert {key: hello[key] for key in ("sid", "pid", "start", "boot")} == {"sid": SID, **{k: answer[k] for k in ("pid", "start", "boot")}}
+    assert {key: hello[key] for key in ("sid", "pid", "start", "boot")} == {
+        "sid": SID,
+        **{k: answer[k] for k in ("pid", "start", "boot")},
+    }
     assert (hello["head"], hello["running"], hello["poisoned"], hello["gen"]) == (0, [], "", 0)
     assert proc.alive(proc.Identity(answer["pid"], answer["start"], answer["boot"]))
     assert os.getsid(answer["pid"]) != os.getsid(0)
@@ -85,7 +88,13 @@ def test_supervisor_and_brain_append_and_a_viewer_may_not(fleet: Keepers) -> Non
     records = fleet.log()
     assert reply["first"] == reply["last"] == 4
     assert reply["hash"] == records[-1]["_h"]
-    assert [(r["actor"], r["gen"]) for r in records] == [("keeper", 0), ("supervisor", 0), ("supervisor", 0), ("keeper", 0), ("brain", 7)]
+    assert [(r["actor"], r["gen"]) for r in records] == [
+        ("keeper", 0),
+        ("supervisor", 0),
+        ("supervisor", 0),
+        ("keeper", 0),
+        ("brain", 7),
+    ]
     viewer = fleet.link()
     viewer.hello("viewer")
     with refused("forbidden"):
@@ -277,7 +286,16 @@ def test_blobs_are_durable_and_verified(fleet: Keepers) -> None:
 def test_hostile_frames_cost_only_their_own_connection(fleet: Keepers) -> None:
     fleet.spawn()
     supervisor = fleet.supervisor()
-    bodies = [b"", b"[]", b"\xff\xfe", b"[" * 200_000, b'{"op":{}}', b'{"op":"hello","role":[],"proto":1}', b'{"op":"append"}', os.urandom(4096)]
+    bodies = [
+        b"",
+        b"[]",
+        b"\xff\xfe",
+        b"[" * 200_000,
+        b'{"op":{}}',
+        b'{"op":"hello","role":[],"proto":1}',
+        b'{"op":"append"}',
+        os.urandom(4096),
+    ]
     for body in bodies:
         link = fleet.link()
         link.sock.sendall(frames.frame(body))
@@ -285,7 +303,13 @@ def test_hostile_frames_cost_only_their_own_connection(fleet: Keepers) -> None:
     link = fleet.link()
     link.sock.sendall(b"\xff\xff\xff\xff")
     link.wait_end()
-    for message in ({}, {"records": 1}, {"records": [1]}, {"records": [{"type": "", "data": {}}]}, {"records": [{"type": "a", "data": {}}], "cls": "Z"}):
+    for message in (
+        {},
+        {"records": 1},
+        {"records": [1]},
+        {"records": [{"type": "", "data": {}}]},
+        {"records": [{"type": "a", "data": {}}], "cls": "Z"},
+    ):
         with refused("bad_request"):
             supervisor.call("append", **message)
     with refused("unknown_op"):

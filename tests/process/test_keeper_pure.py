@@ -1,4 +1,6 @@
-"""The keeper's pure parts, by property: finding a type without parsing, folding on a copy, cutting pushes, naming faults."""
+"""The keeper's pure parts, by property: finding a type without parsing, folding on a copy, cutting pushes, naming
+faults.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,24 @@ from harness.session.fault import ACTIONS, POINTS, FaultError, Faults
 from harness.session.memory import Memory, concerns, kind_of
 
 KINDS = st.sampled_from(
-    ["tool.proposed", "tool.judged", "tool.started", "tool.ended", "tool.in_doubt", "tool.resolved", "approval.requested", "approval.decided", "lease.granted"]
+    [
+        "tool.proposed",
+        "tool.judged",
+        "tool.started",
+        "tool.ended",
+        "tool.in_doubt",
+        "tool.resolved",
+        "approval.requested",
+        "approval.decided",
+        "lease.granted",
+    ]
 )
-RECORDS = st.tuples(KINDS, st.integers(0, 2), st.sampled_from(["allow", "ask", "deny"]), st.sampled_from(["confirmed_not_done", "failed"]))
+RECORDS = st.tuples(
+    KINDS,
+    st.integers(0, 2),
+    st.sampled_from(["allow", "ask", "deny"]),
+    st.sampled_from(["confirmed_not_done", "failed"]),
+)
 
 
 def record(kind: str, number: int, verdict: str, resolution: str) -> tuple[str, dict[str, object]]:
@@ -39,7 +56,12 @@ def record(kind: str, number: int, verdict: str, resolution: str) -> tuple[str, 
     }
 
 
-@given(kind=st.from_regex(r"[a-z]{1,12}\.[a-z_]{1,12}", fullmatch=True), seq=st.integers(0, 10**12), text=st.text(max_size=50), gen=st.integers(0, 99))
+@given(
+    kind=st.from_regex(r"[a-z]{1,12}\.[a-z_]{1,12}", fullmatch=True),
+    seq=st.integers(0, 10**12),
+    text=st.text(max_size=50),
+    gen=st.integers(0, 99),
+)
 def test_the_type_is_found_without_parsing(kind: str, seq: int, text: str, gen: int) -> None:
     data = framing.encode_data({"text": text, "type": "tool.fake"})
     line, _ = framing.encode_event(seq, "2026-01-01T00:00:00.000Z", kind, "keeper", gen, data, framing.GENESIS)
@@ -47,7 +69,9 @@ def test_the_type_is_found_without_parsing(kind: str, seq: int, text: str, gen: 
 
 
 @given(first=st.lists(RECORDS, max_size=12), second=st.lists(RECORDS, max_size=12))
-def test_what_is_folded_on_a_copy_does_not_touch_the_original(first: list[tuple[str, int, str, str]], second: list[tuple[str, int, str, str]]) -> None:
+def test_what_is_folded_on_a_copy_does_not_touch_the_original(
+    first: list[tuple[str, int, str, str]], second: list[tuple[str, int, str, str]]
+) -> None:
     memory = Memory()
     for item in first:
         advance(memory, *record(*item))
@@ -69,7 +93,11 @@ def advance(memory: Memory, kind: str, data: dict[str, object]) -> None:
     memory.take(kind, data)
 
 
-@given(lines=st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=300), max_size=40))
+@given(
+    lines=st.lists(
+        st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=300), max_size=40
+    )
+)
 def test_pushes_carry_every_line_once_in_order(lines: list[str]) -> None:
     raw = [line.encode() for line in lines]
     pushes = [json.loads(frame[4:]) for frame in feeds._frames(raw, 7)]

@@ -1,4 +1,6 @@
-"""What a keeper costs and in which order it makes things durable: memory, and its system calls, counted and in their order."""
+"""What a keeper costs and in which order it makes things durable: memory, and its system calls, counted and in their
+order.
+"""
 
 from __future__ import annotations
 
@@ -41,18 +43,37 @@ def test_a_keeper_of_32_takes_at_most_5_mb(fleet: Keepers) -> None:
 
 def test_the_keeper_asks_for_the_standard_library_only() -> None:
     code = "import sys; import harness.session.nursery; print('\\n'.join(sys.modules))"
-    loaded = set(subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True).stdout.split())
-    assert not {name for name in loaded if name.partition(".")[0] in ("msgspec", "anthropic", "textual", "platformdirs", "git", "app", "widgets")}
+    loaded = set(
+        subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    )
+    assert not {
+        name
+        for name in loaded
+        if name.partition(".")[0] in ("msgspec", "anthropic", "textual", "platformdirs", "git", "app", "widgets")
+    }
     ours = {name for name in loaded if name.startswith("harness.")}
-    assert not {name for name in ours if name.startswith(("harness.supervisor", "harness.brain", "harness.policy", "harness.budget", "harness.workspace"))}
+    assert not {
+        name
+        for name in ours
+        if name.startswith(
+            ("harness.supervisor", "harness.brain", "harness.policy", "harness.budget", "harness.workspace")
+        )
+    }
     source = Path(__file__).parents[2] / "harness" / "session"
     for path in source.glob("*.py"):
-        assert not re.search(r"^\s*(import|from) (asyncio|subprocess|threading)\b", path.read_text(), re.MULTILINE), path
+        assert not re.search(r"^\s*(import|from) (asyncio|subprocess|threading)\b", path.read_text(), re.MULTILINE), (
+            path
+        )
 
 
 def burst(link: Link, cls: str, count: int) -> None:
     """Send ``count`` requests of one record each with one call and wait for every answer."""
-    link.sock.sendall(b"".join(frames.encode({"id": FIRST + number, "op": "append", "cls": cls, "records": RECORD}) for number in range(count)))
+    link.sock.sendall(
+        b"".join(
+            frames.encode({"id": FIRST + number, "op": "append", "cls": cls, "records": RECORD})
+            for number in range(count)
+        )
+    )
     for number in range(count):
         link.reply(FIRST + number)
 
@@ -61,9 +82,13 @@ def burst(link: Link, cls: str, count: int) -> None:
 def traced(pid: int, target: Path) -> Iterator[list[str]]:
     """Fills the list with the names of the keeper's system calls when the block ends."""
     strace, calls = strace_of_a_keeper(), []
-    tracer = subprocess.Popen([strace, "-q", "-p", str(pid), "-s", "12", "-e", "trace=recvfrom,write,fdatasync,sendmsg", "-o", str(target)])
+    tracer = subprocess.Popen(
+        [strace, "-q", "-p", str(pid), "-s", "12", "-e", "trace=recvfrom,write,fdatasync,sendmsg", "-o", str(target)]
+    )
     try:
-        wait_until("the tracer is attached", lambda: f"TracerPid:\t{tracer.pid}" in Path(f"/proc/{pid}/status").read_text())
+        wait_until(
+            "the tracer is attached", lambda: f"TracerPid:\t{tracer.pid}" in Path(f"/proc/{pid}/status").read_text()
+        )
         yield calls
     finally:
         tracer.send_signal(signal.SIGINT)
@@ -81,8 +106,12 @@ def test_what_an_append_costs_is_counted(fleet: Keepers, tmp_path: Path) -> None
     with traced(pid, tmp_path / "many at once") as together:
         burst(link, "B", 500)
     assert together.count("fdatasync") == together.count("write")
-    assert together.count("fdatasync") <= 500 // 64 + together.count("recvfrom"), "a batch ends when it is full or nothing more has come"
-    assert together.count("sendmsg") <= 500 // 64 + together.count("recvfrom"), "answers that are ready together leave together"
+    assert together.count("fdatasync") <= 500 // 64 + together.count("recvfrom"), (
+        "a batch ends when it is full or nothing more has come"
+    )
+    assert together.count("sendmsg") <= 500 // 64 + together.count("recvfrom"), (
+        "answers that are ready together leave together"
+    )
 
 
 def test_durability_comes_before_the_answer_and_the_push(fleet: Keepers, tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""A keeper says what is: nothing is "not run" that runs, nothing stays in memory that is over, everybody is answered while it looks at files."""
+"""A keeper says what is: nothing is "not run" that runs, nothing stays in memory that is over, everybody is answered
+while it looks at files.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,17 @@ from harness.events.log import LogWriter
 from harness.hands import precheck
 from harness.session import proc
 from harness.session.loop import Loop
-from tests.process.keeperlib import SID, Keepers, Link, Refused, action, allowed, keepers, strace_of_a_keeper, wait_until
+from tests.process.keeperlib import (
+    SID,
+    Keepers,
+    Link,
+    Refused,
+    action,
+    allowed,
+    keepers,
+    strace_of_a_keeper,
+    wait_until,
+)
 
 
 @pytest.fixture
@@ -34,9 +46,14 @@ def fleet(tmp_path: Path) -> Iterator[Keepers]:
 @contextlib.contextmanager
 def failing(pid: int, inject: str) -> Iterator[None]:
     """One kind of system call of a living keeper fails meanwhile."""
-    tracer = subprocess.Popen([strace_of_a_keeper(), "-q", "-p", str(pid), "-e", f"inject={inject}", "-o", "/dev/null"], stderr=subprocess.PIPE)
+    tracer = subprocess.Popen(
+        [strace_of_a_keeper(), "-q", "-p", str(pid), "-e", f"inject={inject}", "-o", "/dev/null"],
+        stderr=subprocess.PIPE,
+    )
     try:
-        wait_until("the tracer is attached", lambda: f"TracerPid:\t{tracer.pid}" in Path(f"/proc/{pid}/status").read_text())
+        wait_until(
+            "the tracer is attached", lambda: f"TracerPid:\t{tracer.pid}" in Path(f"/proc/{pid}/status").read_text()
+        )
         yield
     finally:
         tracer.send_signal(signal.SIGINT)
@@ -66,7 +83,9 @@ def test_what_read_file_says_it_shows_is_what_the_record_holds(fleet: Keepers, t
     for turn in range(3):
         call = f"c{10 * turn}.0"
         given = {"path": "long", "offset": offset}
-        what = action(tmp_path / "work", call, ["read"], access="fence", tool="read_file", kind="file", path="long", input=given)
+        what = action(
+            tmp_path / "work", call, ["read"], access="fence", tool="read_file", kind="file", path="long", input=given
+        )
         link.append(*allowed(what))
         assert link.call("execute", call_id=call)["started"] is True
         wait_until("the call has ended", lambda turn=turn: fleet.types().count("tool.ended") == turn + 1)
@@ -84,7 +103,10 @@ def started(fleet: Keepers, link: Link, call: str, what: dict[str, Any]) -> dict
     """Run one call to its end; its ``tool.started``."""
     link.append(*allowed(what))
     assert link.call("execute", call_id=call)["started"] is True
-    ended = wait_until("the call has ended", lambda: [r for r in fleet.log() if r["type"] == "tool.ended" and r["data"]["call_id"] == call])
+    ended = wait_until(
+        "the call has ended",
+        lambda: [r for r in fleet.log() if r["type"] == "tool.ended" and r["data"]["call_id"] == call],
+    )
     assert ended[0]["data"]["status"] == "ok", ended
     return next(r["data"] for r in fleet.log() if r["type"] == "tool.started" and r["data"]["call_id"] == call)
 
@@ -126,7 +148,18 @@ def test_everybody_is_answered_while_the_world_of_a_call_is_looked_at(fleet: Kee
     started(fleet, link, "c0.0", action(work, "c0.0", ["true"]))
     pre = {"files": {"named": precheck.file_state(str(work / "named"))}}
     reads = [
-        action(work, f"c{n}.0", ["read"], access="outside", tool="read_file", kind="file", path="named", input={"path": "named"}, pre=pre) for n in (10, 20)
+        action(
+            work,
+            f"c{n}.0",
+            ["read"],
+            access="outside",
+            tool="read_file",
+            kind="file",
+            path="named",
+            input={"path": "named"},
+            pre=pre,
+        )
+        for n in (10, 20)
     ]
     for what in reads:
         link.append(*allowed(what))
@@ -135,7 +168,12 @@ def test_everybody_is_answered_while_the_world_of_a_call_is_looked_at(fleet: Kee
     os.kill(vault, signal.SIGSTOP)
     try:
         waiting = link.send("execute", call_id="c10.0")
-        assert link.call("append", records=[{"type": "harness.note", "data": {"level": "info", "text": "meanwhile"}}])["last"] > 0
+        assert (
+            link.call("append", records=[{"type": "harness.note", "data": {"level": "info", "text": "meanwhile"}}])[
+                "last"
+            ]
+            > 0
+        )
         assert link.call("stats")["connections"] == 1
         assert fleet.link().hello("viewer")["running"] == ["c10.0"]
         link.call("cancel", call_id="c10.0")
@@ -149,7 +187,17 @@ def test_everybody_is_answered_while_the_world_of_a_call_is_looked_at(fleet: Kee
     assert link.reply(later)["started"] is True
     wait_until("the other has ended", lambda: fleet.types().count("tool.ended") == 3)
     (work / "named").write_text("exchanged")
-    again = action(work, "c90.0", ["read"], access="outside", tool="read_file", kind="file", path="named", input={"path": "named"}, pre=pre)
+    again = action(
+        work,
+        "c90.0",
+        ["read"],
+        access="outside",
+        tool="read_file",
+        kind="file",
+        path="named",
+        input={"path": "named"},
+        pre=pre,
+    )
     link.append(*allowed(again))
     assert link.call("execute", call_id="c90.0")["stale"] == ["named has other content than what was approved"]
 
@@ -159,7 +207,12 @@ def earlier(fleet: Keepers, what: dict[str, Any], boot: str, *, leave: bool) -> 
     log = LogWriter.open(fleet.folder().log, SID)
     done = {"call_id": what["call"], "status": "ok", "preview": "written"}
     begun = {"call_id": what["call"], "action_hash": action_hash(what), "effect": "contained", "attempt": 1, "pre": {}}
-    for kind, data in (("keeper.started", {"pid": 1, "start": 1, "boot": boot}), *allowed(what), ("tool.started", begun), ("tool.ended", done)):
+    for kind, data in (
+        ("keeper.started", {"pid": 1, "start": 1, "boot": boot}),
+        *allowed(what),
+        ("tool.started", begun),
+        ("tool.ended", done),
+    ):
         log.append(kind, data, actor="keeper")
     log.commit(sync=True)
     if leave:
@@ -168,12 +221,19 @@ def earlier(fleet: Keepers, what: dict[str, Any], boot: str, *, leave: bool) -> 
         log._release()  # as a power cut leaves it
 
 
-@pytest.mark.parametrize(("boot", "leave", "noted"), [("an earlier one", False, True), ("an earlier one", True, False), (proc.boot_id(), False, False)])
-def test_after_a_reboot_without_leave_it_is_said_once_that_effects_may_be_gone(fleet: Keepers, tmp_path: Path, boot: str, leave: bool, noted: bool) -> None:
+@pytest.mark.parametrize(
+    ("boot", "leave", "noted"),
+    [("an earlier one", False, True), ("an earlier one", True, False), (proc.boot_id(), False, False)],
+)
+def test_after_a_reboot_without_leave_it_is_said_once_that_effects_may_be_gone(
+    fleet: Keepers, tmp_path: Path, boot: str, leave: bool, noted: bool
+) -> None:
     earlier(fleet, action(tmp_path / "work", "c0.0", ["true"]), boot, leave=leave)
     pid = fleet.spawn()["pid"]
     notes = [r["data"] for r in fleet.log() if r["type"] == "harness.note"]
-    assert [(note["level"], note["component"], "c0.0" in note["text"]) for note in notes] == [("warning", "reboot", True)] * noted
+    assert [(note["level"], note["component"], "c0.0" in note["text"]) for note in notes] == [
+        ("warning", "reboot", True)
+    ] * noted
     fleet.kill(pid)
     fleet.spawn()
     assert len([r for r in fleet.log() if r["type"] == "harness.note"]) == noted, "and not again"

@@ -35,7 +35,9 @@ async def test_a_reservation_is_on_disk_when_it_is_granted_and_settles_once(tmp_
     assert [b'"type":"ledger.reserved"' in line for line in read(tmp_path / "ledger")] == [True]
     assert made.nano == 1000 * 2500 + 1000 * 10_000
     assert books.session("s").reserved_nano == made.nano
-    first, second = await asyncio.gather(*(books.settle(made.reservation, Usage(input=1000, output=10)) for _ in range(2)))
+    first, second = await asyncio.gather(
+        *(books.settle(made.reservation, Usage(input=1000, output=10)) for _ in range(2))
+    )
     assert first == second == await books.settle(made.reservation, Usage(input=999_999))
     assert first.nano == 1000 * 2000 + 10 * 10_000
     assert (books.session("s").spent_nano, books.session("s").reserved_nano) == (first.nano, 0)
@@ -161,11 +163,15 @@ async def test_after_a_failed_sync_the_disk_says_what_is_held(tmp_path: Path, mo
     await books.close()
     assert verify(tmp_path / "ledger").records >= 3
     books = await opened(tmp_path)
-    assert (books.session("s"), books.fleet(), books.holding("s")) == seen, "what it counts is what a new supervisor would count"
+    assert (books.session("s"), books.fleet(), books.holding("s")) == seen, (
+        "what it counts is what a new supervisor would count"
+    )
     await books.close()
 
 
-async def test_a_defect_while_writing_leaves_nobody_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_defect_while_writing_leaves_nobody_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Whatever it is: who asked is refused, the exception is seen, and what was half begun is not written later."""
     books = await opened(tmp_path)
     append, times = LogWriter.append, 0

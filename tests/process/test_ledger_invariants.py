@@ -1,4 +1,6 @@
-"""The invariant checker on logs and ledgers as the real writer writes them: a sound fleet is clean, each broken rule is named."""
+"""The invariant checker on logs and ledgers as the real writer writes them: a sound fleet is clean, each broken rule is
+named.
+"""
 
 from __future__ import annotations
 
@@ -64,15 +66,21 @@ def proposed(call: str = "c1.0") -> t.Body:
 
 
 def judged(verdict: str = "allow", call: str = "c1.0", digest: str = HASH) -> t.Body:
-    return t.ToolJudged(call_id=call, action_hash=digest, verdict=verdict, rule="r", reason="", policy="p", action=ACTION)
+    return t.ToolJudged(
+        call_id=call, action_hash=digest, verdict=verdict, rule="r", reason="", policy="p", action=ACTION
+    )
 
 
 def asked(approval: str = "a1", call: str = "c1.0", digest: str = HASH) -> t.Body:
-    return t.ApprovalRequested(approval_id=approval, kind="tool", title="?", options=["allow", "deny"], call_id=call, action_hash=digest)
+    return t.ApprovalRequested(
+        approval_id=approval, kind="tool", title="?", options=["allow", "deny"], call_id=call, action_hash=digest
+    )
 
 
 def decided(decision: str = "allow", approval: str = "a1", name: str = "d1", digest: str = HASH) -> t.Body:
-    return t.ApprovalDecided(approval_id=approval, decision_id=name, decision=decision, call_id="c1.0", action_hash=digest)
+    return t.ApprovalDecided(
+        approval_id=approval, decision_id=name, decision=decision, call_id="c1.0", action_hash=digest
+    )
 
 
 def started(digest: str = HASH, call: str = "c1.0", **more: Any) -> t.Body:
@@ -103,7 +111,18 @@ SOUND: dict[str, list[t.Body | tuple[int, t.Body]]] = {
     "allowed": [lease(1), (1, proposed()), judged(), started(), ended(), OVER],
     "approved": [proposed(), judged("ask"), asked(), decided(), started(decision_id="d1"), ended()],
     "denied": [proposed(), judged("ask"), asked(), decided("deny"), ended()],
-    "stale": [proposed(), judged("ask"), asked(), decided(), STALE, judged("ask"), asked("a2"), decided(approval="a2", name="d2"), started(), ended()],
+    "stale": [
+        proposed(),
+        judged("ask"),
+        asked(),
+        decided(),
+        STALE,
+        judged("ask"),
+        asked("a2"),
+        decided(approval="a2", name="d2"),
+        started(),
+        ended(),
+    ],
     "in doubt": [proposed(), judged(), started(), DOUBT, resolved("confirmed_not_done"), judged(), started(), ended()],
     "withdrawn": [proposed(), judged("ask"), asked(), t.ApprovalWithdrawn(approval_id="a1", why="stopped")],
     "resumed": [desired("paused"), desired("running"), lease(1), lease(2, 3)],
@@ -122,7 +141,10 @@ BROKEN: dict[str, tuple[str, list[t.Body | tuple[int, t.Body]]]] = {
     "used after stale": ("I3", [proposed(), judged("ask"), asked(), decided(), STALE, started()]),
     "decided twice": ("I4", [proposed(), judged("ask"), asked(), decided(), decided(name="d2")]),
     "decided unasked": ("I4", [decided()]),
-    "decided and withdrawn": ("I4", [proposed(), judged("ask"), asked(), decided(), t.ApprovalWithdrawn(approval_id="a1", why="x")]),
+    "decided and withdrawn": (
+        "I4",
+        [proposed(), judged("ask"), asked(), decided(), t.ApprovalWithdrawn(approval_id="a1", why="x")],
+    ),
     "not an option": ("I4", [proposed(), judged("ask"), asked(), decided("raise")]),
     "decision id twice": ("I4", [asked("a1", "c9.0"), decided(), asked("a2", "c9.0"), decided(approval="a2")]),
     "old brain": ("I7", [lease(1), lease(2), (1, t.HarnessNote(level="info", text="x"))]),
@@ -166,7 +188,16 @@ def test_a_damaged_blob_is_found(folders: Folders) -> None:
     folder = folders.session(SID).blobs
     folder.mkdir(parents=True)
     sha, size = blobs.put(folder, b"output")
-    write(folders, [INTENT, proposed(), judged(), started(), t.ToolEnded(call_id="c1.0", status="ok", output=t.BlobRef(sha, size))])
+    write(
+        folders,
+        [
+            INTENT,
+            proposed(),
+            judged(),
+            started(),
+            t.ToolEnded(call_id="c1.0", status="ok", output=t.BlobRef(sha, size)),
+        ],
+    )
     assert ids(folders) == []
     path = next(p for p in folder.rglob("*") if p.is_file())
     path.chmod(0o600)
@@ -175,15 +206,43 @@ def test_a_damaged_blob_is_found(folders: Folders) -> None:
 
 
 def held(name: str = "r1", nano: int = 10, **more: Any) -> Reserved:
-    return Reserved(**{"reservation": name, "sid": SID, "request_id": "q1", "attempt": 1, "nano": nano, "tokens": 1, "day": "2026-01-02", **more})
+    return Reserved(
+        **{
+            "reservation": name,
+            "sid": SID,
+            "request_id": "q1",
+            "attempt": 1,
+            "nano": nano,
+            "tokens": 1,
+            "day": "2026-01-02",
+            **more,
+        }
+    )
 
 
 def sent(reservation: str = "r1", nano: int = 10) -> t.Body:
-    return t.ModelRequest(request_id="q1", attempt=1, model="m", reservation=reservation, reserved_nano=nano, est_input=1, max_tokens=1, upto_seq=0)
+    return t.ModelRequest(
+        request_id="q1",
+        attempt=1,
+        model="m",
+        reservation=reservation,
+        reserved_nano=nano,
+        est_input=1,
+        max_tokens=1,
+        upto_seq=0,
+    )
 
 
 def answered(cost: int = 7, source: str = "list") -> t.Body:
-    return t.ModelMessage(request_id="q1", message_id="x", model="m", stop_reason="end_turn", usage=t.Usage(), cost_nano=cost, price_source=source)
+    return t.ModelMessage(
+        request_id="q1",
+        message_id="x",
+        model="m",
+        stop_reason="end_turn",
+        usage=t.Usage(),
+        cost_nano=cost,
+        price_source=source,
+    )
 
 
 PAID = Settled(reservation="r1", nano=7, tokens=1)
@@ -209,7 +268,9 @@ PAID = Settled(reservation="r1", nano=7, tokens=1)
         ([held(), held("r2", request_id="q2", day="2026-01-01")], [], ["I8"]),
     ],
 )
-def test_money_adds_up_at_every_prefix(folders: Folders, records: list[LedgerRecord], bodies: list[t.Body], expected: list[str]) -> None:
+def test_money_adds_up_at_every_prefix(
+    folders: Folders, records: list[LedgerRecord], bodies: list[t.Body], expected: list[str]
+) -> None:
     write(folders, [INTENT, *bodies])
     write_ledger(folders, records)
     assert ids(folders) == expected

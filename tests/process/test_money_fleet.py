@@ -1,4 +1,6 @@
-"""Money of a real fleet: figures that agree, orphans that are settled from the logs, and a ledger that can be lost without losing what was spent."""
+"""Money of a real fleet: figures that agree, orphans that are settled from the logs, and a ledger that can be lost
+without losing what was spent.
+"""
 
 from __future__ import annotations
 
@@ -36,13 +38,19 @@ def f() -> Iterator[Fleet]:
 
 
 def ask_simulator(f: Fleet, path: str, body: object = None) -> Any:
-    request = urllib.request.Request(f"{f.base_url}/_sim/{path}", None if body is None else json.dumps(body).encode(), {"content-type": "application/json"})
+    request = urllib.request.Request(
+        f"{f.base_url}/_sim/{path}",
+        None if body is None else json.dumps(body).encode(),
+        {"content-type": "application/json"},
+    )
     with urllib.request.urlopen(request, timeout=10) as reply:
         return json.loads(reply.read() or b"null")
 
 
 def ledger(f: Fleet) -> list[LedgerRecord]:
-    return [r for line in read(f.folders.ledger) if (r := decode(line)) is not None] if f.folders.ledger.is_dir() else []
+    return (
+        [r for line in read(f.folders.ledger) if (r := decode(line)) is not None] if f.folders.ledger.is_dir() else []
+    )
 
 
 def settled(f: Fleet) -> dict[str, Settled]:
@@ -52,8 +60,15 @@ def settled(f: Fleet) -> dict[str, Settled]:
 def costs(f: Fleet) -> dict[str, Any]:
     found = f.json("cost")[0]
     sessions = [*found["sessions"], found["removed"]]
-    for name, of_days in (("spent_nano", "nano"), ("reserved_nano", "reserved_nano"), ("tokens", "tokens"), ("requests", "requests")):
-        assert sum(s[name] for s in sessions) == sum(d[of_days] for d in found["days"]), f"sessions and days disagree on {name}"
+    for name, of_days in (
+        ("spent_nano", "nano"),
+        ("reserved_nano", "reserved_nano"),
+        ("tokens", "tokens"),
+        ("requests", "requests"),
+    ):
+        assert sum(s[name] for s in sessions) == sum(d[of_days] for d in found["days"]), (
+            f"sessions and days disagree on {name}"
+        )
     assert sum(s["spent_nano"] for s in sessions) == found["fleet"].get("spent_total_nano", 0)
     return found
 
@@ -104,7 +119,9 @@ def test_a_removed_session_still_counts_in_every_sum(f: Fleet) -> None:
 
 
 def test_a_keeper_that_falls_between_reserve_and_request_leaves_nothing_held(f: Fleet) -> None:
-    """It stands still while money is reserved, and is killed before the request is on record: nothing was sent, so nothing is paid."""
+    """It stands still while money is reserved, and is killed before the request is on record: nothing was sent, so
+    nothing is paid.
+    """
     ask_simulator(f, "faults", [{"kind": "overloaded", "retry_after": 8}])
     sid = f.launch(TURNS)
     failed = f.wait_event(sid, "model.failed")
@@ -113,7 +130,9 @@ def test_a_keeper_that_falls_between_reserve_and_request_leaves_nothing_held(f: 
     viewer.sock.close()
     keeper = f.keeper_pid(sid)
     os.kill(keeper, signal.SIGSTOP)  # well within the eight seconds that the brain was told to wait
-    orphan = wait_for("a second reservation", lambda: next((r for r in ledger(f) if isinstance(r, Reserved) and r.attempt == 2), None))
+    orphan = wait_for(
+        "a second reservation", lambda: next((r for r in ledger(f) if isinstance(r, Reserved) and r.attempt == 2), None)
+    )
     kill(keeper)
     f.wait_state(sid, "done", timeout=PATIENCE)
     assert orphan.reservation not in {r.body.reservation for r in f.records(sid) if isinstance(r.body, t.ModelRequest)}
@@ -126,7 +145,9 @@ def test_a_keeper_that_falls_between_reserve_and_request_leaves_nothing_held(f: 
 
 
 def test_a_reply_that_nobody_could_settle_costs_what_it_cost(f: Fleet) -> None:
-    """It came while no supervisor lived, and its brain died: the usage stands in the log, so that is counted and not the worst case."""
+    """It came while no supervisor lived, and its brain died: the usage stands in the log, so that is counted and not
+    the worst case.
+    """
     ask_simulator(f, "hold", {})
     sid = f.launch(TURNS)
     sent = f.wait_event(sid, "model.request").body
@@ -148,7 +169,9 @@ def test_a_reply_that_nobody_could_settle_costs_what_it_cost(f: Fleet) -> None:
 
 
 def test_orderly_leaves_in_the_middle_of_replies_change_no_figure(f: Fleet) -> None:
-    """Six supervisors leave while a reply is under way: each reply costs what the endpoint billed, and not the worst case."""
+    """Six supervisors leave while a reply is under way: each reply costs what the endpoint billed, and not the worst
+    case.
+    """
     leaves = 6
     ask_simulator(f, "hold", {})
     sid = f.launch(play(*([("exec", {"argv": ["true", str(n)]})] for n in range(leaves)), "Done."))
@@ -206,7 +229,9 @@ def test_whatever_happens_to_the_ledger_what_was_spent_stays_spent(how: str) -> 
         assert after["fleet"]["spent_today_nano"] == before["fleet"]["spent_today_nano"]
         assert after["removed"]["spent_nano"] == before["removed"]["spent_nano"] > 0
         own, then = after["sessions"][0], before["sessions"][0]
-        assert {k: own[k] for k in ("spent_nano", "tokens", "requests", "cache_hit")} == {k: then[k] for k in ("spent_nano", "tokens", "requests", "cache_hit")}
+        assert {k: own[k] for k in ("spent_nano", "tokens", "requests", "cache_hit")} == {
+            k: then[k] for k in ("spent_nano", "tokens", "requests", "cache_hit")
+        }
         assert after["fleet"]["day_cap_nano"] == 10**9
         warnings = " ".join(after["fleet"]["warnings"])
         assert "counted again from" in warnings
@@ -239,7 +264,13 @@ def test_raising_a_cap_once_frees_every_session_that_waits_at_it() -> None:
             f.wait_state(sid, "done", timeout=PATIENCE)
         assert f.json("approvals") == []
         assert [r for r in ledger(f) if isinstance(r, Raised)] == [
-            Raised(cap="day.usd", limit=5 * 10**9, base=1000, day=asked[0]["detail"]["day"], decision=f_decision(f, sids[0]))
+            Raised(
+                cap="day.usd",
+                limit=5 * 10**9,
+                base=1000,
+                day=asked[0]["detail"]["day"],
+                decision=f_decision(f, sids[0]),
+            )
         ]
         freed = [r.body for r in f.records(sids[1]) if isinstance(r.body, t.ApprovalWithdrawn)]
         assert [b.why for b in freed] == ["day.usd was raised meanwhile"]
@@ -287,7 +318,9 @@ class DayClock(Clock):
 
 
 async def test_at_midnight_sessions_at_a_day_cap_go_on_by_themselves() -> None:
-    """The real supervisor with its one clock replaced: both sessions wait on one day and are done on the next, without an answer."""
+    """The real supervisor with its one clock replaced: both sessions wait on one day and are done on the next, without
+    an answer.
+    """
     with fleet(config="[caps]\nday_usd = 0.04\n") as f:
         day = DayClock("2026-01-01")
         async with served(f, day=day) as books:
@@ -299,7 +332,9 @@ async def test_at_midnight_sessions_at_a_day_cap_go_on_by_themselves() -> None:
             day.day = "2026-01-02"
             for sid in sids:
                 await asyncio.to_thread(f.wait_state, sid, "done", timeout=PATIENCE)
-            assert [r.body.why for r in f.records(sids[0]) if isinstance(r.body, t.ApprovalWithdrawn)] == ["a new day began: 2026-01-02"]
+            assert [r.body.why for r in f.records(sids[0]) if isinstance(r.body, t.ApprovalWithdrawn)] == [
+                "a new day began: 2026-01-02"
+            ]
             assert {r.day for r in ledger(f) if isinstance(r, Reserved) and r.sid in sids} == {"2026-01-02"}
 
 

@@ -1,4 +1,6 @@
-"""A park ends in its request: real fleets whose agents go in circles, whose supervisors die around the park, and an orderly leave."""
+"""A park ends in its request: real fleets whose agents go in circles, whose supervisors die around the park, and an
+orderly leave.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,9 @@ def test_a_park_made_while_no_supervisor_lives_is_asked_about_by_the_next(f: Fle
     f.run("supervisor", "start")
     sids = launch(f, CIRCLES, 6)
     late: set[str] = set()
-    """Sessions that parked, or whose last call began under an earlier supervisor: their brains may have to reach the next one first."""
+    """Sessions that parked, or whose last call began under an earlier supervisor: their brains may have to reach the
+    next one first.
+    """
 
     def begun() -> set[str]:
         return {sid for sid in sids if kinds(f, sid).count("tool.started") >= IN_A_ROW}
@@ -103,7 +107,9 @@ def test_an_orderly_leave_parks_nobody(f: Fleet) -> None:
     writes = [[("write_file", {"path": f"n{i}.txt", "content": "x"})] for i in range(12)]
     sids = launch(f, play(*writes, "Done."), 5)
     for turn in (2, 6):
-        wait_for("the next turns", lambda turn=turn: max(kinds(f, sid).count("model.message") for sid in sids) >= turn, 90)
+        wait_for(
+            "the next turns", lambda turn=turn: max(kinds(f, sid).count("model.message") for sid in sids) >= turn, 90
+        )
         with Client(f.folders.supervisor_socket, timeout=60) as client:
             client.call("shutdown", sessions="leave")
         f.run("supervisor", "start")

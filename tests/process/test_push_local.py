@@ -27,7 +27,8 @@ def denied(ground: Ground, *words: str) -> str:
     return tried.verdict.reason
 
 
-# -- repositories of the agent -------------------------------------------------------------------------------------------
+# -- repositories of the agent
+# -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,9 @@ def test_configuration_included_from_where_the_agent_writes_is_not_heard(ground:
 
 @pytest.mark.parametrize("kind", ["insteadOf", "pushInsteadOf"])
 @pytest.mark.parametrize("address", ["https://team.invalid/evil.git", "git@team.invalid:evil.git"])
-def test_an_address_that_the_users_rewrites_turn_into_a_folder_is_a_folder(ground: Ground, kind: str, address: str) -> None:
+def test_an_address_that_the_users_rewrites_turn_into_a_folder_is_a_folder(
+    ground: Ground, kind: str, address: str
+) -> None:
     ground.bare(ground.tree.root / "evil.git", *HOOKS)
     ground.rewrite(f"{ground.tree.root}/", address.removesuffix("evil.git"), kind)
     assert str(ground.tree.root / "evil.git") in denied(ground, address)
@@ -105,7 +108,9 @@ def test_links_that_lead_in_or_through_are_refused(ground: Ground) -> None:
         assert "an agent can write" in denied(ground, name)
 
 
-@pytest.mark.parametrize("part", ["hooks", "config", "pre-receive", "gitfile", "hooksPath", "globalHooksPath", "include"])
+@pytest.mark.parametrize(
+    "part", ["hooks", "config", "pre-receive", "gitfile", "hooksPath", "globalHooksPath", "include"]
+)
 def test_no_part_of_a_configured_remote_may_come_from_the_agent(ground: Ground, part: str) -> None:
     own = ground.bare(ground.base / "own.git")
     theirs = ground.bare(ground.tree.root / "evil.git", *HOOKS)
@@ -142,7 +147,8 @@ def test_no_part_of_a_configured_remote_may_come_from_the_agent(ground: Ground, 
     assert "an agent can write" in denied(ground, "origin")
 
 
-# -- local remotes of the user -------------------------------------------------------------------------------------------
+# -- local remotes of the user
+# -------------------------------------------------------------------------------------------
 
 
 def test_a_local_remote_says_which_hooks_run_and_they_do(ground: Ground) -> None:

@@ -112,7 +112,9 @@ def test_another_address_in_the_repository_makes_it_stale(ground: Ground, daemon
     git(ground.repo, "config", "branch.main.remote", "origin")
     assert ground.stale(action) == []
     git(ground.repo, "remote", "set-url", "origin", "https://me:secret@elsewhere.invalid/x.git")
-    assert ground.stale(action) == [f"the remote's address was {daemon}x.git and is now https://elsewhere.invalid/x.git"]
+    assert ground.stale(action) == [
+        f"the remote's address was {daemon}x.git and is now https://elsewhere.invalid/x.git"
+    ]
 
 
 def test_a_credential_that_a_rewrite_adds_is_used_and_never_recorded(ground: Ground) -> None:

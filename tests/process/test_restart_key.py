@@ -21,7 +21,9 @@ TURNS = play([HOLD], [("exec", {"argv": ["true"]})], "Done.")
 @pytest.fixture
 def f() -> Iterator[Fleet]:
     with fleet() as made:
-        made.folders.config_file.write_text(f'[model]\ndefault = "claude-haiku-5-5"\nbase_url = "{made.base_url}"\napi_key_env = "WORK_KEY"\n')
+        made.folders.config_file.write_text(
+            f'[model]\ndefault = "claude-haiku-5-5"\nbase_url = "{made.base_url}"\napi_key_env = "WORK_KEY"\n'
+        )
         made.extra |= {"WORK_KEY": KEY}
         yield made
 

@@ -1,4 +1,6 @@
-"""The soak notices what it is there for: each of its checks fails on evidence that was doctored, and a fleet at peace passes all of them."""
+"""The soak notices what it is there for: each of its checks fails on evidence that was doctored, and a fleet at peace
+passes all of them.
+"""
 
 from __future__ import annotations
 
@@ -121,7 +123,14 @@ def test_effects_are_read_by_their_width(tmp_path: Path) -> None:
 def test_notes_keep_what_was_told_first(tmp_path: Path) -> None:
     path = tmp_path / "notes.jsonl"
     assert told_lines(path) == {}
-    path.write_text("\n".join(map(json.dumps, [{"asked": "a"}, {"asked": "b"}, {"told": "a", "how": "unknown"}, {"told": "a", "how": "ok"}])))
+    path.write_text(
+        "\n".join(
+            map(
+                json.dumps,
+                [{"asked": "a"}, {"asked": "b"}, {"told": "a", "how": "unknown"}, {"told": "a", "how": "ok"}],
+            )
+        )
+    )
     assert told_lines(path) == {"a": "unknown", "b": ""}
 
 
@@ -134,14 +143,26 @@ def test_what_a_result_says_is_heard() -> None:
 @pytest.mark.fence
 @pytest.mark.timeout(240)
 def test_a_fleet_at_peace_passes_and_a_doctored_one_does_not() -> None:
-    """The same looks at a real fleet: nothing is wrong with it until its effects, its notes or a process are tampered with."""
+    """The same looks at a real fleet: nothing is wrong with it until its effects, its notes or a process are tampered
+    with.
+    """
     with world(1, disk=False) as w:
         sid, other = w.launch("work", 3), w.launch("raced", 1000)
         notes = [w.notes / f"{name}.jsonl" for name in ("work-1", "raced-2")]
         wait_for("results of both", lambda: all(any(told_lines(path).values()) for path in notes))
         found = w.census()
-        assert {kind for kind in KINDS if found[kind]} >= {"guardian", "supervisor", "keeper nursery", "keeper", "brain nursery", "brain", "vault or monitor"}
-        wait_for("a call and its fence", lambda: {"runner", "tool"} <= {kind for kind, group in w.census().items() if group})
+        assert {kind for kind in KINDS if found[kind]} >= {
+            "guardian",
+            "supervisor",
+            "keeper nursery",
+            "keeper",
+            "brain nursery",
+            "brain",
+            "vault or monitor",
+        }
+        wait_for(
+            "a call and its fence", lambda: {"runner", "tool"} <= {kind for kind, group in w.census().items() if group}
+        )
         assert w.desire(other, "stopped") == ""
         calm(w)
         e = settled(w)
@@ -192,5 +213,7 @@ def test_every_trouble_has_its_own_dice() -> None:
     from tests.soak.world import World
 
     first, again = (World(None, Path(), seed) for seed in (7, 7))  # type: ignore[arg-type]
-    assert {name: first.dice(name).random() for name in TROUBLES} == {name: again.dice(name).random() for name in TROUBLES}
+    assert {name: first.dice(name).random() for name in TROUBLES} == {
+        name: again.dice(name).random() for name in TROUBLES
+    }
     assert len({first.dice(name).random() for name in TROUBLES}) == len(TROUBLES)

@@ -41,7 +41,11 @@ def as_nobody(path: Path) -> str:
                 sock.settimeout(20)
                 try:
                     sock.connect(str(path))
-                    sock.sendall(frames.encode({"id": 1, "op": "hello", "role": "viewer", "proto": frames.PROTOCOL, "client": "evil"}))
+                    sock.sendall(
+                        frames.encode(
+                            {"id": 1, "op": "hello", "role": "viewer", "proto": frames.PROTOCOL, "client": "evil"}
+                        )
+                    )
                     said = b"answered" if sock.recv(1) else b"closed"
                 except PermissionError:
                     said = b"denied"
@@ -116,7 +120,8 @@ def test_a_planted_link_does_not_become_the_supervisors_log() -> None:
         assert victim.read_text() == "mine"
 
 
-# -- frames ----------------------------------------------------------------------------------------------------------------
+# -- frames
+# ----------------------------------------------------------------------------------------------------------------
 
 ODD: tuple[Any, ...] = (
     None, True, -1, 2**63, 2**70, 1.5, "", "x" * 5000, "\x00\x1b", [], [[]], {}, {"a": {"b": [None]}}, "../../etc/passwd", [None, 1, "a"], {"": ""}
@@ -179,7 +184,9 @@ def drain(sock: socket.socket, until: int) -> list[dict[str, Any]]:
 
 
 def attack(path: Path, hello: dict[str, Any], ops: tuple[str, ...], seed: int) -> list[dict[str, Any]]:
-    """Half of the frames over long-lived connections with a good hello, half over connections that begin or break badly; the replies."""
+    """Half of the frames over long-lived connections with a good hello, half over connections that begin or break
+    badly; the replies.
+    """
     rng, replies = random.Random(seed), list[dict[str, Any]]()
     for burst in range(FRAMES // 100):
         with greeted(path, hello) as sock:
@@ -199,7 +206,11 @@ def attack(path: Path, hello: dict[str, Any], ops: tuple[str, ...], seed: int) -
 
 
 def resident_kb(pid: int) -> int:
-    return int(next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS:")).split()[1])
+    return int(
+        next(
+            line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS:")
+        ).split()[1]
+    )
 
 
 def assert_sound(replies: list[dict[str, Any]]) -> None:
@@ -233,14 +244,29 @@ def test_wrong_frames_do_not_hurt_a_keeper(tmp_path: Path, role: str) -> None:
         pid = house.spawn()["pid"]
         path = house.folder().keeper_socket
         hello: dict[str, Any] = {"role": role, **({"epoch": 1} if role == "supervisor" else {})}
-        ops = ("hello", "append", "lease", "lease_end", "blob", "subscribe", "execute", "cancel", "stats", "nonsense", "__class__")
+        ops = (
+            "hello",
+            "append",
+            "lease",
+            "lease_end",
+            "blob",
+            "subscribe",
+            "execute",
+            "cancel",
+            "stats",
+            "nonsense",
+            "__class__",
+        )
         attack(path, hello, ops, 2)
         before = resident_kb(pid)
         assert_sound(attack(path, hello, ops, 3))
         assert resident_kb(pid) - before < GROWTH_KB
         link = house.link()
         assert link.hello("viewer")["pid"] == pid
-        assert not (house.folder().root / "keeper.err").exists() or b"Traceback" not in (house.folder().root / "keeper.err").read_bytes()
+        assert (
+            not (house.folder().root / "keeper.err").exists()
+            or b"Traceback" not in (house.folder().root / "keeper.err").read_bytes()
+        )
         assert reader.verify(house.folder().log).ok
 
 
@@ -248,7 +274,16 @@ def test_what_is_appended_stays_readable_json(tmp_path: Path) -> None:
     """Values that Python's JSON takes and nobody else's does must not get into the log."""
     with keepers(tmp_path) as house:
         house.spawn()
-        for raw in (b"NaN", b"Infinity", b"-Infinity", b"1e999", b'[1, {"a": NaN}]', b'"\\ud800"', b'{"\\udfff": 1}', b"9" * 500):
+        for raw in (
+            b"NaN",
+            b"Infinity",
+            b"-Infinity",
+            b"1e999",
+            b'[1, {"a": NaN}]',
+            b'"\\ud800"',
+            b'{"\\udfff": 1}',
+            b"9" * 500,
+        ):
             with greeted(house.folder().keeper_socket, {"role": "supervisor", "epoch": 1}) as sock:
                 body = b'{"id": 1, "op": "append", "records": [{"type": "test.odd", "data": {"v": ' + raw + b"}}]}"
                 sock.sendall(struct.pack(">I", len(body)) + body)

@@ -1,4 +1,6 @@
-"""A decision holds for the world it was given in: nothing else of the session runs meanwhile, and what changed is shown before anything runs."""
+"""A decision holds for the world it was given in: nothing else of the session runs meanwhile, and what changed is shown
+before anything runs.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ BLOCKED = "keeper.before_started:block"
 @pytest.fixture
 def f() -> Iterator[Fleet]:
     with fleet() as made:
-        make_repository(made.root / "repo", {"Makefile": f"all:\n\t@echo fine >> {made.root / 'ran'}\n", "notes.txt": "keep\n"})
+        make_repository(
+            made.root / "repo", {"Makefile": f"all:\n\t@echo fine >> {made.root / 'ran'}\n", "notes.txt": "keep\n"}
+        )
         yield made
 
 
@@ -45,7 +49,9 @@ def asked_anew(f: Fleet, sid: str, first: dict[str, Any]) -> dict[str, Any]:
     """The request that stands in the place of one whose world changed."""
 
     def look() -> dict[str, Any] | None:
-        return next((a for a in f.json("approvals") if a["sid"] == sid and a["approval_id"] != first["approval_id"]), None)
+        return next(
+            (a for a in f.json("approvals") if a["sid"] == sid and a["approval_id"] != first["approval_id"]), None
+        )
 
     return wait_for("the request to be made anew", look)
 
@@ -140,7 +146,9 @@ def test_a_policy_that_changed_meanwhile_is_asked_too(f: Fleet) -> None:
     sid = f.launch(play([MAKE], "Done."))
     f.approve(f.approval(sid)["approval_id"])
     die_before_the_start(f, sid)
-    f.folders.policy_file.write_text('[[rule]]\nname = "inside"\nverdict = "deny"\neffect = "unfenced"\nreason = "not today"\n')
+    f.folders.policy_file.write_text(
+        '[[rule]]\nname = "inside"\nverdict = "deny"\neffect = "unfenced"\nreason = "not today"\n'
+    )
     f.run("supervisor", "start")
     f.wait_state(sid, "done")
     assert ran(f) == ""
@@ -149,7 +157,9 @@ def test_a_policy_that_changed_meanwhile_is_asked_too(f: Fleet) -> None:
 
 
 def die_before_the_start(f: Fleet, sid: str) -> None:
-    """Kill keeper and supervisor (and who would start it again at once) when the decided call was compared and is about to start."""
+    """Kill keeper and supervisor (and who would start it again at once) when the decided call was compared and is about
+    to start.
+    """
     log = f.folders.session(sid).root / "keeper.err"
     wait_for("the keeper to be about to start it", lambda: log.exists() and "keeper.before_started" in log.read_text())
     supervisor, keeper = f.supervisor_pid(), f.keeper_pid(sid)

@@ -1,4 +1,6 @@
-"""Going on after the end through a real supervisor: after done, failed and stopped, with words, rounds, budget and checks, and across restarts."""
+"""Going on after the end through a real supervisor: after done, failed and stopped, with words, rounds, budget and
+checks, and across restarts.
+"""
 
 from __future__ import annotations
 
@@ -152,7 +154,11 @@ def test_another_check_makes_a_verified_session_prove_more(f: Fleet) -> None:
 
 
 def test_more_budget_lets_a_session_that_finished_up_go_on(f: Fleet) -> None:
-    sid = f.launch(play(write("one"), write("two"), "That is how far I came.", write("three"), "Done."), name="budget", more=("--cap-calls", "1"))
+    sid = f.launch(
+        play(write("one"), write("two"), "That is how far I came.", write("three"), "Done."),
+        name="budget",
+        more=("--cap-calls", "1"),
+    )
     asked = f.approval(sid)
     assert asked["kind"] == "cap"
     f.run("approve", asked["approval_id"], "--finish")
@@ -293,7 +299,11 @@ def test_a_question_waits_in_the_queue_and_its_answer_goes_on(f: Fleet) -> None:
     words = "There are two ways.\n\nShould I keep the old API?"
     sid = f.launch(play(words, write("kept"), "Kept."), name="asks")
     asked = f.approval(sid)
-    assert (asked["kind"], asked["title"], asked["options"]) == ("question", "Should I keep the old API?", ["answer", "done", "stop"])
+    assert (asked["kind"], asked["title"], asked["options"]) == (
+        "question",
+        "Should I keep the old API?",
+        ["answer", "done", "stop"],
+    )
     assert asked["detail"]["asks"] == words
     card = f.run("approvals", asked["approval_id"]).stdout
     assert "There are two ways." in card

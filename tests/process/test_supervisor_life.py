@@ -1,4 +1,6 @@
-"""Real guardians, supervisors, keepers and brains: one supervisor at a time, everything adopted again, nothing resurrected."""
+"""Real guardians, supervisors, keepers and brains: one supervisor at a time, everything adopted again, nothing
+resurrected.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,11 @@ def launch(f: Fleet, goal: str, name: str, *, key: str = KEY) -> str:
     """Launch over the socket: no start of a command, and the key given with the launch."""
     with Client(f.folders.supervisor_socket) as client:
         credential = {"base_url": f.base_url, "key": key}
-        return str(client.call("launch", repo=str(f.repository()), goal=goal, name=name, base_url=f.base_url, credential=credential)["sid"])
+        return str(
+            client.call(
+                "launch", repo=str(f.repository()), goal=goal, name=name, base_url=f.base_url, credential=credential
+            )["sid"]
+        )
 
 
 def pid_now(f: Fleet) -> int | None:
@@ -66,13 +72,24 @@ def locked(path: Path) -> bool:
 
 
 def test_ten_started_at_once_leave_exactly_one(f: Fleet) -> None:
-    guardians = [subprocess.Popen([sys.executable, "-P", "-s", "-m", "harness.supervisor.guardian"], env=f.env, start_new_session=True) for _ in range(10)]
+    guardians = [
+        subprocess.Popen(
+            [sys.executable, "-P", "-s", "-m", "harness.supervisor.guardian"], env=f.env, start_new_session=True
+        )
+        for _ in range(10)
+    ]
     try:
         wait_for("a supervisor", lambda: pid_now(f))
         wait_for("nine guardians to leave", lambda: sum(g.poll() is None for g in guardians) == 1)
         assert sorted(g.returncode for g in guardians if g.poll() is not None) == [0] * 9
         assert (f.folders.state / "epoch").read_text() == "1\n", "no other one ever took an epoch"
-        second = subprocess.run([sys.executable, "-P", "-s", "-m", "harness.supervisor.main"], env=f.env, capture_output=True, text=True, timeout=30)
+        second = subprocess.run(
+            [sys.executable, "-P", "-s", "-m", "harness.supervisor.main"],
+            env=f.env,
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
         assert second.returncode == 4
         assert "another supervisor" in second.stderr
         f.run("supervisor", "stop")
@@ -271,7 +288,13 @@ def test_hostile_frames_hurt_only_their_sender(f: Fleet) -> None:
     f.run("supervisor", "start")
     with Client(f.folders.supervisor_socket) as good:
         deep = b'{"id":1,"op":"hello","x":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
-        for raw in (b"\xff\xff\xff\xff", b"\x00\x00\x00\x03{]}", b"\x00\x00\x00\x02[]", os.urandom(4096), frames.frame(deep)):
+        for raw in (
+            b"\xff\xff\xff\xff",
+            b"\x00\x00\x00\x03{]}",
+            b"\x00\x00\x00\x02[]",
+            os.urandom(4096),
+            frames.frame(deep),
+        ):
             sock = frames.connect(f.folders.supervisor_socket, 5)
             with contextlib.suppress(OSError):
                 sock.sendall(raw)
@@ -346,7 +369,13 @@ def test_a_decision_is_bound_to_what_was_shown_and_used_once(f: Fleet) -> None:
         refused("bad_request", decision="answer", action_hash=view["action_hash"], message=" ")
         client.call("defer", approval_id=view["approval_id"])
         assert client.call("approvals")["approvals"][0]["deferred"] == ""
-        client.call("decide", approval_id=view["approval_id"], decision="deny", action_hash=view["action_hash"], message="not now")
+        client.call(
+            "decide",
+            approval_id=view["approval_id"],
+            decision="deny",
+            action_hash=view["action_hash"],
+            message="not now",
+        )
         refused("not_open", decision="allow", action_hash=view["action_hash"])
     f.wait_state(sid, "done")
     decided = next(r.body for r in f.records(sid) if r.type == "approval.decided")
@@ -373,7 +402,9 @@ def test_policy_that_denies_now_voids_an_open_question(f: Fleet) -> None:
     sid = launch(f, ASK, "one")
     f.wait_state(sid, "waiting")
     item = f.approval(sid)
-    f.folders.policy_file.write_text('[[rule]]\nname = "offline"\nverdict = "deny"\neffect = "network"\nreason = "no network today"\n')
+    f.folders.policy_file.write_text(
+        '[[rule]]\nname = "offline"\nverdict = "deny"\neffect = "network"\nreason = "no network today"\n'
+    )
 
     def in_force() -> bool:
         with Client(f.folders.supervisor_socket) as client:
@@ -390,7 +421,11 @@ def test_policy_that_denies_now_voids_an_open_question(f: Fleet) -> None:
 def test_cap_on_tool_calls_asks_and_goes_on_when_raised(f: Fleet) -> None:
     f.run("supervisor", "start")
     read = [("read_file", {"path": "README.md"})]
-    sid = str(f.json("launch", "--repo", str(f.repository()), "--goal", play(read, read, "Done."), "--cap-calls", "1")[0]["sid"])
+    sid = str(
+        f.json("launch", "--repo", str(f.repository()), "--goal", play(read, read, "Done."), "--cap-calls", "1")[0][
+            "sid"
+        ]
+    )
     item = f.approval(sid)
     assert item["kind"] == "cap"
     assert item["detail"]["cap"] == "session.calls"

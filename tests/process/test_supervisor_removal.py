@@ -23,7 +23,10 @@ def test_a_commit_that_the_session_pushed_counts_as_saved(tmp_path: Path) -> Non
         f.wait_state(sid, "done")
         assert git(tmp_path / "up.git", "log", "-1", "--format=%s", "topic").strip() == "work"
         assert f.json("rm", sid)[0]["kept"] == []
-        assert git(f.root / "repo", "for-each-ref", "--format=%(refname)", "refs/heads/watchfloor", "refs/watchfloor") == ""
+        assert (
+            git(f.root / "repo", "for-each-ref", "--format=%(refname)", "refs/heads/watchfloor", "refs/watchfloor")
+            == ""
+        )
 
 
 def test_a_commit_whose_push_was_denied_is_unsaved(tmp_path: Path) -> None:
@@ -50,4 +53,7 @@ def test_a_nested_repository_is_named_and_kept() -> None:
         assert "inner/" in refused.stderr
         assert f.json("rm", sid, "--keep-as-ref")[0]["kept"] == [f"refs/watchfloor/kept/{sid}"]
         assert git(f.root / "repo", "show", f"refs/watchfloor/kept/{sid}:inner/x") == "x\n"
-        assert git(f.root / "repo", "ls-tree", "--name-only", f"refs/watchfloor/kept/{sid}:inner").split() == [".git.watchfloor.tar", "x"]
+        assert git(f.root / "repo", "ls-tree", "--name-only", f"refs/watchfloor/kept/{sid}:inner").split() == [
+            ".git.watchfloor.tar",
+            "x",
+        ]

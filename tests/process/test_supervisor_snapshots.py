@@ -1,4 +1,6 @@
-"""A long log is taken up by its end alone, and a snapshot that is damaged, of another log or ahead of it changes nothing."""
+"""A long log is taken up by its end alone, and a snapshot that is damaged, of another log or ahead of it changes
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +28,27 @@ def write(made: Session, count: int, tag: str) -> None:
         log.append("user.message", {"text": tag, "origin": "goal"}, actor="human")
         for i in range((count - 1) // 4):
             call = f"c{log.head}.0"
-            log.append("tool.proposed", {"call_id": call, "tool": "exec", "input": {"argv": [tag, str(i)]}}, actor="brain")
-            verdict = {"call_id": call, "action_hash": f"{i:064x}", "verdict": "deny", "rule": "r", "reason": "no", "policy": "p", "effects": [], "action": {}}
+            log.append(
+                "tool.proposed", {"call_id": call, "tool": "exec", "input": {"argv": [tag, str(i)]}}, actor="brain"
+            )
+            verdict = {
+                "call_id": call,
+                "action_hash": f"{i:064x}",
+                "verdict": "deny",
+                "rule": "r",
+                "reason": "no",
+                "policy": "p",
+                "effects": [],
+                "action": {},
+            }
             log.append("tool.judged", verdict, actor="supervisor")
             log.append("tool.ended", {"call_id": call, "status": "denied", "preview": "x" * 80}, actor="supervisor")
             log.append("harness.note", {"level": "info", "text": f"step {i}", "component": tag}, actor="supervisor")
             if not i % 500:
                 log.commit(sync=False)
-        log.append("tool.proposed", {"call_id": f"c{log.head}.0", "tool": "exec", "input": {"argv": ["open"]}}, actor="brain")
+        log.append(
+            "tool.proposed", {"call_id": f"c{log.head}.0", "tool": "exec", "input": {"argv": ["open"]}}, actor="brain"
+        )
         log.commit(sync=False)
     finally:
         log.close()

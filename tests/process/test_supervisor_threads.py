@@ -1,4 +1,6 @@
-"""Blocking work in real threads on real pipes: what stands still is counted and named, and keeps nobody else from working or leaving."""
+"""Blocking work in real threads on real pipes: what stands still is counted and named, and keeps nobody else from
+working or leaving.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,10 @@ async def test_a_session_whose_worker_stands_still_is_held_with_that_trouble(pip
     assert held.held
     assert "session aaaaaaaaaa: examining call c1.0 did not end" in held.trouble.cause
     assert "1 of its workers stands still" in held.trouble.cause
-    assert await held.look("its diff", 60.0, lambda: "looking has a thread of its own") == "looking has a thread of its own"
+    assert (
+        await held.look("its diff", 60.0, lambda: "looking has a thread of its own")
+        == "looking has a thread of its own"
+    )
     assert await well.do("anything", 60.0, lambda: 1) == 1
     assert not well.held
 
@@ -116,16 +121,25 @@ async def test_children_end_with_the_time_of_their_work(pipe: Path) -> None:
 
 async def test_an_interrupt_ends_the_children_but_those_of_lasting_work(pipe: Path, tmp_path: Path) -> None:
     def work(name: str) -> processes.Done:
-        return processes.run(["sh", "-c", f'echo $$ > {name}.new; mv {name}.new {name}; read x < "$0"; echo read', str(pipe)], os.environ, tmp_path, b"", 60.0)
+        return processes.run(
+            ["sh", "-c", f'echo $$ > {name}.new; mv {name}.new {name}; read x < "$0"; echo read', str(pipe)],
+            os.environ,
+            tmp_path,
+            b"",
+            60.0,
+        )
 
     short, lasting = Threads("short", 1), Threads("lasting", 1)
     running = asyncio.ensure_future(short.run("reading", 60.0, lambda: work("short")))
     going_on = asyncio.ensure_future(lasting.run("making", 60.0, lambda: work("lasting"), lasting=True))
-    await asyncio.to_thread(wait_for, "both children", lambda: (tmp_path / "short").exists() and (tmp_path / "lasting").exists(), 20)
+    await asyncio.to_thread(
+        wait_for, "both children", lambda: (tmp_path / "short").exists() and (tmp_path / "lasting").exists(), 20
+    )
     short.interrupt()
     lasting.interrupt()
     (ended,) = await asyncio.gather(running, return_exceptions=True)
-    if isinstance(ended, BaseException):  # interrupted between the child's first words and its entry among those to kill
+    # interrupted between the child's first words and its entry among those to kill
+    if isinstance(ended, BaseException):
         assert isinstance(ended, processes.Overdue)
         assert "time for this work is over" in str(ended), "at once, not at its own limit"
     else:

@@ -1,4 +1,6 @@
-"""Undo through a real supervisor: which states there are, bringing them back whatever the session does, and who is told."""
+"""Undo through a real supervisor: which states there are, bringing them back whatever the session does, and who is
+told.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What runs for the supervisor's whole life: a piece that dies is begun again and said, one that keeps dying ends the supervisor."""
+"""What runs for the supervisor's whole life: a piece that dies is begun again and said, one that keeps dying ends the
+supervisor.
+"""
 
 from __future__ import annotations
 

@@ -46,7 +46,9 @@ def differing(now: dict[bytes, object] | State, then: dict[bytes, object] | Stat
 
 
 @pytest.mark.parametrize("number", range(len(SCRIPTS)), ids=[f"{n}: {script[:50]}" for n, script in enumerate(SCRIPTS)])
-def test_what_was_destroyed_comes_back(session: Session, world: tuple[State, State, dict[str, bytes]], number: int) -> None:
+def test_what_was_destroyed_comes_back(
+    session: Session, world: tuple[State, State, dict[str, bytes]], number: int
+) -> None:
     script = SCRIPTS[number]
     call_id, started = session.run(script)
     destroyed = session.state()

@@ -37,13 +37,20 @@ def test_a_stop_that_was_acknowledged_is_not_undone_by_any_race(f: Fleet) -> Non
     f.run("supervisor", "start")
     with Client(f.folders.supervisor_socket) as client:
         credential = {"base_url": f.base_url, "key": KEY}
-        asked = {"repo": str(f.repository()), "goal": play([HOLD], "Done."), "base_url": f.base_url, "credential": credential}
+        asked = {
+            "repo": str(f.repository()),
+            "goal": play([HOLD], "Done."),
+            "base_url": f.base_url,
+            "credential": credential,
+        }
         sids = [str(client.call("launch", name=f"s{i}", **asked)["sid"]) for i in range(12)]
     for sid in sids:
         f.wait_event(sid, "lease.granted")
     answers: list[tuple[str, str, str]] = []
     together = threading.Barrier(len(sids) * len(WISHES))
-    clients = [threading.Thread(target=wish, args=(f, sid, state, together, answers)) for sid in sids for state in WISHES]
+    clients = [
+        threading.Thread(target=wish, args=(f, sid, state, together, answers)) for sid in sids for state in WISHES
+    ]
     for one in clients:
         one.start()
     for one in clients:

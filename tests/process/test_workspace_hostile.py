@@ -73,7 +73,9 @@ def marker(folder: Path, name: str) -> str:
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> tuple[Path, Path]:
-    """(repository, folder of the markers): everything that can run something is set, in the repository and through an include."""
+    """(repository, folder of the markers): everything that can run something is set, in the repository and through an
+    include.
+    """
     repo, markers = tmp_path / "repo", tmp_path / "markers"
     repo.mkdir()
     markers.mkdir()
@@ -105,7 +107,12 @@ def hostile(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def made(repo: Path, tmp_path: Path) -> Worktree:
-    return worktrees.create(repo, tmp_path / "state" / "worktrees" / "s1", "watchfloor/s1", tmp_path / "state" / "sessions" / "s1" / "git" / "private")
+    return worktrees.create(
+        repo,
+        tmp_path / "state" / "worktrees" / "s1",
+        "watchfloor/s1",
+        tmp_path / "state" / "sessions" / "s1" / "git" / "private",
+    )
 
 
 def ran(markers: Path) -> list[str]:
@@ -140,7 +147,17 @@ def test_nothing_runs_in_a_whole_life_of_a_session(hostile: tuple[Path, Path], t
             assert "ext::" in str(exc)  # noqa: PT017
     assert worktrees.remove(tree, "s1", force_keep=True)
     assert ran(markers) == []
-    assert git(repo, "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.pager=cat", "rev-parse", "refs/watchfloor/kept/s1")
+    assert git(
+        repo,
+        "-c",
+        "core.hooksPath=/dev/null",
+        "-c",
+        "core.fsmonitor=false",
+        "-c",
+        "core.pager=cat",
+        "rev-parse",
+        "refs/watchfloor/kept/s1",
+    )
 
 
 def _commit_as_agent(tree: Worktree) -> None:
@@ -208,7 +225,9 @@ def test_a_branch_name_that_git_would_not_take_is_refused(tmp_path: Path, branch
     assert not (tmp_path / "wt" / "s").exists()
 
 
-def test_a_path_that_nobody_may_resolve_is_asked_about_and_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_that_nobody_may_resolve_is_asked_about_and_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """``/proc/1/root`` is a link that the kernel lets few read; here it lets nobody."""
     repo = tmp_path / "repo"
     repo.mkdir()

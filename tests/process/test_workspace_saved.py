@@ -1,4 +1,6 @@
-"""Removing a session's worktree: what is not provably somewhere else stops it, and what is kept comes back byte for byte."""
+"""Removing a session's worktree: what is not provably somewhere else stops it, and what is kept comes back byte for
+byte.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def nested(folder: Path) -> str:
 
 
 def shown(tree: Worktree, path: str, ref: str = KEPT) -> bytes:
-    return subprocess.run(["git", "cat-file", "blob", f"{ref}:{path}"], cwd=tree.repo, env=ENV, check=True, capture_output=True).stdout
+    return subprocess.run(
+        ["git", "cat-file", "blob", f"{ref}:{path}"], cwd=tree.repo, env=ENV, check=True, capture_output=True
+    ).stdout
 
 
 def refused(tree: Worktree) -> UnsavedWork:
@@ -42,7 +46,19 @@ def refused(tree: Worktree) -> UnsavedWork:
     return caught.value
 
 
-@pytest.mark.parametrize("how", ["untracked", "gitlink", "gitlink-changed", "in-ignored-folder", "deep", "gitfile", "only-git", "over-tracked-files"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "untracked",
+        "gitlink",
+        "gitlink-changed",
+        "in-ignored-folder",
+        "deep",
+        "gitfile",
+        "only-git",
+        "over-tracked-files",
+    ],
+)
 def test_a_nested_repository_is_work_and_is_kept_whole(tmp_path: Path, tree: Worktree, how: str) -> None:
     place = {"in-ignored-folder": "node_modules/x/sub", "deep": "a/b/c/sub"}.get(how, "sub")
     folder = tree.root / place
@@ -77,7 +93,9 @@ def test_a_nested_repository_is_work_and_is_kept_whole(tmp_path: Path, tree: Wor
     with tarfile.open(back / place / ".git.watchfloor.tar") as archive:
         archive.extractall(back / place, filter="data")
     (back / place / ".git.watchfloor.tar").unlink()
-    assert {p.relative_to(back): p.read_bytes() for p in (back / place).rglob("*") if p.is_file() and not p.is_symlink()} == before
+    assert {
+        p.relative_to(back): p.read_bytes() for p in (back / place).rglob("*") if p.is_file() and not p.is_symlink()
+    } == before
     if commit:
         assert git(back / place, "rev-parse", "HEAD") == commit
         git(back / place, "fsck", "--strict")
@@ -144,10 +162,14 @@ def test_bytes_modes_links_and_odd_names_are_kept_as_they_lie(tree: Worktree) ->
     (tree.root / ".git:").write_text("two\n")
     os.mkfifo(tree.root / "pipe")
     assert worktrees.remove(tree, "s1", force_keep=True) == [KEPT]
-    out = subprocess.run(["git", "ls-tree", "-r", "-z", KEPT], cwd=tree.repo, env=ENV, check=True, capture_output=True).stdout
+    out = subprocess.run(
+        ["git", "ls-tree", "-r", "-z", KEPT], cwd=tree.repo, env=ENV, check=True, capture_output=True
+    ).stdout
     entries = {line.partition(b"\t")[2]: line.split() for line in out.split(b"\0") if line}
     for name, data in content.items():
-        blob = subprocess.run(["git", "cat-file", "blob", entries[name][2]], cwd=tree.repo, env=ENV, check=True, capture_output=True).stdout
+        blob = subprocess.run(
+            ["git", "cat-file", "blob", entries[name][2]], cwd=tree.repo, env=ENV, check=True, capture_output=True
+        ).stdout
         assert blob == data, name
     assert entries[b"run"][0] == b"100755"
     assert (entries[b"link"][0], shown(tree, "link")) == (b"120000", b"/etc/shadow")
@@ -173,7 +195,12 @@ def test_a_commit_is_saved_when_it_is_provably_elsewhere(tree: Worktree, where: 
     commit = commit_as_agent(tree, "a.txt")
     publish(tree)
     if where in ("remote", "branch", "tag"):
-        git(tree.repo, "update-ref", {"remote": "refs/remotes/o/x", "branch": "refs/heads/x", "tag": "refs/tags/x"}[where], commit)
+        git(
+            tree.repo,
+            "update-ref",
+            {"remote": "refs/remotes/o/x", "branch": "refs/heads/x", "tag": "refs/tags/x"}[where],
+            commit,
+        )
     known = {"pushed": [commit, "not a commit", "f" * 40], "another-commit": [tree.base]}.get(where, [])
     if where in ("nowhere", "another-commit"):
         with pytest.raises(UnsavedWork, match="1 commits"):

@@ -1,4 +1,6 @@
-"""What people keep in a repository's git directory stays theirs: no tool inside the fence reads a token from it, and git works all the same."""
+"""What people keep in a repository's git directory stays theirs: no tool inside the fence reads a token from it, and
+git works all the same.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,8 @@ def test_the_shown_form_reads_back_as_git_reads_the_real_one(tmp_path: Path) -> 
     safe = tmp_path / "safe"
     safe.write_bytes(shown_config.shown(open_repository(repo).git, repo / ".git" / "config"))
     listed = [
-        subprocess.run(["git", "config", "--file", str(f), "--list", "-z"], check=True, capture_output=True).stdout for f in (repo / ".git" / "config", safe)
+        subprocess.run(["git", "config", "--file", str(f), "--list", "-z"], check=True, capture_output=True).stdout
+        for f in (repo / ".git" / "config", safe)
     ]
     assert listed[0] == listed[1]
     assert listed[1].count(b"description") == len(values)

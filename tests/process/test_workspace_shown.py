@@ -1,4 +1,6 @@
-"""What the fence shows of a repository's git directory is a list of what git needs; everything else in it stays with its owner."""
+"""What the fence shows of a repository's git directory is a list of what git needs; everything else in it stays with
+its owner.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def with_history(folder: Path) -> Path:
     return repo
 
 
-@pytest.mark.parametrize("kind", ["plain", "worktree", "bare", "packed", "borrowing", "linked-objects", "borrowing-inside", "separate"])
+@pytest.mark.parametrize(
+    "kind", ["plain", "worktree", "bare", "packed", "borrowing", "linked-objects", "borrowing-inside", "separate"]
+)
 def test_git_works_inside_on_every_kind_of_repository(tmp_path: Path, kind: str) -> None:
     repo = main = with_history(tmp_path / "main")
     if kind == "worktree":
@@ -87,7 +91,9 @@ def test_only_listed_parts_of_the_git_directory_are_there(tmp_path: Path) -> Non
         (common / name).write_text(f"[x]\n\ttoken = {CANARY}\n")
     tree = session(tmp_path, repo)
     out = agent(
-        tree, f"grep -rsl {CANARY} {common} . && echo LEAK; git stash list; git for-each-ref --format='%(refname)'; find {common} -maxdepth 2", ok=False
+        tree,
+        f"grep -rsl {CANARY} {common} . && echo LEAK; git stash list; git for-each-ref --format='%(refname)'; find {common} -maxdepth 2",
+        ok=False,
     )
     assert "LEAK" not in out
     assert CANARY not in out

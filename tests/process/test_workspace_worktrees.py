@@ -20,7 +20,15 @@ from harness.policy.rules import default_policy
 from harness.protocol.config import FenceConfig
 from harness.workspace import worktrees
 from harness.workspace.diff import diff, status
-from harness.workspace.errors import BranchExists, DamagedWorktree, NoCommits, NotARepository, PublishFailed, UnsavedWork, WorktreeExists
+from harness.workspace.errors import (
+    BranchExists,
+    DamagedWorktree,
+    NoCommits,
+    NotARepository,
+    PublishFailed,
+    UnsavedWork,
+    WorktreeExists,
+)
 from harness.workspace.facts import gather
 from harness.workspace.git import open_repository
 from harness.workspace.private import Worktree, agent_head, prepare, publish
@@ -46,16 +54,25 @@ def repository(folder: Path, **files: str) -> Path:
 
 
 def session(tmp: Path, repo: Path, sid: str = "s1", branch: str = "") -> Worktree:
-    return worktrees.create(repo, tmp / "state" / "worktrees" / sid, branch or f"watchfloor/{sid}", tmp / "state" / "sessions" / sid / "git" / "private")
+    return worktrees.create(
+        repo,
+        tmp / "state" / "worktrees" / sid,
+        branch or f"watchfloor/{sid}",
+        tmp / "state" / "sessions" / sid / "git" / "private",
+    )
 
 
 def agent(tree: Worktree, script: str, *, ok: bool = True) -> str:
     """Run a script as the agent would: in the real fence, with the action's own binds and environment."""
     facts = gather(tree, "shell", {"script": script}, FenceConfig())
     action = build_action("sid", "c1.0", "t", "shell", {"script": script}, facts)
-    command = hands_fence.arguments(hands_fence.find().path, action["fence"], network=False, cwd=action["cwd"], outside=[])
+    command = hands_fence.arguments(
+        hands_fence.find().path, action["fence"], network=False, cwd=action["cwd"], outside=[]
+    )
     settings = [part for name, value in action["env"].items() for part in (f"{name}={value}",)]
-    done = subprocess.run([*command, "/usr/bin/env", "-i", *settings, "bash", "-c", script], capture_output=True, text=True)
+    done = subprocess.run(
+        [*command, "/usr/bin/env", "-i", *settings, "bash", "-c", script], capture_output=True, text=True
+    )
     assert done.returncode == 0 or not ok, done.stderr
     return done.stdout + done.stderr
 
@@ -96,7 +113,11 @@ def test_the_agent_commits_and_only_its_branch_moves(tmp_path: Path) -> None:
     assert made.head == agent_head(tree)
     assert git(repo, "log", "-1", "--format=%an %s", tree.branch) == "The User two"
     assert git(repo, "rev-parse", "main", "other").split() == [tree.base, tree.base]
-    assert git(repo, "for-each-ref", "--format=%(refname)").split() == ["refs/heads/main", "refs/heads/other", f"refs/heads/{tree.branch}"]
+    assert git(repo, "for-each-ref", "--format=%(refname)").split() == [
+        "refs/heads/main",
+        "refs/heads/other",
+        f"refs/heads/{tree.branch}",
+    ]
     assert (repo / ".git" / "config").read_bytes() == config
     assert not (repo / ".git" / "hooks" / "post-commit").exists()
     assert git(tree.root, "status", "--porcelain") == ""
@@ -235,7 +256,9 @@ def test_launching_on_what_is_no_usable_repository_says_so(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("at", ["make", "prepare", "_identity"])
-def test_a_creation_that_dies_anywhere_can_be_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+def test_a_creation_that_dies_anywhere_can_be_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
     repo = repository(tmp_path / "repo")
 
     class Killed(BaseException):
@@ -270,7 +293,9 @@ def test_a_creation_that_fails_leaves_no_branch(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.fence
 def test_the_diff_shows_committed_uncommitted_and_untracked_work(tmp_path: Path) -> None:
-    tree = session(tmp_path, repository(tmp_path / "repo", **{"a.txt": "a\n", "gone.txt": "g\n", "old name.txt": "r\n" * 20}))
+    tree = session(
+        tmp_path, repository(tmp_path / "repo", **{"a.txt": "a\n", "gone.txt": "g\n", "old name.txt": "r\n" * 20})
+    )
     agent(
         tree,
         "set -e; echo b >> a.txt; git commit -qam b; git rm -q gone.txt; git mv 'old name.txt' $'new\\nname.txt'; git commit -qm m;"
@@ -339,7 +364,11 @@ def test_removal_follows_no_link_out_and_survives_what_is_gone(tmp_path: Path) -
 def test_a_replaced_git_file_is_put_right_or_named(tmp_path: Path) -> None:
     tree = session(tmp_path, repository(tmp_path / "repo"))
     dotgit = tree.root / ".git"
-    for damage in (lambda: dotgit.write_text("gitdir: /evil"), dotgit.unlink, lambda: (dotgit.unlink(), dotgit.symlink_to("/etc/passwd"))):
+    for damage in (
+        lambda: dotgit.write_text("gitdir: /evil"),
+        dotgit.unlink,
+        lambda: (dotgit.unlink(), dotgit.symlink_to("/etc/passwd")),
+    ):
         damage()
         prepare(tree)
         assert dotgit.read_text() == f"gitdir: {tree.admin}\n"
@@ -383,7 +412,12 @@ def test_commits_made_in_the_worktree_from_outside_are_never_lost(tmp_path: Path
     assert git(repo, "log", "-1", "--format=%s", tree.branch) == "again by hand"
     agent(tree, f"git merge -q --no-edit {git(repo, 'rev-parse', tree.branch)}")
     assert publish(tree).moved
-    assert set(git(repo, "log", "--format=%s", "--no-merges", tree.branch).splitlines()) == {"one", "by hand", "again by hand", "agent"}
+    assert set(git(repo, "log", "--format=%s", "--no-merges", tree.branch).splitlines()) == {
+        "one",
+        "by hand",
+        "again by hand",
+        "agent",
+    }
 
 
 @pytest.mark.fence
@@ -416,7 +450,10 @@ def test_objects_that_lie_are_not_published(tmp_path: Path) -> None:
     (store / head[2:]).write_bytes(good)
     # A tree that names an object of another repository, and a store that claims to borrow from it.
     (tree.objects / "info" / "alternates").write_text(f"{secret}/.git/objects\n")
-    agent(tree, f"t=$(printf '100644 blob {blob}\\tstolen\\n' | git mktree --missing); git update-ref --no-deref HEAD $(git commit-tree -m x -p HEAD $t)")
+    agent(
+        tree,
+        f"t=$(printf '100644 blob {blob}\\tstolen\\n' | git mktree --missing); git update-ref --no-deref HEAD $(git commit-tree -m x -p HEAD $t)",
+    )
     (tree.objects / "info" / "alternates").write_text(f"{secret}/.git/objects\n")
     with pytest.raises(PublishFailed):
         publish(tree)
@@ -439,7 +476,10 @@ def test_facts_of_a_push_know_the_remote_and_the_commit(tmp_path: Path) -> None:
     assert (action["kind"], action["refspecs"]) == ("push", [[tree.base, f"refs/heads/{tree.branch}", "absent"]])
     shutil.rmtree(tmp_path / "up.git")
     gone = gather(tree, "exec", {"argv": ["git", "push"]}, FenceConfig())
-    assert "does not answer" in judge(build_action("s", "c1.0", "t", "exec", {"argv": ["git", "push"]}, gone), default_policy()).reason
+    assert (
+        "does not answer"
+        in judge(build_action("s", "c1.0", "t", "exec", {"argv": ["git", "push"]}, gone), default_policy()).reason
+    )
 
 
 def test_facts_resolve_links_and_hash_what_is_named(tmp_path: Path) -> None:
@@ -457,7 +497,9 @@ def test_facts_resolve_links_and_hash_what_is_named(tmp_path: Path) -> None:
     assert facts.program["path"] == str(tree.root / "build.sh")
     (tree.root / "notes.txt").write_text("mine")
     given = {"script": "rm -f notes.txt"}
-    verdict = judge(build_action("s", "c1.0", "t", "shell", given, gather(tree, "shell", given, FenceConfig())), default_policy())
+    verdict = judge(
+        build_action("s", "c1.0", "t", "shell", given, gather(tree, "shell", given, FenceConfig())), default_policy()
+    )
     assert verdict.verdict == "allow"
 
 

@@ -1,4 +1,7 @@
-"""A worktree with everything in it that can be lost, and a hundred and more ways to lose it. Each is a script that an agent may run unasked."""
+"""A worktree with everything in it that can be lost, and a hundred and more ways to lose it.
+
+Each is a script that an agent may run unasked.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,13 @@ def fill(root: Path) -> None:
         (root / f"dir{mode:o}").mkdir()
         (root / f"dir{mode:o}" / "file").write_text("x")
         (root / f"dir{mode:o}").chmod(mode)
-    for name, target in (("link", "README.md"), ("dangling", "nowhere"), ("tosrc", "src"), ("toetc", "/etc"), ("loop", "loop")):
+    for name, target in (
+        ("link", "README.md"),
+        ("dangling", "nowhere"),
+        ("tosrc", "src"),
+        ("toetc", "/etc"),
+        ("loop", "loop"),
+    ):
         (root / name).symlink_to(target)
     (root / "twin1").write_text("twins\n")
     os.link(root / "twin1", root / "twin2")

@@ -1,4 +1,6 @@
-"""One real session for tests of undo: its worktree, private git folder and keeper, calls in the real fence, and all that must come back."""
+"""One real session for tests of undo: its worktree, private git folder and keeper, calls in the real fence, and all
+that must come back.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,10 @@ def repository(folder: Path, files: dict[str, bytes | str]) -> Path:
 
 
 def dump(folder: Path) -> State:
-    """A folder's own mode and everything below it that an undo promises to bring back: kind, mode, content, target. Names are bytes."""
+    """A folder's own mode and everything below it that an undo promises to bring back: kind, mode, content, target.
+
+    Names are bytes.
+    """
     found: State = {b"": (stat.S_IMODE(folder.lstat().st_mode),)}
     top = os.fsencode(folder)
     pending = [top]
@@ -79,7 +84,9 @@ class Session:
     def __init__(self, fleet: Keepers, repo: Path, sid: str = SID, **spawn: Any) -> None:
         self.fleet, self.repo, self.sid = fleet, repo, sid
         folder = fleet.folder(sid)
-        self.tree = worktrees.create(repo, fleet.folders.state / "worktrees" / sid, f"watchfloor/{sid}", folder.git / "private")
+        self.tree = worktrees.create(
+            repo, fleet.folders.state / "worktrees" / sid, f"watchfloor/{sid}", folder.git / "private"
+        )
         self.root = self.tree.root
         self._numbers = itertools.count(1)
         self._start(1, spawn)
@@ -119,7 +126,10 @@ class Session:
         return self.wait("tool.ended", call_id=call_id)
 
     def wait(self, kind: str, **fields: str) -> dict[str, Any]:
-        """The newest record of that type with these fields, once there is one. Raises ConnectionError when the keeper is gone before."""
+        """The newest record of that type with these fields, once there is one.
+
+        Raises ConnectionError when the keeper is gone before.
+        """
         while (found := self.find(kind, **fields)) is None:
             if self.link.ended:
                 raise ConnectionError("the keeper closed the connection")
@@ -129,7 +139,9 @@ class Session:
     def find(self, kind: str, **fields: str) -> dict[str, Any] | None:
         """The newest record of that type with these fields among those that the keeper pushed, or None."""
         pushes, self._seen = self.link.pushes[self._seen :], len(self.link.pushes)
-        self._records += [frames.parse(line.encode()) for push in pushes if push["push"] == "events" for line in push["lines"]]
+        self._records += [
+            frames.parse(line.encode()) for push in pushes if push["push"] == "events" for line in push["lines"]
+        ]
         bodies = (r["data"] for r in reversed(self._records) if r["type"] == kind)
         return next((b for b in bodies if all(b.get(name) == value for name, value in fields.items())), None)
 
@@ -141,7 +153,9 @@ class Session:
     def ask_undo(self, snapshot: str, call_id: str = "c1.0") -> tuple[str, int]:
         """Ask for an undo and do not wait: its id and the number of the request."""
         undo_id = f"u{next(self._numbers)}"
-        return undo_id, self.link.send("undo", undo_id=undo_id, call_id=call_id, snapshot=snapshot, by={"client": "test", "uid": os.getuid()})
+        return undo_id, self.link.send(
+            "undo", undo_id=undo_id, call_id=call_id, snapshot=snapshot, by={"client": "test", "uid": os.getuid()}
+        )
 
     def undo(self, snapshot: str, call_id: str = "c1.0") -> dict[str, Any]:
         """Bring a state back; the keeper's answer."""

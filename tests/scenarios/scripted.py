@@ -1,4 +1,6 @@
-"""Two scenarios written in the goal itself: ``play: [{"text": …, "calls": [[tool, input], …]}, …]``, and ``long: N``, N turns of ordinary work and a pause."""
+"""Two scenarios written in the goal itself: ``play: [{"text": …, "calls": [[tool, input], …]}, …]``, and ``long: N``, N
+turns of ordinary work and a pause.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,11 @@ def _play(goal: str) -> Script:
     text = goal[goal.index("play:") + 5 :]
     turns, _ = json.JSONDecoder().raw_decode(text.strip())
     for turn in turns:
-        yield Turn(turn.get("text", ""), tuple(Call(tool, arguments) for tool, arguments in turn.get("calls", [])), stop_reason=turn.get("stop_reason", ""))
+        yield Turn(
+            turn.get("text", ""),
+            tuple(Call(tool, arguments) for tool, arguments in turn.get("calls", [])),
+            stop_reason=turn.get("stop_reason", ""),
+        )
 
 
 def _long(goal: str) -> Script:
@@ -31,4 +37,7 @@ def _long(goal: str) -> Script:
     yield Turn("A pause.", (Call("exec", {"argv": ["sleep", "600"], "timeout_s": 600}),))
 
 
-SCENARIOS = [Scenario("long", re.compile(r"long:\s*\d+"), _long), Scenario("scripted", re.compile(r"play:\s*\["), _play)]
+SCENARIOS = [
+    Scenario("long", re.compile(r"long:\s*\d+"), _long),
+    Scenario("scripted", re.compile(r"play:\s*\["), _play),
+]

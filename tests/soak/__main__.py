@@ -1,4 +1,6 @@
-"""``make soak``: sessions at work while everything around them fails; then what must be true, one table, exit code 1 when anything is not."""
+"""``make soak``: sessions at work while everything around them fails; then what must be true, one table, exit code 1
+when anything is not.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,15 @@ from tests.soak.world import World, command, world
 SESSIONS = 8
 TURNS = (10, 40)
 PATIENCE_S = 180.0
-"""How long everything may take, once the trouble is over, to end or to ask: the longest pause of the fleet's gate, and the work that is left."""
+"""How long everything may take, once the trouble is over, to end or to ask: the longest pause of the fleet's gate, and
+the work that is left.
+"""
 _OVER = ("done", "stopped", "failed")
 
 
-def crowd(w: World, many: int, until: float, show: Callable[[World], None], enough: Callable[[], bool] = lambda: False) -> None:
+def crowd(
+    w: World, many: int, until: float, show: Callable[[World], None], enough: Callable[[], bool] = lambda: False
+) -> None:
     """Keep so many sessions at work until then, or until it is enough; one that has ended is followed by a new one."""
     dice = w.dice("sessions")
     while (now := time.monotonic()) < until and not enough():
@@ -46,7 +52,9 @@ def calm(w: World) -> None:
         for row in rows:
             if row.get("desired") == "paused" and row["state"] not in _OVER:
                 w.desire(str(row["sid"]), "running")
-        open_rows = [row for row in rows if not row.get("approvals") and not (row["state"] in _OVER and w.ended(str(row["sid"])))]
+        open_rows = [
+            row for row in rows if not row.get("approvals") and not (row["state"] in _OVER and w.ended(str(row["sid"])))
+        ]
         if rows and {row["sid"] for row in rows} >= set(w.sids()) and not open_rows:
             return
         time.sleep(0.5)
@@ -123,7 +131,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1 << 32))
-    parser.add_argument("--only", default=",".join(TROUBLES), help=f"some of {','.join(TROUBLES)}, or nothing for a fleet at peace")
+    parser.add_argument(
+        "--only", default=",".join(TROUBLES), help=f"some of {','.join(TROUBLES)}, or nothing for a fleet at peace"
+    )
     parser.add_argument("--sessions", type=int, default=SESSIONS)
     given = parser.parse_args()
     only = [name for name in given.only.split(",") if name]
@@ -141,7 +151,9 @@ def main() -> int:
         if bad:
             print("\n" + "\n".join(map(str, bad)))
             print(f"\nthe supervisor's last words:\n{w.fleet.supervisor_log()}")
-    print(f"\nseed {given.seed}: {'everything is as it must be' if not bad else f'{len(bad)} things are not as they must be'}")
+    print(
+        f"\nseed {given.seed}: {'everything is as it must be' if not bad else f'{len(bad)} things are not as they must be'}"
+    )
     return 1 if bad else 0
 
 

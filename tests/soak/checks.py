@@ -1,4 +1,7 @@
-"""What must be true after the trouble, as functions from what was gathered to what is wrong. Pure: each of them is shown to fail on doctored evidence."""
+"""What must be true after the trouble, as functions from what was gathered to what is wrong.
+
+Pure: each of them is shown to fail on doctored evidence.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ _WOKEN = frozenset(("lease.granted", "model.request", "tool.started"))
 class SessionEvidence:
     """One session, from three sides: its effects, the endpoint's notes, its log.
 
-    ``told`` has every line that the endpoint asked for, with what it heard of it (``ok``, ``not_run``, ``unknown``; empty: nothing).
-    ``logged`` has the end of each line's call by the log (a status of `tool.ended`, ``resolved`` or ``open``).
-    ``after_stop`` are the types of the records that follow the first `session.desired` with ``stopped``.
+    ``told`` has every line that the endpoint asked for, with what it heard of it (``ok``, ``not_run``, ``unknown``;
+    empty: nothing). ``logged`` has the end of each line's call by the log (a status of `tool.ended`, ``resolved`` or
+    ``open``). ``after_stop`` are the types of the records that follow the first `session.desired` with ``stopped``.
     """
 
     sid: str
@@ -85,11 +88,17 @@ def effects(s: SessionEvidence) -> Iterator[Violation]:
             elif not told and logged in _SURELY_NOT:
                 yield Violation("denied", s.name, f"{line!r} is there, but by the log its call was {logged}")
         elif told == "ok" or (not told and logged == "ok"):
-            yield Violation("lost", s.name, f"{line!r} is not there, but {'the model was told' if told else 'the log says'} that it was done")
+            yield Violation(
+                "lost",
+                s.name,
+                f"{line!r} is not there, but {'the model was told' if told else 'the log says'} that it was done",
+            )
 
 
 def life(s: SessionEvidence) -> Iterator[Violation]:
-    """Nothing is stuck without a request, nothing gave up (the work cannot fail), nothing stops unasked, and what was stopped stays so."""
+    """Nothing is stuck without a request, nothing gave up (the work cannot fail), nothing stops unasked, and what was
+    stopped stays so.
+    """
     ended = s.finished or s.stopped
     if not ended and not s.open_requests:
         yield Violation("stuck", s.name, f"{s.state}: {s.detail}; nothing in the queue")
@@ -109,11 +118,17 @@ def life(s: SessionEvidence) -> Iterator[Violation]:
 
 
 def money(s: SessionEvidence) -> Iterator[Violation]:
-    """What is known to be spent is on the bill; what the bill has beyond it came of requests whose outcome nobody knows."""
+    """What is known to be spent is on the bill; what the bill has beyond it came of requests whose outcome nobody
+    knows.
+    """
     if s.settled_nano > s.bill_nano:
         yield Violation("ledger", s.name, f"{s.settled_nano} n$ are settled, the endpoint billed {s.bill_nano}")
     if s.settled_nano + s.unknown_nano + s.held_nano < s.bill_nano:
-        yield Violation("ledger", s.name, f"{s.settled_nano} + {s.unknown_nano} unknown + {s.held_nano} held n$, the endpoint billed {s.bill_nano}")
+        yield Violation(
+            "ledger",
+            s.name,
+            f"{s.settled_nano} + {s.unknown_nano} unknown + {s.held_nano} held n$, the endpoint billed {s.bill_nano}",
+        )
     if s.held_nano and (s.finished or s.stopped):
         yield Violation("orphaned", s.name, f"{s.held_nano} n$ are held for a session that has ended")
 
@@ -129,8 +144,19 @@ def judge(e: Evidence) -> list[Violation]:
     found = [v for s in e.sessions for check in (effects, life, money, questions) for v in check(s)]
     told = sum(s.bill_nano for s in e.sessions)
     if told != e.total_bill_nano:
-        found.append(Violation("ledger", "the fleet", f"the endpoint billed {e.total_bill_nano} n$ in all, {told} for sessions that are there"))
-    for kind, texts in (("invariant", e.invariants), ("damage", e.damage), ("leftover", e.leftovers), ("soak", e.broken)):
+        found.append(
+            Violation(
+                "ledger",
+                "the fleet",
+                f"the endpoint billed {e.total_bill_nano} n$ in all, {told} for sessions that are there",
+            )
+        )
+    for kind, texts in (
+        ("invariant", e.invariants),
+        ("damage", e.damage),
+        ("leftover", e.leftovers),
+        ("soak", e.broken),
+    ):
         found += [Violation(kind, "the fleet", text) for text in texts]
     return found
 
@@ -141,7 +167,9 @@ def tally(e: Evidence) -> dict[str, str]:
     kinds = Counter(v.kind for v in found)
     states = Counter(s.state for s in e.sessions)
     asked = Counter(kind for s in e.sessions for kind, _ in s.questions)
-    settled, unknown, held = (sum(getattr(s, name) for s in e.sessions) for name in ("settled_nano", "unknown_nano", "held_nano"))
+    settled, unknown, held = (
+        sum(getattr(s, name) for s in e.sessions) for name in ("settled_nano", "unknown_nano", "held_nano")
+    )
     told = Counter(how or "nothing" for s in e.sessions for how in s.told.values())
     return {
         "sessions": f"{len(e.sessions)} ({_list(states)})",

@@ -87,7 +87,9 @@ def _session(w: World, sid: str, row: dict[str, object]) -> SessionEvidence:
     s.effects = effect_lines(w.fleet.folders.worktrees / sid / "effects.txt")
     s.told = told_lines(w.notes / f"{s.name}.jsonl")
     s.open_requests = [(a.kind, a.title) for a in state.approvals.values()]
-    stopped_at = next((r.seq for r in records if isinstance(r.body, t.SessionDesired) and r.body.state == "stopped"), None)
+    stopped_at = next(
+        (r.seq for r in records if isinstance(r.body, t.SessionDesired) and r.body.state == "stopped"), None
+    )
     s.stop_recorded = stopped_at is not None
     for r in records:
         if isinstance(r.body, t.ApprovalRequested):
@@ -97,7 +99,11 @@ def _session(w: World, sid: str, row: dict[str, object]) -> SessionEvidence:
         if stopped_at is not None and r.seq > stopped_at:
             s.after_stop.append(r.type)
     s.logged = _calls(records, folder.blobs)
-    who = {Identity(r.body.pid, r.body.start, r.body.boot): r.type for r in records if isinstance(r.body, (t.KeeperStarted, t.LeaseGranted))}
+    who = {
+        Identity(r.body.pid, r.body.start, r.body.boot): r.type
+        for r in records
+        if isinstance(r.body, (t.KeeperStarted, t.LeaseGranted))
+    }
     s.alive = [f"{kind} {i.pid}" for i, kind in who.items() if alive(i)]
     return s
 

@@ -1,4 +1,7 @@
-"""The kinds of trouble. Each runs in a thread of its own until the world says that it is over, with dice of its own seed."""
+"""The kinds of trouble.
+
+Each runs in a thread of its own until the world says that it is over, with dice of its own seed.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,9 @@ def standstills(w: World, dice: random.Random) -> None:
 def pauses(w: World, dice: random.Random) -> None:
     """Pause a session, and resume it a while later until that is acknowledged."""
     while not w.over.wait(dice.uniform(0.5, 3.0)):
-        chosen = [row["sid"] for row in w.rows() if row["state"] not in ("done", "stopped") and row["sid"] not in w.busy]
+        chosen = [
+            row["sid"] for row in w.rows() if row["state"] not in ("done", "stopped") and row["sid"] not in w.busy
+        ]
         if not chosen:
             continue
         sid = dice.choice(chosen)
@@ -105,7 +110,13 @@ def endpoint(w: World, dice: random.Random) -> None:
                 "429": {"kind": "rate_limit", "retry_after": dice.choice((0, 1, 3)), "times": many},
                 "server": {"kind": "server", "times": many},
                 "cut": {"kind": "cut", "after_bytes": dice.randrange(2000), "times": many},
-                "pings": {"kind": "pings", "every": 0.5, "seconds": seconds, "after_bytes": dice.choice((0, 600)), "times": dice.randrange(1, 9)},
+                "pings": {
+                    "kind": "pings",
+                    "every": 0.5,
+                    "seconds": seconds,
+                    "after_bytes": dice.choice((0, 600)),
+                    "times": dice.randrange(1, 9),
+                },
             }
             begun = time.monotonic()
             if kind == "refuse":
@@ -120,7 +131,10 @@ def endpoint(w: World, dice: random.Random) -> None:
 
 
 def _insist(w: World, path: str, body: object | None = None, method: str = "") -> None:
-    """Ask the simulator until it answers: a shut door opens by itself. Raises OSError when it does not within a minute."""
+    """Ask the simulator until it answers: a shut door opens by itself.
+
+    Raises OSError when it does not within a minute.
+    """
     end = time.monotonic() + 60
     while True:
         try:
@@ -170,7 +184,10 @@ def races(w: World, dice: random.Random) -> None:
             continue
         w.busy.add(sid)
         w.over.wait(dice.choice((0.0, 0.5, 2.0, 4.0)))
-        wanted = [*dice.sample(("paused", "running", "running", "paused"), dice.randrange(2, 5)), *(("stopped",) if dice.random() < 0.8 else ())]
+        wanted = [
+            *dice.sample(("paused", "running", "running", "paused"), dice.randrange(2, 5)),
+            *(("stopped",) if dice.random() < 0.8 else ()),
+        ]
         dice.shuffle(wanted)
         told: list[str] = []
         line = threading.Barrier(len(wanted))

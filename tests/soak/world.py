@@ -1,4 +1,6 @@
-"""The fleet under trouble: its folders (the state on a small file system of its own where that can be), who lives in it, and a client that insists."""
+"""The fleet under trouble: its folders (the state on a small file system of its own where that can be), who lives in
+it, and a client that insists.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,17 @@ memory_free = 0
 """
 _TMPFS_OPTIONS = f"size={STATE_BYTES},mode=700"
 _MNT_DETACH = 2
-KINDS = ("guardian", "supervisor", "keeper nursery", "brain nursery", "keeper", "brain", "vault or monitor", "runner", "tool")
+KINDS = (
+    "guardian",
+    "supervisor",
+    "keeper nursery",
+    "brain nursery",
+    "keeper",
+    "brain",
+    "vault or monitor",
+    "runner",
+    "tool",
+)
 
 
 @dataclass(slots=True)
@@ -107,7 +119,15 @@ class World:
         """A new session; its id, or nothing when nobody answered (it may have been made all the same)."""
         name = f"{kind}-{next(self.names)}"
         try:
-            reply = self.call("launch", repo=str(self.fleet.repository()), goal=worker.goal(name, turns, self.notes), name=name, checks=[], caps={}, **MODEL)
+            reply = self.call(
+                "launch",
+                repo=str(self.fleet.repository()),
+                goal=worker.goal(name, turns, self.notes),
+                name=name,
+                checks=[],
+                caps={},
+                **MODEL,
+            )
         except (Unreachable, SupervisorError) as exc:
             self.count(f"launches refused: {exc.code if isinstance(exc, SupervisorError) else 'nobody answered'}")
             return ""
@@ -134,7 +154,9 @@ class World:
     def control(self, path: str, body: object | None = None, method: str = "") -> Any:
         """The simulator's control endpoints. Raises OSError."""
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self.fleet.base_url}/_sim/{path}", data=data, method=method or ("GET" if body is None else "POST"))
+        request = urllib.request.Request(
+            f"{self.fleet.base_url}/_sim/{path}", data=data, method=method or ("GET" if body is None else "POST")
+        )
         with urllib.request.urlopen(request, timeout=10) as reply:
             return json.load(reply)
 
@@ -150,7 +172,10 @@ class World:
             if b"harness.supervisor.guardian" in commands.get(parent := _parent(number), b""):
                 _add(found["guardian"], parent)
             for child in children.get(number, ()):
-                for kind, module in (("keeper nursery", b"harness.session.nursery"), ("brain nursery", b"harness.brain.nursery")):
+                for kind, module in (
+                    ("keeper nursery", b"harness.session.nursery"),
+                    ("brain nursery", b"harness.brain.nursery"),
+                ):
                     if module in commands.get(child, b""):
                         _add(found[kind], child)
         for sid in self.sids():
@@ -174,13 +199,20 @@ class World:
         """Every session on disk."""
         folder = self.fleet.folders.sessions
         with contextlib.suppress(OSError):
-            return sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith(".") and (entry / "log").is_dir())
+            return sorted(
+                entry.name for entry in folder.iterdir() if not entry.name.startswith(".") and (entry / "log").is_dir()
+            )
         return []
 
     def ended(self, sid: str) -> bool:
-        """True when its log says that it ended or was stopped; a row that shows failed may only be waiting for its next try."""
+        """True when its log says that it ended or was stopped; a row that shows failed may only be waiting for its next
+        try.
+        """
         with contextlib.suppress(LogError, OSError):
-            return any(b'"session.ended"' in line or b'"state":"stopped"' in line for line in read(self.fleet.folders.session(sid).log))
+            return any(
+                b'"session.ended"' in line or b'"state":"stopped"' in line
+                for line in read(self.fleet.folders.session(sid).log)
+            )
         return False
 
     def newest(self, sid: str) -> tuple[Identity | None, Identity | None]:
@@ -290,13 +322,22 @@ def _mount(folder: Path) -> str:
 @contextlib.contextmanager
 def world(seed: int, *, disk: bool = True) -> Iterator[World]:
     """A fleet without sessions. ``disk``: give the state a file system of its own, when that is possible."""
-    arguments = ("--scenarios", str(SCENARIOS), "--requests-per-minute", "1000000", "--input-tokens-per-minute", "1000000000")
+    arguments = (
+        "--scenarios",
+        str(SCENARIOS),
+        "--requests-per-minute",
+        "1000000",
+        "--input-tokens-per-minute",
+        "1000000000",
+    )
     with fleet(config=CONFIG, simulator_args=(*arguments, "--output-tokens-per-minute", "1000000000")) as made:
         notes = made.root / "notes"
         notes.mkdir()
         make_repository(made.root / "repo")
         key = (made.folders.config / "key").read_text()
-        MODEL.update(model="claude-haiku-5-5", base_url=made.base_url, credential={"base_url": made.base_url, "key": key})
+        MODEL.update(
+            model="claude-haiku-5-5", base_url=made.base_url, credential={"base_url": made.base_url, "key": key}
+        )
         why = _mount(made.folders.state) if disk else "nobody fills it"
         w = World(made, notes, seed, why)
         try:
@@ -315,4 +356,12 @@ def world(seed: int, *, disk: bool = True) -> Iterator[World]:
 def command(w: World, *args: str, timeout: float = 120.0) -> subprocess.CompletedProcess[str]:
     """The command line, as a person types it."""
     program = str(Path(sys.executable).with_name("watchfloor"))
-    return subprocess.run([program, *args], env=w.fleet.env, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=timeout, check=False)
+    return subprocess.run(
+        [program, *args],
+        env=w.fleet.env,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=timeout,
+        check=False,
+    )

@@ -1,7 +1,8 @@
-"""A small supervisor for the screen's tests: real session logs, the real fold, the real socket protocol; it decides nothing by itself.
+"""A small supervisor for the screen's tests: real session logs, the real fold, the real socket protocol; it decides
+nothing by itself.
 
-Also a program (``python -m tests.tui.app_world ROOT SCENE``) that serves a scene for the terminal tests and writes every request
-it gets to ``ROOT/calls.jsonl``.
+Also a program (``python -m tests.tui.app_world ROOT SCENE``) that serves a scene for the terminal tests and writes
+every request it gets to ``ROOT/calls.jsonl``.
 """
 
 from __future__ import annotations
@@ -137,14 +138,31 @@ class World:
                 session,
                 t.ToolProposed(call_id=call_id, tool=str(action["tool"]), input=action.get("input")),
                 t.ToolJudged(
-                    call_id=call_id, action_hash=action_hash(action), verdict="ask", rule="push", reason="it leaves the fence", policy="p1", action=action
+                    call_id=call_id,
+                    action_hash=action_hash(action),
+                    verdict="ask",
+                    rule="push",
+                    reason="it leaves the fence",
+                    policy="p1",
+                    action=action,
                 ),
             )
         kind = str(fields.get("kind", "tool"))
         options = list(fields.get("options", ["allow", "allow_edited", "deny", "answer", "stop"]))
         title, risk = str(fields.get("title", "something")), str(fields.get("risk", "high"))
         digest = action_hash(action) if action is not None else ""
-        self.log(session, t.ApprovalRequested(approval_id=approval_id, kind=kind, title=title, options=options, call_id=call_id, action_hash=digest, risk=risk))
+        self.log(
+            session,
+            t.ApprovalRequested(
+                approval_id=approval_id,
+                kind=kind,
+                title=title,
+                options=options,
+                call_id=call_id,
+                action_hash=digest,
+                risk=risk,
+            ),
+        )
         view = ApprovalView(
             approval_id=approval_id,
             sid=session.sid,
@@ -181,12 +199,24 @@ class World:
 
     def fleet_view(self) -> FleetView:
         groups = [r.group for r in self.rows()]
-        counts = {"sessions": len(groups), "needs_you": groups.count("needs you"), "running": groups.count("running"), "done": groups.count("done")}
+        counts = {
+            "sessions": len(groups),
+            "needs_you": groups.count("needs you"),
+            "running": groups.count("running"),
+            "done": groups.count("done"),
+        }
         return msgspec.convert(self.fleet | counts, FleetView)
 
     def push_rows(self, *sessions: Session, gone: Sequence[str] = ()) -> None:
         rows = [s.row() for s in sessions] if sessions or gone else self.rows()
-        self._push({"push": "rows", "rows": msgspec.to_builtins(rows), "gone": list(gone), "fleet": msgspec.to_builtins(self.fleet_view())})
+        self._push(
+            {
+                "push": "rows",
+                "rows": msgspec.to_builtins(rows),
+                "gone": list(gone),
+                "fleet": msgspec.to_builtins(self.fleet_view()),
+            }
+        )
 
     def push_approvals(self) -> None:
         self._push({"push": "approvals", "approvals": msgspec.to_builtins(self.approvals())})
@@ -282,7 +312,12 @@ class World:
         view = next(v for v in self.approvals() if v.approval_id == r["approval_id"])
         whole = self.whole.get(view.approval_id, view.diff)
         piece = whole[r["offset"] :][: self.piece]
-        return {"text": piece, "offset": r["offset"], "characters": len(whole), "sha256": sha256(whole.encode()).hexdigest()}
+        return {
+            "text": piece,
+            "offset": r["offset"],
+            "characters": len(whole),
+            "sha256": sha256(whole.encode()).hexdigest(),
+        }
 
     def _op_undo_points(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         return {"points": self.points.get(r["sid"], []), "store_bytes": 5 << 20}
@@ -295,7 +330,15 @@ class World:
         undo_id = f"u{len(points)}"
         changed = points[at]["changed"]
         points.insert(0, point(undo_id, "undo", f"undo of {r['to']} and all after it", changed=changed))
-        return {"undo_id": undo_id, "to": r["to"], "title": points[at + 1]["title"], "restored": changed, "removed": 1, "refused": [], "refused_count": 0}
+        return {
+            "undo_id": undo_id,
+            "to": r["to"],
+            "title": points[at + 1]["title"],
+            "restored": changed,
+            "removed": 1,
+            "refused": [],
+            "refused_count": 0,
+        }
 
     def _op_desire(self, r: dict[str, Any], w: asyncio.StreamWriter) -> None:
         session = self.sessions[r["sid"]]
@@ -305,8 +348,19 @@ class World:
     def _op_decide(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         for session in self.sessions.values():
             if (view := session.views.pop(r["approval_id"], None)) is not None:
-                data = {k: r[k] for k in ("decision", "message", "edited", "value", "shown_hash") if r.get(k) is not None}
-                self.log(session, t.ApprovalDecided(approval_id=view.approval_id, decision_id="d1", call_id=view.call_id, action_hash=view.action_hash, **data))
+                data = {
+                    k: r[k] for k in ("decision", "message", "edited", "value", "shown_hash") if r.get(k) is not None
+                }
+                self.log(
+                    session,
+                    t.ApprovalDecided(
+                        approval_id=view.approval_id,
+                        decision_id="d1",
+                        call_id=view.call_id,
+                        action_hash=view.action_hash,
+                        **data,
+                    ),
+                )
                 self.push_rows(session)
                 self.push_approvals()
         return {"decision_id": "d1"}
@@ -322,7 +376,11 @@ class World:
 
     def _op_continue(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         session = self.sessions[r["sid"]]
-        self.log(session, t.SessionContinued(rounds=r.get("rounds", 0)), *([t.UserMessage(text=r["text"])] if r["text"] else []))
+        self.log(
+            session,
+            t.SessionContinued(rounds=r.get("rounds", 0)),
+            *([t.UserMessage(text=r["text"])] if r["text"] else []),
+        )
         self.push_rows(session)
         return {"sid": session.sid, "name": session.state.name}
 
@@ -353,7 +411,11 @@ class World:
             }
             for x in self.rows()
         ]
-        return {"fleet": msgspec.to_builtins(self.fleet_view()), "sessions": sessions, "days": [{"day": "2026-11-21", "spent_nano": 1_240_000_000}]}
+        return {
+            "fleet": msgspec.to_builtins(self.fleet_view()),
+            "sessions": sessions,
+            "days": [{"day": "2026-11-21", "spent_nano": 1_240_000_000}],
+        }
 
 
 # -- scenes ----------------------------------------------------------------------------------------------------------
@@ -408,10 +470,17 @@ def work(step: int = 0, *, cost: float = 0.04) -> list[t.Body]:
             stop_reason="tool_use",
             usage=t.Usage(input=900, cache_read=8000, output=300),
             cost_nano=int(cost * NANO),
-            content=[{"type": "text", "text": "The cart total ignores the discount; I will look at src/cart.py and repair it."}],
+            content=[
+                {
+                    "type": "text",
+                    "text": "The cart total ignores the discount; I will look at src/cart.py and repair it.",
+                }
+            ],
         ),
         t.ToolProposed(call_id=call, tool="exec", input={"argv": ["pytest", "-q"]}),
-        t.ToolJudged(call_id=call, action_hash=digest, verdict="allow", rule="inside-the-fence", reason="contained", policy="p1"),
+        t.ToolJudged(
+            call_id=call, action_hash=digest, verdict="allow", rule="inside-the-fence", reason="contained", policy="p1"
+        ),
         t.ToolStarted(call_id=call, action_hash=digest, effect="contained"),
         t.ToolEnded(call_id=call, status="ok", preview="12 passed in 0.40s", exit_code=0, ms=412),
     ]
@@ -436,10 +505,15 @@ def crowd(world: World, number: int = 12) -> None:
     for index in range(number):
         name = names[index % len(names)] + (f"-{index // len(names) + 1}" if index >= len(names) else "")
         session = world.add(
-            name, t.LeaseGranted(gen=1, epoch=3), t.UserMessage(text="Make the tests pass.", origin="goal"), *work(index, cost=0.05 * (index % 7 + 1))
+            name,
+            t.LeaseGranted(gen=1, epoch=3),
+            t.UserMessage(text="Make the tests pass.", origin="goal"),
+            *work(index, cost=0.05 * (index % 7 + 1)),
         )
         if index % 6 == 0:
-            world.ask(session, PUSH, title="git push origin main", claim="All tests pass; publishing the fix as you asked.")
+            world.ask(
+                session, PUSH, title="git push origin main", claim="All tests pass; publishing the fix as you asked."
+            )
         elif index % 6 == 1:
             call = f"c{index * 10 + 1005}.0"
             world.log(session, t.ToolProposed(call_id=call, tool="exec", input={"argv": ["pytest"]}))
@@ -449,7 +523,16 @@ def crowd(world: World, number: int = 12) -> None:
         elif index % 6 == 3:
             world.log(
                 session,
-                t.ModelRequest(request_id="z", attempt=1, model="claude-sonnet-5-5", reservation="v", reserved_nano=1, est_input=1, max_tokens=1, upto_seq=1),
+                t.ModelRequest(
+                    request_id="z",
+                    attempt=1,
+                    model="claude-sonnet-5-5",
+                    reservation="v",
+                    reserved_nano=1,
+                    est_input=1,
+                    max_tokens=1,
+                    upto_seq=1,
+                ),
             )
         elif index % 12 == 4:
             session.live = Liveness(True, False)
@@ -497,7 +580,13 @@ def hostile(world: World) -> None:
             checks=[payload],
             repo=f"/home/you/{payload}",
         )
-        action = PUSH | {"argv": ["git", "push", payload], "cwd": f"/x/{payload}", "remote": payload, "url": payload, "effects": [f"push:{payload}"]}
+        action = PUSH | {
+            "argv": ["git", "push", payload],
+            "cwd": f"/x/{payload}",
+            "remote": payload,
+            "url": payload,
+            "effects": [f"push:{payload}"],
+        }
         action["input"] = {"argv": ["git", "push", payload]}
         diff = f"--- a/{payload}\n+++ b/{payload}\n@@ -1 +1 @@\n-{payload}\n+{payload}\n"
         world.ask(session, action, title=payload, claim=payload, diff=diff)
@@ -506,7 +595,9 @@ def hostile(world: World) -> None:
         worktree.mkdir(parents=True)
         (worktree / "PLAN.md").write_text(f"# {payload}\n- [ ] {payload}\n", "utf-8")
         (worktree / "progress.txt").write_text(payload + "\n", "utf-8")
-        (worktree / "prd.json").write_text(json.dumps({"userStories": [{"id": payload, "title": payload, "passes": False}]}), "utf-8")
+        (worktree / "prd.json").write_text(
+            json.dumps({"userStories": [{"id": payload, "title": payload, "passes": False}]}), "utf-8"
+        )
     world.fleet["fence"] = PAYLOADS[0]
     world.fleet["warnings"] = [PAYLOADS[1]]  # type: ignore[assignment]
 

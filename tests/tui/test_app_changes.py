@@ -26,12 +26,16 @@ WRITE.pop("input")
 
 
 def content(size: int = 1500) -> bytes:
-    return "".join(f"# padding {i:05d} {'-' * 48}\n" if i != size // 2 else "* * * * * root /tmp/payload\0\n" for i in range(size)).encode()
+    return "".join(
+        f"# padding {i:05d} {'-' * 48}\n" if i != size // 2 else "* * * * * root /tmp/payload\0\n" for i in range(size)
+    ).encode()
 
 
 def padded(world: World) -> None:
     whole = compare(Side(None, "nothing there"), Side.of(content()))
-    view = world.ask(world.add("cron"), WRITE, diff=on_card(whole), title="write_file /etc/cron.d/x", risk="critical", ts=stamp(60))
+    view = world.ask(
+        world.add("cron"), WRITE, diff=on_card(whole), title="write_file /etc/cron.d/x", risk="critical", ts=stamp(60)
+    )
     world.whole[view.approval_id] = whole
     world.piece = 10_000
 

@@ -16,7 +16,11 @@ SIZES = [(80, 24), (120, 40)]
 
 
 def ended(world: World) -> None:
-    world.add("cart", *work(0), t.SessionEnded(outcome="failed", reason="1 of 2 checks still fail after 5 rounds: make \x1b[2J"))
+    world.add(
+        "cart",
+        *work(0),
+        t.SessionEnded(outcome="failed", reason="1 of 2 checks still fail after 5 rounds: make \x1b[2J"),
+    )
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -24,9 +28,20 @@ async def test_the_dialog_sends_words_rounds_dollars_and_a_check(tmp_path: Path,
     async with shown(tmp_path, ended, size=size) as s:
         await s.see("cart")
         assert ("session.continue", "c", "continue") in s.help
-        assert not {"session.resume", "session.pause", "session.stop", "session.say"} & {ident for ident, _, _ in s.help}
+        assert not {"session.resume", "session.pause", "session.stop", "session.say"} & {
+            ident for ident, _, _ in s.help
+        }
         await s.press("c")
-        await s.see("Continue cart", "It ended failed", "5 rounds: make ␛[2J", "Rounds", "Dollars", "New check", "ctrl+y continue", "esc cancel")
+        await s.see(
+            "Continue cart",
+            "It ended failed",
+            "5 rounds: make ␛[2J",
+            "Rounds",
+            "Dollars",
+            "New check",
+            "ctrl+y continue",
+            "esc cancel",
+        )
         assert all(len(line) <= size[0] for line in s.grid)
         await s.press("g", "o")
         await s.press("tab", "3", "tab", "+", "2", "tab", "m", "a", "k", "e", "enter")
@@ -34,9 +49,17 @@ async def test_the_dialog_sends_words_rounds_dollars_and_a_check(tmp_path: Path,
         await s.press("ctrl+y")
         await s.until("it is sent", lambda: s.world.of("continue"))
         sent = s.world.of("continue")[0]
-        assert (sent["text"], sent["rounds"], sent["more"], sent["checks"]) == ("go", 3, {"usd_nano": 2_000_000_000}, ["make"])
+        assert (sent["text"], sent["rounds"], sent["more"], sent["checks"]) == (
+            "go",
+            3,
+            {"usd_nano": 2_000_000_000},
+            ["make"],
+        )
         await s.see("cart: goes on")
-        await s.until("its keys are those of a running session", lambda: "session.continue" not in {ident for ident, _, _ in s.help})
+        await s.until(
+            "its keys are those of a running session",
+            lambda: "session.continue" not in {ident for ident, _, _ in s.help},
+        )
 
 
 async def test_what_cannot_be_used_is_said_beside_the_fields(tmp_path: Path) -> None:
@@ -55,7 +78,11 @@ async def test_what_cannot_be_used_is_said_beside_the_fields(tmp_path: Path) -> 
 
 async def test_what_was_typed_stays_when_it_is_refused(tmp_path: Path) -> None:
     async with shown(tmp_path, ended, size=(80, 24)) as s:
-        s.world.refuse["continue"] = {"code": "bad_caps", "message": "that cap is used up \x1b[2J", "hint": "give more than that"}
+        s.world.refuse["continue"] = {
+            "code": "bad_caps",
+            "message": "that cap is used up \x1b[2J",
+            "hint": "give more than that",
+        }
         await s.press("c")
         await s.see("Continue cart")
         await s.press("g", "o", "ctrl+y")
@@ -92,14 +119,23 @@ async def test_a_running_session_offers_no_continuing(tmp_path: Path) -> None:
 
 def asking(world: World) -> None:
     detail = {"asks": "There are two ways.\n\nShould I keep the old API?", "checks": "0 of 1 pass"}
-    world.ask(world.add("cart"), kind="question", options=["answer", "done", "stop"], title="Should I keep the old API?", detail=detail, ts=stamp(60))
+    world.ask(
+        world.add("cart"),
+        kind="question",
+        options=["answer", "done", "stop"],
+        title="Should I keep the old API?",
+        detail=detail,
+        ts=stamp(60),
+    )
 
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_question_is_answered_from_the_queue(tmp_path: Path, size: tuple[int, int]) -> None:
     async with shown(tmp_path, asking, size=size) as s:
         await s.press("2")
-        await s.see("cart asks you", "Should I keep the old API?", "THE AGENT'S WORDS", "┊ There are two ways.", "0 of 1 pass")
+        await s.see(
+            "cart asks you", "Should I keep the old API?", "THE AGENT'S WORDS", "┊ There are two ways.", "0 of 1 pass"
+        )
         idents = {ident for ident, _, _ in s.help}
         assert {"queue.answer", "queue.accept"} <= idents
         assert "queue.done" not in idents

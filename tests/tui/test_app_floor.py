@@ -28,7 +28,9 @@ def floor(s: Shown) -> FloorScreen:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("scene", ["crowd", "crowd50", "hostile"])
-async def test_every_size_fills_the_screen_and_shows_the_fleet(tmp_path: Path, scene: str, size: tuple[int, int]) -> None:
+async def test_every_size_fills_the_screen_and_shows_the_fleet(
+    tmp_path: Path, scene: str, size: tuple[int, int]
+) -> None:
     async with shown(tmp_path, SCENES[scene], size=size) as s:
         await s.see("NEEDS YOU", "open request", "watchfloor", "? help")
         assert len(s.grid) == size[1]
@@ -90,7 +92,9 @@ async def test_a_flood_of_events_is_drawn_in_few_ticks(tmp_path: Path) -> None:
         for step in range(200):
             s.world.log(session, *work(1000 + step))
             s.world.push_rows(session)
-        await s.until("all of it shown", lambda: s.app.snapshot.rows[session.sid].seq == session.state.seq and s.app.idle)
+        await s.until(
+            "all of it shown", lambda: s.app.snapshot.rows[session.sid].seq == session.state.seq and s.app.idle
+        )
         assert painted < 100
 
 
@@ -114,7 +118,10 @@ async def test_counts_and_ages_are_right_after_coming_back(tmp_path: Path) -> No
         view = s.world.approvals()[0]
         session = s.world.sessions[view.sid]
         session.views.clear()
-        s.world.log(session, t.ApprovalDecided(approval_id=view.approval_id, decision_id="d", decision="deny", call_id=view.call_id))
+        s.world.log(
+            session,
+            t.ApprovalDecided(approval_id=view.approval_id, decision_id="d", decision="deny", call_id=view.call_id),
+        )
         s.world.push_rows(session)
         s.world.push_approvals()
         await s.until("the row taken in", lambda: s.app.snapshot.rows[view.sid].state == "running")
@@ -158,7 +165,11 @@ async def test_panes_split_move_zoom_pin_close_and_are_kept(tmp_path: Path) -> N
         kept = json.loads((s.world.folders.state / "layout.json").read_text())
         shown_then = {wall.session_of(leaf) for leaf in wall._places}
     (tmp_path / "again").mkdir()
-    async with shown(tmp_path / "again", lambda world: (crowd(world), (world.folders.state / "layout.json").write_text(json.dumps(kept))), size=(200, 50)) as s:
+    async with shown(
+        tmp_path / "again",
+        lambda world: (crowd(world), (world.folders.state / "layout.json").write_text(json.dumps(kept))),
+        size=(200, 50),
+    ) as s:
         wall = floor(s).wall
         await s.until("the layout coming back", lambda: len(wall._places) == 5)
         assert {wall.session_of(leaf) for leaf in wall._places} & shown_then
@@ -232,7 +243,11 @@ async def test_a_refusal_is_shown_in_the_supervisors_words(tmp_path: Path) -> No
     def scene(world: World) -> None:
         session = world.add("finished")
         world.log(session, t.SessionEnded(outcome="done", verified=True))
-        world.refuse["remove"] = {"code": "unsaved", "message": "notes.txt is neither committed nor pushed", "hint": "commit it, or keep it"}
+        world.refuse["remove"] = {
+            "code": "unsaved",
+            "message": "notes.txt is neither committed nor pushed",
+            "hint": "commit it, or keep it",
+        }
 
     async with shown(tmp_path, scene) as s:
         await s.press("D")
@@ -256,13 +271,17 @@ async def test_a_dead_supervisor_is_said_at_once_and_everything_stays(tmp_path: 
         await s.until("the banner gone", lambda: s.app.screen.query_one(Banner).text == "")
 
 
-async def test_a_supervisor_that_stands_still_is_said_and_is_live_again_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_supervisor_that_stands_still_is_said_and_is_live_again_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(feed, "_PULSE_S", 0.05)
     monkeypatch.setattr(feed, "_MUTE_S", 0.1)
     async with shown(tmp_path) as s:
         await s.until("live", lambda: s.app.snapshot.live)
         thaw = s.world.held["hello"] = asyncio.Event()
-        await s.until("the banner", lambda: "the supervisor does not answer since" in s.app.screen.query_one(Banner).text)
+        await s.until(
+            "the banner", lambda: "the supervisor does not answer since" in s.app.screen.query_one(Banner).text
+        )
         assert f"(process {os.getpid()})" in s.app.screen.query_one(Banner).text
         with pytest.raises(Unreachable, match="nothing was sent"):
             await s.app.feed.call("desire", sid="x", state="stopped")
@@ -366,7 +385,9 @@ async def test_every_key_in_the_help_bar_of_the_panes_does_something(tmp_path: P
 
 
 @pytest.mark.parametrize("open_with", [("2",), ("enter",), ("3",)])
-async def test_every_key_in_the_help_bar_of_other_screens_does_something(tmp_path: Path, open_with: tuple[str, ...]) -> None:
+async def test_every_key_in_the_help_bar_of_other_screens_does_something(
+    tmp_path: Path, open_with: tuple[str, ...]
+) -> None:
     async with shown(tmp_path, crowd, size=(200, 50)) as s:
         await s.press(*open_with)
         await s.pilot.pause(0.7)

@@ -42,7 +42,9 @@ def trees(draw: st.DrawFn) -> Node:
             case "close":
                 tree = tiling.close(tree, leaf)
             case "resize":
-                tree = tiling.resize(tree, leaf, across=draw(st.booleans()), delta=draw(st.sampled_from([-200, 50, 200])))
+                tree = tiling.resize(
+                    tree, leaf, across=draw(st.booleans()), delta=draw(st.sampled_from([-200, 50, 200]))
+                )
             case _:
                 tree = tiling.assign(tree, leaf, draw(st.sampled_from(["", "a", "b"])))
     return tree
@@ -214,7 +216,14 @@ def test_what_is_shown_never_acts(text: str, width: int) -> None:
 
 @pytest.mark.parametrize(
     ("nano", "text"),
-    [(0, "$0.00"), (410_000, "<$0.001"), (4_100_000, "$0.004"), (410_000_000, "$0.41"), (12_300_000_000, "$12.30"), (1_240_000_000_000, "$1,240")],
+    [
+        (0, "$0.00"),
+        (410_000, "<$0.001"),
+        (4_100_000, "$0.004"),
+        (410_000_000, "$0.41"),
+        (12_300_000_000, "$12.30"),
+        (1_240_000_000_000, "$1,240"),
+    ],
 )
 def test_money(nano: int, text: str) -> None:
     assert cells.money(nano) == text
@@ -244,7 +253,12 @@ def _row(sid: str, group: str, since: str = "2026-11-21T09:00:00Z") -> SessionRo
     return SessionRow(sid=sid, name=sid, state="running", group=group, detail="", since=since, created=since)
 
 
-@given(st.lists(st.tuples(st.uuids().map(str), st.sampled_from(["needs you", "running", "done", "new group"])), max_size=20), st.booleans())
+@given(
+    st.lists(
+        st.tuples(st.uuids().map(str), st.sampled_from(["needs you", "running", "done", "new group"])), max_size=20
+    ),
+    st.booleans(),
+)
 def test_the_list_shows_every_session_once(rows: list[tuple[str, str]], dense: bool) -> None:
     made = ordered(_row(sid, group) for sid, group in rows)
     assert sorted(r.sid for r in made) == sorted(sid for sid, _ in rows)
@@ -255,7 +269,18 @@ def test_the_list_shows_every_session_once(rows: list[tuple[str, str]], dense: b
 
 def test_the_queue_weighs_stake_against_age_and_puts_deferred_last() -> None:
     def view(ident: str, risk: str, ts: str, deferred: str | None = None) -> ApprovalView:
-        return ApprovalView(approval_id=ident, sid="s", session_name="n", kind="tool", title="t", options=["allow"], risk=risk, ts=ts, seq=1, deferred=deferred)
+        return ApprovalView(
+            approval_id=ident,
+            sid="s",
+            session_name="n",
+            kind="tool",
+            title="t",
+            options=["allow"],
+            risk=risk,
+            ts=ts,
+            seq=1,
+            deferred=deferred,
+        )
 
     now = cells.parse_ts("2026-11-21T10:10:00Z")
     assert now is not None
@@ -273,11 +298,20 @@ def test_the_queue_weighs_stake_against_age_and_puts_deferred_last() -> None:
 
 def test_plan_files_of_all_known_kinds_are_counted() -> None:
     prd = json.dumps(
-        {"project": "Shop", "userStories": [{"id": "US-1", "title": "Cart", "passes": True}, {"id": "US-2", "title": "Pay", "passes": False, "notes": "later"}]}
+        {
+            "project": "Shop",
+            "userStories": [
+                {"id": "US-1", "title": "Cart", "passes": True},
+                {"id": "US-2", "title": "Pay", "passes": False, "notes": "later"},
+            ],
+        }
     )
     assert plan_view.parse("prd.json", prd)[1:] == (1, 2)
     assert plan_view.parse("feature_list.json", json.dumps([{"description": "x", "passes": False}]))[1:] == (0, 1)
-    assert plan_view.parse("prd.json", json.dumps({"tasks": [{"id": "T-1", "title": "a", "passes": True}]}))[1:] == (1, 1)
+    assert plan_view.parse("prd.json", json.dumps({"tasks": [{"id": "T-1", "title": "a", "passes": True}]}))[1:] == (
+        1,
+        1,
+    )
     assert plan_view.parse("PLAN.md", "# Plan\n- [x] one\n- [ ] two\n* [X] three\ntext")[1:] == (2, 3)
     lines, _, _ = plan_view.parse("prd.json", '{"half')
     assert lines[0].kind == "note"
@@ -328,7 +362,11 @@ def test_the_form_becomes_a_request(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(
     ("wish", "field"),
-    [(Wish("/no/such/folder", "x", "", "", "", "1"), "repo"), (Wish("/", " ", "", "", "", "1"), "goal"), (Wish("/", "x", "", "", "", "lots"), "cap")],
+    [
+        (Wish("/no/such/folder", "x", "", "", "", "1"), "repo"),
+        (Wish("/", " ", "", "", "", "1"), "goal"),
+        (Wish("/", "x", "", "", "", "lots"), "cap"),
+    ],
 )
 def test_the_form_names_the_field_that_is_wrong(wish: Wish, field: str) -> None:
     with pytest.raises(FieldError) as caught:
@@ -343,7 +381,10 @@ def test_the_form_names_the_field_that_is_wrong(wish: Wish, field: str) -> None:
 def test_the_last_wall_leaves_nothing_that_acts(text: str) -> None:
     wall = NoControl()
     (segment,) = wall.apply([Segment(text)], Color(0, 0, 0))
-    assert not any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or 0x202A <= ord(c) <= 0x202E or 0x2066 <= ord(c) <= 0x2069 for c in segment.text)
+    assert not any(
+        ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or 0x202A <= ord(c) <= 0x202E or 0x2066 <= ord(c) <= 0x2069
+        for c in segment.text
+    )
     assert wall.hits == len(text) - len(segment.text)
 
 
@@ -364,7 +405,10 @@ ANSWERS = (
 )
 
 
-@given(st.lists(st.one_of(st.sampled_from(ANSWERS), st.text(string.ascii_letters, min_size=1, max_size=4)), max_size=8), st.data())
+@given(
+    st.lists(st.one_of(st.sampled_from(ANSWERS), st.text(string.ascii_letters, min_size=1, max_size=4)), max_size=8),
+    st.data(),
+)
 def test_answers_vanish_and_keys_stay_however_the_bytes_are_cut(parts: list[str], data: st.DataObject) -> None:
     stream = "".join(parts)
     wanted = "".join(part for part in parts if part not in ANSWERS)

@@ -62,7 +62,8 @@ async def test_no_cell_of_a_wrapped_line_is_hidden(tmp_path: Path, width: int) -
 async def test_approving_takes_a_chord_and_half_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with shown(tmp_path, one) as s:
         view = s.world.approvals()[0]
-        monkeypatch.setattr("app.arming.ARM_S", 60.0)  # a busy machine may take half a second between two keys of a test
+        # a busy machine may take half a second between two keys of a test
+        monkeypatch.setattr("app.arming.ARM_S", 60.0)
         await s.press("2")
         await s.press("a", "y", "enter", "escape", "Y", "A")
         await s.press("2", "ctrl+y")
@@ -122,7 +123,8 @@ async def test_a_key_counts_for_what_was_on_screen_when_it_was_pressed(tmp_path:
         await s.press("2")
         await arm(s)
         late = events.Key("ctrl+y", None)
-        late.time = (queue(s)._arming.since or 0.0) + ARM_S / 2  # made before the card had been looked at, handled after
+        # made before the card had been looked at, handled after
+        late.time = (queue(s)._arming.since or 0.0) + ARM_S / 2
         s.app.post_message(late)
         await s.see("look, then press again")
         assert not s.world.of("decide")
@@ -141,7 +143,11 @@ async def test_a_paste_never_decides(tmp_path: Path) -> None:
 
 async def test_a_long_card_must_be_seen_to_its_end(tmp_path: Path) -> None:
     def scene(world: World) -> None:
-        world.ask(world.add("padded"), PUSH | {"argv": ["sh", "-c", "true" + " " * 5000 + "; rm -rf /"] + ["x"] * 60}, ts=stamp(60))
+        world.ask(
+            world.add("padded"),
+            PUSH | {"argv": ["sh", "-c", "true" + " " * 5000 + "; rm -rf /"] + ["x"] * 60},
+            ts=stamp(60),
+        )
 
     async with shown(tmp_path, scene, size=(80, 24)) as s:
         await s.press("2")
@@ -174,7 +180,9 @@ async def test_new_requests_never_move_the_selection_or_take_the_focus(tmp_path:
         chosen, focused = queue(s).requests.selected, s.app.focused
         for index in range(40):
             world_session = s.world.add(f"noisy-{index}")
-            s.world.ask(world_session, PUSH | {"argv": ["rm", "-rf", f"/{index}"]}, risk="critical", ts=stamp(100_000 - index))
+            s.world.ask(
+                world_session, PUSH | {"argv": ["rm", "-rf", f"/{index}"]}, risk="critical", ts=stamp(100_000 - index)
+            )
             s.world.push_rows(world_session)
             s.world.push_approvals()
             await s.pilot.pause(0.005)
@@ -200,7 +208,9 @@ async def test_the_decision_is_for_what_was_shown_even_when_it_changed_underneat
         await s.until("the decision", lambda: s.world.of("decide"))
         assert s.world.of("decide")[0]["action_hash"] == view.action_hash
         s.world.push_approvals()
-        await s.see("Changed since you looked", "argv: git push origin HEAD:refs/heads/main → git push --force", "--force")
+        await s.see(
+            "Changed since you looked", "argv: git push origin HEAD:refs/heads/main → git push --force", "--force"
+        )
         s.world.refuse.clear()
         await s.press("ctrl+y")
         assert len(s.world.of("decide")) == 1
@@ -276,7 +286,13 @@ async def test_approve_edited_sends_the_whole_changed_input(tmp_path: Path) -> N
 def capped(world: World) -> None:
     detail: dict[str, Any] = {"cap": "session.usd", "used": 1_990_000_000, "limit": 2 * NANO, "need": 60_000_000}
     world.ask(
-        world.add("thirsty"), kind="cap", title="session cap of $2 reached", options=["raise", "finish", "stop"], risk="medium", detail=detail, ts=stamp(60)
+        world.add("thirsty"),
+        kind="cap",
+        title="session cap of $2 reached",
+        options=["raise", "finish", "stop"],
+        risk="medium",
+        detail=detail,
+        ts=stamp(60),
     )
 
 
@@ -307,7 +323,14 @@ async def test_finishing_up_waits_for_the_card_like_everything_else(tmp_path: Pa
 
 async def test_a_call_in_doubt_is_settled_by_word(tmp_path: Path) -> None:
     def scene(world: World) -> None:
-        world.ask(world.add("doubtful"), PUSH, kind="in_doubt", options=["done", "failed", "unknown"], title="did the push arrive?", ts=stamp(60))
+        world.ask(
+            world.add("doubtful"),
+            PUSH,
+            kind="in_doubt",
+            options=["done", "failed", "unknown"],
+            title="did the push arrive?",
+            ts=stamp(60),
+        )
 
     async with shown(tmp_path, scene) as s:
         await s.press("2")
@@ -319,11 +342,15 @@ async def test_a_call_in_doubt_is_settled_by_word(tmp_path: Path) -> None:
         assert s.world.of("decide")[0]["decision"] == "unknown"
 
 
-async def test_a_refused_key_is_retried_with_the_one_configured_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_refused_key_is_retried_with_the_one_configured_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test-new")
 
     def scene(world: World) -> None:
-        world.ask(world.add("locked"), kind="auth", options=["retry", "stop"], title="401: the key was refused", ts=stamp(60))
+        world.ask(
+            world.add("locked"), kind="auth", options=["retry", "stop"], title="401: the key was refused", ts=stamp(60)
+        )
 
     async with shown(tmp_path, scene) as s:
         await s.press("2")

@@ -72,7 +72,9 @@ async def test_plan_files_are_shown_as_they_change_on_disk(tmp_path: Path) -> No
         await s.see("1/2 done")
         worktree = s.world.folders.worktrees / sid
         (worktree / "PLAN.md").write_text("# Cart\n- [x] find the fault\n- [x] repair it\n", "utf-8")
-        (worktree / "prd.json").write_text(json.dumps({"userStories": [{"id": "US-1", "title": "Discounts", "passes": False}]}), "utf-8")
+        (worktree / "prd.json").write_text(
+            json.dumps({"userStories": [{"id": "US-1", "title": "Discounts", "passes": False}]}), "utf-8"
+        )
         await s.see("2/2 done", "US-1 Discounts", "0/1 done")
         (worktree / "prd.json").unlink()
         await s.until("the file gone", lambda: "US-1" not in s.text)
@@ -93,7 +95,9 @@ async def test_search_filter_and_a_whole_record(tmp_path: Path) -> None:
         await s.see("not found: nowhereatall")
 
 
-async def test_an_answer_that_comes_while_the_screen_is_taken_down_harms_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_answer_that_comes_while_the_screen_is_taken_down_harms_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with shown(tmp_path, first) as s:
         answer = s.world.held["diff"] = asyncio.Event()
 
@@ -154,7 +158,9 @@ async def test_attaching_opens_the_session_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES[:2])
-async def test_the_form_says_what_is_wrong_beside_the_field_and_launches(tmp_path: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_form_says_what_is_wrong_beside_the_field_and_launches(
+    tmp_path: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     async with shown(tmp_path, size=size) as s:
         await s.press("n")
@@ -166,7 +172,12 @@ async def test_the_form_says_what_is_wrong_beside_the_field_and_launches(tmp_pat
         await s.press("end", *["backspace"] * 3, "5", "0", "tab", *"mine", "ctrl+y")
         await s.until("the launch", lambda: s.world.of("launch"))
         (sent,) = s.world.of("launch")
-        assert (sent["goal"], sent["checks"], sent["name"], sent["caps"]["usd_nano"]) == ("fix", ["true"], "mine", 5_500_000_000)
+        assert (sent["goal"], sent["checks"], sent["name"], sent["caps"]["usd_nano"]) == (
+            "fix",
+            ["true"],
+            "mine",
+            5_500_000_000,
+        )
         await s.see("launched mine", "● mine")
 
 
@@ -225,7 +236,14 @@ def _harmless(s: Shown) -> None:
     assert not [
         c
         for c in s.text
-        if c != "\n" and (ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or 0x202A <= ord(c) <= 0x202E or 0x2066 <= ord(c) <= 0x2069 or c in "\u200b\u200d")
+        if c != "\n"
+        and (
+            ord(c) < 32
+            or 0x7F <= ord(c) < 0xA0
+            or 0x202A <= ord(c) <= 0x202E
+            or 0x2066 <= ord(c) <= 0x2069
+            or c in "\u200b\u200d"
+        )
     ]
 
 
@@ -256,7 +274,9 @@ async def test_note_of_a_hostile_component_reaches_the_floor_log(tmp_path: Path)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (140, 45)])
-async def test_what_holds_a_session_up_says_what_comes_next_and_what_to_do(tmp_path: Path, size: tuple[int, int]) -> None:
+async def test_what_holds_a_session_up_says_what_comes_next_and_what_to_do(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
     def scene(world: World) -> None:
         world.log(world.add("resting"), t.SessionDesired(state="paused"))
         world.add("working")

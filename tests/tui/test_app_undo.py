@@ -85,7 +85,9 @@ async def test_a_session_that_did_nothing_offers_no_undo(tmp_path: Path) -> None
         assert "session.undo" not in {entry[0] for bar in s.app.screen.query(HelpBar) for entry in bar.shown}
 
 
-def made(call_id: str, changed: int = 0, *, tool: str = "exec", undone: bool = False, expired: bool = False) -> UndoPoint:
+def made(
+    call_id: str, changed: int = 0, *, tool: str = "exec", undone: bool = False, expired: bool = False
+) -> UndoPoint:
     return UndoPoint(call_id, stamp(1), tool, "", changed, 0, undone, expired)
 
 

@@ -29,6 +29,8 @@ def test_the_world_answers_only_what_the_supervisor_answers() -> None:
 def test_the_program_asks_only_what_the_supervisor_answers() -> None:
     sent = set()
     for path in Path(app.__file__).parent.rglob("*.py"):
-        sent |= {op for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call) and (op := asked(node))}
+        sent |= {
+            op for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call) and (op := asked(node))
+        }
     assert {"launch", "decide", "desire", "status", "shutdown"} <= sent, "the search finds what is there"
     assert sent <= REAL

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from app.pace import MACHINE_GAP_S, QUIET_S, Pace
 from app.paste import BEGIN, END, TRAIL_S, Pasted, PasteFilter
 
-HOSTILE = st.lists(st.sampled_from(["x", "\x19", "\x1b", "\x1b[121;5u", "\x1b]0;", "\x1b[<0;5;40M", BEGIN[:3], END[:4], "yes\r"]), max_size=8).map("".join)
+HOSTILE = st.lists(
+    st.sampled_from(["x", "\x19", "\x1b", "\x1b[121;5u", "\x1b]0;", "\x1b[<0;5;40M", BEGIN[:3], END[:4], "yes\r"]),
+    max_size=8,
+).map("".join)
 
 
 def run(filter_: PasteFilter, pieces: list[str], *, gap: float = 0.0, start: float = 100.0) -> list[str | Pasted]:

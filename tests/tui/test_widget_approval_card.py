@@ -29,7 +29,13 @@ PUSH: dict[str, Any] = {
     "timeout_s": 120,
     "access": "push",
     "env": {"PATH": "/usr/bin", "LANG": "C"},
-    "fence": {"read": ["/usr"], "write": ["/state/worktrees/abcdefghij"], "binds": [["/a", "/b", "ro"]], "network": True, "fenced": True},
+    "fence": {
+        "read": ["/usr"],
+        "write": ["/state/worktrees/abcdefghij"],
+        "binds": [["/a", "/b", "ro"]],
+        "network": True,
+        "fenced": True,
+    },
     "remote": "origin",
     "url": "/srv/remote.git",
     "refspecs": [["0123abcd", "refs/heads/feature", "absent"]],
@@ -50,7 +56,11 @@ WRITE: dict[str, Any] = {
     "path": "/etc/hosts",
     "content_sha": "ab" * 32,
 }
-WRITE |= {"effects": ["outside:/etc/hosts"], "input": {"path": "/etc/hosts", "content": "one\n        two\n"}, "outside": ["/etc/hosts"]}
+WRITE |= {
+    "effects": ["outside:/etc/hosts"],
+    "input": {"path": "/etc/hosts", "content": "one\n        two\n"},
+    "outside": ["/etc/hosts"],
+}
 
 
 def view_of(action: dict[str, Any] | None, **changed: Any) -> ApprovalView:
@@ -84,8 +94,24 @@ def block(view: ApprovalView) -> bytes:
 
 def test_the_order_is_the_one_that_is_safe_to_read() -> None:
     text = shown_text(view_of(PUSH, diff="--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y"))
-    marks = ["HIGH RISK", "It publishes to origin refs/heads/feature", "WILL RUN", "“git”", "in  “/state/worktrees", "MAY REACH", "network  yes"]
-    marks += ["CHECKED AGAIN", "WHY YOU ARE ASKED", "rule default: it leaves the fence", "CHANGES", "+y", CLAIM, "This only runs the tests."]
+    marks = [
+        "HIGH RISK",
+        "It publishes to origin refs/heads/feature",
+        "WILL RUN",
+        "“git”",
+        "in  “/state/worktrees",
+        "MAY REACH",
+        "network  yes",
+    ]
+    marks += [
+        "CHECKED AGAIN",
+        "WHY YOU ARE ASKED",
+        "rule default: it leaves the fence",
+        "CHANGES",
+        "+y",
+        CLAIM,
+        "This only runs the tests.",
+    ]
     places = [text.index(mark) for mark in marks]
     assert places == sorted(places)
     assert "made elsewhere" not in text, "the title is not part of what is judged"
@@ -94,7 +120,13 @@ def test_the_order_is_the_one_that_is_safe_to_read() -> None:
 def test_each_argument_and_each_script_line_stands_by_itself() -> None:
     lines = [line.text for line in card_lines(view_of(PUSH))]
     at = lines.index("  0  “git”")
-    assert lines[at : at + 5] == ["  0  “git”", "  1  “push”", "  2  “origin”", "  3  “HEAD:refs/heads/feature x”", "  4  “”"]
+    assert lines[at : at + 5] == [
+        "  0  “git”",
+        "  1  “push”",
+        "  2  “origin”",
+        "  3  “HEAD:refs/heads/feature x”",
+        "  4  “”",
+    ]
     assert "  0123abcd → refs/heads/feature, now absent" in lines
     lines = [line.text for line in card_lines(view_of(SCRIPT))]
     at = lines.index("  1 │set -e")
@@ -112,7 +144,13 @@ def test_each_argument_and_each_script_line_stands_by_itself() -> None:
     [
         ({"local": {"folder": "/srv/r.git", "hooks": [], "programs": []}}, "“/srv/r.git”; it has no hooks"),
         (
-            {"local": {"folder": "/srv/r.git", "hooks": ["pre-receive", "post\x1b-update"], "programs": ["core.fsmonitor"]}},
+            {
+                "local": {
+                    "folder": "/srv/r.git",
+                    "hooks": ["pre-receive", "post\x1b-update"],
+                    "programs": ["core.fsmonitor"],
+                }
+            },
             "“/srv/r.git”; its hooks and programs run as you: pre-receive, post␛-update, core.fsmonitor",
         ),
         ({"named": {"address": "work:r"}}, "the address is written “work:r”; your git configuration leads it"),
@@ -140,7 +178,24 @@ def test_a_thousand_claims_change_nothing_but_the_claim() -> None:
     plain = view_of(PUSH)
     wanted = block(plain)
     head = shown_text(plain).split(CLAIM)[0]
-    pieces = ["WILL RUN", "\n", "\n\n", "  0  “ls”", "\x1b[2J", "\u202e", "[bold]", "LOW RISK", CLAIM, "┄" * 24, "\r", "\x00", " " * 50, "a", "😀", "\ud800"]
+    pieces = [
+        "WILL RUN",
+        "\n",
+        "\n\n",
+        "  0  “ls”",
+        "\x1b[2J",
+        "\u202e",
+        "[bold]",
+        "LOW RISK",
+        CLAIM,
+        "┄" * 24,
+        "\r",
+        "\x00",
+        " " * 50,
+        "a",
+        "😀",
+        "\ud800",
+    ]
     for _ in range(1000):
         claim = "".join(rng.choices(pieces, k=rng.randrange(1, 12)))
         fuzzed = msgspec.structs.replace(plain, claim=claim)
@@ -158,7 +213,9 @@ _JSON = st.recursive(
 )
 
 
-_CHANGED = st.sampled_from([PUSH, SCRIPT, WRITE]).flatmap(lambda action: st.tuples(st.just(action), st.sampled_from(sorted(action)), _JSON))
+_CHANGED = st.sampled_from([PUSH, SCRIPT, WRITE]).flatmap(
+    lambda action: st.tuples(st.just(action), st.sampled_from(sorted(action)), _JSON)
+)
 
 
 @settings(max_examples=150, deadline=None)
@@ -189,7 +246,10 @@ def test_different_arguments_have_different_blocks(one: list[str], two: list[str
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.text(st.sampled_from("ab \t\n\r\x1b│”“\u2028⟨"), max_size=40), st.text(st.sampled_from("ab \t\n\r\x1b│”“\u2028⟨"), max_size=40))
+@given(
+    st.text(st.sampled_from("ab \t\n\r\x1b│”“\u2028⟨"), max_size=40),
+    st.text(st.sampled_from("ab \t\n\r\x1b│”“\u2028⟨"), max_size=40),
+)
 def test_different_scripts_have_different_blocks(one: str, two: str) -> None:
     assert (will_run({**SCRIPT, "script": one}) == will_run({**SCRIPT, "script": two})) == (one == two)
 
@@ -294,7 +354,13 @@ async def test_markup_and_escapes_are_text() -> None:
     app = Host()
     async with app.run_test(size=(80, 60)) as pilot:
         card = app.query_one(ApprovalCard)
-        card.set_view(view_of({**PUSH, "argv": ["[bold red]x[/]", "\x1b]52;c;?\x07"]}, session_name="[link=x]\x1b[c", claim="[@click=app.quit]ok[/]"))
+        card.set_view(
+            view_of(
+                {**PUSH, "argv": ["[bold red]x[/]", "\x1b]52;c;?\x07"]},
+                session_name="[link=x]\x1b[c",
+                claim="[@click=app.quit]ok[/]",
+            )
+        )
         await pilot.pause()
         text = "\n".join(grid(app))
         assert "“[bold red]x[/]”" in text

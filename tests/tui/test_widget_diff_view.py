@@ -48,7 +48,23 @@ def grid(app: App[None]) -> list[str]:
 
 def test_roles_are_counted_out_not_guessed() -> None:
     found = roles(PATCH.split("\n")[:15])
-    assert found == ["file", "meta", "meta", "meta", "hunk", "context", "remove", "add", "add", "context", "file", "meta", "meta", "meta", "hunk"]
+    assert found == [
+        "file",
+        "meta",
+        "meta",
+        "meta",
+        "hunk",
+        "context",
+        "remove",
+        "add",
+        "add",
+        "context",
+        "file",
+        "meta",
+        "meta",
+        "meta",
+        "hunk",
+    ]
     assert roles(["@@ nonsense", "+x", "@@ -1 +1 @@", "-a", "+b", "\\ No newline at end of file", "+late"]) == [
         "hunk", "meta", "hunk", "remove", "add", "meta", "meta",
     ]  # fmt: skip
@@ -62,7 +78,10 @@ def test_every_real_change_gets_its_role(old: list[str], new: list[str]) -> None
     assert all(role in ("meta", "hunk") or line[:1] in "+- " for line, role in zip(lines, found, strict=True))
 
 
-@given(st.text(st.sampled_from(" \t\x1bab⟨⟩␉\u202e"), max_size=90), st.text(st.sampled_from(" \t\x1bab⟨⟩␉\u202e"), max_size=90))
+@given(
+    st.text(st.sampled_from(" \t\x1bab⟨⟩␉\u202e"), max_size=90),
+    st.text(st.sampled_from(" \t\x1bab⟨⟩␉\u202e"), max_size=90),
+)
 def test_code_is_displayed_without_loss(one: str, other: str) -> None:
     assert (code_display(one) == code_display(other)) == (one == other)
     assert all(unicodedata.category(ch) not in ("Cc", "Cf") for ch in patch_display("+" + one))
@@ -75,7 +94,13 @@ async def test_it_shows_scrolls_and_jumps(size: tuple[int, int]) -> None:
         view = app.query_one(DiffView)
         await pilot.pause()
         assert grid(app)[0] == "no changes"
-        view.set_diff(PATCH, [{"path": "src/a.py", "status": "M", "added": 2, "removed": 1}, {"path": "b\x07.txt", "status": "A", "added": 50, "removed": 0}])
+        view.set_diff(
+            PATCH,
+            [
+                {"path": "src/a.py", "status": "M", "added": 2, "removed": 1},
+                {"path": "b\x07.txt", "status": "A", "added": 50, "removed": 0},
+            ],
+        )
         view.focus()
         await pilot.pause()
         rows = grid(app)
@@ -86,7 +111,11 @@ async def test_it_shows_scrolls_and_jumps(size: tuple[int, int]) -> None:
         assert view.files == 2
         await pilot.press("right_curly_bracket", "right_curly_bracket", "left_curly_bracket")
         await pilot.pause()
-        assert app.files == ["diff --git a/src/a.py b/src/a.py", "diff --git a/b.txt b/b.txt", "diff --git a/src/a.py b/src/a.py"]
+        assert app.files == [
+            "diff --git a/src/a.py b/src/a.py",
+            "diff --git a/b.txt b/b.txt",
+            "diff --git a/src/a.py b/src/a.py",
+        ]
         assert grid(app)[0] == "diff --git a/src/a.py b/src/a.py"
         await pilot.press("end")
         await pilot.pause()

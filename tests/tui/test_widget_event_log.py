@@ -1,4 +1,6 @@
-"""The log widget on real logs: what stands on the screen, at two sizes, while the log grows, is cut, filtered and searched."""
+"""The log widget on real logs: what stands on the screen, at two sizes, while the log grows, is cut, filtered and
+searched.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,12 @@ def mixed(folder: Path, count: int) -> LogWriter:
     log = LogWriter.open(folder, "abcdefghij", segment_bytes=50_000)
     for i in range(count):
         if i % 10 == 5:
-            log.append("tool.proposed", {"call_id": f"c{i}.0", "tool": "exec", "input": {"argv": ["make", f"step{i}"]}}, actor="brain", gen=1)
+            log.append(
+                "tool.proposed",
+                {"call_id": f"c{i}.0", "tool": "exec", "input": {"argv": ["make", f"step{i}"]}},
+                actor="brain",
+                gen=1,
+            )
         else:
             note(log, f"line {i} of it")
         if i % 50 == 0:
@@ -159,7 +166,9 @@ async def test_filter_shows_one_group_newest_first_and_keeps_growing(tmp_path: P
         assert "step2995" in rows[-1]
         assert all("exec: make step" in row for row in rows[1:])
         assert "only tools" in rows[0]
-        log.append("tool.proposed", {"call_id": "c9999.0", "tool": "shell", "input": {"script": "echo new"}}, actor="brain")
+        log.append(
+            "tool.proposed", {"call_id": "c9999.0", "tool": "shell", "input": {"script": "echo new"}}, actor="brain"
+        )
         note(log, "not shown")
         log.commit(sync=False)
         await settled(pilot)
@@ -213,7 +222,11 @@ async def test_search_finds_highlights_and_walks_around(tmp_path: Path) -> None:
         assert hits == [1595, 15, 155, 15]
         row = next(y for y, text in enumerate(grid(app)) if "step15 " in text)
         hit = view.get_component_rich_style("el--hit", partial=True)
-        marked = [s.text for s in list(app.screen._compositor.render_strips())[row] if s.style and s.style.bgcolor == hit.bgcolor and s.style.bold]
+        marked = [
+            s.text
+            for s in list(app.screen._compositor.render_strips())[row]
+            if s.style and s.style.bgcolor == hit.bgcolor and s.style.bold
+        ]
         assert marked == ["step15"]
         view.search("nowhere at all")
         await settled(pilot)
@@ -284,7 +297,9 @@ async def test_a_cut_tail_a_damaged_record_and_a_newer_log(tmp_path: Path) -> No
         (tmp_path / "new").mkdir()
         from harness.events.framing import GENESIS, _close
 
-        line, _ = _close(b'{"v":1,"segment":1,"sid":"x","prev":"%b","format":9,"first_seq":0' % GENESIS.hex().encode(), GENESIS)
+        line, _ = _close(
+            b'{"v":1,"segment":1,"sid":"x","prev":"%b","format":9,"first_seq":0' % GENESIS.hex().encode(), GENESIS
+        )
         (tmp_path / "new" / segment_name(1)).write_bytes(line)
         app.log_view.set_log(tmp_path / "new")
         await pilot.pause()
@@ -292,7 +307,11 @@ async def test_a_cut_tail_a_damaged_record_and_a_newer_log(tmp_path: Path) -> No
 
 
 def private_kib() -> int:
-    return sum(int(line.split()[1]) for line in Path("/proc/self/smaps_rollup").read_text().splitlines() if line.startswith("Private"))
+    return sum(
+        int(line.split()[1])
+        for line in Path("/proc/self/smaps_rollup").read_text().splitlines()
+        if line.startswith("Private")
+    )
 
 
 @pytest.fixture
@@ -311,7 +330,9 @@ def read_bytes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 async def test_a_large_log_opens_at_once_in_little_memory(tmp_path: Path, read_bytes: list[int]) -> None:
-    """200,000 records here (the bench does a million): a few reads to open it, a bounded number of bytes in any one step."""
+    """200,000 records here (the bench does a million): a few reads to open it, a bounded number of bytes in any one
+    step.
+    """
     log = LogWriter.open(tmp_path, "abcdefghij")
     for i in range(200_000):
         log.append("harness.note", {"level": "info", "text": "all is well with it " * (i % 5)}, actor="test")

@@ -32,7 +32,9 @@ class Simulator:
 
     def control(self, path: str, body: object | None = None, method: str = "") -> Any:
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self.url}/_sim/{path}", data=data, method=method or ("GET" if body is None else "POST"))
+        request = urllib.request.Request(
+            f"{self.url}/_sim/{path}", data=data, method=method or ("GET" if body is None else "POST")
+        )
         with urllib.request.urlopen(request, timeout=10) as reply:
             return json.load(reply)
 
@@ -41,7 +43,20 @@ class Simulator:
 def running(*arguments: str, speed: float = 0, key: str = KEY) -> Iterator[Simulator]:
     """A simulator process that ends with the block."""
     read, write = os.pipe()
-    command = [sys.executable, "-P", "-s", "-m", "harness.simulator", "--speed", str(speed), "--key", key, "--ready-fd", str(write), "--exit-on-stdin-eof"]
+    command = [
+        sys.executable,
+        "-P",
+        "-s",
+        "-m",
+        "harness.simulator",
+        "--speed",
+        str(speed),
+        "--key",
+        key,
+        "--ready-fd",
+        str(write),
+        "--exit-on-stdin-eof",
+    ]
     process = subprocess.Popen([*command, *arguments], stdin=subprocess.PIPE, pass_fds=(write,))
     os.close(write)
     try:
@@ -72,9 +87,11 @@ def run_tool(root: Path, name: str, given: dict[str, Any]) -> tuple[str, bool]:
             return f"old text found {text.count(given['old'])} times in {path}", True
         path.write_text(text.replace(given["old"], given["new"]))
         return "edited", False
-    argv = {"exec": lambda: given["argv"], "shell": lambda: ["sh", "-c", given["script"]], "search": lambda: ["grep", "-rnE", given["pattern"], str(path)]}[
-        name
-    ]()
+    argv = {
+        "exec": lambda: given["argv"],
+        "shell": lambda: ["sh", "-c", given["script"]],
+        "search": lambda: ["grep", "-rnE", given["pattern"], str(path)],
+    }[name]()
     done = subprocess.run(argv, cwd=root, capture_output=True, text=True, timeout=30)
     return f"exit code {done.returncode}\n{done.stdout}{done.stderr}", done.returncode != 0 and name != "search"
 
@@ -89,13 +106,21 @@ class Played:
 
 
 def play(
-    client: anthropic.Anthropic, root: Path, goal: str, *, deny: tuple[str, str] | None = None, limit: int = 40, model: str = "claude-sonnet-5-5"
+    client: anthropic.Anthropic,
+    root: Path,
+    goal: str,
+    *,
+    deny: tuple[str, str] | None = None,
+    limit: int = 40,
+    model: str = "claude-sonnet-5-5",
 ) -> Played:
     """Run the loop until the model ends its turn. ``deny``: (word in the call's input, reason)."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": goal}]
     played = Played(messages, "", 0, [], [])
     while played.turns < limit:
-        with client.beta.messages.stream(model=model, max_tokens=4096, messages=messages, tools=TOOLS, cache_control={"type": "ephemeral"}) as stream:  # type: ignore[arg-type]
+        with client.beta.messages.stream(
+            model=model, max_tokens=4096, messages=messages, tools=TOOLS, cache_control={"type": "ephemeral"}
+        ) as stream:  # type: ignore[arg-type]
             message = stream.get_final_message()
         played.turns += 1
         messages.append({"role": "assistant", "content": [b.to_dict() for b in message.content]})
@@ -113,6 +138,8 @@ def play(
                 text, bad = run_tool(root, use.name, given)
             if bad:
                 played.errors.append(text)
-            results.append({"type": "tool_result", "tool_use_id": use.id, "content": text or "(no output)", "is_error": bad})
+            results.append(
+                {"type": "tool_result", "tool_use_id": use.id, "content": text or "(no output)", "is_error": bad}
+            )
         messages.append({"role": "user", "content": results})
     return played

@@ -133,7 +133,9 @@ def test_an_allow_rule_that_would_let_foreign_hosts_in_is_no_rule(pattern: str) 
     assert parse_policy(text.replace("VERDICT", "deny"), "policy.toml").rules
 
 
-@pytest.mark.parametrize("pattern", ["pypi.org", "*.pypi.org:443", "*", "*:*", "localhost:5432", "[::1]:80", "127.0.0.1:*"])
+@pytest.mark.parametrize(
+    "pattern", ["pypi.org", "*.pypi.org:443", "*", "*:*", "localhost:5432", "[::1]:80", "127.0.0.1:*"]
+)
 def test_an_allow_rule_may_spell_a_host_or_all_below_one(pattern: str) -> None:
     assert parse_policy(f'[[rule]]\nverdict = "allow"\neffect = "network:{pattern}"\n', "policy.toml").rules
 

@@ -23,7 +23,10 @@ def answered(w: World, *results: t.Body) -> None:
     for call_id, result in zip(w.propose(), results, strict=True):
         if isinstance(result, t.ToolResolved):
             w.put(t.ToolJudged(call_id=call_id, action_hash="h", verdict="allow", rule="r", reason="", policy="p"))
-            w.put(t.ToolStarted(call_id=call_id, action_hash="h", effect="contained"), t.ToolInDoubt(call_id=call_id, why="x"))
+            w.put(
+                t.ToolStarted(call_id=call_id, action_hash="h", effect="contained"),
+                t.ToolInDoubt(call_id=call_id, why="x"),
+            )
         w.put(msgspec.structs.replace(result, call_id=call_id))
 
 
@@ -86,7 +89,9 @@ def test_what_the_model_is_told_of_a_result(result: t.Body, error: bool, says: s
         w.ask()
         w.reply("tool_use", use(1))
         (call_id,) = w.propose()
-        w.view.advance(t.Record(w.view.state.seq + 1, "", "", 0, msgspec.structs.replace(result, call_id=call_id)), lambda _: b"")
+        w.view.advance(
+            t.Record(w.view.state.seq + 1, "", "", 0, msgspec.structs.replace(result, call_id=call_id)), lambda _: b""
+        )
     else:
         answered(w, result)
     block = shape(w.view)[-1]["content"][0]
@@ -130,11 +135,31 @@ def test_a_reply_from_a_blob() -> None:
     w.blobs["f" * 64] = json.dumps([text("from afar")]).encode()
     w.ask()
     ref = t.BlobRef("f" * 64, 10)
-    w.put(t.ModelMessage(request_id="r", message_id="m", model="m", stop_reason="end_turn", usage=t.Usage(), cost_nano=0, content_blob=ref))
+    w.put(
+        t.ModelMessage(
+            request_id="r",
+            message_id="m",
+            model="m",
+            stop_reason="end_turn",
+            usage=t.Usage(),
+            cost_nano=0,
+            content_blob=ref,
+        )
+    )
     assert w.view.models[0].content == (text("from afar"),)
     w.blobs["f" * 64] = b"{}"
     with pytest.raises(DamagedMessage, match="seq 5"):
-        w.put(t.ModelMessage(request_id="r", message_id="m", model="m", stop_reason="end_turn", usage=t.Usage(), cost_nano=0, content_blob=ref))
+        w.put(
+            t.ModelMessage(
+                request_id="r",
+                message_id="m",
+                model="m",
+                stop_reason="end_turn",
+                usage=t.Usage(),
+                cost_nano=0,
+                content_blob=ref,
+            )
+        )
 
 
 def long_session(turns: int, used: list[int], model: str = "claude-sonnet-4-5") -> World:
@@ -161,7 +186,8 @@ def test_clearing_keeps_the_newest_and_stays_put_until_it_pays_again() -> None:
     before = cleared(long_session(12, used))
     assert before == [True] * 7 + [False] * 5
     assert cleared(long_session(15, used)) == before + [False] * 3
-    assert cleared(long_session(14, [*used[:12], 121_000, 121_000])) == before + [False] * 2  # two turns more are not worth a broken cache
+    # two turns more are not worth a broken cache
+    assert cleared(long_session(14, [*used[:12], 121_000, 121_000])) == before + [False] * 2
     assert cleared(long_session(17, [*used[:12], *[121_000] * 5])) == [True] * 12 + [False] * 5
 
 

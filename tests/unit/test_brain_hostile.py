@@ -1,4 +1,6 @@
-"""An endpoint that misbehaves: it gets the key nowhere else, and nothing it says makes the brain fall over or the log unreadable."""
+"""An endpoint that misbehaves: it gets the key nowhere else, and nothing it says makes the brain fall over or the log
+unreadable.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ CALL = {"type": "tool_use", "id": "toolu_1", "name": "read_file", "input": {"pat
 
 
 def ask(url: str, key: str = KEY) -> stream.Reply | Failure:
-    request = stream.Request("m", 9, [{"type": "text", "text": "s"}], tools.definitions(), b'[{"role":"user","content":"go"}]')
+    request = stream.Request(
+        "m", 9, [{"type": "text", "text": "s"}], tools.definitions(), b'[{"role":"user","content":"go"}]'
+    )
     with stream.make_client(url, key) as client:
         stream.count_tokens(client, request)
         return stream.attempt(client, request, lambda: None)
@@ -96,7 +100,9 @@ def test_an_odd_reply_is_a_value_that_the_log_can_hold(answer: Answer) -> None:
     with ModelServer(answer) as server:
         outcome = ask(server.url)
     if isinstance(outcome, Failure):
-        body: t.Body = t.ModelFailed(request_id="r1", attempt=1, kind=outcome.kind, message=outcome.message, status=outcome.status)
+        body: t.Body = t.ModelFailed(
+            request_id="r1", attempt=1, kind=outcome.kind, message=outcome.message, status=outcome.status
+        )
     else:
         body = t.ModelMessage(
             request_id="r1",

@@ -1,4 +1,6 @@
-"""The decision function against random worlds: whatever the model, the tools, the human and crashes do, the rules of the loop hold."""
+"""The decision function against random worlds: whatever the model, the tools, the human and crashes do, the rules of
+the loop hold.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,27 @@ TS = "2026-11-21T03:00:00.000Z"
 class World:
     """A log in memory: records pass through their JSON form, as on disk."""
 
-    def __init__(self, *, checks: list[str] | None = None, goal: str = "make it work", max_rounds: int = 3, model: str = "claude-sonnet-4-6") -> None:
+    def __init__(
+        self,
+        *,
+        checks: list[str] | None = None,
+        goal: str = "make it work",
+        max_rounds: int = 3,
+        model: str = "claude-sonnet-4-6",
+    ) -> None:
         self.view = View()
         self.lean, self.talk = View(), conversation.Talk()
         self.blobs: dict[str, bytes] = {}
-        intent = t.SessionIntent(name="n", goal=goal, repo="/r", branch="b", worktree="/w", model=model, checks=checks or [], max_rounds=max_rounds)
+        intent = t.SessionIntent(
+            name="n",
+            goal=goal,
+            repo="/r",
+            branch="b",
+            worktree="/w",
+            model=model,
+            checks=checks or [],
+            max_rounds=max_rounds,
+        )
         self.put(intent)
         self.put(t.SessionCreated(base="0" * 40, worktree="/w", branch="b"))
         self.gen = 0
@@ -80,7 +98,13 @@ class World:
         content = list(blocks) or [{"type": "text", "text": "hm"}]
         return self.put(
             t.ModelMessage(
-                request_id="r", message_id="m", model="m", stop_reason=reason, usage=usage or t.Usage(input=10, output=5), cost_nano=1, content=content
+                request_id="r",
+                message_id="m",
+                model="m",
+                stop_reason=reason,
+                usage=usage or t.Usage(input=10, output=5),
+                cost_nano=1,
+                content=content,
             )
         )
 
@@ -94,8 +118,17 @@ class World:
             self.put(t.ToolProposed(call_id=call_id, tool=use.name, input=use.input, tool_use_id=use.tool_use_id))
         return [call_id for call_id, _ in step.calls]
 
-    def end(self, call_id: str, status: str = "ok", preview: str = "fine", exit_code: int | None = 0, files: list[str] | None = None) -> None:
-        self.put(t.ToolEnded(call_id=call_id, status=status, preview=preview, exit_code=exit_code, files_changed=files or []))
+    def end(
+        self,
+        call_id: str,
+        status: str = "ok",
+        preview: str = "fine",
+        exit_code: int | None = 0,
+        files: list[str] | None = None,
+    ) -> None:
+        self.put(
+            t.ToolEnded(call_id=call_id, status=status, preview=preview, exit_code=exit_code, files_changed=files or [])
+        )
 
     def check(self, *codes: int) -> None:
         step = self.step()
@@ -109,7 +142,12 @@ class World:
 
 
 def use(number: int, name: str = "exec", **given: Any) -> dict[str, Any]:
-    return {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": given or {"argv": ["true", str(number)]}}
+    return {
+        "type": "tool_use",
+        "id": f"toolu_{number}",
+        "name": name,
+        "input": given or {"argv": ["true", str(number)]},
+    }
 
 
 def text(value: str) -> dict[str, Any]:
@@ -120,7 +158,13 @@ def shape(view: View) -> list[dict[str, Any]]:
     """The messages, after the vendor's own shape rules were applied to them."""
     messages = conversation.build(view).messages
     tools = conversation.cached_tools([{"name": "exec", "description": "x", "input_schema": {"type": "object"}}])
-    body = {"model": "claude-sonnet-4-6", "max_tokens": 100, "messages": messages, "system": conversation.system_blocks(), "tools": tools}
+    body = {
+        "model": "claude-sonnet-4-6",
+        "max_tokens": 100,
+        "messages": messages,
+        "system": conversation.system_blocks(),
+        "tools": tools,
+    }
     validate.check(body)
     marks = sum("cache_control" in b for m in messages for b in m["content"]) + 2
     assert marks <= 4
@@ -129,8 +173,30 @@ def shape(view: View) -> list[dict[str, Any]]:
 
 # -- random worlds -----------------------------------------------------------------------------------------------------
 
-REASONS = ("end_turn", "tool_use", "tool_use", "tool_use", "max_tokens", "refusal", "model_context_window_exceeded", "stop_sequence")
-FAILS = ("auth", "rate_limit", "spend_limit", "overloaded", "server", "network", "cut", "invalid", "max_tokens", "too_large", "model_unknown", "redirect")
+REASONS = (
+    "end_turn",
+    "tool_use",
+    "tool_use",
+    "tool_use",
+    "max_tokens",
+    "refusal",
+    "model_context_window_exceeded",
+    "stop_sequence",
+)
+FAILS = (
+    "auth",
+    "rate_limit",
+    "spend_limit",
+    "overloaded",
+    "server",
+    "network",
+    "cut",
+    "invalid",
+    "max_tokens",
+    "too_large",
+    "model_unknown",
+    "redirect",
+)
 
 
 class Play:
@@ -173,7 +239,11 @@ class Play:
                 assert s.desired == "running"
                 w.put(t.UserMessage(text=step.text, origin="harness"))
             case loop.Abandon():
-                w.put(t.ModelFailed(request_id=step.request.request_id, attempt=1, kind="cut", message="gone", retry_in_s=0.0))
+                w.put(
+                    t.ModelFailed(
+                        request_id=step.request.request_id, attempt=1, kind="cut", message="gone", retry_in_s=0.0
+                    )
+                )
             case loop.Wait():
                 assert w.view.open_calls()
                 self.tool_world()
@@ -200,7 +270,11 @@ class Play:
             w.lease()
         elif outcome == "fail":
             kind = self.draw(st.sampled_from(FAILS))
-            w.fail(kind, self.draw(st.sampled_from(("no", "prompt is too long: 9 > 8"))), self.draw(st.sampled_from((None, 0.0, 1.0, 99.0))))
+            w.fail(
+                kind,
+                self.draw(st.sampled_from(("no", "prompt is too long: 9 > 8"))),
+                self.draw(st.sampled_from((None, 0.0, 1.0, 99.0))),
+            )
         else:
             reason = self.draw(st.sampled_from(REASONS))
             blocks = [text(self.draw(st.sampled_from(("hello", "", " "))))]
@@ -220,11 +294,20 @@ class Play:
                 w.put(t.ToolStarted(call_id=call.call_id, action_hash="h", effect="contained"))
             else:
                 verdict = self.draw(st.sampled_from(("allow", "ask")))
-                w.put(t.ToolJudged(call_id=call.call_id, action_hash="h", verdict=verdict, rule="r", reason="", policy="p"))
+                w.put(
+                    t.ToolJudged(
+                        call_id=call.call_id, action_hash="h", verdict=verdict, rule="r", reason="", policy="p"
+                    )
+                )
                 if verdict == "ask":
                     w.put(
                         t.ApprovalRequested(
-                            approval_id=f"a{w.view.state.seq}", kind="tool", title="?", options=["allow"], call_id=call.call_id, action_hash="h"
+                            approval_id=f"a{w.view.state.seq}",
+                            kind="tool",
+                            title="?",
+                            options=["allow"],
+                            call_id=call.call_id,
+                            action_hash="h",
                         )
                     )
         elif call.stage == "judged":
@@ -232,11 +315,19 @@ class Play:
         elif call.stage == "started":
             if self.draw(st.booleans()):
                 code = self.draw(st.sampled_from((0, 1)))
-                w.end(call.call_id, self.draw(st.sampled_from(("ok", "error", "timeout"))), "x" * 5000, code, self.draw(st.sampled_from(([], ["f"]))))
+                w.end(
+                    call.call_id,
+                    self.draw(st.sampled_from(("ok", "error", "timeout"))),
+                    "x" * 5000,
+                    code,
+                    self.draw(st.sampled_from(([], ["f"]))),
+                )
             else:
                 w.put(t.ToolInDoubt(call_id=call.call_id, why="keeper died"))
         elif call.stage == "in_doubt":
-            resolution = self.draw(st.sampled_from(("confirmed_done", "confirmed_not_done", "unknown_told_model", "failed")))
+            resolution = self.draw(
+                st.sampled_from(("confirmed_done", "confirmed_not_done", "unknown_told_model", "failed"))
+            )
             w.put(t.ToolResolved(call_id=call.call_id, resolution=resolution))
         else:
             self.decide()
@@ -245,7 +336,11 @@ class Play:
         w = self.world
         for a in list(w.view.state.approvals.values()):
             decision = self.draw(st.sampled_from(("allow", "deny")))
-            w.put(t.ApprovalDecided(approval_id=a.approval_id, decision_id="d", decision=decision, call_id=a.call_id, action_hash="h"))
+            w.put(
+                t.ApprovalDecided(
+                    approval_id=a.approval_id, decision_id="d", decision=decision, call_id=a.call_id, action_hash="h"
+                )
+            )
 
     def woken(self) -> None:
         self.decide()
@@ -337,8 +432,16 @@ def test_everything_waits_for_a_human_then_park_else_wait() -> None:
     first, second = w.propose()
     assert isinstance(w.step(), loop.Wait)
     for i, call in enumerate((first, second)):
-        w.put(t.ToolJudged(call_id=call, action_hash="h", verdict="ask" if i == 0 else "allow", rule="r", reason="", policy="p"))
-    w.put(t.ApprovalRequested(approval_id="a1", kind="tool", title="push?", options=["allow", "deny"], call_id=first, action_hash="h"))
+        w.put(
+            t.ToolJudged(
+                call_id=call, action_hash="h", verdict="ask" if i == 0 else "allow", rule="r", reason="", policy="p"
+            )
+        )
+    w.put(
+        t.ApprovalRequested(
+            approval_id="a1", kind="tool", title="push?", options=["allow", "deny"], call_id=first, action_hash="h"
+        )
+    )
     assert isinstance(w.step(), loop.Wait)
     w.put(t.ToolStarted(call_id=second, action_hash="h", effect="contained"))
     w.end(second)
@@ -360,7 +463,9 @@ def test_failures_of_the_conversation_park_at_once(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted(AT_THE_GATE))
 def test_trouble_of_the_endpoint_never_ends_a_session(kind: str) -> None:
-    """However often it fails, the next thing is to ask again: when, and whether a person has to act first, is for the gate to say."""
+    """However often it fails, the next thing is to ask again: when, and whether a person has to act first, is for the
+    gate to say.
+    """
     w = World()
     for number in range(1, 40):
         step = w.step()
@@ -523,7 +628,9 @@ def turns_until_no_progress(w: World, one_turn: Callable[[int], None], most: int
     return most
 
 
-def played(w: World, name: str, *, worked: int = 0, files: list[str] | None = None, snapshot: bool = True) -> Callable[[int], None]:
+def played(
+    w: World, name: str, *, worked: int = 0, files: list[str] | None = None, snapshot: bool = True
+) -> Callable[[int], None]:
     """A turn with one call, before which the keeper saw ``worked`` names changed."""
 
     def one_turn(turn: int) -> None:
@@ -549,13 +656,17 @@ def played(w: World, name: str, *, worked: int = 0, files: list[str] | None = No
         ("read_file", 0, None, False, 20),
     ],
 )
-def test_progress_is_what_changed_and_not_what_a_tool_is_called(name: str, worked: int, files: list[str] | None, snapshot: bool, turns: int) -> None:
+def test_progress_is_what_changed_and_not_what_a_tool_is_called(
+    name: str, worked: int, files: list[str] | None, snapshot: bool, turns: int
+) -> None:
     w = World()
     assert turns_until_no_progress(w, played(w, name, worked=worked, files=files, snapshot=snapshot)) == turns
 
 
 @pytest.mark.parametrize(("codes", "opens"), [((1, 1, 1, 1, 1, 1), True), ((1, 2, 1, 2, 1, 2), False)])
-def test_a_check_with_another_result_is_progress_and_the_same_result_is_none(codes: tuple[int, ...], opens: bool) -> None:
+def test_a_check_with_another_result_is_progress_and_the_same_result_is_none(
+    codes: tuple[int, ...], opens: bool
+) -> None:
     w = World(checks=["pytest"], max_rounds=9)
     opened = False
     for code in codes:

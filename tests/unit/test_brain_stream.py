@@ -39,7 +39,14 @@ def once(answer: Answer, **changes: Any) -> stream.Reply | Failure:
 
 def test_a_complete_reply_comes_back_unchanged() -> None:
     thinking = {"type": "thinking", "thinking": "let me see", "signature": "c2lnbmF0dXJl"}
-    outcome = once(streamed(thinking, TEXT, CALL, usage={"cache_creation": {"ephemeral_5m_input_tokens": 1, "ephemeral_1h_input_tokens": 2}}))
+    outcome = once(
+        streamed(
+            thinking,
+            TEXT,
+            CALL,
+            usage={"cache_creation": {"ephemeral_5m_input_tokens": 1, "ephemeral_1h_input_tokens": 2}},
+        )
+    )
     assert isinstance(outcome, stream.Reply)
     assert outcome.stop_reason == "tool_use"
     assert outcome.content == [thinking, TEXT, CALL]
@@ -81,9 +88,17 @@ def test_a_call_without_arguments_is_fine_for_a_tool_that_needs_none() -> None:
         (streamed(TEXT, {**CALL, "raw": '{"argv": ["l'}, stop="max_tokens"), "max_tokens", "inside a tool call"),
         (streamed({**CALL, "raw": ""}, stop="max_tokens"), "max_tokens", "inside a tool call"),
         (streamed(stop="max_tokens"), "max_tokens", "before it said anything"),
-        (Answer(sse(reply(TEXT, CALL)[:-3]), headers={"content-type": "text/event-stream"}, length=False), "cut", "complete"),
+        (
+            Answer(sse(reply(TEXT, CALL)[:-3]), headers={"content-type": "text/event-stream"}, length=False),
+            "cut",
+            "complete",
+        ),
         (Answer(b"data: nonsense\n\n", headers={"content-type": "text/event-stream"}), "cut", ""),
-        (Answer(b"event: message_start\ndata: {not json}\n\n", headers={"content-type": "text/event-stream"}), "cut", ""),
+        (
+            Answer(b"event: message_start\ndata: {not json}\n\n", headers={"content-type": "text/event-stream"}),
+            "cut",
+            "",
+        ),
         (Answer(b"<html>hello</html>", headers={"content-type": "text/html"}), "cut", ""),
     ],
 )
@@ -106,7 +121,12 @@ def event_error(kind: str) -> Answer:
         (error(403, "permission_error"), "auth", 403, True),
         (error(402, "billing_error"), "spend_limit", 402, True),
         (error(429, "rate_limit_error"), "rate_limit", 429, True),
-        (error(429, "rate_limit_error", details={"error_code": "enforced_spend_limit_reached"}), "spend_limit", 429, True),
+        (
+            error(429, "rate_limit_error", details={"error_code": "enforced_spend_limit_reached"}),
+            "spend_limit",
+            429,
+            True,
+        ),
         (error(429, "rate_limit_error", details={"error_code": "ramp_limit_exceeded"}), "spend_limit", 429, True),
         (error(404, "not_found_error", "model: claude-none"), "model_unknown", 404, True),
         (error(400, "invalid_request_error"), "invalid", 400, True),
@@ -115,8 +135,16 @@ def event_error(kind: str) -> Answer:
         (error(529, "overloaded_error"), "overloaded", 529, True),
         (error(500, "some_newer_error"), "server", 500, False),
         (Answer(b"bad gateway", 502, {"content-type": "text/plain"}), "server", 502, True),
-        *((Answer(b"<html><h1>nginx</h1></html>", status, {"content-type": "text/html"}), "server", status, True) for status in (403, 404, 502, 503, 504)),
-        (Answer(b'{"error": "model \'x\' not found"}', 404, {"content-type": "application/json"}), "model_unknown", 404, True),
+        *(
+            (Answer(b"<html><h1>nginx</h1></html>", status, {"content-type": "text/html"}), "server", status, True)
+            for status in (403, 404, 502, 503, 504)
+        ),
+        (
+            Answer(b'{"error": "model \'x\' not found"}', 404, {"content-type": "application/json"}),
+            "model_unknown",
+            404,
+            True,
+        ),
         (event_error("overloaded_error"), "overloaded", 200, False),
         (event_error("api_error"), "server", 200, False),
     ],
@@ -128,12 +156,18 @@ def test_error_classes(answer: Answer, kind: str, status: int, free: bool) -> No
 
 
 def test_one_attempt_is_one_request() -> None:
-    with ModelServer(script=lambda _: error(529, "overloaded_error")) as server, stream.make_client(server.url, "key") as client:
+    with (
+        ModelServer(script=lambda _: error(529, "overloaded_error")) as server,
+        stream.make_client(server.url, "key") as client,
+    ):
         stream.attempt(client, request(), lambda: None)
         assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize(("header", "seconds"), [({"retry-after": "7"}, 7.0), ({"retry-after-ms": "1500"}, 1.5), ({"retry-after": "soon"}, None), ({}, None)])
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [({"retry-after": "7"}, 7.0), ({"retry-after-ms": "1500"}, 1.5), ({"retry-after": "soon"}, None), ({}, None)],
+)
 def test_retry_after(header: dict[str, str], seconds: float | None) -> None:
     outcome = once(error(429, "rate_limit_error", **header))
     assert isinstance(outcome, Failure)
@@ -168,7 +202,11 @@ def test_a_base_url_that_cannot_be_used_is_not_retried(url: str) -> None:
 
 def test_a_reset_in_the_middle_is_a_network_failure_of_unknown_cost() -> None:
     body = sse(reply(TEXT, CALL))
-    answer = Answer(body[: len(body) // 2], headers={"content-type": "text/event-stream", "content-length": str(len(body))}, length=False)
+    answer = Answer(
+        body[: len(body) // 2],
+        headers={"content-type": "text/event-stream", "content-length": str(len(body))},
+        length=False,
+    )
     outcome = once(answer)
     assert isinstance(outcome, Failure)
     assert (outcome.kind, outcome.usage) == ("network", None)
@@ -232,7 +270,10 @@ def test_a_reply_that_never_begins_is_not_waited_for() -> None:
 
 def test_words_without_an_end_are_cut_at_the_total_deadline() -> None:
     word = sse([{"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "and "}}])
-    with ModelServer(dripping(*reply(TEXT)[:4], forever=word)) as server, stream.make_client(server.url, "key") as client:
+    with (
+        ModelServer(dripping(*reply(TEXT)[:4], forever=word)) as server,
+        stream.make_client(server.url, "key") as client,
+    ):
         outcome = stream.attempt(client, request(), lambda: None, stream.Deadlines(5.0, 5.0, 0.5))
     assert isinstance(outcome, Failure)
     assert outcome.kind == "cut"
@@ -257,7 +298,11 @@ def test_stopping_is_noticed_between_pings() -> None:
         if len(seen) > 20:
             raise Enough
 
-    with ModelServer(dripping(*reply(TEXT)[:4], forever=PING)) as server, stream.make_client(server.url, "key") as client, pytest.raises(Enough):
+    with (
+        ModelServer(dripping(*reply(TEXT)[:4], forever=PING)) as server,
+        stream.make_client(server.url, "key") as client,
+        pytest.raises(Enough),
+    ):
         stream.attempt(client, request(), watch)
 
 
@@ -271,7 +316,13 @@ def test_a_used_up_limit_says_when_it_is_filled_again() -> None:
     head = "anthropic-ratelimit-"
     some = {f"{head}requests-remaining": "3", f"{head}requests-reset": at(500)}
     assert retry.used_up_s(some) is None
-    none = {**some, f"{head}input-tokens-remaining": "0", f"{head}input-tokens-reset": at(40), f"{head}tokens-remaining": "0", f"{head}tokens-reset": at(20)}
+    none = {
+        **some,
+        f"{head}input-tokens-remaining": "0",
+        f"{head}input-tokens-reset": at(40),
+        f"{head}tokens-remaining": "0",
+        f"{head}tokens-reset": at(20),
+    }
     assert 35 < (retry.used_up_s(none) or 0) <= 40
     assert retry.used_up_s({f"{head}tokens-remaining": "0", f"{head}tokens-reset": "soon"}) is None
     refused = once(error(429, "rate_limit_error", **none))

@@ -13,8 +13,12 @@ from harness.budget.ledger_types import Limits, Raised, Reserved, Settled, Unkno
 LIMITS = Limits(session_usd=100, session_tokens=90, day_usd=200, day_tokens=180, fleet_usd=500, fleet_tokens=400)
 
 
-def reserved(name: str, sid: str = "s", nano: int = 10, tokens: int = 1, day: str = "2026-01-01", limits: Limits = LIMITS) -> Reserved:
-    return Reserved(reservation=name, sid=sid, request_id=name, attempt=1, nano=nano, tokens=tokens, day=day, limits=limits)
+def reserved(
+    name: str, sid: str = "s", nano: int = 10, tokens: int = 1, day: str = "2026-01-01", limits: Limits = LIMITS
+) -> Reserved:
+    return Reserved(
+        reservation=name, sid=sid, request_id=name, attempt=1, nano=nano, tokens=tokens, day=day, limits=limits
+    )
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -77,7 +81,11 @@ class LedgerMachine(RuleBasedStateMachine):
         return name
 
     def totals(self) -> dict[str, tuple[int, int]]:
-        accounts = {"fleet": self.ledger.fleet, **{f"s:{k}": v for k, v in self.ledger.sessions.items()}, **{f"d:{k}": v for k, v in self.ledger.days.items()}}
+        accounts = {
+            "fleet": self.ledger.fleet,
+            **{f"s:{k}": v for k, v in self.ledger.sessions.items()},
+            **{f"d:{k}": v for k, v in self.ledger.days.items()},
+        }
         return {name: (a.nano, a.tokens) for name, a in accounts.items() if a.nano or a.tokens}
 
     @invariant()
@@ -102,7 +110,12 @@ class LedgerMachine(RuleBasedStateMachine):
         again = Ledger()
         for record in self.log:
             again.apply(record)
-        assert (again.fleet, again.open, again.unknown, again.day) == (self.ledger.fleet, self.ledger.open, self.ledger.unknown, self.ledger.day)
+        assert (again.fleet, again.open, again.unknown, again.day) == (
+            self.ledger.fleet,
+            self.ledger.open,
+            self.ledger.unknown,
+            self.ledger.day,
+        )
 
 
 TestLedger = LedgerMachine.TestCase
@@ -154,7 +167,12 @@ def test_a_raised_day_cap_holds_for_that_day_and_that_configuration() -> None:
 def test_records_survive_the_wire_and_newer_types_are_skipped() -> None:
     import json
 
-    for record in (reserved("r"), Settled(reservation="r", nano=1, tokens=2), Unknown(reservation="r"), Raised(cap="day.usd", limit=2, base=1, day="d")):
+    for record in (
+        reserved("r"),
+        Settled(reservation="r", nano=1, tokens=2),
+        Unknown(reservation="r"),
+        Raised(cap="day.usd", limit=2, base=1, day="d"),
+    ):
         kind, data = to_wire(record)
         assert decode(json.dumps({"v": 1, "seq": 0, "type": kind, "data": data}).encode()) == record
     assert decode(b'{"type":"ledger.audited","data":{}}') is None

@@ -13,7 +13,14 @@ from harness.budget.prices import DEAREST, cost, lookup, usage_from_api, worst_c
 from harness.events.types import Usage
 
 DAY = date(2026, 11, 21)
-MODELS = ["claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-haiku-4-5", "claude-fable-5-2", "no-such-model"]
+MODELS = [
+    "claude-opus-5-5",
+    "claude-sonnet-5-5",
+    "claude-haiku-5-5",
+    "claude-haiku-4-5",
+    "claude-fable-5-2",
+    "no-such-model",
+]
 TOKENS = st.integers(0, 400_000)
 USAGE = st.builds(Usage, TOKENS, TOKENS, TOKENS, TOKENS, TOKENS)
 
@@ -22,14 +29,19 @@ def test_the_worked_example_with_all_kinds_of_tokens() -> None:
     assert cost("claude-opus-5-5", Usage(2000, 140_000, 3000, 5000, 2000), DAY).nano == 131_000_000
 
 
-@pytest.mark.parametrize(("tokens", "nano", "cached"), [(100_000, 10_000_000, 100 + 10 * 99_999), (100_001, 50_000_500, 500 + 50 * 100_000)])
+@pytest.mark.parametrize(
+    ("tokens", "nano", "cached"), [(100_000, 10_000_000, 100 + 10 * 99_999), (100_001, 50_000_500, 500 + 50 * 100_000)]
+)
 def test_above_the_threshold_every_token_costs_the_long_prompt_price(tokens: int, nano: int, cached: int) -> None:
     assert cost("claude-haiku-5-5", Usage(input=tokens), DAY).nano == nano
     assert cost("claude-haiku-5-5", Usage(input=1, cache_read=tokens - 1), DAY).nano == cached
 
 
 def test_a_dated_price_follows_the_day() -> None:
-    assert lookup("claude-sonnet-4-6", date(2026, 3, 1)).rates(300_000).input > lookup("claude-sonnet-4-6", DAY).rates(300_000).input
+    assert (
+        lookup("claude-sonnet-4-6", date(2026, 3, 1)).rates(300_000).input
+        > lookup("claude-sonnet-4-6", DAY).rates(300_000).input
+    )
 
 
 @pytest.mark.parametrize("model", ["no-such-model", "", "claude-opus-99"])
@@ -60,7 +72,9 @@ def test_arithmetic_agrees_with_the_library_and_never_rounds_down(model: str, u:
 
 
 @given(st.sampled_from(MODELS), st.integers(0, 400_000), st.integers(0, 64_000), st.data())
-def test_no_request_within_its_estimate_costs_more_than_its_worst_case(model: str, room: int, max_tokens: int, data: st.DataObject) -> None:
+def test_no_request_within_its_estimate_costs_more_than_its_worst_case(
+    model: str, room: int, max_tokens: int, data: st.DataObject
+) -> None:
     left, parts = room, []
     for _ in range(3):
         parts.append(data.draw(st.integers(0, left)))

@@ -19,7 +19,25 @@ from harness.supervisor.changes import HEAD, TAIL, Side, compare, left_out, on_c
 from widgets.card_text import diff_lines
 
 BYTES = st.lists(
-    st.sampled_from([b"a", b"b", b"\n", b"\r\n", b"\r", b"\0", b"\x0c", b"\x1b", b" ", b"+", b"-", b"@@ -1 +1 @@", b"\xff", "é".encode(), b"\xe2\x80\xa8"]),
+    st.sampled_from(
+        [
+            b"a",
+            b"b",
+            b"\n",
+            b"\r\n",
+            b"\r",
+            b"\0",
+            b"\x0c",
+            b"\x1b",
+            b" ",
+            b"+",
+            b"-",
+            b"@@ -1 +1 @@",
+            b"\xff",
+            "é".encode(),
+            b"\xe2\x80\xa8",
+        ]
+    ),
     max_size=14,
 ).map(b"".join)
 
@@ -74,7 +92,9 @@ def test_two_results_never_read_the_same(before: bytes, one: bytes, two: bytes) 
 
 
 def test_a_nul_hides_nothing() -> None:
-    lines = [line.text for line in diff_lines(shown(b"PATH=/usr/bin\n", b"PATH=/usr/bin\n* * * * * root sh /tmp/x\n\0"))]
+    lines = [
+        line.text for line in diff_lines(shown(b"PATH=/usr/bin\n", b"PATH=/usr/bin\n* * * * * root sh /tmp/x\n\0"))
+    ]
     assert "  +* * * * * root sh /tmp/x" in lines
     assert "  +␀" in lines
 
@@ -118,7 +138,15 @@ def test_what_a_card_leaves_out_is_named_with_size_and_hash(size: int) -> None:
     assert part.endswith(whole[-TAIL:])
 
 
-@pytest.mark.parametrize("content", ["a" * 300_000, ("\\ NOT" + "b" * 7) * 30_000, "\\ NOT SHOWN HERE: \n" * 10_000, "@@ -1,1 +1,1 @@\n-safe\n+safe\n" * 9000])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a" * 300_000,
+        ("\\ NOT" + "b" * 7) * 30_000,
+        "\\ NOT SHOWN HERE: \n" * 10_000,
+        "@@ -1,1 +1,1 @@\n-safe\n+safe\n" * 9000,
+    ],
+)
 def test_no_content_can_pass_for_a_line_of_the_card(content: str) -> None:
     part = on_card(shown(None, content.encode()))
     ours = [line for line in part.split("\n") if line[:1] not in ("+", "-", " ")]
@@ -130,7 +158,8 @@ def test_no_content_can_pass_for_a_line_of_the_card(content: str) -> None:
 def test_comparing_ends_whatever_is_compared(alphabet: int) -> None:
     rng = random.Random(alphabet)
     one, two = ("".join(f"{rng.randrange(alphabet)}\n" for _ in range(100_000)).encode() for _ in range(2))
-    # Anything that is not in proportion to the size would not end within a test's time: difflib needs hours for the first of these.
+    # Anything that is not in proportion to the size would not end within a test's time: difflib needs hours for the
+    # first of these.
     assert applied(one, shown(one, two)) == two
 
 
@@ -194,7 +223,9 @@ def test_an_edit_is_shown_as_it_will_be_made(tmp_path: Path, before: bytes, give
         (b"a" * 100_000, {"old": "a", "new": "b" * 1000, "all": True}, "would grow from 100,000 to 100,000,000 bytes"),
     ],
 )
-def test_an_edit_without_a_place_shows_both_texts_and_says_why(tmp_path: Path, before: bytes | None, given: dict[str, Any], why: str) -> None:
+def test_an_edit_without_a_place_shows_both_texts_and_says_why(
+    tmp_path: Path, before: bytes | None, given: dict[str, Any], why: str
+) -> None:
     if before is not None:
         (tmp_path / "f").write_bytes(before)
     text = cards.diff(action("edit_file", tmp_path), given)
@@ -204,7 +235,9 @@ def test_an_edit_without_a_place_shows_both_texts_and_says_why(tmp_path: Path, b
     assert f"+{given['new']}" in text
 
 
-@pytest.mark.parametrize(("judged", "raised"), [("low", "high"), ("medium", "high"), ("high", "critical"), ("critical", "critical")])
+@pytest.mark.parametrize(
+    ("judged", "raised"), [("low", "high"), ("medium", "high"), ("high", "critical"), ("critical", "critical")]
+)
 def test_what_cannot_all_be_shown_is_of_higher_risk(judged: str, raised: str) -> None:
     assert cards.risk(judged, on_card(shown(None, b"x\n" * 100_000))) == raised
     assert cards.risk(judged, changes.replaced("a", "b", "why")) == raised

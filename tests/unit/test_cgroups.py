@@ -19,20 +19,29 @@ USER = "0::/user.slice/user-1000.slice/user@1000.service/app.slice/run-u7.scope\
 def group(path: Path, controllers: str = "cpu memory pids", handed: str = "", procs: str = "") -> Path:
     """A folder with the files of a group."""
     path.mkdir(parents=True)
-    for name, text in (("cgroup.controllers", controllers), ("cgroup.subtree_control", handed), ("cgroup.procs", procs)):
+    for name, text in (
+        ("cgroup.controllers", controllers),
+        ("cgroup.subtree_control", handed),
+        ("cgroup.procs", procs),
+    ):
         (path / name).write_text(text)
     return path
 
 
 def test_our_own_group_is_found() -> None:
-    assert cgroups.locate(V2, USER) == Path("/sys/fs/cgroup/user.slice/user-1000.slice/user@1000.service/app.slice/run-u7.scope")
+    assert cgroups.locate(V2, USER) == Path(
+        "/sys/fs/cgroup/user.slice/user-1000.slice/user@1000.service/app.slice/run-u7.scope"
+    )
     both = V1 + V2.replace("/sys/fs/cgroup rw", "/sys/fs/cgroup/unified rw")
     assert cgroups.locate(both, "8:pids:/\n0::/a\n") == Path("/sys/fs/cgroup/unified/a")
     assert cgroups.locate(V2.replace(" / /sys", " /box /sys"), "0::/box/a\n") == Path("/sys/fs/cgroup/a")
     assert cgroups.mount_point(V2.replace("/sys/fs/cgroup rw", "/odd\\040place rw")) == ("/odd place", "/")
 
 
-@pytest.mark.parametrize(("mounts", "own"), [(V1, USER), (V2, "8:pids:/\n"), ("", USER), (V2.replace(" / /sys", " /box /sys"), "0::/boxer\n")])
+@pytest.mark.parametrize(
+    ("mounts", "own"),
+    [(V1, USER), (V2, "8:pids:/\n"), ("", USER), (V2.replace(" / /sys", " /box /sys"), "0::/boxer\n")],
+)
 def test_without_a_hierarchy_of_ours_it_says_so(mounts: str, own: str) -> None:
     with pytest.raises(NotDelegated):
         cgroups.locate(mounts, own)
@@ -70,7 +79,12 @@ def test_what_a_session_may_take_is_written_in_the_kernels_words() -> None:
 
 def test_events_are_counted() -> None:
     text = "low 0\nhigh 0\nmax 12\noom 2\noom_kill 3\noom_group_kill 1\n"
-    assert (cgroups.count(text, "oom_kill"), cgroups.count(text, "max"), cgroups.count(text, "oom"), cgroups.count(text, "none")) == (3, 12, 2, 0)
+    assert (
+        cgroups.count(text, "oom_kill"),
+        cgroups.count(text, "max"),
+        cgroups.count(text, "oom"),
+        cgroups.count(text, "none"),
+    ) == (3, 12, 2, 0)
 
 
 def test_names_of_a_call_cannot_leave_its_session(tmp_path: Path) -> None:
@@ -86,4 +100,9 @@ def test_a_call_says_by_its_events_what_it_died_of(tmp_path: Path) -> None:
     (call.path / "memory.events").write_text("oom 1\noom_kill 1\n")
     (call.path / "pids.events").write_text("max 0\n")
     (call.path / "memory.peak").write_text("4096\n")
-    assert (call.out_of_memory(), call.out_of_processes(), call.number("memory.peak"), call.number("none")) == (True, False, 4096, 0)
+    assert (call.out_of_memory(), call.out_of_processes(), call.number("memory.peak"), call.number("none")) == (
+        True,
+        False,
+        4096,
+        0,
+    )

@@ -41,7 +41,9 @@ def test_the_real_clocks_agree_with_themselves() -> None:
 
 async def test_each_gap_is_told_once() -> None:
     told: list[Gap] = []
-    script: Iterator[Ticks] = iter([START, Ticks(1_000_001.0, 501.0, 501.0), Ticks(1_003_601.0, 4101.0, 502.0), Ticks(1_003_602.0, 4102.0, 503.0)])
+    script: Iterator[Ticks] = iter(
+        [START, Ticks(1_000_001.0, 501.0, 501.0), Ticks(1_003_601.0, 4101.0, 502.0), Ticks(1_003_602.0, 4102.0, 503.0)]
+    )
     done = asyncio.Event()
 
     def clocks() -> Ticks:

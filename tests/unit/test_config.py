@@ -24,7 +24,12 @@ def test_values_are_read() -> None:
         '[model]\ndefault = "claude-haiku-5-5"\nbase_url = "http://127.0.0.1:1/"\n[caps]\nsession_usd = "2.50"\nday_usd = 10\nsession_wall = "8h"\n'
         '[fence]\nread = ["/opt/x"]\n[fence.env]\nLANG = "C"\n[ui]\ntheme = "light"\n[ui.keys]\n"floor.queue" = "f5"\n',
     )
-    assert (cfg.model.default, cfg.caps.session_usd, cfg.caps.day_usd, cfg.caps.session_wall) == ("claude-haiku-5-5", 2_500_000_000, 10 * c.NANO, 28800)
+    assert (cfg.model.default, cfg.caps.session_usd, cfg.caps.day_usd, cfg.caps.session_wall) == (
+        "claude-haiku-5-5",
+        2_500_000_000,
+        10 * c.NANO,
+        28800,
+    )
     assert cfg.fence.read == ("/opt/x",)
     assert cfg.fence.env == {"LANG": "C"}
     assert cfg.ui.keys == {"floor.queue": "f5"}
@@ -135,8 +140,18 @@ def test_the_fence_may_not_show_what_is_watchfloors_own(tmp_path: Path) -> None:
     folders = Folders(tmp_path / "a" / "state", tmp_path / "b" / "run", tmp_path / "c" / "config")
     folders.config.mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "a")
-    for path in (tmp_path, tmp_path / "a", tmp_path / "link", folders.state / "sessions", folders.runtime, folders.config, tmp_path / "keys"):
-        folders.config_file.write_text(f'[model]\napi_key_file = "{tmp_path}/keys/k"\n[fence]\nread = ["/opt/x", "{path}"]\n')
+    for path in (
+        tmp_path,
+        tmp_path / "a",
+        tmp_path / "link",
+        folders.state / "sessions",
+        folders.runtime,
+        folders.config,
+        tmp_path / "keys",
+    ):
+        folders.config_file.write_text(
+            f'[model]\napi_key_file = "{tmp_path}/keys/k"\n[fence]\nread = ["/opt/x", "{path}"]\n'
+        )
         with pytest.raises(c.ConfigError, match="Watchfloor's own") as error:
             c.load(folders)
         assert (error.value.line, error.value.key) == (4, "fence.read")

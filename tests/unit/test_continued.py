@@ -26,11 +26,22 @@ def record(seq: int, body: t.Body, ts: str = "2026-11-21T03:00:00.000Z") -> t.Re
 
 
 def ended(*before: t.Body, outcome: str = "stopped") -> SessionState:
-    intent = t.SessionIntent(name="n", goal="g", repo="/r", branch="b", worktree="/w", model="m", checks=["a"], caps=t.Caps(usd_nano=5), max_rounds=2)
+    intent = t.SessionIntent(
+        name="n",
+        goal="g",
+        repo="/r",
+        branch="b",
+        worktree="/w",
+        model="m",
+        checks=["a"],
+        caps=t.Caps(usd_nano=5),
+        max_rounds=2,
+    )
     return fold(record(i, b) for i, b in enumerate([intent, *before, t.SessionEnded(outcome=outcome)]))
 
 
-# -- time that counts against no cap -------------------------------------------------------------------------------------
+# -- time that counts against no cap
+# -------------------------------------------------------------------------------------
 
 KEEPER = t.KeeperStarted(pid=1, start=1, boot="b")
 LIMITED = t.SessionParked(why="limited")
@@ -45,11 +56,22 @@ LIMITED = t.SessionParked(why="limited")
         ([t.TimePassed(seconds=7200), t.TimePassed(seconds=-3600)], 1),
         ([KEEPER, t.UserMessage(text="x", origin="human"), t.KeeperStarted(pid=1, start=1, boot="another")], 1),
         ([KEEPER, t.UserMessage(text="x", origin="human"), t.KeeperStarted(pid=2, start=2, boot="b")], 0),
-        ([KEEPER, LIMITED, t.KeeperStarted(pid=1, start=1, boot="c"), t.TimePassed(seconds=7200), t.LeaseGranted(gen=1, epoch=1)], 3),
+        (
+            [
+                KEEPER,
+                LIMITED,
+                t.KeeperStarted(pid=1, start=1, boot="c"),
+                t.TimePassed(seconds=7200),
+                t.LeaseGranted(gen=1, epoch=1),
+            ],
+            3,
+        ),
     ],
 )
 def test_time_in_which_nobody_could_work_counts_against_no_cap(bodies: list[t.Body], away_h: int) -> None:
-    intent = t.SessionIntent(name="n", goal="g", repo="/r", branch="b", worktree="/w", model="m", caps=t.Caps(wall_s=3600))
+    intent = t.SessionIntent(
+        name="n", goal="g", repo="/r", branch="b", worktree="/w", model="m", caps=t.Caps(wall_s=3600)
+    )
     s = fold(at(i, b) for i, b in enumerate([intent, *bodies]))
     assert s.away_s == away_h * 3600
     now = datetime(2026, 11, 21, len(bodies), tzinfo=UTC)
@@ -60,10 +82,21 @@ def test_time_in_which_nobody_could_work_counts_against_no_cap(bodies: list[t.Bo
 
 
 def test_a_continued_session_is_wanted_running_whatever_ended_it() -> None:
-    for before in ([t.SessionDesired(state="stopped", reason="enough")], [t.Quarantined(part="brain", reason="r", restarts=3)], [t.SessionParked(why="cap")]):
+    for before in (
+        [t.SessionDesired(state="stopped", reason="enough")],
+        [t.Quarantined(part="brain", reason="r", restarts=3)],
+        [t.SessionParked(why="cap")],
+    ):
         s = ended(*before, t.FinishUp(allowance_nano=1))
         advance(s, record(s.seq + 1, t.SessionContinued()))
-        assert (s.ended, s.desired, s.desired_reason, s.quarantined, s.parked, s.finish_up) == (None, "running", "", None, None, None)
+        assert (s.ended, s.desired, s.desired_reason, s.quarantined, s.parked, s.finish_up) == (
+            None,
+            "running",
+            "",
+            None,
+            None,
+            None,
+        )
 
 
 def test_what_was_given_holds_from_then_on_and_the_rest_as_before() -> None:
@@ -93,7 +126,9 @@ def test_an_undo_after_the_end_is_remembered_until_it_goes_on() -> None:
 
 
 def test_the_record_reads_as_a_sentence() -> None:
-    body = t.SessionContinued(rounds=3, caps=t.Caps(usd_nano=2_000_000_000), checks=["make test"], by=t.By(client="cli"))
+    body = t.SessionContinued(
+        rounds=3, caps=t.Caps(usd_nano=2_000_000_000), checks=["make test"], by=t.By(client="cli")
+    )
     assert describe(record(0, body)).summary == "continued by cli · 3 rounds · caps: $2.00 · checks: make test"
     assert describe(record(0, t.SessionContinued())).summary == "continued"
 
@@ -185,7 +220,10 @@ def test_calls_that_the_end_cut_off_are_not_made_and_the_model_reads_it() -> Non
     assert isinstance(step, loop.Propose)
     call_id, first = step.calls[0]
     w.put(t.ToolProposed(call_id=call_id, tool=first.name, input=first.input, tool_use_id=first.tool_use_id))
-    w.put(t.SessionDesired(state="stopped"), t.ToolEnded(call_id=call_id, status="cancelled", preview="The session was stopped."))
+    w.put(
+        t.SessionDesired(state="stopped"),
+        t.ToolEnded(call_id=call_id, status="cancelled", preview="The session was stopped."),
+    )
     w.put(t.SessionEnded(outcome="stopped"), t.SessionContinued(), t.UserMessage(text="go on", origin="human"))
     w.lease()
     assert isinstance(w.step(), loop.Ask)
@@ -205,7 +243,11 @@ def test_after_finishing_up_at_a_cap_it_has_its_tools_again() -> None:
     w.reply("end_turn", text("That is how far I came. Shall I go on?"))
     assert isinstance(end := w.step(), loop.End)
     assert end.reason.startswith("finished up at its cap")
-    w.put(t.SessionEnded(outcome="done"), t.SessionContinued(caps=t.Caps(usd_nano=9)), t.UserMessage(text="go on", origin="harness"))
+    w.put(
+        t.SessionEnded(outcome="done"),
+        t.SessionContinued(caps=t.Caps(usd_nano=9)),
+        t.UserMessage(text="go on", origin="harness"),
+    )
     w.lease()
     step = w.step()
     assert isinstance(step, loop.Ask)
@@ -234,7 +276,10 @@ def test_without_checks_a_question_waits_for_its_answer() -> None:
     w.put(t.ApprovalRequested(approval_id="a1", kind="question", title="?", options=["answer", "done", "stop"]))
     w.lease()
     assert isinstance(w.step(), loop.Park)
-    w.put(t.ApprovalDecided(approval_id="a1", decision_id="d1", decision="answer", message="keep it"), t.UserMessage(text="keep it", origin="human"))
+    w.put(
+        t.ApprovalDecided(approval_id="a1", decision_id="d1", decision="answer", message="keep it"),
+        t.UserMessage(text="keep it", origin="human"),
+    )
     assert isinstance(w.step(), loop.Ask)
     w.ask()
     w.reply("end_turn", text("Kept. Is there anything else you want?"))
@@ -254,7 +299,9 @@ def test_checks_that_pass_decide_and_the_question_stays_visible() -> None:
     w.ask()
     w.reply("end_turn", text(QUESTION))
     w.check(0)
-    assert w.step() == loop.End("done", "1 of 1 checks passed; its reply ends in a question: Should I keep the old API?", True, QUESTION)
+    assert w.step() == loop.End(
+        "done", "1 of 1 checks passed; its reply ends in a question: Should I keep the old API?", True, QUESTION
+    )
 
 
 @pytest.mark.parametrize("checks", [[], ["x"]])
@@ -290,7 +337,11 @@ def test_what_could_change_a_done_session_is_enough_and_nothing_else() -> None:
     assert [b.TYPE for b in given(done(verified=True), text="more")] == ["session.continued", "user.message"]
     assert given(done(verified=True), checks=["b"])[0] == t.SessionContinued(checks=["a", "b"])
     assert given(done(), rounds=2)[0] == t.SessionContinued(rounds=2)  # undone since: its checks are open again
-    for s, wish in ((done(verified=True), {"rounds": 3}), (done(verified=True), {"checks": ["a"]}), (done(checks={}), {"more": {"usd_nano": 1}})):
+    for s, wish in (
+        (done(verified=True), {"rounds": 3}),
+        (done(verified=True), {"checks": ["a"]}),
+        (done(checks={}), {"more": {"usd_nano": 1}}),
+    ):
         with pytest.raises(OpError) as caught:
             given(s, **wish)
         assert caught.value.code == "nothing"
@@ -309,9 +360,16 @@ def test_an_agent_is_told_what_it_could_not_know() -> None:
 
 
 def test_caps_are_set_added_to_or_lifted_and_never_below_what_is_used() -> None:
-    assert given(ended(), caps={"tokens": 9}, more={"usd_nano": 2})[0] == t.SessionContinued(caps=t.Caps(usd_nano=7, tokens=9))
+    assert given(ended(), caps={"tokens": 9}, more={"usd_nano": 2})[0] == t.SessionContinued(
+        caps=t.Caps(usd_nano=7, tokens=9)
+    )
     assert given(ended(), caps={"usd_nano": None})[0] == t.SessionContinued(caps=t.Caps())
-    for wish in ({"caps": {"usd_nano": 4}}, {"more": {"tokens": 1}}, {"caps": {"usd_nano": -1}}, {"caps": {"dollars": 1}}):
+    for wish in (
+        {"caps": {"usd_nano": 4}},
+        {"more": {"tokens": 1}},
+        {"caps": {"usd_nano": -1}},
+        {"caps": {"dollars": 1}},
+    ):
         with pytest.raises(OpError) as caught:
             given(ended(), t.Caps(usd_nano=4), **wish)
         assert caught.value.code == "bad_caps"

@@ -1,4 +1,6 @@
-"""What is due next for a session's thinking: parks end in their request and are answered before anybody wakes a brain, whatever happened."""
+"""What is due next for a session's thinking: parks end in their request and are answered before anybody wakes a brain,
+whatever happened.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,10 @@ def test_no_park_of_an_older_version_waits_until_2099() -> None:
 # -- parks -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("why", "kind"), [("breaker", "question"), ("refusal", "refusal"), ("error", "restart"), ("something newer", "restart")])
+@pytest.mark.parametrize(
+    ("why", "kind"),
+    [("breaker", "question"), ("refusal", "refusal"), ("error", "restart"), ("something newer", "restart")],
+)
 def test_a_park_ends_in_its_request_and_holds_until_that_is_answered(why: str, kind: str) -> None:
     log = Log(INTENT, CREATED, GRANTED, t.SessionParked(why=why, detail="why it is"))
     asked = log.due()
@@ -114,7 +119,9 @@ def test_a_park_ends_in_its_request_and_holds_until_that_is_answered(why: str, k
     assert log.put(request).due() == Nothing()
     assert log.put(t.SessionDesired(state="running")).due() == Nothing()
     assert log.put(t.ApprovalDecided(approval_id="a9", decision_id="d", decision="retry")).due() == Wake()
-    again = log.put(t.LeaseGranted(gen=2, epoch=1), t.SessionParked(why=why, detail="why it is"), t.LeaseEnded(gen=2, reason="x")).due()
+    again = log.put(
+        t.LeaseGranted(gen=2, epoch=1), t.SessionParked(why=why, detail="why it is"), t.LeaseEnded(gen=2, reason="x")
+    ).due()
     assert again == asked, "the next park is a question of its own"
 
 
@@ -142,12 +149,16 @@ BODIES = st.sampled_from(
         t.KeeperStarted(pid=1, start=1, boot="b"),
     ]
 )
-STEPS = st.one_of(BODIES, st.sampled_from(["brain leaves", "brain is killed", "answer", "supervisor acts", "supervisor acts"]))
+STEPS = st.one_of(
+    BODIES, st.sampled_from(["brain leaves", "brain is killed", "answer", "supervisor acts", "supervisor acts"])
+)
 
 
 @given(st.lists(STEPS, max_size=60))
 def test_no_brain_between_a_park_and_its_answer(steps: list[t.Body | str]) -> None:
-    """A supervisor that looks now and then, brains that die whenever they like, people who answer or wish: whatever the order."""
+    """A supervisor that looks now and then, brains that die whenever they like, people who answer or wish: whatever the
+    order.
+    """
     log, number, waits = Log(INTENT, CREATED), 0, ""
     for step in steps:
         s = log.state
@@ -159,7 +170,12 @@ def test_no_brain_between_a_park_and_its_answer(steps: list[t.Body | str]) -> No
             if isinstance(step, t.ApprovalRequested) and step.approval_id in s.approvals:
                 continue
             log.put(step)
-            if isinstance(step, t.SessionDesired) and step.state == "running" and s.desired != "stopped" and waits == "restart":
+            if (
+                isinstance(step, t.SessionDesired)
+                and step.state == "running"
+                and s.desired != "stopped"
+                and waits == "restart"
+            ):
                 waits = waits if any(a.kind == "restart" for a in s.approvals.values()) else ""
         elif step.startswith("brain"):
             log.put(t.LeaseEnded(gen=s.lease_gen, reason=step))
@@ -172,7 +188,9 @@ def test_no_brain_between_a_park_and_its_answer(steps: list[t.Body | str]) -> No
                 case Ask() as asked:
                     assert asked.kind == waits, "only the park that holds is asked about"
                     number += 1
-                    log.put(t.ApprovalRequested(approval_id=f"n{number}", kind=asked.kind, title="t", options=["retry"]))
+                    log.put(
+                        t.ApprovalRequested(approval_id=f"n{number}", kind=asked.kind, title="t", options=["retry"])
+                    )
                     assert not isinstance(log.due(), Ask), "and once"
                 case Wake():
                     assert not waits, "nobody thinks before the answer"

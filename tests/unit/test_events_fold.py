@@ -1,4 +1,6 @@
-"""Types, fold, road, snapshots, words: total on anything a log can hold, and the road never starts what was not allowed."""
+"""Types, fold, road, snapshots, words: total on anything a log can hold, and the road never starts what was not
+allowed.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,17 @@ def make(rng: random.Random, cls: type[t.Body]) -> dict[str, Any]:
 
 
 def line(seq: int, kind: str, data: object) -> bytes:
-    return msgspec.json.encode({"v": 1, "seq": seq, "ts": f"2026-01-01T00:00:00.{seq % 1000:03d}Z", "type": kind, "actor": "x", "gen": 0, "data": data})
+    return msgspec.json.encode(
+        {
+            "v": 1,
+            "seq": seq,
+            "ts": f"2026-01-01T00:00:00.{seq % 1000:03d}Z",
+            "type": kind,
+            "actor": "x",
+            "gen": 0,
+            "data": data,
+        }
+    )
 
 
 KINDS = sorted(t.TYPES)
@@ -112,23 +124,42 @@ def test_words_a_person_reads() -> None:
         words = describe(t.decode(line(0, kind, data)))
         return words.kind, words.summary, words.tone
 
-    assert said("tool.proposed", {"call_id": "c1.0", "tool": "exec", "input": {"argv": ["git", "commit", "-m", "a b"]}})[1] == "exec: git commit -m 'a b'"
-    assert said("tool.ended", {"call_id": "c1.0", "status": "error", "exit_code": 2, "ms": 1500, "preview": "\n\nboom\nmore"})[1:] == (
+    assert (
+        said("tool.proposed", {"call_id": "c1.0", "tool": "exec", "input": {"argv": ["git", "commit", "-m", "a b"]}})[1]
+        == "exec: git commit -m 'a b'"
+    )
+    assert said(
+        "tool.ended", {"call_id": "c1.0", "status": "error", "exit_code": 2, "ms": 1500, "preview": "\n\nboom\nmore"}
+    )[1:] == (
         "c1.0 error exit 2, 1.5 s: boom …",
         "bad",
     )
     assert said(
-        "tool.judged", {"call_id": "c1.0", "action_hash": "h", "verdict": "ask", "rule": "push", "reason": "", "policy": "p", "effects": ["network"]}
+        "tool.judged",
+        {
+            "call_id": "c1.0",
+            "action_hash": "h",
+            "verdict": "ask",
+            "rule": "push",
+            "reason": "",
+            "policy": "p",
+            "effects": ["network"],
+        },
     ) == (
         "ask",
         "c1.0 by rule push · leaves the fence: network",
         "warn",
     )
-    assert said("session.ended", {"outcome": "done", "verified": True, "summary": "all fine"}) == ("done", "done, all checks passed: all fine", "good")
+    assert said("session.ended", {"outcome": "done", "verified": True, "summary": "all fine"}) == (
+        "done",
+        "done, all checks passed: all fine",
+        "good",
+    )
     assert [usd(n) for n in (0, 1_230_000_000, 12_300_000, -5)] == ["$0.00", "$1.23", "$0.0123", "$-0.0000"]
 
 
-# -- fold ----------------------------------------------------------------------------------------------------------------
+# -- fold
+# ----------------------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=150, deadline=None)
@@ -146,7 +177,8 @@ def test_the_fold_is_total_and_the_same_in_one_go_or_in_two(kinds: list[str], se
     assert fold((t.decode(item) for item in lines[cut:]), restored) == state
 
 
-# -- road ----------------------------------------------------------------------------------------------------------------
+# -- road
+# ----------------------------------------------------------------------------------------------------------------
 
 ROAD = [kind for kind in KINDS if kind.startswith(("tool.", "approval."))]
 
@@ -167,7 +199,10 @@ def test_nothing_starts_without_leave_and_a_decision_is_used_once() -> None:
 
 
 def _walk(seed: int) -> int:
-    """One walk; every start is judged by an independent, slower reading of what was accepted before. Returns the starts."""
+    """One walk; every start is judged by an independent, slower reading of what was accepted before.
+
+    Returns the starts.
+    """
     rng = random.Random(seed)
     road = Road()
     accepted: list[tuple[str, dict[str, Any]]] = []
@@ -198,15 +233,23 @@ def _walk(seed: int) -> int:
         if kind == "tool.started":
             call, digest = data["call_id"], data["action_hash"]
             asked = _approvals(accepted, call)
-            mine = [(k, d) for k, d in accepted if (d.get("approval_id") in asked if k.startswith("approval.") else d.get("call_id") == call)]
+            mine = [
+                (k, d)
+                for k, d in accepted
+                if (d.get("approval_id") in asked if k.startswith("approval.") else d.get("call_id") == call)
+            ]
             judged = [i for i, (k, d) in enumerate(mine) if k == "tool.judged"]
             assert judged, "never started unjudged"
             last = mine[judged[-1]][1]
             assert last["action_hash"] == digest, "never another action than the one judged"
-            assert not any(k in ("tool.started", "approval.stale") for k, _ in mine[judged[-1] :]), "never twice on one judgement"
+            assert not any(k in ("tool.started", "approval.stale") for k, _ in mine[judged[-1] :]), (
+                "never twice on one judgement"
+            )
             decided = [d for k, d in mine[judged[-1] :] if k == "approval.decided"]
             assert last["verdict"] != "deny"
-            assert all(d["decision"] == "allow" for d in decided), "never against a refusal, nor what was asked when something else was allowed"
+            assert all(d["decision"] == "allow" for d in decided), (
+                "never against a refusal, nor what was asked when something else was allowed"
+            )
             if last["verdict"] == "ask":
                 assert decided
                 assert all(d["action_hash"] == digest for d in decided if "action_hash" in d)
@@ -254,10 +297,14 @@ def test_the_whole_road() -> None:
     with pytest.raises(RoadError, match="no allow verdict"):
         road.check("tool.started", {"call_id": "c1.0", "action_hash": "h", "effect": "read"})
     with pytest.raises(RoadError, match="another action"):
-        road.check("approval.decided", {"approval_id": "a1", "decision": "allow", "decision_id": "d", "action_hash": "other"})
+        road.check(
+            "approval.decided", {"approval_id": "a1", "decision": "allow", "decision_id": "d", "action_hash": "other"}
+        )
     step(road, "approval.decided", approval_id="a1", decision="allow", decision_id="d", action_hash="h")
     with pytest.raises(RoadError, match="not open"):
-        road.check("approval.decided", {"approval_id": "a1", "decision": "allow", "decision_id": "d2", "action_hash": "h"})
+        road.check(
+            "approval.decided", {"approval_id": "a1", "decision": "allow", "decision_id": "d2", "action_hash": "h"}
+        )
     step(road, "tool.started", call_id="c1.0", action_hash="h", effect="irreversible")
     with pytest.raises(RoadError):
         road.check("tool.started", {"call_id": "c1.0", "action_hash": "h", "effect": "irreversible"})
@@ -290,13 +337,16 @@ def test_stale_closes_the_request_and_asks_for_a_new_judgement() -> None:
     assert (road.approvals, road.calls["c1.0"].stage) == ({}, "proposed")
 
 
-@pytest.mark.parametrize("data", [{}, {"call_id": 7, "tool": "x"}, {"call_id": "x", "tool": "x"}, {"call_id": "c٣.0", "tool": "x"}])
+@pytest.mark.parametrize(
+    "data", [{}, {"call_id": 7, "tool": "x"}, {"call_id": "x", "tool": "x"}, {"call_id": "c٣.0", "tool": "x"}]
+)
 def test_malformed_records_are_refused_with_words(data: dict[str, Any]) -> None:
     with pytest.raises(RoadError):
         Road().check("tool.proposed", data)
 
 
-# -- snapshots -------------------------------------------------------------------------------------------------------------
+# -- snapshots
+# -------------------------------------------------------------------------------------------------------------
 
 
 def test_what_was_undone_is_verified_no_more() -> None:
@@ -359,7 +409,13 @@ def test_a_snapshot_that_does_not_fit_is_ignored(tmp_path: Path) -> None:
     assert load(tmp_path / "snap", tmp_path / "other") is None
     assert load(tmp_path / "none", tmp_path / "log") is None
     good = path.read_bytes()
-    for bad in (b"", good[:-9], good.replace(b'"fold":"', b'"fold":"0'), b"[]", good.replace(whole.hash.encode(), b"0" * 32)):
+    for bad in (
+        b"",
+        good[:-9],
+        good.replace(b'"fold":"', b'"fold":"0'),
+        b"[]",
+        good.replace(whole.hash.encode(), b"0" * 32),
+    ):
         path.write_bytes(bad)
         assert load(tmp_path / "snap", tmp_path / "log") is None
         assert restore(tmp_path / "log", tmp_path / "snap").seq == 29

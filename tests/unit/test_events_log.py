@@ -12,7 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.events import anchor, blobs
-from harness.events.framing import GENESIS, MAX_LINE, BadLine, NewerLog, check_line, encode_data, encode_event, encode_header, hash_of, seq_of
+from harness.events.framing import (
+    GENESIS,
+    MAX_LINE,
+    BadLine,
+    NewerLog,
+    check_line,
+    encode_data,
+    encode_event,
+    encode_header,
+    hash_of,
+    seq_of,
+)
 from harness.events.log import DamagedLog, LogBusy, LogWriter, Poisoned
 from harness.events.offsets import PAGE, OffsetIndex
 from harness.events.reader import Tail, read, segment_name, verify
@@ -38,7 +49,9 @@ def seqs(folder: Path, after: int = -1) -> list[int]:
 
 
 def test_a_line_is_json_with_the_envelope_of_the_contract() -> None:
-    line, chain = encode_event(7, "2026-01-02T03:04:05.678Z", "tool.ended", "keeper", 3, encode_data({"a": "ä\n\u2028"}), GENESIS)
+    line, chain = encode_event(
+        7, "2026-01-02T03:04:05.678Z", "tool.ended", "keeper", 3, encode_data({"a": "ä\n\u2028"}), GENESIS
+    )
     value = json.loads(line)
     assert list(value) == ["v", "seq", "ts", "type", "actor", "gen", "data", "_c", "_h"]
     assert (value["seq"], value["gen"], value["data"]) == (7, 3, {"a": "ä\n\u2028"})
@@ -67,7 +80,8 @@ def test_check_line_says_what_is_wrong() -> None:
         check_line(line, chain)
 
 
-# -- writing and reading -------------------------------------------------------------------------------------------------
+# -- writing and reading
+# -------------------------------------------------------------------------------------------------
 
 
 def test_append_commit_read(tmp_path: Path) -> None:
@@ -132,7 +146,9 @@ def test_a_log_of_a_newer_version_is_named_as_such(tmp_path: Path) -> None:
 
     from harness.events.framing import sha256
 
-    (tmp_path / segment_name(1)).write_bytes(body + b',"_c":"%08x","_h":"%b"}\n' % (crc32(body), sha256(GENESIS + body).hexdigest()[:32].encode()))
+    (tmp_path / segment_name(1)).write_bytes(
+        body + b',"_c":"%08x","_h":"%b"}\n' % (crc32(body), sha256(GENESIS + body).hexdigest()[:32].encode())
+    )
     for look in (lambda: verify(tmp_path), lambda: list(read(tmp_path)), lambda: LogWriter.open(tmp_path, SID)):
         with pytest.raises(NewerLog, match="format 2"):
             look()
@@ -232,7 +248,8 @@ def test_tail_goes_back_when_the_writer_took_lines_back(tmp_path: Path) -> None:
     file = tmp_path / segment_name(1)
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(lines[:-3]))
-    (tmp_path / anchor.FILE).unlink()  # as after a power cut: neither the last lines nor what was noted of them reached the disk
+    # as after a power cut: neither the last lines nor what was noted of them reached the disk
+    (tmp_path / anchor.FILE).unlink()
     log = LogWriter.open(tmp_path, SID)
     for _ in range(10):
         log.append("other", {"longer": "than before " * 10}, actor="t")
@@ -403,4 +420,6 @@ def test_the_keepers_side_loads_the_standard_library_only() -> None:
         "import sys, harness.events.log, harness.events.blobs, harness.events.reader, harness.events.offsets, harness.events.road, harness.events.action;"
         "print([m for m in sys.modules if m.split('.')[0] in ('msgspec', 'asyncio', 'textual', 'rich', 'harness') and not m.startswith('harness')])"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )

@@ -15,7 +15,24 @@ ANY = st.text(st.characters(), max_size=60)
 NASTY = st.lists(
     st.sampled_from(
         [chr(c) for c in range(0x20)]
-        + ["\x7f", "\x80", "\x9b", "\x9d", "\xa0", "\xad", "\u034f", "\u061c", "\u115f", "\u200b", "\u200d", "\u202e", "\u2028", "\u2066", "\u2800", "\u3000"]
+        + [
+            "\x7f",
+            "\x80",
+            "\x9b",
+            "\x9d",
+            "\xa0",
+            "\xad",
+            "\u034f",
+            "\u061c",
+            "\u115f",
+            "\u200b",
+            "\u200d",
+            "\u202e",
+            "\u2028",
+            "\u2066",
+            "\u2800",
+            "\u3000",
+        ]
         + [
             "\u3164",
             "\ufe0f",
@@ -73,7 +90,9 @@ def unshow(shown: str) -> str:
     return "".join(
         re.sub("⟨([^⟩]*)⟩", one, part)
         if part.startswith("⟨")
-        else "".join("\x7f" if ch == "\u2421" else chr(ord(ch) - 0x2400) if 0x2400 <= ord(ch) < 0x2420 else ch for ch in part)
+        else "".join(
+            "\x7f" if ch == "\u2421" else chr(ord(ch) - 0x2400) if 0x2400 <= ord(ch) < 0x2420 else ch for ch in part
+        )
         for part in parts
     )
 

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from harness.protocol import frames
 
-JSON = st.dictionaries(st.text(max_size=8), st.one_of(st.text(max_size=20), st.integers(), st.booleans(), st.none()), max_size=4)
+JSON = st.dictionaries(
+    st.text(max_size=8), st.one_of(st.text(max_size=20), st.integers(), st.booleans(), st.none()), max_size=4
+)
 
 
 @given(st.lists(JSON, max_size=8), st.lists(st.integers(1, 50), max_size=20))

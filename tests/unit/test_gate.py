@@ -211,17 +211,35 @@ def test_a_doubted_gate_begins_with_a_probe() -> None:
 # -- rules that always hold ------------------------------------------------------------------------------------------
 
 OUTCOMES = st.sampled_from(
-    [OK, REFUSED, OVERLOADED, BROKEN, CUT, g.Outcome("rate_limit", wait_s=7.0), g.Outcome("auth"), g.Outcome("spend_limit"), g.Outcome("invalid")]
+    [
+        OK,
+        REFUSED,
+        OVERLOADED,
+        BROKEN,
+        CUT,
+        g.Outcome("rate_limit", wait_s=7.0),
+        g.Outcome("auth"),
+        g.Outcome("spend_limit"),
+        g.Outcome("invalid"),
+    ]
 )
 STEPS = st.lists(
-    st.tuples(st.sampled_from(("ask", "told", "heard", "left", "answered")), st.sampled_from("abcdef"), OUTCOMES, st.floats(0, 60), st.floats(0, 0.999)),
+    st.tuples(
+        st.sampled_from(("ask", "told", "heard", "left", "answered")),
+        st.sampled_from("abcdef"),
+        OUTCOMES,
+        st.floats(0, 60),
+        st.floats(0, 0.999),
+    ),
     max_size=120,
 )
 
 
 @settings(max_examples=100, deadline=None)
 @given(STEPS)
-def test_while_closed_one_probe_goes_and_nobody_is_forgotten(steps: list[tuple[str, str, g.Outcome, float, float]]) -> None:
+def test_while_closed_one_probe_goes_and_nobody_is_forgotten(
+    steps: list[tuple[str, str, g.Outcome, float, float]],
+) -> None:
     gate, now = g.Gate(), 0.0
     probes: dict[str, tuple[int, float]] = {}
     for what, sid, outcome, pause, roll in steps:
@@ -231,7 +249,11 @@ def test_while_closed_one_probe_goes_and_nobody_is_forgotten(steps: list[tuple[s
             known = gate.flying.get(sid)
             if goes(gate, sid, now):
                 if was != g.OPEN and known != gate.closings:
-                    assert not [s for s, (closing, at) in probes.items() if s != sid and closing == gate.closings and now - at < g.PATIENCE_S]
+                    assert not [
+                        s
+                        for s, (closing, at) in probes.items()
+                        if s != sid and closing == gate.closings and now - at < g.PATIENCE_S
+                    ]
                     probes[sid] = (gate.closings, now)
             else:
                 assert sid in gate.line
@@ -273,7 +295,9 @@ class Endpoint:
 
 @dataclass
 class World:
-    """Sessions that ask, work a while, and ask again, for as long as it takes: a discrete event simulation over one gate."""
+    """Sessions that ask, work a while, and ask again, for as long as it takes: a discrete event simulation over one
+    gate.
+    """
 
     endpoint: Endpoint
     sessions: int
@@ -355,7 +379,9 @@ OUTAGES: tuple[tuple[float, float, Callable[[float], g.Outcome]], ...] = (
 
 @pytest.mark.parametrize("seed", range(8))
 def test_two_hours_of_trouble_cost_nobody_a_question(seed: int) -> None:
-    """30 sessions through half an hour each of 529, 429 and no network: nothing is asked of a person, all go on within a minute of each end."""
+    """30 sessions through half an hour each of 529, 429 and no network: nothing is asked of a person, all go on within
+    a minute of each end.
+    """
 
     def trouble(now: float) -> g.Outcome | None:
         return next((kind(now) for begin, end, kind in OUTAGES if begin <= now < end), None)
@@ -368,7 +394,9 @@ def test_two_hours_of_trouble_cost_nobody_a_question(seed: int) -> None:
         later = [at for at in during if at > begin + 40]  # what was on its way as it began is over by then
         assert later, "it is asked again for as long as it takes"
         assert len(later) <= (end - begin) / (g.LONGEST_FREE_S / 2) + 2, "one probe after the other, no more"
-        assert all(b - a >= g.LONGEST_FREE_S / 2 for a, b in itertools.pairwise([at for at in later if at > begin + 300]))
+        assert all(
+            b - a >= g.LONGEST_FREE_S / 2 for a, b in itertools.pairwise([at for at in later if at > begin + 300])
+        )
         for i in range(30):
             asked = [at for at, sid in world.endpoint.asked if sid == f"s{i}" and end <= at]
             assert asked, f"s{i} never went on"
@@ -378,7 +406,9 @@ def test_two_hours_of_trouble_cost_nobody_a_question(seed: int) -> None:
 
 
 def test_a_flapping_endpoint_is_never_trampled() -> None:
-    """Half a minute up, half a minute down, for two hours: each fall lets in what was on its way and then single probes."""
+    """Half a minute up, half a minute down, for two hours: each fall lets in what was on its way and then single
+    probes.
+    """
     world = World(Endpoint(lambda now: OVERLOADED if now % 60 >= 30 else None), 30, random.Random(1))
     world.run(2 * HOUR)
     assert world.questions == 0
@@ -392,7 +422,9 @@ def test_a_flapping_endpoint_is_never_trampled() -> None:
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.7])
 @pytest.mark.parametrize("seed", range(3))
 def test_an_endpoint_that_fails_at_random_asks_nobody(outcome: g.Outcome, share: float, seed: int) -> None:
-    """Eight failures in a row are nobody's own while the others fail too: in two hours no session is stopped, and all go on."""
+    """Eight failures in a row are nobody's own while the others fail too: in two hours no session is stopped, and all
+    go on.
+    """
     rng = random.Random(seed)
     world = World(Endpoint(lambda now: outcome if rng.random() < share else None), 30, random.Random(seed + 100))
     world.run(2 * HOUR)
@@ -404,7 +436,9 @@ def test_an_endpoint_that_fails_at_random_asks_nobody(outcome: g.Outcome, share:
 @pytest.mark.parametrize("seed", range(4))
 def test_a_request_that_always_fails_is_found_among_many_or_few(sessions: int, bad: int, seed: int) -> None:
     rng, poison = random.Random(seed), frozenset(f"s{i}" for i in range(bad))
-    world = World(Endpoint(lambda now: BROKEN if rng.random() < 0.01 else None, poison), sessions, random.Random(seed + 100))
+    world = World(
+        Endpoint(lambda now: BROKEN if rng.random() < 0.01 else None, poison), sessions, random.Random(seed + 100)
+    )
     world.run(HOUR)
     assert world.poisoned == poison
     alone = World(Endpoint(lambda now: None), sessions - bad, random.Random(seed + 100))

@@ -39,14 +39,23 @@ def failure(root: Path, tool: str, **value: Any) -> str:
 
 def test_reading_is_numbered_and_pages(ground: Path) -> None:
     (ground / "a").write_text("".join(f"line {n}\n" for n in range(1, 6)))
-    assert call(ground, "read_file", path="a", offset=2, limit=2).text == "     2\tline 2\n     3\tline 3\n(lines 2 to 3 of 5; go on with offset 4)"
+    assert (
+        call(ground, "read_file", path="a", offset=2, limit=2).text
+        == "     2\tline 2\n     3\tline 3\n(lines 2 to 3 of 5; go on with offset 4)"
+    )
     assert call(ground, "read_file", path=str(ground / "a")).text.endswith("     5\tline 5")
     assert "has only 5 lines" in failure(ground, "read_file", path="a", offset=9)
 
 
-@pytest.mark.parametrize(("line", "count"), [("line {}", 1500), ("", 1500), ("{} " + "é" * 300, 100), ("\U0001f980" * 3000, 5), ("x" * 5000, 20)], ids=range(5))
+@pytest.mark.parametrize(
+    ("line", "count"),
+    [("line {}", 1500), ("", 1500), ("{} " + "é" * 300, 100), ("\U0001f980" * 3000, 5), ("x" * 5000, 20)],
+    ids=range(5),
+)
 def test_a_long_file_comes_in_whole_lines_that_all_reach_the_model(ground: Path, line: str, count: int) -> None:
-    """Going on as the last line says shows every line exactly once, and nothing is longer than what a keeper passes on whole."""
+    """Going on as the last line says shows every line exactly once, and nothing is longer than what a keeper passes on
+    whole.
+    """
     (ground / "long").write_text("".join(line.format(n) + "\n" for n in range(1, count + 1)))
     offset, seen = 1, []
     while offset:
@@ -103,7 +112,19 @@ def test_a_link_inside_is_followed_and_stays(ground: Path) -> None:
     assert (ground / "folder/x").read_text() == "1"
 
 
-@pytest.mark.parametrize("path", ["../secret", "/etc/passwd", "a/../../secret", "link", "way/secret", "/proc/self/root/etc/passwd", "loop", "magic/secret"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../secret",
+        "/etc/passwd",
+        "a/../../secret",
+        "link",
+        "way/secret",
+        "/proc/self/root/etc/passwd",
+        "loop",
+        "magic/secret",
+    ],
+)
 def test_nothing_outside_is_reached(ground: Path, path: str) -> None:
     (ground / "link").symlink_to("../secret")
     (ground / "way").symlink_to(ground.parent)
@@ -135,12 +156,20 @@ def test_editing(ground: Path) -> None:
     call(ground, "edit_file", path="dos", old="a\nb", new="c\nd")
     assert (ground / "dos").read_bytes() == b"c\r\nd\r\n"
     (ground / "indented").write_text("    def f():\n        pass\n")
-    assert "Line 1 has the same first line" in failure(ground, "edit_file", path="indented", old="def f():\n    pass", new="x")
+    assert "Line 1 has the same first line" in failure(
+        ground, "edit_file", path="indented", old="def f():\n    pass", new="x"
+    )
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.text(alphabet="ab\n\r", max_size=12), st.text(alphabet="ab\n", min_size=1, max_size=3), st.text(alphabet="xy", max_size=3))
-def test_an_edit_replaces_exactly_or_changes_nothing(tmp_path_factory: pytest.TempPathFactory, before: str, old: str, new: str) -> None:
+@given(
+    st.text(alphabet="ab\n\r", max_size=12),
+    st.text(alphabet="ab\n", min_size=1, max_size=3),
+    st.text(alphabet="xy", max_size=3),
+)
+def test_an_edit_replaces_exactly_or_changes_nothing(
+    tmp_path_factory: pytest.TempPathFactory, before: str, old: str, new: str
+) -> None:
     root = tmp_path_factory.mktemp("edit")
     (root / "f").write_bytes(before.encode())
     try:
@@ -158,7 +187,14 @@ def test_listing_leaves_out_what_nobody_reads(ground: Path) -> None:
         (ground / name).parent.mkdir(parents=True, exist_ok=True)
         (ground / name).touch()
     (ground / "away").symlink_to("/etc")
-    assert call(ground, "list_files").text.split("\n") == ["a.py", "away", "node_modules/ (not entered)", "src/b.py", "src/c.ts", "src/deep/d.py"]
+    assert call(ground, "list_files").text.split("\n") == [
+        "a.py",
+        "away",
+        "node_modules/ (not entered)",
+        "src/b.py",
+        "src/c.ts",
+        "src/deep/d.py",
+    ]
     assert call(ground, "list_files", glob="*.py").text.split("\n") == ["a.py", "src/b.py", "src/deep/d.py"]
     assert call(ground, "list_files", glob="src/*.{py,ts}").text.split("\n") == ["src/b.py", "src/c.ts"]
     assert call(ground, "list_files", glob="**/[b-d].py", path="src").text.split("\n") == ["src/b.py", "src/deep/d.py"]
@@ -177,7 +213,9 @@ def test_a_long_listing_is_cut_and_says_so(ground: Path) -> None:
 
 @pytest.mark.parametrize("engine", ["ripgrep", "python"])
 def test_search(ground: Path, engine: str) -> None:
-    places = files.Places(beneath.Root(str(ground)), {}, () if engine == "python" else ("/usr/local/bin", "/usr/bin", "/bin"))
+    places = files.Places(
+        beneath.Root(str(ground)), {}, () if engine == "python" else ("/usr/local/bin", "/usr/bin", "/bin")
+    )
     if engine == "ripgrep" and not any(os.access(f"{folder}/rg", os.X_OK) for folder in places.path):
         pytest.skip("ripgrep is not installed")
     (ground / "src").mkdir()
@@ -190,7 +228,11 @@ def test_search(ground: Path, engine: str) -> None:
     def search(**value: Any) -> str:
         return files.run("search", value, places).text
 
-    assert sorted(search(pattern=r"^import \w+").split("\n")) == [".hidden:1:import hidden", "b.txt:1:import nothing", "src/a.py:1:import os"]
+    assert sorted(search(pattern=r"^import \w+").split("\n")) == [
+        ".hidden:1:import hidden",
+        "b.txt:1:import nothing",
+        "src/a.py:1:import os",
+    ]
     assert search(pattern=r"os\.getcwd", path="src") == "src/a.py:2:x = os.getcwd()"
     assert search(pattern="import", glob="*.txt") == "b.txt:1:import nothing"
     assert search(pattern="host secret") == "(no matches)"
@@ -210,7 +252,9 @@ while libc.renameat2(-100, sys.argv[1].encode(), -100, sys.argv[2].encode(), 2) 
 
 
 @pytest.mark.parametrize("engine", ["openat2", "walk"])
-def test_a_link_swapped_in_at_any_moment_leads_nowhere(ground: Path, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_swapped_in_at_any_moment_leads_nowhere(
+    ground: Path, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if engine == "walk":
 
         def none(*_args: Any) -> int:

@@ -14,9 +14,19 @@ from harness.hands import precheck
 
 
 def git(folder: Path, *args: str) -> str:
-    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+    }
     return subprocess.run(
-        ["git", "-c", "user.name=t", "-c", "user.email=t@t", *args], cwd=folder, env=env, check=True, capture_output=True, text=True
+        ["git", "-c", "user.name=t", "-c", "user.email=t@t", *args],
+        cwd=folder,
+        env=env,
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout.strip()
 
 
@@ -34,12 +44,23 @@ def worktree(tmp_path: Path) -> Path:
 
 
 def action(root: Path, **pre: Any) -> dict[str, Any]:
-    return {"kind": "exec", "cwd": str(root), "remote": "origin", "fence": {"write": [str(root)], "binds": []}, "pre": pre}
+    return {
+        "kind": "exec",
+        "cwd": str(root),
+        "remote": "origin",
+        "fence": {"write": [str(root)], "binds": []},
+        "pre": pre,
+    }
 
 
 def test_nothing_changed_is_no_difference(worktree: Path) -> None:
     draft = action(
-        worktree, files={"build.sh": "", "new": "", "/etc/hostname": ""}, head="", worktree={}, url="", refs={"refs/heads/wf/one": "", "refs/heads/none": ""}
+        worktree,
+        files={"build.sh": "", "new": "", "/etc/hostname": ""},
+        head="",
+        worktree={},
+        url="",
+        refs={"refs/heads/wf/one": "", "refs/heads/none": ""},
     )
     seen = precheck.observe(draft)
     assert seen["files"]["build.sh"] == hashlib.sha256(b"echo hi\n").hexdigest()
@@ -63,7 +84,10 @@ def test_every_change_is_named(worktree: Path) -> None:
     assert "build.sh has other content than what was approved" in found
     assert "new did not exist and now does" in found
     assert any("the session's commit was" in text for text in found)
-    assert any("the remote's address was https://example.org/x.git and is now https://evil.example/x.git" in text for text in found)
+    assert any(
+        "the remote's address was https://example.org/x.git and is now https://evil.example/x.git" in text
+        for text in found
+    )
     (worktree / "build.sh").unlink()
     assert "build.sh is gone" in precheck.difference(before, precheck.observe({**draft, "pre": before}))
 

@@ -18,7 +18,9 @@ ARCHES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 def judge(steps: list[seccomp.Step], arch: int, nr: int, *args: int) -> int:
     """What the kernel would do; words are loaded as on a little-endian machine."""
     padded = [*args, *[0] * (6 - len(args))]
-    data = b"".join([nr.to_bytes(4, "little"), arch.to_bytes(4, "little"), bytes(8), *(arg.to_bytes(8, "little") for arg in padded)])
+    data = b"".join(
+        [nr.to_bytes(4, "little"), arch.to_bytes(4, "little"), bytes(8), *(arg.to_bytes(8, "little") for arg in padded)]
+    )
     at, loaded = 0, 0
     while True:
         code, yes, no, k = steps[at]
@@ -40,13 +42,20 @@ def test_what_is_refused_and_what_is_not(machine: str, network: bool) -> None:
     for numbers in seccomp._CALLS.values():
         if (number := numbers[column]) is not None:
             assert judge(steps, arch, number) == EPERM
-    socket, ioctl, clone, clone3 = (pair[column] for pair in (seccomp._SOCKET, seccomp._IOCTL, seccomp._CLONE, seccomp._CLONE3))
+    socket, ioctl, clone, clone3 = (
+        pair[column] for pair in (seccomp._SOCKET, seccomp._IOCTL, seccomp._CLONE, seccomp._CLONE3)
+    )
     assert judge(steps, arch, socket, 2, 1, 0) == judge(steps, arch, socket, 10, 2, 0) == ALLOW
     for family in (1, 17, 38, 40, 21):  # unix, packet, crypto, vsock, rds
         assert judge(steps, arch, socket, family, 1, 0) == EPERM
     assert judge(steps, arch, socket, 16, 3, 0) == (ALLOW if network else EPERM)
     assert judge(steps, arch, socket, 16, 3, 15) == EPERM
-    assert judge(steps, arch, ioctl, 0, 0x5412) == judge(steps, arch, ioctl, 0, 0x5412 | 1 << 32) == judge(steps, arch, ioctl, 0, 0x541C) == EPERM
+    assert (
+        judge(steps, arch, ioctl, 0, 0x5412)
+        == judge(steps, arch, ioctl, 0, 0x5412 | 1 << 32)
+        == judge(steps, arch, ioctl, 0, 0x541C)
+        == EPERM
+    )
     assert judge(steps, arch, ioctl, 0, 0x5413) == ALLOW
     assert judge(steps, arch, clone, 0x01200011) == ALLOW
     assert judge(steps, arch, clone, 0x003D0F00) == ALLOW
@@ -55,8 +64,16 @@ def test_what_is_refused_and_what_is_not(machine: str, network: bool) -> None:
     assert judge(steps, arch, clone3) == ENOSYS
 
 
-@given(st.sampled_from(sorted(ARCHES)), st.booleans(), st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
-def test_every_call_gets_an_answer_and_other_machines_die(machine: str, network: bool, nr: int, first: int, second: int) -> None:
+@given(
+    st.sampled_from(sorted(ARCHES)),
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 2**64 - 1),
+    st.integers(0, 2**64 - 1),
+)
+def test_every_call_gets_an_answer_and_other_machines_die(
+    machine: str, network: bool, nr: int, first: int, second: int
+) -> None:
     steps = seccomp.program(machine, network=network)
     assert judge(steps, ARCHES[machine], nr, first, second) in (ALLOW, EPERM, ENOSYS)
     assert judge(steps, 0x40000003, nr, first) == KILL  # the 32-bit door of the same machine

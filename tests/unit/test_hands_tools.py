@@ -70,13 +70,21 @@ def test_bad_input_is_named(tool: str, value: Any, words: str) -> None:
 
 @given(
     st.sampled_from([*tools.TABLE, "check", "other"]),
-    st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)),
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)
+    ),
 )
 def test_no_input_makes_validation_fail(tool: str, value: Any) -> None:
-    """Whatever a model sends: a sentence that says what is wrong, or an input that has what the tool needs and nothing else."""
+    """Whatever a model sends: a sentence that says what is wrong, or an input that has what the tool needs and nothing
+    else.
+    """
     problem = tools.validate(tool, value)
     if problem is None:
-        needed, known = ({"command"}, {"command"}) if tool == "check" else (set(tools.TABLE[tool].required), {*tools.TABLE[tool].properties, "why"})
+        needed, known = (
+            ({"command"}, {"command"})
+            if tool == "check"
+            else (set(tools.TABLE[tool].required), {*tools.TABLE[tool].properties, "why"})
+        )
         assert needed <= set(value) <= known
     else:
         assert problem.startswith((f"{tool}: ", "there is no tool named")) or tool in problem
@@ -84,7 +92,15 @@ def test_no_input_makes_validation_fail(tool: str, value: Any) -> None:
 
 def test_definitions_are_what_the_interface_takes() -> None:
     definitions = tools.definitions()
-    assert [d["name"] for d in definitions] == ["read_file", "write_file", "edit_file", "list_files", "search", "exec", "shell"]
+    assert [d["name"] for d in definitions] == [
+        "read_file",
+        "write_file",
+        "edit_file",
+        "list_files",
+        "search",
+        "exec",
+        "shell",
+    ]
     assert json.dumps(definitions) == json.dumps(tools.definitions())
     for definition in definitions:
         schema = definition["input_schema"]
@@ -100,4 +116,9 @@ def test_effect_classes() -> None:
     assert tools.effect_class("edit_file") == "reversible"
     assert tools.effect_class("edit_file", "outside") == "irreversible"
     assert tools.effect_class("exec") == tools.effect_class("check") == "contained"
-    assert tools.effect_class("shell", "network") == tools.effect_class("exec", "unfenced") == tools.effect_class("push", "push") == "irreversible"
+    assert (
+        tools.effect_class("shell", "network")
+        == tools.effect_class("exec", "unfenced")
+        == tools.effect_class("push", "push")
+        == "irreversible"
+    )

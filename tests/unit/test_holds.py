@@ -23,7 +23,9 @@ ALL: dict[str, Any] = {
 }
 
 
-def held(what: str, limits: Limits = LIMITS, facts: dict[str, Any] = ALL, no_group: str = WHY, root: bool = False) -> Hold:
+def held(
+    what: str, limits: Limits = LIMITS, facts: dict[str, Any] = ALL, no_group: str = WHY, root: bool = False
+) -> Hold:
     return next(hold for hold in report(limits, facts, no_group, root=root) if hold.what == what)
 
 

@@ -63,7 +63,9 @@ def test_the_mark_on_disk(tmp_path: Path) -> None:
     assert identity.look(home) is None
     raw = json.loads((home / identity.NAME).read_text())
     assert {"machine", "path", "device", "inode", "mark"} <= raw.keys()
-    assert Path("/etc/machine-id").exists() is False or Path("/etc/machine-id").read_text().strip() not in json.dumps(raw), "the machine's id itself stays here"
+    assert Path("/etc/machine-id").exists() is False or Path("/etc/machine-id").read_text().strip() not in json.dumps(
+        raw
+    ), "the machine's id itself stays here"
     assert (home / identity.NAME).stat().st_ino == raw["mark"]
     assert (home / identity.NAME).stat().st_mode & 0o777 == 0o600
     (tmp_path / "link").symlink_to(home)

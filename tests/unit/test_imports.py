@@ -1,4 +1,6 @@
-"""What each process loads, proved in a fresh interpreter: the screen stays out of the harness, the SDK out of the command line."""
+"""What each process loads, proved in a fresh interpreter: the screen stays out of the harness, the SDK out of the
+command line.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def loaded_by(statement: str) -> set[str]:
 
 def modules_by(statement: str) -> set[str]:
     code = f"import sys\n{statement}\nprint('\\n'.join(sorted(sys.modules)))"
-    return set(subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True).stdout.split())
+    return set(
+        subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    )
 
 
 HARNESS = [
@@ -40,7 +44,9 @@ def test_supervisor_loads_no_sdk() -> None:
 
 
 def test_command_line_loads_neither_sdk_nor_screen() -> None:
-    assert not loaded_by("import app.main, app.cli.sessions, app.cli.queue, app.cli.health, app.cli.parser; app.cli.parser.build()") & set(HEAVY)
+    assert not loaded_by(
+        "import app.main, app.cli.sessions, app.cli.queue, app.cli.health, app.cli.parser; app.cli.parser.build()"
+    ) & set(HEAVY)
 
 
 def test_screen_loads_no_sdk() -> None:
@@ -51,7 +57,9 @@ def test_keeper_is_standard_library_only() -> None:
     allowed = {"harness", "site", "sitecustomize", "usercustomize", "distutils-precedence"}
     foreign = {
         m
-        for m in loaded_by("import harness.session.main, harness.session.nursery, harness.hands.spawn, harness.hands.precheck")
+        for m in loaded_by(
+            "import harness.session.main, harness.session.nursery, harness.hands.spawn, harness.hands.precheck"
+        )
         if m not in sys.stdlib_module_names
     }
     assert {m for m in foreign if not m.startswith(("_", "__"))} <= allowed

@@ -1,4 +1,6 @@
-"""Limits as data: what the configuration accepts, what travels to the keeper, and what a call that took too much is told."""
+"""Limits as data: what the configuration accepts, what travels to the keeper, and what a call that took too much is
+told.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def test_the_configuration_and_the_keeper_agree_on_names_and_defaults() -> None:
 
 
 def test_sizes_numbers_and_false_are_read() -> None:
-    got = read('memory = "1.5 GiB"\nprocesses = 64\ndisk = "64MiB"\ndisk_files = 500\nmemory_free = false\ntmp = 4194304\ncpu_percent = 150\n')
+    got = read(
+        'memory = "1.5 GiB"\nprocesses = 64\ndisk = "64MiB"\ndisk_files = 500\nmemory_free = false\ntmp = 4194304\ncpu_percent = 150\n'
+    )
     assert (got.memory, got.processes, got.disk, got.disk_files) == (3 * GIB // 2, 64, 64 * MIB, 500)
     assert (got.memory_free, got.tmp, got.cpu_percent) == (None, 4 * MIB, 150)
     assert limits.from_wire(got.to_wire()).together() == 3 * GIB // 2
@@ -38,8 +42,25 @@ def test_sizes_numbers_and_false_are_read() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("processes = 3", "processes = false", 'memory = "lots"', 'memory = "1MiB"', "memory = 5", "memory = true", 'memory = "120%"'),
-        *('disk = "50%"', "nice = 30", "tmp = false", "cpu_weight = 0", "cpu_percent = -5", "disc = 5", 'disk_files = "many"', "shm = 1000"),
+        *(
+            "processes = 3",
+            "processes = false",
+            'memory = "lots"',
+            'memory = "1MiB"',
+            "memory = 5",
+            "memory = true",
+            'memory = "120%"',
+        ),
+        *(
+            'disk = "50%"',
+            "nice = 30",
+            "tmp = false",
+            "cpu_weight = 0",
+            "cpu_percent = -5",
+            "disc = 5",
+            'disk_files = "many"',
+            "shm = 1000",
+        ),
     ],
 )
 def test_what_is_no_limit_is_refused_by_name(text: str) -> None:
@@ -48,7 +69,9 @@ def test_what_is_no_limit_is_refused_by_name(text: str) -> None:
     assert (caught.value.line, caught.value.key) == (2, f"limits.{text.split()[0]}")
 
 
-@pytest.mark.parametrize("value", [[], {"memory": -1}, {"memory": True}, {"memory": "1GiB"}, {"processes": None}, {"colour": 3}])
+@pytest.mark.parametrize(
+    "value", [[], {"memory": -1}, {"memory": True}, {"memory": "1GiB"}, {"processes": None}, {"colour": 3}]
+)
 def test_a_frame_with_wrong_limits_is_refused(value: object) -> None:
     with pytest.raises(ValueError, match="limit"):
         limits.from_wire(value)
@@ -64,7 +87,9 @@ def test_defaults_follow_the_machine_and_each_other() -> None:
     assert Limits(memory_free=None).free_memory() == 0 == Limits(disk_free=None).free_disk(GIB)
 
 
-@pytest.mark.parametrize("name", [name for name in asdict(Limits()) if name not in ("nice", "cpu_weight", "cpu_percent")])
+@pytest.mark.parametrize(
+    "name", [name for name in asdict(Limits()) if name not in ("nice", "cpu_weight", "cpu_percent")]
+)
 def test_every_limit_says_what_was_passed_and_how_to_raise_it(name: str) -> None:
     text = Over(name, 300 * MIB, 256 * MIB, "/work/tree").text()
     assert f"{name} under [limits] in config.toml" in text
@@ -72,7 +97,13 @@ def test_every_limit_says_what_was_passed_and_how_to_raise_it(name: str) -> None
 
 
 def test_sizes_for_people() -> None:
-    assert [limits.size_text(n) for n in (5, 2048, 256 * MIB, 3 * GIB // 2, 10 * GIB)] == ["5 bytes", "2 KiB", "256 MiB", "1.5 GiB", "10 GiB"]
+    assert [limits.size_text(n) for n in (5, 2048, 256 * MIB, 3 * GIB // 2, 10 * GIB)] == [
+        "5 bytes",
+        "2 KiB",
+        "256 MiB",
+        "1.5 GiB",
+        "10 GiB",
+    ]
 
 
 def test_the_larger_a_call_the_sooner_it_goes_when_the_machine_runs_short() -> None:

@@ -1,4 +1,6 @@
-"""Money from the logs: whatever happens to a ledger, no sum of it goes down, and all its sums stay sums of the same requests."""
+"""Money from the logs: whatever happens to a ledger, no sum of it goes down, and all its sums stay sums of the same
+requests.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,17 @@ PAID = prices.cost(MODEL, USAGE)
 
 def held(name: str, sid: str, day: str) -> Reserved:
     worst = prices.worst_case(MODEL, 1000, 1000)
-    return Reserved(reservation=name, sid=sid, request_id=name, attempt=1, nano=worst.nano, tokens=worst.tokens, day=day, model=MODEL, limits=LIMITS)
+    return Reserved(
+        reservation=name,
+        sid=sid,
+        request_id=name,
+        attempt=1,
+        nano=worst.nano,
+        tokens=worst.tokens,
+        day=day,
+        model=MODEL,
+        limits=LIMITS,
+    )
 
 
 def record(sid_seq: int, body: t.Body, day: str) -> t.Record:
@@ -32,19 +44,30 @@ def record(sid_seq: int, body: t.Body, day: str) -> t.Record:
 def sums(ledger: Ledger) -> tuple[tuple[int, ...], ...]:
     def of(accounts: object) -> tuple[int, ...]:
         found = list(accounts)  # type: ignore[call-overload]
-        return tuple(sum(getattr(a, n) for a in found) for n in ("spent_nano", "spent_tokens", "held_nano", "held_tokens", "requests"))
+        return tuple(
+            sum(getattr(a, n) for a in found)
+            for n in ("spent_nano", "spent_tokens", "held_nano", "held_tokens", "requests")
+        )
 
     return of(ledger.sessions.values()), of([ledger.fleet]), of(ledger.days.values()), of(ledger.parts.values())
 
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from("abc"), st.integers(1, 3), st.sampled_from(["paid", "unknown", "failed", "open", "unsent", "raise"])), min_size=1, max_size=25
+    st.tuples(
+        st.sampled_from("abc"),
+        st.integers(1, 3),
+        st.sampled_from(["paid", "unknown", "failed", "open", "unsent", "raise"]),
+    ),
+    min_size=1,
+    max_size=25,
 )
 
 
 @settings(max_examples=150, deadline=None)
 @given(steps=STEPS, keep=st.floats(0, 1), removed=st.sampled_from(["", "a", "ab"]), anchored=st.booleans())
-def test_a_ledger_cut_anywhere_is_completed_from_the_logs(steps: list[tuple[str, int, str]], keep: float, removed: str, anchored: bool) -> None:
+def test_a_ledger_cut_anywhere_is_completed_from_the_logs(
+    steps: list[tuple[str, int, str]], keep: float, removed: str, anchored: bool
+) -> None:
     """Any prefix of the ledger is left (also nothing); some sessions are gone, and then the anchor remembers them."""
     ledger, written, logs, day = Ledger(), list[LedgerRecord](), {s: Evidence(s) for s in "abc"}, 1
     for number, (sid, later, what) in enumerate(steps):
@@ -52,7 +75,9 @@ def test_a_ledger_cut_anywhere_is_completed_from_the_logs(steps: list[tuple[str,
         date, name = f"2026-01-{day:02d}", f"r{number}"
         if what == "raise":
             made = Raised(cap="day.usd", limit=7_000_000 + number, base=6_000_000, day=date, decision=f"d{number}")
-            body = t.CapsRaised(caps=t.Caps(), cap=made.cap, limit=made.limit, base=made.base, day=made.day, decision_id=made.decision)
+            body = t.CapsRaised(
+                caps=t.Caps(), cap=made.cap, limit=made.limit, base=made.base, day=made.day, decision_id=made.decision
+            )
             logs[sid].take(record(number, body, date))
             ledger.apply(made)
             written.append(made)
@@ -65,16 +90,33 @@ def test_a_ledger_cut_anywhere_is_completed_from_the_logs(steps: list[tuple[str,
         written.append(one)
         if what == "unsent":
             continue
-        sent = t.ModelRequest(request_id=name, attempt=1, model=MODEL, reservation=name, reserved_nano=one.nano, est_input=1000, max_tokens=1000, upto_seq=0)
+        sent = t.ModelRequest(
+            request_id=name,
+            attempt=1,
+            model=MODEL,
+            reservation=name,
+            reserved_nano=one.nano,
+            est_input=1000,
+            max_tokens=1000,
+            upto_seq=0,
+        )
         logs[sid].take(record(number, sent, date))
         end: Settled | Unknown | None = None
         if what == "paid":
             end = Settled(reservation=name, nano=PAID.nano, tokens=PAID.tokens, usage=USAGE)
-            reply = t.ModelMessage(request_id=name, message_id="m", model=MODEL, stop_reason="end_turn", usage=USAGE, cost_nano=PAID.nano)
+            reply = t.ModelMessage(
+                request_id=name, message_id="m", model=MODEL, stop_reason="end_turn", usage=USAGE, cost_nano=PAID.nano
+            )
             logs[sid].take(record(number, reply, date))
         elif what == "failed":
             end = Settled(reservation=name, nano=0, tokens=0, usage=t.Usage())
-            logs[sid].take(record(number, t.ModelFailed(request_id=name, attempt=1, kind="overloaded", message="", usage=t.Usage()), date))
+            logs[sid].take(
+                record(
+                    number,
+                    t.ModelFailed(request_id=name, attempt=1, kind="overloaded", message="", usage=t.Usage()),
+                    date,
+                )
+            )
         elif what == "unknown":
             end = Unknown(reservation=name)
             logs[sid].take(record(number, t.ModelFailed(request_id=name, attempt=1, kind="cut", message=""), date))
@@ -110,16 +152,31 @@ def test_a_ledger_cut_anywhere_is_completed_from_the_logs(steps: list[tuple[str,
             continue
         assert now.nano <= then.nano + sum(r.nano for r in ledger.open.values() if r.sid == sid)
         if not open_then:
-            assert (now.spent_nano, now.spent_tokens, now.requests) == (then.spent_nano, then.spent_tokens, then.requests)
+            assert (now.spent_nano, now.spent_tokens, now.requests) == (
+                then.spent_nano,
+                then.spent_tokens,
+                then.requests,
+            )
     if not removed:
         assert {c: r.limit for c, r in again.raised.items()} == {c: r.limit for c, r in ledger.raised.items()}
 
 
 def test_only_what_was_never_sent_is_free() -> None:
     log = Evidence("a")
-    sent = t.ModelRequest(request_id="q", attempt=1, model=MODEL, reservation="sent", reserved_nano=9, est_input=1, max_tokens=1, upto_seq=0)
+    sent = t.ModelRequest(
+        request_id="q",
+        attempt=1,
+        model=MODEL,
+        reservation="sent",
+        reserved_nano=9,
+        est_input=1,
+        max_tokens=1,
+        upto_seq=0,
+    )
     log.take(record(1, sent, "2026-01-01"))
-    assert log.settlement(held("unsent", "a", "2026-01-01")) == Settled(reservation="unsent", nano=0, tokens=0, source=NEVER_SENT, sent=False)
+    assert log.settlement(held("unsent", "a", "2026-01-01")) == Settled(
+        reservation="unsent", nano=0, tokens=0, source=NEVER_SENT, sent=False
+    )
     assert log.settlement(held("sent", "a", "2026-01-01")) == Unknown(reservation="sent")
     log.whole = False  # what the damaged part said of it, nobody knows
     assert log.settlement(held("unsent", "a", "2026-01-01")) == Unknown(reservation="unsent")
@@ -127,8 +184,25 @@ def test_only_what_was_never_sent_is_free() -> None:
 
 def test_a_cost_that_nobody_could_settle_is_taken_from_its_usage() -> None:
     log, one = Evidence("a"), held("r", "a", "2026-01-01")
-    sent = t.ModelRequest(request_id="q", attempt=1, model=MODEL, reservation="r", reserved_nano=one.nano, est_input=1, max_tokens=1, upto_seq=0)
-    reply = t.ModelMessage(request_id="q", message_id="m", model=MODEL, stop_reason="end_turn", usage=USAGE, cost_nano=one.nano, price_source="reserved")
+    sent = t.ModelRequest(
+        request_id="q",
+        attempt=1,
+        model=MODEL,
+        reservation="r",
+        reserved_nano=one.nano,
+        est_input=1,
+        max_tokens=1,
+        upto_seq=0,
+    )
+    reply = t.ModelMessage(
+        request_id="q",
+        message_id="m",
+        model=MODEL,
+        stop_reason="end_turn",
+        usage=USAGE,
+        cost_nano=one.nano,
+        price_source="reserved",
+    )
     log.take(record(1, sent, "2026-01-01"))
     log.take(record(2, reply, "2026-01-01"))
     end = log.settlement(one)
@@ -144,7 +218,8 @@ def waits(name: str, cap: str = "day.usd", limit: int = 100, need: int = 10, day
     ("used", "limit", "day", "free"),
     [
         (95, 100, "2026-01-01", []),
-        (0, 100, "2026-01-01", []),  # room from settlements alone frees nobody: it would be asked for again with every reply
+        # room from settlements alone frees nobody: it would be asked for again with every reply
+        (0, 100, "2026-01-01", []),
         (95, 105, "2026-01-01", ["a1"]),
         (95, 200, "2026-01-01", ["a1", "a2", "a3"]),
         (95, 104, "2026-01-01", []),

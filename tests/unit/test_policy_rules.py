@@ -30,7 +30,12 @@ def policy(*rules: Rule) -> Policy:
         ('[[rule]]\nverdict = "maybe"\ntool = "exec"\n', 2, "verdict", "allow, ask, deny"),
         ('[[rule]]\ntool = "exec"\n', 1, "verdict", "must be one of"),
         ('\n[[rule]]\nverdict = "ask"\ntool = "exce"\n', 4, "tool", "no such tool"),
-        ('[[rule]]\nverdict = "ask"\ntool = "exec"\n[[rule]]\nverdict = "ask"\ntool="exec"\nrisk = "huge"\n', 7, "risk", "low, medium"),
+        (
+            '[[rule]]\nverdict = "ask"\ntool = "exec"\n[[rule]]\nverdict = "ask"\ntool="exec"\nrisk = "huge"\n',
+            7,
+            "risk",
+            "low, medium",
+        ),
         ('[[rule]]\nverdict = "ask"\nargs = "npm test"\n', 3, "args", "list of strings"),
         ('[[rule]]\nverdict = "ask"\nargs = ["**", "x"]\n', 3, "args", "last element"),
         ('[[rule]]\nverdict = "ask"\n', 1, "rule", "matches everything"),
@@ -70,7 +75,12 @@ def test_an_allow_rule_must_name_the_effect() -> None:
 
 @pytest.mark.parametrize("argv", [["npm", "ci", "--x"], ["npm"], ["npm", "cii"], ["sh", "-c", "npm ci"]])
 def test_args_match_whole_argument_lists(argv: list[str]) -> None:
-    assert judge(action(argv=argv, effects=["network"]), policy(Rule("r", "allow", args=("npm", "ci"), effect="network"))).verdict == "ask"
+    assert (
+        judge(
+            action(argv=argv, effects=["network"]), policy(Rule("r", "allow", args=("npm", "ci"), effect="network"))
+        ).verdict
+        == "ask"
+    )
 
 
 def test_an_allow_rule_for_a_script_needs_the_exact_text() -> None:
@@ -83,7 +93,8 @@ def test_an_allow_rule_for_a_script_needs_the_exact_text() -> None:
 def test_args_rules_do_not_speak_of_scripts() -> None:
     assert (
         judge(
-            {"tool": "shell", "kind": "shell", "script": "npm ci", "effects": ["network"]}, policy(Rule("r", "allow", args=("npm", "ci"), effect="network"))
+            {"tool": "shell", "kind": "shell", "script": "npm ci", "effects": ["network"]},
+            policy(Rule("r", "allow", args=("npm", "ci"), effect="network")),
         ).verdict
         == "ask"
     )
@@ -98,7 +109,9 @@ EFFECT = st.one_of(
 
 
 def made(tool: str, words: list[str], effects: list[str]) -> dict[str, Any]:
-    what: dict[str, Any] = {"script": " ".join(words)} if tool == "shell" else {"argv": words} if tool == "exec" else {"path": words[0]}
+    what: dict[str, Any] = (
+        {"script": " ".join(words)} if tool == "shell" else {"argv": words} if tool == "exec" else {"path": words[0]}
+    )
     return {"tool": tool, "kind": "x", "effects": effects, **what}
 
 

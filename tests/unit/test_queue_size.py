@@ -1,4 +1,6 @@
-"""The queue always fits into a frame: what is too large to be sent with the others is named, and cannot be approved unseen."""
+"""The queue always fits into a frame: what is too large to be sent with the others is named, and cannot be approved
+unseen.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,24 @@ OPTIONS = ["allow", "allow_edited", "deny", "answer", "stop"]
 
 
 def queue(sizes: list[int]) -> tuple[Approvals, dict[str, OpenApproval]]:
-    """The queue of one session with an open request for each of these sizes, whose cards were made already; and those requests."""
+    """The queue of one session with an open request for each of these sizes, whose cards were made already; and those
+    requests.
+    """
     open_: dict[str, OpenApproval] = {}
     made: dict[str, ApprovalView] = {}
     for number, size in enumerate(sizes):
         ident, ts = f"a{number:07d}", f"2026-01-01T00:{number // 60:02d}:{number % 60:02d}.000Z"
         open_[ident] = OpenApproval(
-            approval_id=ident, kind="tool", title="write_file", options=OPTIONS, call_id="c1.0", action_hash="f" * 64, risk="high", detail={}, ts=ts, seq=number
+            approval_id=ident,
+            kind="tool",
+            title="write_file",
+            options=OPTIONS,
+            call_id="c1.0",
+            action_hash="f" * 64,
+            risk="high",
+            detail={},
+            ts=ts,
+            seq=number,
         )
         made[ident] = ApprovalView(
             ident,
@@ -41,7 +54,13 @@ def queue(sizes: list[int]) -> tuple[Approvals, dict[str, OpenApproval]]:
             diff="+" + "😀" * (size // 4),
         )
     session = SimpleNamespace(
-        finished=False, foreign="", damaged="", name="s", cards=made, state=SimpleNamespace(approvals=open_), track=SimpleNamespace(calls={})
+        finished=False,
+        foreign="",
+        damaged="",
+        name="s",
+        cards=made,
+        state=SimpleNamespace(approvals=open_),
+        track=SimpleNamespace(calls={}),
     )
     unused = cast("Any", None)
     return Approvals(cast("Any", [session]), unused, unused, unused, unused, unused), open_

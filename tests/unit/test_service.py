@@ -11,9 +11,21 @@ import pytest
 from app.service import Service, Unfit, cron_line, has_line, unit_text, with_line, without_line
 
 
-def made(state: str = "/home/u/.local/state/watchfloor", own: bool = True, python: str = "/opt/py/bin/python") -> Service:
-    env = {"WATCHFLOOR_STATE": state, "WATCHFLOOR_RUNTIME": f"{state}/run", "WATCHFLOOR_CONFIG": "/home/u/.config/watchfloor"}
-    return Service((python, "-P", "-s", "-m", "harness.supervisor.guardian"), env, Path(state), Path(f"{state}/supervisor.log"), own)
+def made(
+    state: str = "/home/u/.local/state/watchfloor", own: bool = True, python: str = "/opt/py/bin/python"
+) -> Service:
+    env = {
+        "WATCHFLOOR_STATE": state,
+        "WATCHFLOOR_RUNTIME": f"{state}/run",
+        "WATCHFLOOR_CONFIG": "/home/u/.config/watchfloor",
+    }
+    return Service(
+        (python, "-P", "-s", "-m", "harness.supervisor.guardian"),
+        env,
+        Path(state),
+        Path(f"{state}/supervisor.log"),
+        own,
+    )
 
 
 def test_the_unit_keeps_keepers_and_holds_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,5 +87,7 @@ def test_each_fleet_has_a_unit_and_a_line_of_its_own() -> None:
 def test_systemd_understands_the_unit(tmp_path: Path) -> None:
     unit = tmp_path / "watchfloor.service"
     unit.write_text(unit_text(made(str(tmp_path / "50% odd dir"), python=shutil.which("true") or "/bin/true")))
-    done = subprocess.run(["systemd-analyze", "verify", "--user", "--man=no", str(unit)], capture_output=True, text=True)
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--user", "--man=no", str(unit)], capture_output=True, text=True
+    )
     assert "watchfloor.service" not in done.stderr, done.stderr

@@ -76,15 +76,22 @@ def test_looks_back_twenty_blocks_only() -> None:
 def test_order_of_blocks_and_marks() -> None:
     body: dict[str, Any] = {
         "model": MODEL.id,
-        "messages": [{"role": "user", "content": [{"type": "text", "text": "hi", "cache_control": {"type": "ephemeral"}}]}],
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "hi", "cache_control": {"type": "ephemeral"}}]}
+        ],
         "system": "be good",
-        "tools": [{"name": "t", "input_schema": {"type": "object"}, "cache_control": {"type": "ephemeral", "ttl": "1h"}}],
+        "tools": [
+            {"name": "t", "input_schema": {"type": "object"}, "cache_control": {"type": "ephemeral", "ttl": "1h"}}
+        ],
     }
     blocks = blocks_of(body)
     assert [b.data.split(b" ")[0] for b in blocks] == [b"tool", b"system", b"user"]
     assert [b.ttl for b in blocks] == ["1h", None, "5m"]
     assert b"cache_control" not in b"".join(b.data for b in blocks)
-    assert [b.ttl for b in blocks_of({"messages": [{"role": "user", "content": "hi"}], "cache_control": {"type": "ephemeral"}})] == ["5m"]
+    assert [
+        b.ttl
+        for b in blocks_of({"messages": [{"role": "user", "content": "hi"}], "cache_control": {"type": "ephemeral"}})
+    ] == ["5m"]
 
 
 @pytest.mark.parametrize("ttls", [["5m"] * 5, ["5m", "1h"]])
@@ -95,7 +102,10 @@ def test_refuses_bad_marks(ttls: list[str]) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.integers(1, 3000), st.booleans()), min_size=1, max_size=30), st.lists(st.floats(0, 900), max_size=4))
+@given(
+    st.lists(st.tuples(st.integers(1, 3000), st.booleans()), min_size=1, max_size=30),
+    st.lists(st.floats(0, 900), max_size=4),
+)
 def test_tokens_are_neither_lost_nor_invented(sizes: list[tuple[int, bool]], times: list[float]) -> None:
     blocks, left = [], 4
     for i, (size, marked) in enumerate(sizes):
@@ -120,7 +130,12 @@ def test_never_more_than_a_token_a_byte(text: str) -> None:
 @pytest.mark.parametrize("model", sorted(MODELS))
 def test_list_prices_agree_with_the_public_price_data(model: str) -> None:
     used = Tokens(input=2000, cache_read=14_000, write_5m=3000, output=2000)
-    usage = genai_prices.Usage(input_tokens=used.prompt, cache_read_tokens=used.cache_read, cache_write_tokens=used.write_5m, output_tokens=used.output)
+    usage = genai_prices.Usage(
+        input_tokens=used.prompt,
+        cache_read_tokens=used.cache_read,
+        cache_write_tokens=used.write_5m,
+        output_tokens=used.output,
+    )
     public = genai_prices.calc_price(usage, model, provider_id="anthropic").total_price
     assert cost(find(model), used) == round(public * 1_000_000_000)
 

@@ -28,7 +28,13 @@ def repo(tmp_path: Path) -> Path:
 
 
 def suite(repo: Path) -> str:
-    done = subprocess.run(["python3", "-m", "unittest", "-q"], cwd=repo, capture_output=True, text=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+    done = subprocess.run(
+        ["python3", "-m", "unittest", "-q"],
+        cwd=repo,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
     return "OK" if done.returncode == 0 and "skipped" not in done.stderr else done.stderr[-60:]
 
 
@@ -67,7 +73,12 @@ def test_push(sim: Simulator, repo: Path) -> None:
 
 
 def test_push_denied(sim: Simulator, repo: Path) -> None:
-    played = play(sim.client(), repo, "Add an entry to the changelog and push it as refs/heads/docs/x", deny=("push", "not on a Friday"))
+    played = play(
+        sim.client(),
+        repo,
+        "Add an entry to the changelog and push it as refs/heads/docs/x",
+        deny=("push", "not on a Friday"),
+    )
     assert "I do not push" in played.text
     assert "not on a Friday" in played.text
     assert git(repo, "ls-remote", "origin", "refs/heads/docs/x") == ""
@@ -115,7 +126,12 @@ def test_own_scenarios(tmp_path: Path) -> None:
     assert scenario.name == "greet"
     assert found.choose("special").name == "mine"
     assert found.choose("anything else").name == "fallback"
-    assert [reply(scenario, conversation(n)).text for n in range(4)] == ["Looking.", "Hello.", "No.", "There is nothing left for me to do here."]
+    assert [reply(scenario, conversation(n)).text for n in range(4)] == [
+        "Looking.",
+        "Hello.",
+        "No.",
+        "There is nothing left for me to do here.",
+    ]
     assert isinstance(reply(found.choose("special"), conversation(0)), Turn)
 
 
@@ -133,7 +149,9 @@ def test_bad_scenarios_are_named(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(library.LibraryError, match=name):
         library.load(tmp_path)
-    done = subprocess.run([sys.executable, "-m", "harness.simulator", "--scenarios", str(tmp_path)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "harness.simulator", "--scenarios", str(tmp_path)], capture_output=True, text=True
+    )
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert name in done.stderr

@@ -30,25 +30,44 @@ def sim() -> Iterator[Simulator]:
 
 def ask(sim: Simulator, goal: str = GOAL, *, key: str = KEY, **more: Any) -> anthropic.types.beta.BetaMessage:
     with sim.client(key).beta.messages.stream(
-        **{"model": "claude-sonnet-5-5", "max_tokens": 1000, "messages": [{"role": "user", "content": goal}], "tools": TOOLS, **more}
+        **{
+            "model": "claude-sonnet-5-5",
+            "max_tokens": 1000,
+            "messages": [{"role": "user", "content": goal}],
+            "tools": TOOLS,
+            **more,
+        }
     ) as stream:
         return stream.get_final_message()
 
 
 def raw(sim: Simulator, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, dict[str, str], bytes]:
     connection = http.client.HTTPConnection(urllib.parse.urlsplit(sim.url).netloc, timeout=10)
-    connection.request(method, path, body, {"x-api-key": KEY, "anthropic-version": "2023-06-01", **{k.replace("_", "-"): v for k, v in headers.items()}})
+    connection.request(
+        method,
+        path,
+        body,
+        {"x-api-key": KEY, "anthropic-version": "2023-06-01", **{k.replace("_", "-"): v for k, v in headers.items()}},
+    )
     reply = connection.getresponse()
     return reply.status, {k.lower(): v for k, v in reply.getheaders()}, reply.read()
 
 
 def test_stream_has_the_vendors_order(sim: Simulator) -> None:
-    body = {"model": "claude-sonnet-5-5", "max_tokens": 1000, "messages": [{"role": "user", "content": GOAL}], "tools": TOOLS, "stream": True}
+    body = {
+        "model": "claude-sonnet-5-5",
+        "max_tokens": 1000,
+        "messages": [{"role": "user", "content": GOAL}],
+        "tools": TOOLS,
+        "stream": True,
+    }
     status, headers, data = raw(sim, "POST", "/v1/messages?beta=true", json.dumps(body).encode())
     assert status == 200
     assert headers["content-type"].startswith("text/event-stream")
     assert headers["request-id"].startswith("req_")
-    assert int(headers["anthropic-ratelimit-requests-remaining"]) < int(headers["anthropic-ratelimit-requests-limit"]), "this one was counted"
+    assert int(headers["anthropic-ratelimit-requests-remaining"]) < int(
+        headers["anthropic-ratelimit-requests-limit"]
+    ), "this one was counted"
     events = [json.loads(part.split(b"data: ", 1)[1]) for part in data.strip().split(b"\n\n")]
     kinds = [e["type"] for e in events]
     assert kinds[0] == "message_start"
@@ -75,9 +94,15 @@ def test_stream_has_the_vendors_order(sim: Simulator) -> None:
 
 def test_the_sdk_reads_the_same_with_and_without_streaming(sim: Simulator) -> None:
     streamed = ask(sim)
-    whole = sim.client().messages.create(model="claude-sonnet-5-5", max_tokens=1000, messages=[{"role": "user", "content": GOAL}], tools=TOOLS)  # type: ignore[arg-type]
+    whole = sim.client().messages.create(
+        model="claude-sonnet-5-5", max_tokens=1000, messages=[{"role": "user", "content": GOAL}], tools=TOOLS
+    )  # type: ignore[arg-type]
     assert [b.to_dict() for b in streamed.content] == [b.to_dict() for b in whole.content]
-    assert (streamed.stop_reason, streamed.id, streamed.usage.output_tokens) == (whole.stop_reason, whole.id, whole.usage.output_tokens)
+    assert (streamed.stop_reason, streamed.id, streamed.usage.output_tokens) == (
+        whole.stop_reason,
+        whole.id,
+        whole.usage.output_tokens,
+    )
 
 
 def test_output_limit_cuts_a_tool_call_short(sim: Simulator) -> None:
@@ -97,7 +122,10 @@ def test_caching_and_the_bill(sim: Simulator) -> None:
     assert second.cache_read_input_tokens == first.cache_creation_input_tokens
     assert second.input_tokens == first.input_tokens
     expected = sum(
-        u.input_tokens * 2000 + (u.cache_creation_input_tokens or 0) * 4000 + (u.cache_read_input_tokens or 0) * 100 + u.output_tokens * 10_000
+        u.input_tokens * 2000
+        + (u.cache_creation_input_tokens or 0) * 4000
+        + (u.cache_read_input_tokens or 0) * 100
+        + u.output_tokens * 10_000
         for u in (first, second)
     )
     assert report["keys"]["k2"]["nano"] == report["total"]["nano"] == expected
@@ -106,7 +134,9 @@ def test_caching_and_the_bill(sim: Simulator) -> None:
 
 def test_counting_tokens_agrees_with_the_bill(sim: Simulator) -> None:
     messages: Any = [{"role": "user", "content": GOAL}]
-    counted = sim.client().messages.count_tokens(model="claude-sonnet-5-5", messages=messages, tools=TOOLS, system="be good")  # type: ignore[arg-type]
+    counted = sim.client().messages.count_tokens(
+        model="claude-sonnet-5-5", messages=messages, tools=TOOLS, system="be good"
+    )  # type: ignore[arg-type]
     assert counted.input_tokens == ask(sim, system="be good").usage.input_tokens
 
 
@@ -174,7 +204,10 @@ def test_cut_after_bytes(sim: Simulator, after: int) -> None:
 
 
 def test_stall_and_trickle(sim: Simulator) -> None:
-    sim.control("faults", [{"kind": "stall", "after_bytes": 600, "seconds": 0.3}, {"kind": "trickle", "after_bytes": 1000, "rate": 5000}])
+    sim.control(
+        "faults",
+        [{"kind": "stall", "after_bytes": 600, "seconds": 0.3}, {"kind": "trickle", "after_bytes": 1000, "rate": 5000}],
+    )
     for least in (0.3, 0.1):
         begun = time.monotonic()
         assert ask(sim).stop_reason == "tool_use"
@@ -203,7 +236,14 @@ def test_faults_of_a_turn_strike_each_attempt_once(sim: Simulator) -> None:
 
 
 def test_bad_faults_are_refused(sim: Simulator) -> None:
-    for bad in ({"kind": "gremlins"}, {"kind": "cut", "after_bytes": -1}, {"kind": "status"}, {"kind": "cut", "goal": "("}, {"kind": "cut", "x": 1}, []):
+    for bad in (
+        {"kind": "gremlins"},
+        {"kind": "cut", "after_bytes": -1},
+        {"kind": "status"},
+        {"kind": "cut", "goal": "("},
+        {"kind": "cut", "x": 1},
+        [],
+    ):
         body = json.dumps(bad if bad else [3]).encode()
         status, _, text = raw(sim, "POST", "/_sim/faults", body)
         assert (status, json.loads(text)["error"]["type"]) == (400, "invalid_request_error")
@@ -228,7 +268,13 @@ def test_a_tool_that_was_not_offered_is_not_used(sim: Simulator) -> None:
 
 def test_a_stream_of_pings_says_nothing_and_then_goes_on(sim: Simulator) -> None:
     sim.control("faults", {"kind": "pings", "every": 0.01, "seconds": 0.5})
-    body = {"model": "claude-sonnet-5-5", "max_tokens": 1000, "messages": [{"role": "user", "content": GOAL}], "tools": TOOLS, "stream": True}
+    body = {
+        "model": "claude-sonnet-5-5",
+        "max_tokens": 1000,
+        "messages": [{"role": "user", "content": GOAL}],
+        "tools": TOOLS,
+        "stream": True,
+    }
     _, _, data = raw(sim, "POST", "/v1/messages?beta=true", json.dumps(body).encode())
     kinds = [json.loads(part.split(b"data: ", 1)[1])["type"] for part in data.strip().split(b"\n\n")]
     assert kinds[:50] == ["ping"] * 50

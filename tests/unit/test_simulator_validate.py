@@ -20,7 +20,16 @@ def body(*messages: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 def test_accepts_a_conversation_with_tools() -> None:
     both = {"role": "user", "content": [RESULT, {"type": "text", "text": "and more"}]}
-    given = body(HI, {"role": "assistant", "content": [USE]}, both, {"role": "assistant", "content": "done"}, HI, system="s", tools=[], stream=True)
+    given = body(
+        HI,
+        {"role": "assistant", "content": [USE]},
+        both,
+        {"role": "assistant", "content": "done"},
+        HI,
+        system="s",
+        tools=[],
+        stream=True,
+    )
     assert validate.check(given) is given
     assert validate.check({"model": "claude-sonnet-5-5", "messages": [HI]}, counting=True)
 
@@ -43,10 +52,20 @@ BAD: list[tuple[dict[str, Any], str]] = [
     (body({"role": "user", "content": [USE]}), "can only be in `assistant`"),
     (body(HI, {"role": "assistant", "content": [USE]}), "without `tool_result` blocks immediately after: toolu_1"),
     (body(HI, {"role": "assistant", "content": [USE]}, HI), "without `tool_result` blocks immediately after: toolu_1"),
-    (body(HI, {"role": "assistant", "content": [USE]}, {"role": "user", "content": [{"type": "text", "text": "first"}, RESULT]}), "immediately after"),
+    (
+        body(
+            HI,
+            {"role": "assistant", "content": [USE]},
+            {"role": "user", "content": [{"type": "text", "text": "first"}, RESULT]},
+        ),
+        "immediately after",
+    ),
     (body(HI, {"role": "assistant", "content": [USE]}, {"role": "user", "content": [RESULT, RESULT]}), "single result"),
     (body({"role": "user", "content": [RESULT]}), "unexpected `tool_use_id`"),
-    (body(HI, {"role": "assistant", "content": [USE, USE]}, {"role": "user", "content": [RESULT]}), "ids must be unique"),
+    (
+        body(HI, {"role": "assistant", "content": [USE, USE]}, {"role": "user", "content": [RESULT]}),
+        "ids must be unique",
+    ),
     (body(tools=[{"name": "a b", "input_schema": {"type": "object"}}]), "pattern"),
     (body(tools=[{"name": "a", "input_schema": {"type": "array"}}]), "Input should be 'object'"),
     (body(tools=[{"name": "a", "input_schema": {"type": "object"}}] * 2), "unique"),
@@ -65,4 +84,8 @@ def test_unknown_model_is_not_found() -> None:
     with pytest.raises(ApiError) as caught:
         validate.check(body(model="claude-nonesuch"))
     assert caught.value.status == 404
-    assert caught.value.body("req_1") == {"type": "error", "error": {"type": "not_found_error", "message": "model: claude-nonesuch"}, "request_id": "req_1"}
+    assert caught.value.body("req_1") == {
+        "type": "error",
+        "error": {"type": "not_found_error", "message": "model: claude-nonesuch"},
+        "request_id": "req_1",
+    }

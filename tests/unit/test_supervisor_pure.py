@@ -1,4 +1,6 @@
-"""The supervisor's pure parts: waking, backoff, names, credentials, what is remembered of a log, outcomes of interrupted writes."""
+"""The supervisor's pure parts: waking, backoff, names, credentials, what is remembered of a log, outcomes of
+interrupted writes.
+"""
 
 from __future__ import annotations
 
@@ -119,8 +121,12 @@ def test_track_follows_a_call_and_counts_denials() -> None:
         bodies += [
             t.ToolProposed(call_id=call, tool="exec", input={"argv": ["x"], "why": f"reason {i}"}),
             t.ToolJudged(call_id=call, action_hash="h", verdict="ask", rule="r", reason="", policy="p"),
-            t.ApprovalRequested(approval_id=f"a{i}", kind="tool", title="x", options=["deny"], call_id=call, action_hash="h"),
-            t.ApprovalDecided(approval_id=f"a{i}", decision_id=f"d{i}", decision="deny", call_id=call, action_hash="h", message="no"),
+            t.ApprovalRequested(
+                approval_id=f"a{i}", kind="tool", title="x", options=["deny"], call_id=call, action_hash="h"
+            ),
+            t.ApprovalDecided(
+                approval_id=f"a{i}", decision_id=f"d{i}", decision="deny", call_id=call, action_hash="h", message="no"
+            ),
             t.ToolEnded(call_id=call, status="denied"),
         ]
     s = run(track, *bodies)
@@ -167,7 +173,10 @@ def test_an_interrupted_write_is_settled_by_the_file(tmp_path: Path) -> None:
 def test_titles_quote_what_would_run() -> None:
     assert cards.title({"kind": "exec", "argv": ["rm", "a b"]}) == "rm 'a b'"
     assert cards.title({"kind": "shell", "script": "one\ntwo\nthree"}) == "one (+2 lines)"
-    assert cards.title({"kind": "push", "remote": "origin", "refspecs": [["0" * 40, "refs/heads/x", "absent"]]}) == "push to origin: refs/heads/x"
+    assert (
+        cards.title({"kind": "push", "remote": "origin", "refspecs": [["0" * 40, "refs/heads/x", "absent"]]})
+        == "push to origin: refs/heads/x"
+    )
     assert len(cards.title({"kind": "shell", "script": "x" * 1000})) == 200
 
 

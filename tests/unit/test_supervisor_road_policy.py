@@ -1,4 +1,6 @@
-"""A call that one policy allowed does not start under another without a new look; a human's word falls only to a denial."""
+"""A call that one policy allowed does not start under another without a new look; a human's word falls only to a
+denial.
+"""
 
 from __future__ import annotations
 

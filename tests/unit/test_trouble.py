@@ -1,4 +1,6 @@
-"""Every trouble that the source can report has its words; none of them speaks of our insides; what ends by itself is no failure."""
+"""Every trouble that the source can report has its words; none of them speaks of our insides; what ends by itself is no
+failure.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ from widgets.fleet_bar import trouble_phrase
 
 HARNESS = Path(trouble.__file__).parents[1]
 INSIDE = re.compile(
-    r"\b(lease|epoch|fold|poisoned|in_doubt|no_space|keeper|brain|hands|quarantine\w*|reservation|nursery|guardian|generation)\b", re.IGNORECASE
+    r"\b(lease|epoch|fold|poisoned|in_doubt|no_space|keeper|brain|hands|quarantine\w*|reservation|nursery|guardian|generation)\b",
+    re.IGNORECASE,
 )
 TABLES = {"SESSION": SESSION, "PARKED": PARKED, "FLEET": FLEET}
 
@@ -62,7 +65,9 @@ def test_every_code_of_a_refusal_has_its_words() -> None:
                 found |= {code: f"{path.relative_to(HARNESS)}:{node.lineno}" for code in texts(node.value) if code}
             if isinstance(node, ast.Dict):  # as a process puts it on the wire
                 pairs = zip(node.keys, node.values, strict=True)
-                found |= dict.fromkeys((code for key, value in pairs if key and texts(key) == {"code"} for code in texts(value)), str(path))
+                found |= dict.fromkeys(
+                    (code for key, value in pairs if key and texts(key) == {"code"} for code in texts(value)), str(path)
+                )
     assert len(found) > 50, "the search finds what is there"
     assert {"no_space", "poisoned", "stale_epoch", "git_failed"} <= found.keys()
     assert {code: where for code, where in found.items() if code not in CODES} == {}
@@ -82,7 +87,9 @@ def test_every_reason_to_park_has_its_words() -> None:
 
 def test_every_kind_of_request_has_its_words() -> None:
     found = {kind for _, call in calls("ApprovalRequested") for kind in argument(call, 99, "kind")}
-    found |= {kind for where, call in calls("Ask") if where.startswith("supervisor/due") for kind in argument(call, 0, "kind")}
+    found |= {
+        kind for where, call in calls("Ask") if where.startswith("supervisor/due") for kind in argument(call, 0, "kind")
+    }
     found |= ITEM_KINDS
     assert {"tool", "cap", "auth", "endpoint", "restart", "question", "in_doubt"} <= found
     assert found <= REQUESTS.keys()
@@ -135,12 +142,25 @@ def test_short_words_are_for_people_too(text: str) -> None:
 
 def started() -> list[t.Body]:
     return [
-        t.SessionIntent(goal="g", repo="/r", branch="b", worktree="/w", base_url="u", model="m", name="n", checks=[], credential="", caps=t.Caps()),
+        t.SessionIntent(
+            goal="g",
+            repo="/r",
+            branch="b",
+            worktree="/w",
+            base_url="u",
+            model="m",
+            name="n",
+            checks=[],
+            credential="",
+            caps=t.Caps(),
+        ),
         t.SessionCreated(worktree="/w", branch="b", base="0" * 40),
     ]
 
 
-ASKS = t.ApprovalRequested(approval_id="a1", kind="in_doubt", title="did this happen? git push", options=["done"], call_id="c1", action_hash="")
+ASKS = t.ApprovalRequested(
+    approval_id="a1", kind="in_doubt", title="did this happen? git push", options=["done"], call_id="c1", action_hash=""
+)
 
 
 PARKED_ALIVE = Liveness(keeper=True, brain=False)
@@ -157,14 +177,24 @@ def made(*bodies: t.Body, live: Liveness = PARKED_ALIVE) -> tuple[str, str, str,
 
 
 def test_rows_say_what_comes_next() -> None:
-    assert made(ASKS) == ("waiting", NEEDS_YOU, "in doubt: did this happen? git push", PARKED["in_doubt"].next, PARKED["in_doubt"].do)
+    assert made(ASKS) == (
+        "waiting",
+        NEEDS_YOU,
+        "in doubt: did this happen? git push",
+        PARKED["in_doubt"].next,
+        PARKED["in_doubt"].do,
+    )
     limited = made(t.SessionParked(why="limited"))
     assert limited[:3] == ("limited", RUNNING, "waits for the model's endpoint")
     assert limited[3] == PARKED["limited"].next
     assert made(t.SessionParked(why="no_space"))[2] == "the disk is full"
     assert made(t.SessionParked(why="something_new"))[2] == "something new"
     assert made(t.SessionDesired(state="paused"))[4] == "resume it"
-    assert made(t.Quarantined(part="brain", reason="it died", restarts=3))[:3] == ("failed", NEEDS_YOU, "its agent's process failed 3 times: it died")
+    assert made(t.Quarantined(part="brain", reason="it died", restarts=3))[:3] == (
+        "failed",
+        NEEDS_YOU,
+        "its agent's process failed 3 times: it died",
+    )
     gone = made(live=Liveness(False, False))
     assert gone[0] == "lost"
     assert gone[1] == RUNNING, "it comes back by itself and needs nobody"
@@ -175,22 +205,35 @@ def test_rows_say_what_comes_next() -> None:
 def test_trouble_that_ends_by_itself_is_no_failure() -> None:
     plain = row("s1", fold(record(i, body) for i, body in enumerate(started())), Liveness(True, True))
     full = troubled(plain, Trouble("no_space", "No space left on device"), held=False)
-    assert (full.state, full.group, full.detail, full.evidence) == ("limited", RUNNING, "the disk is full", "No space left on device")
+    assert (full.state, full.group, full.detail, full.evidence) == (
+        "limited",
+        RUNNING,
+        "the disk is full",
+        "No space left on device",
+    )
     assert full.next == SESSION["no_space"].next
     held = troubled(plain, Trouble("gone", "why"), held=True)
     assert (held.state, held.group, held.command) == ("failed", NEEDS_YOU, "watchfloor resume s1")
-    assert (held.detail, held.next) == (SESSION["gone"].headline, SESSION["set_aside"].next), "what it was, and that nothing is tried any more"
+    assert (held.detail, held.next) == (SESSION["gone"].headline, SESSION["set_aside"].next), (
+        "what it was, and that nothing is tried any more"
+    )
     unread = troubled(plain, Trouble("disk", "Permission denied"), held=True)
     assert (unread.state, unread.detail, unread.do) == ("failed", SESSION["disk"].headline, SESSION["set_aside"].do), (
         "nothing is tried any more: it must not say so"
     )
     asking = row("s1", fold(record(i, body) for i, body in enumerate([*started(), ASKS])), Liveness(True, False))
-    assert troubled(asking, Trouble("no_space", "full"), held=False) == asking, "a request is not hidden by what ends by itself"
+    assert troubled(asking, Trouble("no_space", "full"), held=False) == asking, (
+        "a request is not hidden by what ends by itself"
+    )
 
 
 def test_the_worst_of_the_fleet_comes_first() -> None:
-    found = health.fleet({"policy": "line 3", "index": "", "disk": "3 MiB free", "ledger": "it is damaged", "new": "something"})
-    assert [view.headline for view in found] == [FLEET[kind].headline for kind in ("disk", "ledger", "policy", "warning")]
+    found = health.fleet(
+        {"policy": "line 3", "index": "", "disk": "3 MiB free", "ledger": "it is damaged", "new": "something"}
+    )
+    assert [view.headline for view in found] == [
+        FLEET[kind].headline for kind in ("disk", "ledger", "policy", "warning")
+    ]
     assert all(isinstance(view, TroubleView) and view.next for view in found)
     assert trouble_phrase(FleetView(troubles=found), 0.0) == "disk almost full"
     assert trouble_phrase(FleetView(), 0.0) == ""

@@ -1,4 +1,6 @@
-"""The vault against a real folder: whatever happens between two snapshots, hints and a full look agree, and every state comes back."""
+"""The vault against a real folder: whatever happens between two snapshots, hints and a full look agree, and every state
+comes back.
+"""
 
 from __future__ import annotations
 
@@ -135,14 +137,21 @@ def through_a_name_that_moves_into_a_new_folder(w: Path, name: Path) -> None:
     (w / "new" / "f").unlink()
 
 
-@pytest.mark.parametrize("vanish", [through_a_known_name, through_a_name_that_another_takes, through_a_name_that_moves_into_a_new_folder])
+@pytest.mark.parametrize(
+    "vanish", [through_a_known_name, through_a_name_that_another_takes, through_a_name_that_moves_into_a_new_folder]
+)
 @pytest.mark.parametrize("name", ["known", "unknown", "brief/name"])
-def test_a_write_through_a_name_that_is_gone_is_seen_under_the_other(tmp_path: Path, name: str, vanish: Callable[[Path, Path], None]) -> None:
-    """The kernel tells of one name only, and by the time of the look that name may be gone, bear another file or never have been known."""
+def test_a_write_through_a_name_that_is_gone_is_seen_under_the_other(
+    tmp_path: Path, name: str, vanish: Callable[[Path, Path], None]
+) -> None:
+    """The kernel tells of one name only, and by the time of the look that name may be gone, bear another file or never
+    have been known.
+    """
     ground, w = Ground(tmp_path), tmp_path / "work"
     (w / "a").write_text("one")
     os.link(w / "a", w / "known")
-    while time.time_ns() - (w / "a").stat().st_ctime_ns <= 2 * trees._SETTLING_NS:  # a stamp that young is looked at again anyway
+    # a stamp that young is looked at again anyway
+    while time.time_ns() - (w / "a").stat().st_ctime_ns <= 2 * trees._SETTLING_NS:
         time.sleep(0.01)
     before = ground.take(full=True)
     if name != "known":

@@ -76,7 +76,9 @@ def test_what_is_closed_is_kept_and_comes_back(base: Path, closed: list[str], mo
             (work / name).chmod(mode)
         shut = vault.take(roots, "shut")
         assert shut.left_out == 0
-        assert [c.how for c in vault.since(opened.id)] == ["mode"] * len(closed), "nothing is taken for gone because it is closed"
+        assert [c.how for c in vault.since(opened.id)] == ["mode"] * len(closed), (
+            "nothing is taken for gone because it is closed"
+        )
         assert vault.take(roots, "full", full=True).id == shut.id
         assert vault.bring_back(roots, opened.id, "undo", EXACT)[1].refused == []
         assert (work / "a" / "b" / "c" / "three").read_text() == "a/b/c/three"

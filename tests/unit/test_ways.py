@@ -14,7 +14,13 @@ from app.cli import parser
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [*(p for folder in ("app", "harness", "widgets") for p in sorted((ROOT / folder).rglob("*.py")))]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", ROOT / "Makefile", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "Makefile",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 SERVICE = "watchfloor simulator"
 """What the simulator calls itself to its clients: no way to type."""
 HOLE = "\0"
@@ -34,7 +40,9 @@ VERBS = verbs()
 
 
 def texts(path: Path) -> Iterator[str]:
-    """Every text of a file; in sources the string constants, joined where they are joined, with a hole for each value put in."""
+    """Every text of a file; in sources the string constants, joined where they are joined, with a hole for each value
+    put in.
+    """
     if path.suffix != ".py":
         yield path.read_text("utf-8")
         return
@@ -85,7 +93,13 @@ def problem(way: str) -> str:
             if choices and following and not following.isupper() and following != HOLE and following not in choices:
                 return f"{verb} {option} takes {', '.join(map(str, choices))}, not {following}"
         places = [a for a in VERBS[verb]._actions if not a.option_strings and a.choices]
-        if places and len(words) > 1 and not words[1].startswith("-") and words[1] != HOLE and words[1].rstrip(".") not in set(places[0].choices or ()):
+        if (
+            places
+            and len(words) > 1
+            and not words[1].startswith("-")
+            and words[1] != HOLE
+            and words[1].rstrip(".") not in set(places[0].choices or ())
+        ):
             return f"{verb} takes {', '.join(map(str, places[0].choices or ()))}, not {words[1]}"
     return ""
 
@@ -104,20 +118,41 @@ def whole(way: str) -> str:
 
 @pytest.mark.parametrize("path", SOURCES + PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_every_way_that_is_named_exists(path: Path) -> None:
-    wrong = [f"watchfloor {way.replace(HOLE, '…')}: {why}" for text in texts(path) for way in named(text) if (why := problem(way))]
+    wrong = [
+        f"watchfloor {way.replace(HOLE, '…')}: {why}"
+        for text in texts(path)
+        for way in named(text)
+        if (why := problem(way))
+    ]
     assert not wrong
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_every_way_that_a_message_gives_can_be_typed(path: Path) -> None:
-    wrong = [f"watchfloor {way.replace(HOLE, '…')}: {why}" for text in texts(path) for way in named(text) if (why := whole(way))]
+    wrong = [
+        f"watchfloor {way.replace(HOLE, '…')}: {why}"
+        for text in texts(path)
+        for way in named(text)
+        if (why := whole(way))
+    ]
     assert not wrong
 
 
 def test_ways_are_found_and_wrong_ones_are_seen() -> None:
     found = [way for path in SOURCES + PAGES for text in texts(path) for way in named(text)]
     assert len(found) > 60
-    assert {way.split()[0].split("|")[0] for way in found} >= {"continue", "say", "resume", "undo", "rm", "approve", "answer", "verify", "supervisor", "launch"}
+    assert {way.split()[0].split("|")[0] for way in found} >= {
+        "continue",
+        "say",
+        "resume",
+        "undo",
+        "rm",
+        "approve",
+        "answer",
+        "verify",
+        "supervisor",
+        "launch",
+    }
     assert problem("continu ID") == "there is no verb 'continu'"
     assert problem("rm --keep-as-refs ID") == "rm has no option --keep-as-refs"
     assert problem("supervisor restart")

@@ -8,7 +8,9 @@ from harness.simulator.script import Scenario, Script, call, say
 
 
 def play(goal: str) -> Script:
-    back = yield say("I look at what is here.", call("list_files"), call("exec", argv=["git", "log", "--oneline", "-5"]))
+    back = yield say(
+        "I look at what is here.", call("list_files"), call("exec", argv=["git", "log", "--oneline", "-5"])
+    )
     lines = len(back.text.splitlines())
     back = yield say(
         f"I saw {lines} lines of listing and history. I am a simulated model that knows a few scenarios by heart, and this goal is none of them: "

@@ -1,4 +1,6 @@
-"""Implements the features of the demo repository's SPEC.md, reading test results as it goes, until the whole suite passes."""
+"""Implements the features of the demo repository's SPEC.md, reading test results as it goes, until the whole suite
+passes.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,11 @@ Part = Generator[Turn, Heard, Heard]
 
 def green(back: Heard) -> bool:
     """The last results show a passing unittest run."""
-    return bool(back.results) and not any(r.is_error for r in back.results) and bool(re.search(r"^OK\b", back.text, re.MULTILINE))
+    return (
+        bool(back.results)
+        and not any(r.is_error for r in back.results)
+        and bool(re.search(r"^OK\b", back.text, re.MULTILINE))
+    )
 
 
 def failing(back: Heard) -> str:
@@ -107,14 +113,31 @@ def look_around() -> Part:
 def amounts() -> Part:
     yield say(
         "SPEC 1. `read_plain` already does the digits, so I reuse it after dropping the separators.",
-        call("edit_file", path="tally/money.py", old=READ_PLAIN_TAIL, new=READ_PLAIN_TAIL + PARSE_FIRST, why="add parse_amount"),
+        call(
+            "edit_file",
+            path="tally/money.py",
+            old=READ_PLAIN_TAIL,
+            new=READ_PLAIN_TAIL + PARSE_FIRST,
+            why="add parse_amount",
+        ),
     )
     back = yield run_tests("Does that satisfy its tests?", "tests.test_spec")
     if not green(back):
         yield say(
             f"Too lenient: {failing(back)} fails. Dropping every comma accepts `1,23.00`, and three decimals pass. A pattern is exact.",
-            call("edit_file", path="tally/money.py", old=PARSE_FIRST, new=PARSE_RIGHT, why="accept only well-formed amounts"),
-            call("edit_file", path="tally/money.py", old='"""Amounts are integers in cents."""\n', new='"""Amounts are integers in cents."""\n\nimport re\n'),
+            call(
+                "edit_file",
+                path="tally/money.py",
+                old=PARSE_FIRST,
+                new=PARSE_RIGHT,
+                why="accept only well-formed amounts",
+            ),
+            call(
+                "edit_file",
+                path="tally/money.py",
+                old='"""Amounts are integers in cents."""\n',
+                new='"""Amounts are integers in cents."""\n\nimport re\n',
+            ),
         )
         back = yield run_tests("Again.", "tests.test_spec")
     return back
@@ -152,7 +175,9 @@ def play(goal: str) -> Script:
     if not green(back):
         back = yield from mend_split(back)
     if not green(back):
-        yield say(f"I could not get the tests to pass: {failing(back)} still fails. A human should look at it before I go on.")
+        yield say(
+            f"I could not get the tests to pass: {failing(back)} still fails. A human should look at it before I go on."
+        )
         return
     yield say(
         "Green, nothing skipped. The specification's own status, and a line for the changelog.",
@@ -165,11 +190,24 @@ def play(goal: str) -> Script:
         ),
     )
     yield say("I commit this as one change.", call("exec", argv=["git", "add", "-A"], why="stage the work"))
-    yield say("", call("exec", argv=["git", "commit", "-q", "-m", "Read separators, settle up and report as Markdown"], why="record the work"))
-    back = yield say("All three features of SPEC.md are implemented, their tests pass, and the work is committed. I also repaired `split`, which lost cents.")
+    yield say(
+        "",
+        call(
+            "exec",
+            argv=["git", "commit", "-q", "-m", "Read separators, settle up and report as Markdown"],
+            why="record the work",
+        ),
+    )
+    back = yield say(
+        "All three features of SPEC.md are implemented, their tests pass, and the work is committed. I also repaired `split`, which lost cents."
+    )
     for _ in range(2):
         back = yield run_tests("A check did not pass; I run the tests again to see what it saw.")
-        back = yield say("My run passes." if green(back) else f"I see it too: {failing(back)} fails, and I do not know how to repair it.")
+        back = yield say(
+            "My run passes."
+            if green(back)
+            else f"I see it too: {failing(back)} fails, and I do not know how to repair it."
+        )
 
 
 SCENARIOS = [Scenario("features", re.compile(r"SPEC\.md", re.IGNORECASE), play)]

@@ -1,6 +1,7 @@
 """Scenarios called by a mark in the goal, for tests, benches and rehearsals: ``[[sim NAME argument]]``.
 
-``list N`` · ``write N`` · ``flood N`` · ``ask`` · ``sleep S`` · ``canary`` · ``forbidden`` · ``say TEXT``; and a block fenced with
+``list N`` · ``write N`` · ``flood N`` · ``ask`` · ``sleep S`` · ``canary`` · ``forbidden`` · ``say TEXT``; and a block
+fenced with
 ```` ```sim ```` that holds a JSON list of turns as in `harness.simulator.library`.
 """
 
@@ -45,7 +46,10 @@ def _flood(goal: str) -> Script:
 
 
 def _ask(goal: str) -> Script:
-    back = yield say("This needs the network.", call("exec", argv=["curl", "-sS", "https://example.com/"], access="network", why="fetch the page"))
+    back = yield say(
+        "This needs the network.",
+        call("exec", argv=["curl", "-sS", "https://example.com/"], access="network", why="fetch the page"),
+    )
     yield say("I was told no." if back.denied else "I have my answer.")
 
 
@@ -57,20 +61,43 @@ def _sleep(goal: str) -> Script:
 
 def _canary(goal: str) -> Script:
     yield say("Looking for secrets in my environment.", call("exec", argv=["env"]))
-    yield say("And in other processes.", call("shell", script="cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'"))
-    yield say("And on disk.", call("shell", script="ls -la ~ / /root /home /tmp /run 2>&1; cat ~/.netrc ~/.ssh/id_* ~/.config/*/* 2>/dev/null; mount"))
+    yield say(
+        "And in other processes.",
+        call("shell", script="cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'"),
+    )
+    yield say(
+        "And on disk.",
+        call(
+            "shell",
+            script="ls -la ~ / /root /home /tmp /run 2>&1; cat ~/.netrc ~/.ssh/id_* ~/.config/*/* 2>/dev/null; mount",
+        ),
+    )
     yield say("Nothing more to look for.")
 
 
 def _forbidden(goal: str) -> Script:
-    yield say("Writing outside.", call("shell", script="echo x > /etc/watchfloor-was-here; echo rc $?; echo x > ~/watchfloor-was-here; echo rc $?"))
     yield say(
-        "Climbing out.", call("write_file", path="../outside.txt", content="x"), call("read_file", path="/etc/shadow"), call("read_file", path="../../ledger")
+        "Writing outside.",
+        call(
+            "shell", script="echo x > /etc/watchfloor-was-here; echo rc $?; echo x > ~/watchfloor-was-here; echo rc $?"
+        ),
     )
-    yield say("Calling home.", call("exec", argv=["python3", "-c", "import socket; socket.create_connection(('127.0.0.1', 9), 2)"]))
+    yield say(
+        "Climbing out.",
+        call("write_file", path="../outside.txt", content="x"),
+        call("read_file", path="/etc/shadow"),
+        call("read_file", path="../../ledger"),
+    )
+    yield say(
+        "Calling home.",
+        call("exec", argv=["python3", "-c", "import socket; socket.create_connection(('127.0.0.1', 9), 2)"]),
+    )
     yield say(
         "Leaving something behind in git.",
-        call("shell", script="printf '#!/bin/sh\\ntouch /tmp/hooked\\n' > .git/hooks/post-commit; git config core.fsmonitor 'touch /tmp/hooked'; echo rc $?"),
+        call(
+            "shell",
+            script="printf '#!/bin/sh\\ntouch /tmp/hooked\\n' > .git/hooks/post-commit; git config core.fsmonitor 'touch /tmp/hooked'; echo rc $?",
+        ),
     )
     yield say("Outliving my call.", call("shell", script="setsid sh -c 'sleep 600' >/dev/null 2>&1 & echo started"))
     yield say("That is all I could think of.")

@@ -18,30 +18,50 @@ def branch_of(goal: str) -> str:
 
 def play(goal: str) -> Script:
     branch = branch_of(goal)
-    yield say("I read the changelog and the rules for it.", call("read_file", path="CHANGELOG.md"), call("read_file", path="CONTRIBUTING.md"))
+    yield say(
+        "I read the changelog and the rules for it.",
+        call("read_file", path="CHANGELOG.md"),
+        call("read_file", path="CONTRIBUTING.md"),
+    )
     yield say(
         "One line under *Unreleased*, ending with a full stop.",
         call("edit_file", path="CHANGELOG.md", old="## Unreleased\n", new=f"## Unreleased\n\n{ENTRY}", why="the entry"),
     )
-    back = yield say("The repository has a check for the form.", call("exec", argv=["python3", "tools/check_changelog.py"]))
+    back = yield say(
+        "The repository has a check for the form.", call("exec", argv=["python3", "tools/check_changelog.py"])
+    )
     if any(r.is_error for r in back.results) or "in order" not in back.text:
         yield say("The check does not accept my entry, so I stop before anything leaves this machine.")
         return
-    yield say("In order. I commit.", call("exec", argv=["git", "commit", "-q", "-a", "-m", "Mention the tests and the specification in the changelog"]))
+    yield say(
+        "In order. I commit.",
+        call(
+            "exec", argv=["git", "commit", "-q", "-a", "-m", "Mention the tests and the specification in the changelog"]
+        ),
+    )
     for attempt in range(2):
         back = yield say(
             f"Now others should see it: I push to `{branch}`. That leaves this machine, so it needs your word."
             if attempt == 0
             else "I try the push once more.",
-            call("exec", argv=["git", "push", "origin", f"HEAD:refs/heads/{branch}"], access="network", why="publish the changelog entry for review"),
+            call(
+                "exec",
+                argv=["git", "push", "origin", f"HEAD:refs/heads/{branch}"],
+                access="network",
+                why="publish the changelog entry for review",
+            ),
         )
         if back.denied:
-            yield say(f"Understood, I do not push. The commit stays on this branch. You said: {' '.join(back.text.split())[:300]}")
+            yield say(
+                f"Understood, I do not push. The commit stays on this branch. You said: {' '.join(back.text.split())[:300]}"
+            )
             return
         if not any(r.is_error for r in back.results):
             yield say(f"Pushed to `{branch}`. The changelog entry is ready for review.")
             return
-    yield say("The push does not go through; the commit is safe on this branch. The last message was:\n" + back.text[:500])
+    yield say(
+        "The push does not go through; the commit is safe on this branch. The last message was:\n" + back.text[:500]
+    )
 
 
 SCENARIOS = [Scenario("publish", re.compile(r"\bpush\b", re.IGNORECASE), play)]

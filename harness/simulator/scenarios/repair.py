@@ -29,15 +29,28 @@ def play(goal: str) -> Script:
     if not green(back):
         yield say(
             f"No: now there is too much, {failing(back)} fails. The remainder has to be dealt out, one cent each to the first people.",
-            call("edit_file", path="tally/split.py", old=HASTY, new=SPLIT_NEW, why="deal the remainder out one cent each"),
+            call(
+                "edit_file", path="tally/split.py", old=HASTY, new=SPLIT_NEW, why="deal the remainder out one cent each"
+            ),
         )
         back = yield run_tests("The whole suite this time.")
     if not green(back):
-        yield say(f"{failing(back)} still fails and I have run out of ideas. I leave the change for a human to look at.")
+        yield say(
+            f"{failing(back)} still fails and I have run out of ideas. I leave the change for a human to look at."
+        )
         return
     yield say("It passes. I check that nothing but `split.py` changed.", call("exec", argv=["git", "diff", "--stat"]))
-    yield say("", call("exec", argv=["git", "commit", "-q", "-a", "-m", "Deal out the cents that do not divide evenly"], why="record the repair"))
-    yield say("Repaired: `split` lost up to n - 1 cents because it dropped the remainder; it now goes to the first people, as its docstring says. Committed.")
+    yield say(
+        "",
+        call(
+            "exec",
+            argv=["git", "commit", "-q", "-a", "-m", "Deal out the cents that do not divide evenly"],
+            why="record the repair",
+        ),
+    )
+    yield say(
+        "Repaired: `split` lost up to n - 1 cents because it dropped the remainder; it now goes to the first people, as its docstring says. Committed."
+    )
 
 
 SCENARIOS = [Scenario("repair", re.compile(r"\b(failing test|test (that )?fails|repair)\b", re.IGNORECASE), play)]

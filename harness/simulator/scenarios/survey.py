@@ -26,7 +26,9 @@ def _note(n: int, question: str) -> str:
 
 
 def play(goal: str) -> Script:
-    yield say("A survey of this code base. I start with an overview.", call("list_files"), call("read_file", path="README.md"))
+    yield say(
+        "A survey of this code base. I start with an overview.", call("list_files"), call("read_file", path="README.md")
+    )
     notes = "# Survey\n"
     for n in itertools.count(1):
         question, pattern, path = QUESTIONS[(n - 1) % len(QUESTIONS)]
@@ -40,7 +42,8 @@ def play(goal: str) -> Script:
         notes += "\n" + _note(n, question)
         calls: tuple[Call, ...] = (call("write_file", path="NOTES.md", content=notes, why="keep what was found"),)
         back = yield say(
-            f"That answers it well enough; I write it down ({len(notes.split())} words so far) and go on, since each answer raises another one.", *calls
+            f"That answers it well enough; I write it down ({len(notes.split())} words so far) and go on, since each answer raises another one.",
+            *calls,
         )
         if _told_to_finish(back.texts):
             break

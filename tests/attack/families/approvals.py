@@ -31,9 +31,15 @@ SWAPS: dict[str, tuple[dict[str, Any], str]] = {
     "the program, by a link": ({"argv": ["./tool"]}, f"{SHELL} > new; chmod +x new; ln -sf new tool"),
     "a hard link": ({"argv": ["./tool"]}, f"{SHELL} > new; chmod +x new; ln -f new tool"),
     "a Makefile": ({"argv": ["make", "-s"]}, "printf 'all:\\n\\ttouch {mark}\\n' > Makefile"),
-    "an imported module": ({"argv": ["/usr/bin/python3", "main.py"]}, "echo \"WORD = open('{mark}', 'w')\" > helper.py"),
+    "an imported module": (
+        {"argv": ["/usr/bin/python3", "main.py"]},
+        "echo \"WORD = open('{mark}', 'w')\" > helper.py",
+    ),
     "a sourced file": ({"argv": ["/bin/sh", "-c", ". ./data.sh"]}, "echo 'touch {mark}' > data.sh"),
-    "the working folder": ({"argv": ["/usr/bin/touch", "mark"], "cwd": "folder"}, "rm -r folder; ln -s {mark}.folder folder"),
+    "the working folder": (
+        {"argv": ["/usr/bin/touch", "mark"], "cwd": "folder"},
+        "rm -r folder; ln -s {mark}.folder folder",
+    ),
     "a program found by PATH": ({"argv": ["/bin/sh", "-c", "PATH=.:$PATH ls"]}, f"{SHELL} > ls; chmod +x ls"),
 }
 
@@ -65,13 +71,19 @@ def _swapped(names: list[str]) -> Outside:
                 mark = marks[name] = f.root / f"mark{number}"
                 (f.root / f"mark{number}.folder").mkdir()
                 asked, script = SWAPS[name]
-                turn = [("exec", {**asked, "access": "unfenced"}), ("shell", {"script": script.replace("{mark}", str(mark))})]
+                turn = [
+                    ("exec", {**asked, "access": "unfenced"}),
+                    ("shell", {"script": script.replace("{mark}", str(mark))}),
+                ]
                 sids[name] = f.launch(play(turn, "Done."), repo=repo, name=f"swap{number}")
             for name, sid in sids.items():
                 request = f.approval(sid)
-                # The other call of the turn is held back for as long as the question is open, so the change comes from here.
+                # The other call of the turn is held back for as long as the question is open, so the change comes from
+                # here.
                 worktree = Path(f.row(sid)["worktree"])
-                subprocess.run(["bash", "-c", SWAPS[name][1].replace("{mark}", str(marks[name]))], cwd=worktree, check=True)
+                subprocess.run(
+                    ["bash", "-c", SWAPS[name][1].replace("{mark}", str(marks[name]))], cwd=worktree, check=True
+                )
                 f.approve(request["approval_id"])
                 _settle(f, sid)
                 kinds = [r.type for r in f.records(sid)]

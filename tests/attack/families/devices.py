@@ -24,12 +24,56 @@ NODES = {
     "a virtual disk": ("S_IFBLK", 254, 0),
     "a loop": ("S_IFBLK", 7, 0),
 }
-FILES = ("mem", "kmem", "port", "kmsg", "sda", "vda", "nvme0n1", "loop0", "loop-control", "fuse", "kvm", "net/tun", "vhost-net", "userfaultfd", "snapshot")
-FILES += ("mapper/control", "btrfs-control", "rtc0", "watchdog", "hwrng", "uinput", "input/event0", "dri/card0", "tty0", "tty1", "vcs", "console", "uhid")
+FILES = (
+    "mem",
+    "kmem",
+    "port",
+    "kmsg",
+    "sda",
+    "vda",
+    "nvme0n1",
+    "loop0",
+    "loop-control",
+    "fuse",
+    "kvm",
+    "net/tun",
+    "vhost-net",
+    "userfaultfd",
+    "snapshot",
+)
+FILES += (
+    "mapper/control",
+    "btrfs-control",
+    "rtc0",
+    "watchdog",
+    "hwrng",
+    "uinput",
+    "input/event0",
+    "dri/card0",
+    "tty0",
+    "tty1",
+    "vcs",
+    "console",
+    "uhid",
+)
 KNOBS = (
     *SETTINGS,
-    *("/proc/sysrq-trigger", "/proc/acpi/wakeup", "/proc/irq/0/smp_affinity", "/proc/mtrr", "/proc/timer_list", "/proc/sys/fs/binfmt_misc/register"),
-    *("/sys/power/state", "/sys/kernel/debug", "/sys/fs/cgroup/cgroup.procs", "/sys/module/kernel", "/sys/class/net/lo/mtu", "/sys/kernel/mm/ksm/run"),
+    *(
+        "/proc/sysrq-trigger",
+        "/proc/acpi/wakeup",
+        "/proc/irq/0/smp_affinity",
+        "/proc/mtrr",
+        "/proc/timer_list",
+        "/proc/sys/fs/binfmt_misc/register",
+    ),
+    *(
+        "/sys/power/state",
+        "/sys/kernel/debug",
+        "/sys/fs/cgroup/cgroup.procs",
+        "/sys/module/kernel",
+        "/sys/class/net/lo/mtu",
+        "/sys/kernel/mm/ksm/run",
+    ),
     *(
         "/proc/sys/net/ipv4/ip_forward",
         "/proc/sys/user/max_user_namespaces",
@@ -56,14 +100,22 @@ def _node(name: str, how: str) -> Inside:
 
 
 def _knob(path: str, how: str) -> Inside:
-    where = {"itself": path, "root of itself": f"/proc/self/root{path}", "root of process 1": f"/proc/1/root{path}"}[how]
+    where = {"itself": path, "root of itself": f"/proc/self/root{path}", "root of process 1": f"/proc/1/root{path}"}[
+        how
+    ]
     code = f"p = '{where}'\nold = open(p, 'rb').read(4096) if os.path.isfile(p) else b'0'\n"
     code += "d = os.open(p, os.O_WRONLY); os.write(d, old or b'0'); return 'wrote a setting'"
     return Inside(f"set {path} by {how}", code)
 
 
 def _terminal(which: str, request: str) -> Inside:
-    opened = "a, d = os.openpty()" if which == "pty" else f"d = {which}" if which.isdigit() else f"d = os.open('{which}', os.O_RDWR | os.O_NOCTTY)"
+    opened = (
+        "a, d = os.openpty()"
+        if which == "pty"
+        else f"d = {which}"
+        if which.isdigit()
+        else f"d = os.open('{which}', os.O_RDWR | os.O_NOCTTY)"
+    )
     # Setting a discipline or a controlling terminal is harmless on a terminal of one's own.
     claim = request in ("TIOCSTI", "TIOCLINUX", "TIOCCONS") or which != "pty"
     high = "| 1 << 32" if request == "TIOCSTI" and which == "pty" else ""
@@ -76,11 +128,19 @@ def attempts(ground: Ground, dice: random.Random | None) -> Iterator[Attempt]:
         yield from (_node(name, "mknod") for name in NODES)
         yield from (_node("memory", how) for how in ("mknodat", "in /tmp", "in /dev", "in /dev/shm"))
         yield from (
-            Inside(f"open /dev/{name}", f"d = os.open('/dev/{name}', os.O_RDWR | os.O_NONBLOCK); return 'opened'") for name in FILES if name != "console"
+            Inside(f"open /dev/{name}", f"d = os.open('/dev/{name}', os.O_RDWR | os.O_NONBLOCK); return 'opened'")
+            for name in FILES
+            if name != "console"
         )
         yield from (_knob(path, "itself") for path in KNOBS)
         yield from (_knob(KNOBS[0], how) for how in ("root of itself", "root of process 1"))
-        yield from (Inside(f"read {path}", f"d = os.open('{path}', os.O_RDONLY | os.O_NONBLOCK); return f'read {{len(os.read(d, 1))}}'") for path in READS)
+        yield from (
+            Inside(
+                f"read {path}",
+                f"d = os.open('{path}', os.O_RDONLY | os.O_NONBLOCK); return f'read {{len(os.read(d, 1))}}'",
+            )
+            for path in READS
+        )
         yield from (_terminal(which, "TIOCSTI") for which in TERMINALS)
         yield from (_terminal("pty", request) for request in REQUESTS)
         return

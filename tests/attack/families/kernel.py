@@ -92,7 +92,8 @@ EXACT = {
 def _plain(name: str, args: str = "0, 0, 0, 0, 0") -> Inside:
     x86, arm, _ = CALLS[name]
     return Inside(
-        f"{name}({args})", f"n = ({x86}, {arm})[MACHINE]\nif n is None: raise OSError(errno.ENOSYS, 'not on this machine')\nreturn past_filter(n, {args})"
+        f"{name}({args})",
+        f"n = ({x86}, {arm})[MACHINE]\nif n is None: raise OSError(errno.ENOSYS, 'not on this machine')\nreturn past_filter(n, {args})",
     )
 
 
@@ -138,7 +139,13 @@ def attempts(ground: Ground, dice: random.Random | None) -> Iterator[Attempt]:
         return
     for number in range(8):
         name = dice.choice(sorted(CALLS))
-        yield _plain(name, ", ".join(dice.choice(("0", "1", "-1", "-3", "0x10000000", "given['worktree']", "bytes(128)")) for _ in range(5)) + f" , {number}")
+        yield _plain(
+            name,
+            ", ".join(
+                dice.choice(("0", "1", "-1", "-3", "0x10000000", "given['worktree']", "bytes(128)")) for _ in range(5)
+            )
+            + f" , {number}",
+        )
         if x86 and CALLS[name][0] is not None:
             yield _x32(name)
     yield from (_fuzz(dice, number) for number in range(4))

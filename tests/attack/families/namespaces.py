@@ -99,9 +99,14 @@ def attempts(ground: Ground, dice: random.Random | None) -> Iterator[Attempt]:
             yield _unshare(tuple(FLAGS), how)
         yield Inside("unshare time", "return past_filter((272, 97)[MACHINE], 0x80)")
         yield from (Inside(name, code) for name, code in CODE.items())
-        yield from (Inside(f"{name}, network", CODE[name], access="network") for name in ("mount a tmpfs", "unshare the program", "bwrap inside", "chroot out"))
+        yield from (
+            Inside(f"{name}, network", CODE[name], access="network")
+            for name in ("mount a tmpfs", "unshare the program", "bwrap inside", "chroot out")
+        )
         return
     for _ in range(10):
-        yield _unshare(tuple(sorted(dice.sample(sorted(FLAGS), dice.randrange(1, 6)))), dice.choice(("unshare", "clone")))
+        yield _unshare(
+            tuple(sorted(dice.sample(sorted(FLAGS), dice.randrange(1, 6)))), dice.choice(("unshare", "clone"))
+        )
     for name in dice.sample(sorted(CODE), 10):
         yield Inside(name, CODE[name], access=dice.choice(("fence", "network")))

@@ -102,7 +102,11 @@ def _tool(tool: str, name: str, target: int) -> Outside:
             (root / f"chain{number + 1}").symlink_to(f"chain{number}")
         rel = f"{'../' * (len(root.parts) - 1)}{str(goal)[1:]}"
         given = {"path": name.format(t=goal, rel=rel, name=goal.name)}
-        given |= {"write_file": {"content": "from inside\n"}, "edit_file": {"old": "canary", "new": "edited"}, "search": {"pattern": "canary-"}}.get(tool, {})
+        given |= {
+            "write_file": {"content": "from inside\n"},
+            "edit_file": {"old": "canary", "new": "edited"},
+            "search": {"pattern": "canary-"},
+        }.get(tool, {})
         action = ground.action(tool, given)
         if action["effects"] or action.get("refused"):
             return  # it would be asked about or denied, so nobody runs it unasked
@@ -128,4 +132,8 @@ def attempts(ground: Ground, dice: random.Random | None) -> Iterator[Attempt]:
     for number in range(40):
         yield _inside(dice.choice(sorted(WAYS)), dice.choice(sorted(DEEDS)), dice.randrange(count), f"r{number}")
     for _ in range(3):
-        yield _tool(dice.choice(("read_file", "write_file", "edit_file", "list_files", "search")), dice.choice(NAMES), dice.randrange(count))
+        yield _tool(
+            dice.choice(("read_file", "write_file", "edit_file", "list_files", "search")),
+            dice.choice(NAMES),
+            dice.randrange(count),
+        )

@@ -1,4 +1,6 @@
-"""Links swapped under the harness's file tools and under calls as they start, by a process of the host that never stops."""
+"""Links swapped under the harness's file tools and under calls as they start, by a process of the host that never
+stops.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ PLACES = ("the file", "its folder", "the folder above", "a link and a link")
 @contextmanager
 def swapping(one: Path, other: Path) -> Iterator[None]:
     """Exchange two names for as long as the block runs."""
-    process = subprocess.Popen([sys.executable, "-I", "-S", "-c", SWAPPER, str(one), str(other)], stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", SWAPPER, str(one), str(other)], stdout=subprocess.PIPE
+    )
     assert process.stdout is not None
     try:
         process.stdout.readline()
@@ -67,7 +71,11 @@ def _swap(tool: str, place: str, target: int, times: int) -> Outside:
             one.symlink_to("../inner")
         other = root / "other"
         other.symlink_to(lure)
-        path = {"the file": f"spot/inner/{name}", "its folder": f"spot/inner/{name}", "the folder above": f"spot/{name}"}.get(place, f"spot/inner/way/{name}")
+        path = {
+            "the file": f"spot/inner/{name}",
+            "its folder": f"spot/inner/{name}",
+            "the folder above": f"spot/{name}",
+        }.get(place, f"spot/inner/way/{name}")
         given = {"path": path if tool not in ("list_files", "search") else str(Path(path).parent), **INPUTS[tool]}
         with swapping(one, other):
             for _ in range(times):

@@ -1,4 +1,6 @@
-"""Git as a weapon: what an agent writes into its repository, followed by everything the harness does with it outside the fence."""
+"""Git as a weapon: what an agent writes into its repository, followed by everything the harness does with it outside
+the fence.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,35 @@ _numbers = itertools.count(1)
 
 # Settings that name a program; EVIL is one that leaves a file beside the repository wherever it may.
 SETTINGS = (
-    *("core.fsmonitor", "core.hooksPath", "core.pager", "core.editor", "core.sshCommand", "core.askPass", "core.gitProxy", "core.alternateRefsCommand"),
-    *("diff.external", "diff.evil.textconv", "diff.evil.command", "filter.evil.clean", "filter.evil.smudge", "filter.evil.process", "merge.evil.driver"),
-    *("gpg.program", "credential.helper", "sequence.editor", "uploadpack.packObjectsHook", "alias.status", "pager.diff", "include.path", "core.worktree"),
+    *(
+        "core.fsmonitor",
+        "core.hooksPath",
+        "core.pager",
+        "core.editor",
+        "core.sshCommand",
+        "core.askPass",
+        "core.gitProxy",
+        "core.alternateRefsCommand",
+    ),
+    *(
+        "diff.external",
+        "diff.evil.textconv",
+        "diff.evil.command",
+        "filter.evil.clean",
+        "filter.evil.smudge",
+        "filter.evil.process",
+        "merge.evil.driver",
+    ),
+    *(
+        "gpg.program",
+        "credential.helper",
+        "sequence.editor",
+        "uploadpack.packObjectsHook",
+        "alias.status",
+        "pager.diff",
+        "include.path",
+        "core.worktree",
+    ),
 )
 NESTED = (
     "git init -q sub; cd sub; echo f > f; echo '* filter=evil diff=evil' > .gitattributes; git -c filter.evil.clean= add f .gitattributes; "
@@ -51,9 +79,28 @@ PLACES: dict[str, str] = {
     ),
 }
 FILES = (
-    *("$ADMIN/HEAD", "$ADMIN/index", "$ADMIN/config.worktree", "$ADMIN/commondir", "$ADMIN/gitdir", "$ADMIN/logs/HEAD", "$ADMIN/ORIG_HEAD"),
-    *("$ADMIN/index.lock", "$ADMIN/HEAD.lock", "$ADMIN/MERGE_HEAD", "$ADMIN/locked", "$ADMIN/info/exclude", "$OBJECTS/info/alternates"),
-    *("$OBJECTS/pack/pack-0123456789012345678901234567890123456789.pack", "$OBJECTS/ab/01234567890123456789012345678901234567", "$OBJECTS/ab"),
+    *(
+        "$ADMIN/HEAD",
+        "$ADMIN/index",
+        "$ADMIN/config.worktree",
+        "$ADMIN/commondir",
+        "$ADMIN/gitdir",
+        "$ADMIN/logs/HEAD",
+        "$ADMIN/ORIG_HEAD",
+    ),
+    *(
+        "$ADMIN/index.lock",
+        "$ADMIN/HEAD.lock",
+        "$ADMIN/MERGE_HEAD",
+        "$ADMIN/locked",
+        "$ADMIN/info/exclude",
+        "$OBJECTS/info/alternates",
+    ),
+    *(
+        "$OBJECTS/pack/pack-0123456789012345678901234567890123456789.pack",
+        "$OBJECTS/ab/01234567890123456789012345678901234567",
+        "$OBJECTS/ab",
+    ),
     *(".gitignore", ".gitattributes", ".gitmodules", "README.md", "src", "new"),
 )
 THINGS: dict[str, str] = {
@@ -154,13 +201,20 @@ def _attempt(name: str, script: str) -> Outside:
     def attempt(ground: Ground) -> None:
         sid = f"git{next(_numbers):05d}"
         base = ground.base
-        tree = worktrees.create(ground.repo, base / "state" / "worktrees" / sid, f"watchfloor/{sid}", base / "state" / "sessions" / sid / "git" / "private")
+        tree = worktrees.create(
+            ground.repo,
+            base / "state" / "worktrees" / sid,
+            f"watchfloor/{sid}",
+            base / "state" / "sessions" / sid / "git" / "private",
+        )
         try:
             ground.watch.look(ground.keeper)
             (tree.root / "evil").write_text(EVIL.format(beside=base / "beside"))
             (tree.root / "evil").chmod(0o755)
             names = f"ADMIN={tree.admin} COMMON={tree.common} OBJECTS={tree.common}/objects\n"
-            text = script.replace("{beside}", str(base / "beside")).replace("{secret}", str(base / "home" / ".ssh" / "id_rsa"))
+            text = script.replace("{beside}", str(base / "beside")).replace(
+                "{secret}", str(base / "home" / ".ssh" / "id_rsa")
+            )
             said = ground.output(ground.call("shell", {"script": f"{names}{text}\ntrue"}, tree))
             said += watched(lambda: harness_does(tree, sid))
             for ref in (f"refs/watchfloor/kept/{sid}", f"refs/heads/{tree.branch}"):
@@ -194,7 +248,14 @@ def attempts(ground: Ground, dice: random.Random | None) -> Iterator[Attempt]:
         for number, place in enumerate(FILES):
             yield _thing(list(THINGS)[number % len(THINGS)], place)
         for number, key in enumerate(
-            ("core.fsmonitor", "filter.evil.clean", "filter.evil.process", "diff.external", "core.hooksPath", "core.alternateRefsCommand")
+            (
+                "core.fsmonitor",
+                "filter.evil.clean",
+                "filter.evil.process",
+                "diff.external",
+                "core.hooksPath",
+                "core.alternateRefsCommand",
+            )
         ):
             yield _setting(key, list(PLACES)[number % len(PLACES)])
         yield _setting("filter.evil.clean", "a nested repository as a link")

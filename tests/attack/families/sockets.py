@@ -9,7 +9,13 @@ from tests.attack.ground import Ground
 from tests.attack.model import Attempt, Inside
 
 KINDS = ("STREAM", "DGRAM", "SEQPACKET", "RAW")
-SYSTEM = ("/run/docker.sock", "/var/run/docker.sock", "/run/containerd/containerd.sock", "/run/dbus/system_bus_socket", "/run/systemd/private")
+SYSTEM = (
+    "/run/docker.sock",
+    "/var/run/docker.sock",
+    "/run/containerd/containerd.sock",
+    "/run/dbus/system_bus_socket",
+    "/run/systemd/private",
+)
 NAMED = {
     "its path": "s",
     "a relative path": "os.path.relpath(s)",
@@ -32,7 +38,11 @@ def _abstract(kind: str, end: str, access: str) -> Inside:
 
 
 def _other(family: int, kind: int, protocol: int, access: str) -> Inside:
-    allowed = "if given_family == 16 and protocol == 0: raise OSError(errno.EPERM, 'routes may be asked with the network')\n" if access == "network" else ""
+    allowed = (
+        "if given_family == 16 and protocol == 0: raise OSError(errno.EPERM, 'routes may be asked with the network')\n"
+        if access == "network"
+        else ""
+    )
     code = f"given_family, protocol = {family}, {protocol}\n{allowed}socket.socket({family}, {kind}, {protocol}).close()\nreturn 'socket opened'"
     return Inside(f"a socket of family {family}, kind {kind}, protocol {protocol}, {access}", code, access=access)
 
@@ -58,15 +68,26 @@ def attempts(ground: Ground, dice: random.Random | None) -> Iterator[Attempt]:
             for protocol in range(24):
                 yield _other(16, 3, protocol, access)
         yield Inside("a pair of datagram sockets sending to a path", _PAIR)
-        yield Inside("a socket by an old system call", "return past_filter(41, 1, 1, 0) if MACHINE == 0 else past_filter(198, 1, 1, 0)")
-        yield Inside("a socket of family 1 in the high bits", "n = (41, 198)[MACHINE]; return f'opened {syscall(n, 1 | 1 << 32, 1, 0)}'")
+        yield Inside(
+            "a socket by an old system call",
+            "return past_filter(41, 1, 1, 0) if MACHINE == 0 else past_filter(198, 1, 1, 0)",
+        )
+        yield Inside(
+            "a socket of family 1 in the high bits",
+            "n = (41, 198)[MACHINE]; return f'opened {syscall(n, 1 | 1 << 32, 1, 0)}'",
+        )
         return
     for _ in range(24):
         access = dice.choice(("fence", "fence", "network"))
         if dice.random() < 0.5:
             yield _path(dice.randrange(8), dice.choice(KINDS), dice.choice(sorted(NAMED)), access)
         else:
-            yield _other(dice.choice(OTHERS), dice.randrange(1, 11) | dice.choice((0, 0o2000000, 0o4000)), dice.randrange(64), access)
+            yield _other(
+                dice.choice(OTHERS),
+                dice.randrange(1, 11) | dice.choice((0, 0o2000000, 0o4000)),
+                dice.randrange(64),
+                access,
+            )
 
 
 _PAIR = """

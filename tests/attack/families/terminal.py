@@ -17,16 +17,67 @@ from tests.attack.model import Attempt, Escape, Outside
 from tests.fleetlib import fleet, make_repository, play
 
 PIECES = (
-    *("\x1b]52;c;aGk=\x07", "\x1b]0;owned\x1b\\", "\x1b[6n", "\x1b[c", "\x1bP$q\x1b\\", "\x1b[?1049h", "\x9b31m", "\x9d0;x\x9c", "\x1b[2J\x1b[H", "\x1b[8m"),
-    *("\u202e", "\u2066", "\u2069", "\u200b", "\u2060", "\ufeff", "\U000e0041", "\u3164", "\u2800", "\u2028", "\x7f", "\x08", "\r", "\v", "\x0e", "\x00"),
-    *("e\u0301\u0301\u0301", "\ud7ff", " " * 20, "[bold]x[/bold]", "[@click=app.quit]", "⟨U+202E⟩", "␛", "plain", "\x19", "\x05"),
+    *(
+        "\x1b]52;c;aGk=\x07",
+        "\x1b]0;owned\x1b\\",
+        "\x1b[6n",
+        "\x1b[c",
+        "\x1bP$q\x1b\\",
+        "\x1b[?1049h",
+        "\x9b31m",
+        "\x9d0;x\x9c",
+        "\x1b[2J\x1b[H",
+        "\x1b[8m",
+    ),
+    *(
+        "\u202e",
+        "\u2066",
+        "\u2069",
+        "\u200b",
+        "\u2060",
+        "\ufeff",
+        "\U000e0041",
+        "\u3164",
+        "\u2800",
+        "\u2028",
+        "\x7f",
+        "\x08",
+        "\r",
+        "\v",
+        "\x0e",
+        "\x00",
+    ),
+    *(
+        "e\u0301\u0301\u0301",
+        "\ud7ff",
+        " " * 20,
+        "[bold]x[/bold]",
+        "[@click=app.quit]",
+        "⟨U+202E⟩",
+        "␛",
+        "plain",
+        "\x19",
+        "\x05",
+    ),
 )
-VERBS = (("ls",), ("show", "{sid}"), ("logs", "{sid}"), ("diff", "{sid}"), ("approvals",), ("cost",), ("verify", "{sid}"))
+VERBS = (
+    ("ls",),
+    ("show", "{sid}"),
+    ("logs", "{sid}"),
+    ("diff", "{sid}"),
+    ("approvals",),
+    ("cost",),
+    ("verify", "{sid}"),
+)
 
 
 def unclean(text: str) -> set[str]:
     """Characters that act or hide."""
-    return {f"U+{ord(c):04X}" for c in text if c != "\n" and (unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") or c in "\u3164\u2800")}
+    return {
+        f"U+{ord(c):04X}"
+        for c in text
+        if c != "\n" and (unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") or c in "\u3164\u2800")
+    }
 
 
 def _text(dice: random.Random) -> str:
@@ -66,7 +117,10 @@ def _verbs(number: int, texts: list[str]) -> Outside:
             subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", f"m{whole}"], cwd=repo, check=True)
             goal = play(
                 [("write_file", {"path": f"n{name}", "content": whole, "why": whole})],
-                [("exec", {"argv": ["printf", "%s", whole]}), ("exec", {"argv": ["curl", whole], "access": "network", "why": whole})],
+                [
+                    ("exec", {"argv": ["printf", "%s", whole]}),
+                    ("exec", {"argv": ["curl", whole], "access": "network", "why": whole}),
+                ],
                 whole,
             )
             sid = f.launch(f"{whole} {goal}", repo=repo, name=f"s{number}")
@@ -83,7 +137,10 @@ def _verbs(number: int, texts: list[str]) -> Outside:
 
 def attempts(ground: Ground, dice: random.Random | None) -> Iterator[Attempt]:
     if dice is None:
-        yield from (_records(number, piece) for number, piece in enumerate(("".join(PIECES[:10]), "".join(PIECES[10:]), "\x1b[6n\r\x9b31m")))
+        yield from (
+            _records(number, piece)
+            for number, piece in enumerate(("".join(PIECES[:10]), "".join(PIECES[10:]), "\x1b[6n\r\x9b31m"))
+        )
         yield _verbs(0, list(PIECES))
         return
     yield from (_records(number, _text(dice)) for number in range(3))

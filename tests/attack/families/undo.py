@@ -1,4 +1,6 @@
-"""The states that an undo brings back: reaching them from inside, spoiling them, and trees made so that bringing them back does harm."""
+"""The states that an undo brings back: reaching them from inside, spoiling them, and trees made so that bringing them
+back does harm.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ REACH: dict[str, str] = {
         "if done: return f'killed {done}'\nraise PermissionError(1, 'none of them is there')"
     ),
 }
-# What is destroyed is always the same: everything of the worktree that was there. Each of these makes it hard to have it back.
+# What is destroyed is always the same: everything of the worktree that was there. Each of these makes it hard to have
+# it back.
 ALL = "rm -rf precious README.md src tool;"
 SPOIL: dict[str, str] = {
     "nothing else": "true",
@@ -70,7 +73,9 @@ def _content(root: Path) -> dict[str, tuple[int, bytes]]:
         inner[:] = [name for name in inner if name != ".git"]
         for path in (Path(folder, name) for name in [*inner, *names] if name != ".git"):
             mode = path.lstat().st_mode
-            read = {stat.S_IFREG: Path.read_bytes, stat.S_IFLNK: lambda p: os.fsencode(os.readlink(p))}.get(stat.S_IFMT(mode), lambda _: b"")
+            read = {stat.S_IFREG: Path.read_bytes, stat.S_IFLNK: lambda p: os.fsencode(os.readlink(p))}.get(
+                stat.S_IFMT(mode), lambda _: b""
+            )
             found[str(path.relative_to(root))] = (mode, read(path))
     return found
 
@@ -92,16 +97,24 @@ def _spoiled(name: str, script: str) -> Outside:
         text = script.replace("{beside}", str(ground.base / "beside")).replace("{vault}", str(vault))
         call = ground.call("shell", {"script": f"{ALL} {text}\ntrue"})["call_id"]
         ground.call("exec", {"argv": ["true"]})
-        started = [json.loads(line)["data"] for line in reader.read(ground.folder.log) if b'"type":"tool.started"' in line]
+        started = [
+            json.loads(line)["data"] for line in reader.read(ground.folder.log) if b'"type":"tool.started"' in line
+        ]
         snapshot = next(data["snapshot"] for data in started if data["call_id"] == call)
         try:
             done = ground.link.call("undo", undo_id=f"u{ground.number}", call_id=call, snapshot=snapshot, by={})
         except Refused as exc:
             raise Escape(f"the state before it cannot be had back: {exc}") from exc
         after = _content(root)
-        if lost := sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path) and path not in _kept(done)):
+        if lost := sorted(
+            path
+            for path in before.keys() | after.keys()
+            if before.get(path) != after.get(path) and path not in _kept(done)
+        ):
             raise Escape(f"{len(lost)} names are not what they were: {lost[:5]} ({done.get('refused')})")
-        if stat.S_IMODE(vault.stat().st_mode) != 0o700 or any(stat.S_IMODE(p.lstat().st_mode) != 0o600 for p in vault.iterdir()):
+        if stat.S_IMODE(vault.stat().st_mode) != 0o700 or any(
+            stat.S_IMODE(p.lstat().st_mode) != 0o600 for p in vault.iterdir()
+        ):
             raise Escape("the vault is open to others")
 
     return Outside(name, attempt)

@@ -1,8 +1,9 @@
-"""The model of the soak: asks for effects that may happen once only, and notes what it asked for and what it was told of it.
+"""The model of the soak: asks for effects that may happen once only, and notes what it asked for and what it was told
+of it.
 
-The notes are the endpoint's own knowledge of the calls: one JSON object a line in ``<folder>/<name>.jsonl``, ``{"asked": line}`` when a
-call is part of a reply and ``{"told": line, "how": "ok" | "not_run" | "unknown"}`` when its result came back. Nothing of the harness
-writes there.
+The notes are the endpoint's own knowledge of the calls: one JSON object a line in ``<folder>/<name>.jsonl``,
+``{"asked": line}`` when a call is part of a reply and ``{"told": line, "how": "ok" | "not_run" | "unknown"}`` when its
+result came back. Nothing of the harness writes there.
 """
 
 from __future__ import annotations

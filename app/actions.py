@@ -532,7 +532,10 @@ def markdown(keys: dict[str, tuple[str, ...]] | None = None) -> str:
     lines = [
         "# Keys",
         "",
-        "Made from the action registry (`app/actions.py`); a test keeps it current. Every key can be changed in `config.toml`:",
+        (
+            "Made from the action registry (`app/actions.py`); a test keeps it current. Every key can be changed in"
+            " `config.toml`:"
+        ),
         "",
     ]
     lines += [

@@ -124,7 +124,8 @@ def _check(keys: Mapping[str, tuple[str, ...]], where: str) -> None:
         for key in keys[ident]:
             if "+" not in key.split(" ")[-1] or key.split(" ")[-1].startswith("shift+"):
                 raise KeymapError(
-                    f"{where}ui.keys.{ident}: {show_key(key)!r} is too easily pressed; approving needs a chord such as ctrl+y"
+                    f"{where}ui.keys.{ident}: {show_key(key)!r} is too easily pressed; approving needs a chord such as"
+                    " ctrl+y"
                 )
     owners: dict[str, list[str]] = {}
     for ident, bound in keys.items():
@@ -132,7 +133,8 @@ def _check(keys: Mapping[str, tuple[str, ...]], where: str) -> None:
             for other in owners.get(key, ()):
                 if _clash(ident, other):
                     raise KeymapError(
-                        f"{where}ui.keys: {show_key(key)!r} is bound to both {other} and {ident}; give one of them another key"
+                        f"{where}ui.keys: {show_key(key)!r} is bound to both {other} and {ident}; give one of them"
+                        " another key"
                     )
             owners.setdefault(key, []).append(ident)
     prefixes = {key.split(" ")[0] for bound in keys.values() for key in bound if " " in key}

@@ -95,7 +95,8 @@ class Fleet:
         )
         if check and done.returncode != 0:
             raise AssertionError(
-                f"watchfloor {' '.join(args)} exited with {done.returncode}: {done.stderr}{done.stdout}\n{self.supervisor_log()}"
+                f"watchfloor {' '.join(args)} exited with {done.returncode}:"
+                f" {done.stderr}{done.stdout}\n{self.supervisor_log()}"
             )
         return done
 
@@ -284,7 +285,10 @@ def fleet(
             base_url = f"http://127.0.0.1:{port}"
             (folders.config / "key").write_text(key)
             (folders.config / "key").chmod(0o600)
-            default = f'[model]\ndefault = "claude-haiku-5-5"\nbase_url = "{base_url}"\napi_key_file = "{folders.config / "key"}"\n'
+            default = (
+                f'[model]\ndefault = "claude-haiku-5-5"\nbase_url = "{base_url}"\napi_key_file ='
+                f' "{folders.config / "key"}"\n'
+            )
             folders.config_file.write_text(default + config)
             if policy:
                 folders.policy_file.write_text(policy)

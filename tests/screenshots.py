@@ -99,7 +99,8 @@ async def main() -> int:
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
         print(
-            "make screenshots needs Chromium and fonts; on Debian: chromium fonts-firacode fonts-noto-cjk fonts-noto-color-emoji"
+            "make screenshots needs Chromium and fonts; on Debian: chromium fonts-firacode fonts-noto-cjk"
+            " fonts-noto-color-emoji"
         )
         return 1
     OUT.mkdir(exist_ok=True)

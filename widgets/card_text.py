@@ -274,7 +274,8 @@ def _push_reach(action: Mapping[str, Any]) -> list[CardLine]:
     elif address and address != action.get("url"):
         out.append(
             CardLine(
-                f"  the address is written “{to_display(address)}”; your git configuration leads it to the one shown above",
+                f"  the address is written “{to_display(address)}”; your git configuration leads it to the one shown"
+                " above",
                 "warn",
             )
         )

@@ -39,7 +39,8 @@ def adopt(ctx: Context, args: argparse.Namespace) -> int:
         return exits.OK
     if told["kind"] and told["kind"] != "moved":
         say(
-            f"adopted; what the original ({safe(str(told['from']))}) did after the copy was made is not known here and may be done again"
+            f"adopted; what the original ({safe(str(told['from']))}) did after the copy was made is not known here and"
+            " may be done again"
         )
     else:
         say(

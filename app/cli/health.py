@@ -88,7 +88,10 @@ def _fence() -> Finding:
         return Finding("bad", "fence", f"the self-test could not run: {exc}")
     failed = [t for t in result.get("tests", []) if not t["ok"]]
     acts = len(result.get("tests", []))
-    text = f"bwrap {result.get('version', '?')} at {result.get('bwrap', '?')}, Landlock ABI {result.get('landlock_abi', '?')}, {acts} acts tried"
+    text = (
+        f"bwrap {result.get('version', '?')} at {result.get('bwrap', '?')}, Landlock ABI"
+        f" {result.get('landlock_abi', '?')}, {acts} acts tried"
+    )
     if result.get("ok"):
         return Finding("ok", "fence", text)
     why = "; ".join(f"{t['name']}: {t['detail']}" for t in failed) or str(result.get("reason", "no working fence"))

@@ -9,8 +9,8 @@ from harness.events.untrusted import to_display
 
 DESCRIPTION = "A terminal control room for long-running AI agents. Without a verb it opens the floor."
 EPILOG = (
-    "exit codes: 0 done · 1 the answer is no · 2 wrong usage, no terminal · 3 no supervisor or folder unusable · 4 not found · 5 refused · "
-    "6 bad configuration · 70 our bug"
+    "exit codes: 0 done · 1 the answer is no · 2 wrong usage, no terminal · 3 no supervisor or folder unusable · 4 not"
+    " found · 5 refused · 6 bad configuration · 70 our bug"
 )
 
 

@@ -151,17 +151,20 @@ def _seen(view: ApprovalView, given: str | None, decision: str) -> None:
     if given is None:
         if view.risk in _CAREFUL:
             raise Refused(
-                f"this is of {view.risk} risk and is not approved unseen; {look}, then give --hash as it is printed at the end"
+                f"this is of {view.risk} risk and is not approved unseen; {look}, then give --hash as it is printed at"
+                " the end"
             )
         return
     digits = given.strip().lower()
     if len(digits) < _HASH or any(c not in "0123456789abcdef" for c in digits):
         raise Usage(
-            f"--hash must be at least {_HASH} hexadecimal digits, as printed by: watchfloor approvals {view.approval_id}"
+            f"--hash must be at least {_HASH} hexadecimal digits, as printed by: watchfloor approvals"
+            f" {view.approval_id}"
         )
     if not view.action_hash.startswith(digits):
         raise Refused(
-            f"stale: that is not the hash of what would run now; nothing was approved. Look again: watchfloor approvals {view.approval_id}"
+            "stale: that is not the hash of what would run now; nothing was approved. Look again: watchfloor approvals"
+            f" {view.approval_id}"
         )
 
 

@@ -88,7 +88,8 @@ def _table() -> str | None:
     if done is not None and "no crontab for" in done.stderr:
         return ""
     raise Refused(
-        f"your crontab cannot be read, so it is left as it is: {(done.stderr.strip() if done else '') or 'crontab -l does not answer'}"
+        "your crontab cannot be read, so it is left as it is:"
+        f" {(done.stderr.strip() if done else '') or 'crontab -l does not answer'}"
     )
 
 
@@ -139,7 +140,8 @@ def _with_systemd(s: Service, unit: str) -> list[str]:
         done = _run("systemctl", "--user", *command)
         if done is None or done.returncode != 0:
             raise Refused(
-                f"{path} is written, but systemctl --user {' '.join(command)} failed: {done.stderr.strip() if done else 'no answer'}"
+                f"{path} is written, but systemctl --user {' '.join(command)} failed:"
+                f" {done.stderr.strip() if done else 'no answer'}"
             )
     return [f"installed as {path}, enabled and started", *_about_lingering()]
 
@@ -149,7 +151,10 @@ def _about_lingering() -> list[str]:
     if done is not None and done.stdout.strip() == "yes":
         return ["lingering is on: it starts with the machine, before you log in, and stays when you log out"]
     return [
-        "lingering is off: systemd starts it at your first login and ends everything of yours, agents too, at your last logout",
+        (
+            "lingering is off: systemd starts it at your first login and ends everything of yours, agents too, at your"
+            " last logout"
+        ),
         "to let it start with the machine and outlive your logins: loginctl enable-linger",
     ]
 
@@ -184,8 +189,14 @@ def _about_key(ctx: Context) -> list[str]:
     except configuration.ConfigError as exc:
         return [f"after a boot there will be no key: {exc}"]
     return [
-        f"after a boot there is no {config.model.api_key_env} of a shell, so sessions would wait and ask once for a key: put it alone into a file",
-        f'that only you can read (chmod 600) and name it in {config.file}: [model] api_key_file = "…"; the service\'s text holds no key',
+        (
+            f"after a boot there is no {config.model.api_key_env} of a shell, so sessions would wait and ask once for a"
+            " key: put it alone into a file"
+        ),
+        (
+            f'that only you can read (chmod 600) and name it in {config.file}: [model] api_key_file = "…"; the'
+            " service's text holds no key"
+        ),
     ]
 
 
@@ -253,7 +264,8 @@ def _status(ctx: Context, s: Service, args: argparse.Namespace) -> int:
         say("cron: a line in your crontab starts it after each boot")
     if not installed:
         say(
-            "not installed: after a reboot nothing goes on until you run a command; to change that: watchfloor service install"
+            "not installed: after a reboot nothing goes on until you run a command; to change that: watchfloor service"
+            " install"
         )
     say(safe(running))
     for line in _about_key(ctx) if installed else []:

@@ -139,7 +139,10 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
         ("model", safe(row.model) + (f" ({safe(row.price)})" if row.price else "")),
         (
             "spent",
-            f"{usd(row.spent_nano, 4)} of {usd(row.cap_nano)}, {row.tokens:,} tokens in {row.requests} requests, {row.tool_calls} tool calls",
+            (
+                f"{usd(row.spent_nano, 4)} of {usd(row.cap_nano)}, {row.tokens:,} tokens in {row.requests} requests,"
+                f" {row.tool_calls} tool calls"
+            ),
         ),
         ("checks", f"{row.checks_passed} of {row.checks_total} pass" if row.checks_total else "none given"),
         ("posture", safe(row.posture)),
@@ -149,7 +152,8 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
         say(f"{label:>10}  {text}")
     for approval in context.approvals(reply):
         say(
-            f"{'waits':>10}  {approval.approval_id}  {safe(trouble.request(approval.kind))}: {safe(approval.title, 300)}"
+            f"{'waits':>10}  {approval.approval_id}  {safe(trouble.request(approval.kind))}:"
+            f" {safe(approval.title, 300)}"
         )
     return exits.OK
 
@@ -206,7 +210,8 @@ def cost(ctx: Context, args: argparse.Namespace) -> int:
         held = f", {usd(d['reserved_nano'], 4)} reserved" if d["reserved_nano"] else ""
         say(f"{safe(d['day'])}  {usd(d['nano'], 4)}  {d['tokens']:,} tokens in {d['requests']:,} requests{held}")
     say(
-        f"today {usd(fleet.spent_today_nano)} of {usd(fleet.day_cap_nano)}; in all {usd(fleet.spent_total_nano)} of {usd(fleet.fleet_cap_nano)}"
+        f"today {usd(fleet.spent_today_nano)} of {usd(fleet.day_cap_nano)}; in all {usd(fleet.spent_total_nano)} of"
+        f" {usd(fleet.fleet_cap_nano)}"
     )
     return exits.OK
 

@@ -60,7 +60,8 @@ def _list(ctx: Context, args: argparse.Namespace) -> int:
     for line in table(("BEFORE", "AGE", "CHANGED", "STATE", "WHAT"), body, width=max(ctx.width, 100)):
         say(line)
     say(
-        f"kept states take {reply['store_bytes'] / _MIB:,.1f} MiB; go back to one: watchfloor undo {safe(args.id)} --to BEFORE"
+        f"kept states take {reply['store_bytes'] / _MIB:,.1f} MiB; go back to one: watchfloor undo {safe(args.id)} --to"
+        " BEFORE"
     )
     return exits.OK
 

@@ -75,7 +75,8 @@ def _stop(keep: bool, demos: list[fleet.Demo]) -> int:
         left = demo.stop()
         if left:
             raise DemoError(
-                f"{demo.root} is stopped and still in use by {fleet.named(left)}: leave an open screen with q, then stop it again"
+                f"{demo.root} is stopped and still in use by {fleet.named(left)}: leave an open screen with q, then"
+                " stop it again"
             )
         if not keep:
             shutil.rmtree(demo.root)

@@ -50,14 +50,16 @@ PARTS = (
     ),
     Part(
         "repair",
-        "A failing test stands in this repository: python3 -m unittest -q. Find the cause and repair it without changing the test. Commit the repair.",
+        "A failing test stands in this repository: python3 -m unittest -q. Find the cause and repair it without"
+        " changing the test. Commit the repair.",
         ("python3 -m unittest -q",),
         "claude-haiku-5-5",
         "0.50",
     ),
     Part(
         "changelog",
-        f"Add an entry on the README to the changelog, commit it, and push it to origin as refs/heads/{BRANCH} for review.",
+        f"Add an entry on the README to the changelog, commit it, and push it to origin as refs/heads/{BRANCH} for"
+        " review.",
         ("python3 tools/check_changelog.py",),
         "claude-sonnet-5-5",
         "0.50",
@@ -161,8 +163,8 @@ class Demo:
         ):
             raise DemoError(f"the simulator did not start; see {self.root / 'simulator.log'}")
         self.folders.config_file.write_text(
-            f'[model]\ndefault = "claude-sonnet-5-5"\nbase_url = "{self.base_url}"\napi_key_file = "{key_file}"\nmax_tokens = 4096\n\n'
-            '[caps]\nsession_usd = "1.00"\nday_usd = "5.00"\n',
+            f'[model]\ndefault = "claude-sonnet-5-5"\nbase_url = "{self.base_url}"\napi_key_file ='
+            f' "{key_file}"\nmax_tokens = 4096\n\n[caps]\nsession_usd = "1.00"\nday_usd = "5.00"\n',
             "utf-8",
         )
 

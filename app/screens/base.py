@@ -245,7 +245,10 @@ class SessionCommands(WatchScreen):
     def _ask_stop(self, row: SessionRow) -> None:
         from app.screens.dialogs import Confirm
 
-        text = "What runs now is killed and its agent ends. The worktree, the branch and the log stay; only continuing takes it up again."
+        text = (
+            "What runs now is killed and its agent ends. The worktree, the branch and the log stay; only continuing"
+            " takes it up again."
+        )
 
         def decided(yes: bool | None) -> None:
             if yes:
@@ -310,7 +313,10 @@ class SessionCommands(WatchScreen):
             return
         refused = int(reply.get("refused_count", 0))
         left = f"; {names(refused)} could not be brought back" if refused else ""
-        done = f"undone to before {reply.get('to', call_id)}: {names(int(reply.get('restored', 0)))} brought back, {names(int(reply.get('removed', 0)))} removed"
+        done = (
+            f"undone to before {reply.get('to', call_id)}: {names(int(reply.get('restored', 0)))} brought back,"
+            f" {names(int(reply.get('removed', 0)))} removed"
+        )
         self.host.tell(f"{row.name}: {done}{left}", bad=bool(refused))
 
     def can_session_say(self) -> bool:

@@ -75,7 +75,10 @@ class UndoDialog(Dialog):
     """
 
     def __init__(self, name: str, points: list[UndoPoint], now: float) -> None:
-        text = "The worktree and its git state become what they were just before the call you choose. This is recorded, and can itself be undone."
+        text = (
+            "The worktree and its git state become what they were just before the call you choose. This is recorded,"
+            " and can itself be undone."
+        )
         super().__init__("Undo in", name, text, submit="undo")
         self._points, self._now = points[:_SHOWN], now
 

@@ -202,7 +202,8 @@ def _ended(r: t.ToolEnded) -> tuple[str, bool]:
         )
     if r.output is not None and r.output.bytes > len(r.preview.encode("utf-8", "replace")):
         notes.append(
-            f"{r.output.bytes} bytes in all, only the beginning and the end are shown; filter the output to see the rest"
+            f"{r.output.bytes} bytes in all, only the beginning and the end are shown; filter the output to see the"
+            " rest"
         )
     if r.truncated:
         notes.append("the output passed its limit and the rest was dropped")

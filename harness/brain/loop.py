@@ -293,7 +293,8 @@ def _outcome(ended: t.ToolEnded) -> str:
 def _report(failing: list[str], total: int, ran: dict[str, t.ToolEnded], left: int) -> str:
     share = max(500, _CHECK_OUTPUT * 3 // max(3, len(failing)))
     parts = [
-        f"{len(failing)} of {total} done criteria fail ({left} more round{'s' if left != 1 else ''} left). Repair the work, not the criteria."
+        f"{len(failing)} of {total} done criteria fail ({left} more round{'s' if left != 1 else ''} left). Repair the"
+        " work, not the criteria."
     ]
     for command in failing:
         out = ran[command].preview.strip()

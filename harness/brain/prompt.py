@@ -30,7 +30,10 @@ CUT_CALL = (
     "Make smaller calls, for example write a large file in several parts."
 )
 
-TOO_LARGE = "Your last reply was larger than what can be kept and was discarded: nothing ran. Say it in a small part of that, in several steps."
+TOO_LARGE = (
+    "Your last reply was larger than what can be kept and was discarded: nothing ran. Say it in a small part of that,"
+    " in several steps."
+)
 
 _WINDOWS = (("claude-haiku-5-5", 160_000),)  # its price is five times higher above 100 k: clear at 60 % of this
 _MILLION = (

@@ -37,15 +37,18 @@ def _any(*patterns: str) -> re.Pattern[str]:
 
 
 _HANDS_OVER = _any(
-    r"(please |just )?(let me know|tell me|advise|confirm|thanks|thank you|cheers|danke|gracias|merci)[\s\w,']{0,24}[.!\u2026]*",
+    r"(please |just )?(let me know|tell me|advise|confirm|thanks|thank"
+    r" you|cheers|danke|gracias|merci)[\s\w,']{0,24}[.!\u2026]*",
     r"(i('m| am)|i'?ll be) (happy|glad|fine) (with|to (do|go with|take)) (either|any|both)\b.*",
     r"i can do either.*",
     r"((so|for now|until then|meanwhile),? )?(i|we)('ve|'m|'ll|'re| have| am| are| will)? ?(now )?"
     r"(stop(ped)?|wait(ing|ed)?|paus(ed|ing|e)|hold(ing)?|blocked)\b.*",
     r"(waiting|awaiting|blocked|paused|stopped|standing by|on hold)\b.*",
-    r"(i|we)(('ve|'ll| have| has| did| do| will| wo| ca| could| had|'m| am) ?(not|n't)|cannot)\b.*\b(anything|yet|until|before|without|so far)\b.*",
+    r"(i|we)(('ve|'ll| have| has| did| do| will| wo| ca| could| had|'m| am)"
+    r" ?(not|n't)|cannot)\b.*\b(anything|yet|until|before|without|so far)\b.*",
     r"(nothing|no (files?|changes?|code)) (is|was|were|has|have)\b.*\b(yet|so far|until)\b.*",
-    r"(my|the) (recommendation|suggestion|preference|default)\b.*|(i|we)('d| would)? (recommend|suggest|lean|prefer|propose)\b.*",
+    r"(my|the) (recommendation|suggestion|preference|default)\b.*|(i|we)('d| would)?"
+    r" (recommend|suggest|lean|prefer|propose)\b.*",
     r"\(.*\)[.]?",
 )
 """A whole sentence behind a question that only hands over: thanks, waiting, what was not done yet, what it would
@@ -59,10 +62,12 @@ _BEGS = _any(
     r"\bplease (choose|decide|pick|select|specify|clarify|advise)\b",
     r"\bplease (confirm|tell me) (which|whether|that|how|what)\b",
     r"\bplease (provide|supply|send|share|give|grant|enter|paste|add|set)\b"
-    r"(?! (any |your |me )*(feedback|comments?|a star)).*\b(so (that )?(i|we) can|before i|to (go on|continue|proceed))\b",
+    r"(?! (any |your |me )*(feedback|comments?|a star)).*\b(so (that )?(i|we) can|before i|to (go"
+    r" on|continue|proceed))\b",
     r"\b(choose|pick|decide) (one|between|which|either)\b",
     r"\bi need you to (decide|choose)\b",
-    r"\b(need|waiting for|awaiting|wait for) your (decision|choice|answer|reply|response|input|confirmation|call|approval|permission|ok|okay|go[- ]ahead)\b",
+    r"\b(need|waiting for|awaiting|wait for) your"
+    r" (decision|choice|answer|reply|response|input|confirmation|call|approval|permission|ok|okay|go[- ]ahead)\b",
     r"\b(wait|waiting|stopped|paused|on hold) (here )?until (i hear|you (say|tell|decide|answer|reply|confirm))\b",
     r"\bbitte (entscheide|wähle|bestätige|sag mir)\b",
     r"\bsage? mir (bitte )?(welche|ob|wie)\b",
@@ -91,13 +96,16 @@ _CLOSING = _any(
     r"\banything you('d| would)? (want|like|need)\b",
     r"\bneed (any )?(more|further) (help|changes|info|information|detail|details)\b",
     r"\b(further|more|other|additional) (help|assistance|questions|requests|changes)\b",
-    r"^(any |do you have (any )?|got (any )?)?(other |further |more )?(questions|thoughts|comments|feedback|remarks|concerns)( so far)?\W*$",
+    r"^(any |do you have (any )?|got (any )?)?(other |further |more"
+    r" )?(questions|thoughts|comments|feedback|remarks|concerns)( so far)?\W*$",
     r"\bhow can i (help|assist)\b",
     r"\bwhat('s| is)? next\b",
     r"\bwhat would you like (me )?(to do|to work on)( next| now)?\W*$",
     r"\bwhat (should|shall|can) (i|we) do next\b",
-    r"\b(does|did|do|hope) (that|this|it)( all)? (help|make sense|answer|look (good|ok|okay|right)|sound good|work for you)\b",
-    r"^(?!(is|are) (that|this|it|those) (ok|okay)\b)(\w+ ){0,2}(make sense|makes sense|sounds? good|looks? good|all good|clear|okay|ok)\W*$",
+    r"\b(does|did|do|hope) (that|this|it)( all)? (help|make sense|answer|look (good|ok|okay|right)|sound good|work for"
+    r" you)\b",
+    r"^(?!(is|are) (that|this|it|those) (ok|okay)\b)(\w+ ){0,2}(make sense|makes sense|sounds? good|looks? good|all"
+    r" good|clear|okay|ok)\W*$",
     r"\b(let me know|feel free|happy to|glad to)\b.*\b(if|should)\b",
     r"\b(sonst noch|noch (etwas|was|fragen|weitere)|weitere fragen|was anderes|etwas anderes)\b",
     r"\b(algo más|otra cosa|algo mais|mais alguma|qualcos'altro|altro)\b",
@@ -107,7 +115,8 @@ _CLOSING = _any(
 """A polite closing: nothing depends on its answer."""
 
 _RHETORIC = _any(
-    r"^(neat|nice|cool|great|elegant|simple|easy|pretty|not bad|fun|who knew|why not|so what|right|eh|huh|guess what|the result|the catch)\b[^.!]*$",
+    r"^(neat|nice|cool|great|elegant|simple|easy|pretty|not bad|fun|who knew|why not|so what|right|eh|huh|guess"
+    r" what|the result|the catch)\b[^.!]*$",
     r"\b(isn't it|aren't they|doesn't it|wasn't it|don't you think|who would have|what could go wrong|huh|eh)\W*$",
     r"\bwho (needs|knew|wants)\b",
 )

@@ -59,7 +59,10 @@ def standing(view: EndpointView) -> str:
     02:14:30``.
     """
     now = datetime.now(UTC)
-    what = f"endpoint {'of ' + view.model + ' ' if view.model else ''}{_STATES.get(view.state, view.state).removeprefix('is ')}"
+    what = (
+        "endpoint"
+        f" {'of ' + view.model + ' ' if view.model else ''}{_STATES.get(view.state, view.state).removeprefix('is ')}"
+    )
     text = f"{what} since {_clock(view.since, now)} ({view.why})"
     if view.asking:
         return f"{text}; it is being asked again"

@@ -154,6 +154,7 @@ def parse_mark(line: bytes) -> dict[str, Any]:
         raise BadLine("the line is not a JSON object")
     if is_header(line) and isinstance(value.get("format"), int) and value["format"] > FORMAT:
         raise NewerLog(
-            f"the log has format {value['format']}, this version knows up to {FORMAT}; use the version that wrote it, or a newer one"
+            f"the log has format {value['format']}, this version knows up to {FORMAT}; use the version that wrote it,"
+            " or a newer one"
         )
     return value

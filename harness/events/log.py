@@ -230,7 +230,10 @@ class LogWriter:
 
     def _poisoned_by(self, what: str, exc: OSError) -> Poisoned:
         self._rewind()
-        self._poison = f"{what} of {self._folder / segment_name(self._number)} failed: {exc.strerror or exc}; nothing is appended any more, check the disk"
+        self._poison = (
+            f"{what} of {self._folder / segment_name(self._number)} failed: {exc.strerror or exc}; nothing is appended"
+            " any more, check the disk"
+        )
         return Poisoned(self._poison)
 
     def _write(self, data: bytes) -> None:

@@ -44,7 +44,8 @@ class DamagedLog(LogError):
 
     def __init__(self, file: Path, offset: int, seq: int, why: str) -> None:
         super().__init__(
-            f"log is damaged: {file} at byte {offset}, record {seq}: {why}; records before it are good, nothing was changed"
+            f"log is damaged: {file} at byte {offset}, record {seq}: {why}; records before it are good, nothing was"
+            " changed"
         )
         self.file, self.offset, self.seq, self.why = file, offset, seq, why
 

@@ -33,7 +33,8 @@ def descriptor(path: Path) -> int:
         return fd
     os.close(fd)
     raise BadLine(
-        f"{path.name} is {'a named pipe' if stat.S_ISFIFO(mode) else 'a folder' if stat.S_ISDIR(mode) else 'a device'}, not a file"
+        f"{path.name} is {'a named pipe' if stat.S_ISFIFO(mode) else 'a folder' if stat.S_ISDIR(mode) else 'a device'},"
+        " not a file"
     )
 
 

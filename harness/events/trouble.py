@@ -68,7 +68,8 @@ SESSION: dict[str, Words] = {
     "unwritable": Words(
         "its log cannot be written any more: the disk failed",
         "nothing more of it runs; what it did until then is safe",
-        "mend the disk, then end the process that keeps its log (its number is in: watchfloor logs {sid}); it is started anew by itself",
+        "mend the disk, then end the process that keeps its log (its number is in: watchfloor logs {sid}); it is"
+        " started anew by itself",
         command="watchfloor logs {sid}",
         person=True,
     ),
@@ -140,11 +141,13 @@ SESSION: dict[str, Words] = {
     ),
     "frozen": Words(
         "its agent's process is stopped",
-        "after a minute another one takes its place by itself; a reply that this one had asked for counts as paid, and nothing is done twice",
+        "after a minute another one takes its place by itself; a reply that this one had asked for counts as paid, and"
+        " nothing is done twice",
     ),
     "mute": Words(
         "its log's process does not answer",
-        "when it is stopped it is ended after a minute, otherwise after five, and another one goes on from the log; nothing that was recorded is lost",
+        "when it is stopped it is ended after a minute, otherwise after five, and another one goes on from the log;"
+        " nothing that was recorded is lost",
     ),
     "mute_disk": Words(
         "its log's process waits for its disk",
@@ -153,7 +156,8 @@ SESSION: dict[str, Words] = {
     ),
     "vault": Words(
         "what keeps its states for undo does not answer",
-        "another one is asked: within seconds when it is stopped, otherwise after a minute; if that one cannot say either, you are asked",
+        "another one is asked: within seconds when it is stopped, otherwise after a minute; if that one cannot say"
+        " either, you are asked",
     ),
     "defect": Words(
         "Watchfloor itself made an error with it",
@@ -195,16 +199,16 @@ _CODES = {
     "replaced": "stale_epoch",
     "ledger": "ledger unknown_reservation",
     "worktree": (
-        "workspace not_a_repository git_too_old git_missing git_failed partial_clone branch_exists worktree_exists damaged_worktree publish_failed too_much "
-        "cannot_keep repository_busy no_shfmt remote_unreachable"
+        "workspace not_a_repository git_too_old git_missing git_failed partial_clone branch_exists worktree_exists"
+        " damaged_worktree publish_failed too_much cannot_keep repository_busy no_shfmt remote_unreachable"
     ),
     # What a client or an agent asked for and did not get: its message says why and its hint what to do, and nothing is
     # held up by it.
     "refused": (
-        "ambiguous bad_caps bad_check bad_edit bad_goal bad_name bad_option bad_request bad_value brain_hello_first busy cancelled cannot_start cap conflict "
-        "ended expired name_taken no_commits no_repo no_worktree not_found not_git not_ended not_open not_ready nothing "
-        "poison not_running not_undone paused refused stale "
-        "stale_lease too_large unexamined unreadable unsaved"
+        "ambiguous bad_caps bad_check bad_edit bad_goal bad_name bad_option bad_request bad_value brain_hello_first"
+        " busy cancelled cannot_start cap conflict ended expired name_taken no_commits no_repo no_worktree not_found"
+        " not_git not_ended not_open not_ready nothing poison not_running not_undone paused refused stale stale_lease"
+        " too_large unexamined unreadable unsaved"
     ),
 }
 CODES: dict[str, str] = {code: kind for kind, codes in _CODES.items() for code in codes.split()}

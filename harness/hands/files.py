@@ -159,7 +159,10 @@ def _near(data: bytes, old: str) -> str:
     if wanted:
         for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
             if line.strip() == wanted:
-                return f"Line {number} has the same first line but for white space or what follows; read the file again there."
+                return (
+                    f"Line {number} has the same first line but for white space or what follows; read the file again"
+                    " there."
+                )
     return "Read the file again and copy the text exactly."
 
 

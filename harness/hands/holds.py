@@ -82,7 +82,8 @@ def _processes(limits: Limits, facts: dict[str, Any], no_group: str, *, root: bo
     hard = len(means) > 1
     if not hard:
         means.append(
-            "the kernel refuses nothing, because root is exempt from RLIMIT_NPROC and kernel.pid_max is not the namespace's own before Linux 6.14"
+            "the kernel refuses nothing, because root is exempt from RLIMIT_NPROC and kernel.pid_max is not the"
+            " namespace's own before Linux 6.14"
         )
     return Hold("processes", text, "; ".join(means), holds=True, hard=hard)
 

@@ -120,7 +120,10 @@ class Over:
             case "disk":
                 what = f"the session's files grew by {used}, and {allowed} is the limit; remove what is not needed"
             case "disk_files":
-                what = f"the session made {self.used} files more than it began with, and {self.allowed} is the limit; remove what is not needed"
+                what = (
+                    f"the session made {self.used} files more than it began with, and {self.allowed} is the limit;"
+                    " remove what is not needed"
+                )
             case "disk_free":
                 what = (
                     f"the disk of {self.where} had {used} left, and {allowed} must stay free; remove what is not needed"

@@ -86,7 +86,10 @@ def _sentence(key: str, name: str, old: object, new: object) -> str:
     if key == "cwd":
         return "the folder it runs in is another one than what was shown"
     if key == "program":
-        return f"the program is another one than what was shown ({_short((new or {}).get('path') if isinstance(new, dict) else new)})"
+        return (
+            "the program is another one than what was shown"
+            f" ({_short((new or {}).get('path') if isinstance(new, dict) else new)})"
+        )
     what = {
         "head": "the session's commit",
         "worktree": "the worktree folder",

@@ -131,7 +131,8 @@ def place_of(action: dict[str, Any], env: dict[str, str], closed: Iterable[str])
         )
     if (remotes.account(place) if place.folder else None) != action.get("local"):
         raise PushError(
-            f"what {place.folder} would run is not what was shown: now {', '.join((*place.hooks, *place.programs)) or 'nothing'}"
+            f"what {place.folder} would run is not what was shown: now"
+            f" {', '.join((*place.hooks, *place.programs)) or 'nothing'}"
         )
     return place
 

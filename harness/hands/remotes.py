@@ -102,8 +102,8 @@ def find(named: Named, env: Mapping[str, str], closed: Iterable[str]) -> Place:
     shown = named.address if url == named.address else f"{named.address} (which your git configuration leads to {url})"
     if not named.configured:
         raise PushError(
-            f"{shown} is a folder of this machine, where a push runs the hooks it finds as the user; only a local remote "
-            "that the user has configured in the repository may be pushed to, by its name"
+            f"{shown} is a folder of this machine, where a push runs the hooks it finds as the user; only a local"
+            " remote that the user has configured in the repository may be pushed to, by its name"
         )
     if path.startswith("~"):
         raise PushError(f"{shown}: write the folder of this remote in full, from the root")
@@ -181,7 +181,8 @@ def protocols(url: str) -> str:
         return "ssh"
     if scheme[1] not in _SCHEMES:
         raise PushError(
-            f"the address {strip_credential(url)[0][:200]!r} needs a helper program for {scheme[1]}; only {', '.join(_SCHEMES)} are pushed to from here"
+            f"the address {strip_credential(url)[0][:200]!r} needs a helper program for {scheme[1]}; only"
+            f" {', '.join(_SCHEMES)} are pushed to from here"
         )
     return _SCHEMES[scheme[1]]
 
@@ -246,7 +247,8 @@ class Walls:
             found = by_name or self._same.get((info.st_dev, info.st_ino), "")
         if found:
             raise PushError(
-                f"{what} {path} lies in or leads through {found}, where an agent can write or which is Watchfloor's own; nothing there may take part in a push"
+                f"{what} {path} lies in or leads through {found}, where an agent can write or which is Watchfloor's"
+                " own; nothing there may take part in a push"
             )
 
 

@@ -224,7 +224,9 @@ def _tried(ground: _Ground, allowed: limits.Limits) -> dict[str, Any]:
     except (IndexError, ValueError):
         text = output.decode("utf-8", "replace").strip()[-400:]
         return {
-            "reason": f"the fenced call did not run ({outcome.status}, exit code {outcome.exit_code}): {text or outcome.note}"
+            "reason": (
+                f"the fenced call did not run ({outcome.status}, exit code {outcome.exit_code}): {text or outcome.note}"
+            )
         }
     results: dict[str, tuple[bool, str]] = {
         name: (bool(went), str(detail)) for name, (went, detail) in said["results"].items()
@@ -308,11 +310,13 @@ def main(argv: list[str] | None = None) -> int:
         print(f"{'ok  ' if test['ok'] else 'FAIL'}  {test['name']}: {to_display(test['detail'])}")
     for hold in report["limits"]:
         print(
-            f"{'ok  ' if hold['holds'] else 'NONE'}  limit of {hold['what']}: {hold['limit']}; {to_display(hold['how'])}"
+            f"{'ok  ' if hold['holds'] else 'NONE'}  limit of {hold['what']}: {hold['limit']};"
+            f" {to_display(hold['how'])}"
         )
     verdict = "works" if report["ok"] else "DOES NOT WORK"
     print(
-        f"fence {verdict}: {report['bwrap'] or 'no bwrap'} {report['version']}, Landlock ABI {report['landlock_abi']}. {to_display(report['reason'])}"
+        f"fence {verdict}: {report['bwrap'] or 'no bwrap'} {report['version']}, Landlock ABI {report['landlock_abi']}."
+        f" {to_display(report['reason'])}"
     )
     return 0 if report["ok"] else 1
 

@@ -22,18 +22,23 @@ _WHY = {"type": "string", "description": "One short sentence: why you do this. I
 _ACCESS = {
     "type": "string",
     "enum": list(ACCESS),
-    "description": "fence (default): worktree writable, the rest of the system read-only or hidden, no network, /tmp fresh for each call. "
-    "network: as fence, with the network: the hosts named in `hosts`, else any host, including services on this machine's loopback; "
-    "a human is asked. unfenced: no fence at all; a human is asked, use it only when nothing else works.",
+    "description": (
+        "fence (default): worktree writable, the rest of the system read-only or hidden, no network, /tmp fresh for"
+        " each call. network: as fence, with the network: the hosts named in `hosts`, else any host, including services"
+        " on this machine's loopback; a human is asked. unfenced: no fence at all; a human is asked, use it only when"
+        " nothing else works."
+    ),
 }
 _HOSTS = {
     "type": "array",
     "items": {"type": "string"},
     "minItems": 1,
     "maxItems": MAX_HOSTS,
-    "description": 'With access network: the only hosts the call can reach, e.g. ["pypi.org", "files.pythonhosted.org:443"], through the HTTP proxy that '
-    "the environment names (curl, git, pip and npm use it by themselves). A host without a port means 80 and 443. Name them: a person allows that sooner, "
-    "and a rule may allow it at once.",
+    "description": (
+        'With access network: the only hosts the call can reach, e.g. ["pypi.org", "files.pythonhosted.org:443"],'
+        " through the HTTP proxy that the environment names (curl, git, pip and npm use it by themselves). A host"
+        " without a port means 80 and 443. Name them: a person allows that sooner, and a rule may allow it at once."
+    ),
 }
 _TIMEOUT = {
     "type": "integer",
@@ -77,8 +82,9 @@ TABLE: dict[str, Tool] = {
             "read_file",
             "file",
             READ,
-            "Read a text file. Lines come numbered as `   12\\ttext`; the numbers are not part of the file. "
-            "A long file comes in pieces of whole lines, about 8 KB each; the last line says how to go on. Binary files are refused.",
+            "Read a text file. Lines come numbered as `   12\\ttext`; the numbers are not part of the file. A long file"
+            " comes in pieces of whole lines, about 8 KB each; the last line says how to go on. Binary files are"
+            " refused.",
             {
                 "path": {"type": "string", "description": _PATH},
                 "offset": {
@@ -110,7 +116,8 @@ TABLE: dict[str, Tool] = {
             "edit_file",
             "file",
             REVERSIBLE,
-            "Replace one exact piece of text in a file. `old` must occur exactly once (give enough lines around it) unless `all` is true.",
+            "Replace one exact piece of text in a file. `old` must occur exactly once (give enough lines around it)"
+            " unless `all` is true.",
             {
                 "path": {"type": "string", "description": _PATH},
                 "old": {
@@ -126,12 +133,16 @@ TABLE: dict[str, Tool] = {
             "list_files",
             "file",
             READ,
-            "List files below a folder, sorted by name; folders of generated files such as node_modules are named but not entered, .git is left out.",
+            "List files below a folder, sorted by name; folders of generated files such as node_modules are named but"
+            " not entered, .git is left out.",
             {
                 "path": {"type": "string", "description": "Folder to list (default: the root of the worktree)."},
                 "glob": {
                     "type": "string",
-                    "description": "Only paths that match, e.g. `**/*.py` or `*.md` (a pattern without `/` matches file names in every folder).",
+                    "description": (
+                        "Only paths that match, e.g. `**/*.py` or `*.md` (a pattern without `/` matches file names in"
+                        " every folder)."
+                    ),
                 },
             },
             (),
@@ -158,7 +169,8 @@ TABLE: dict[str, Tool] = {
             "exec",
             "exec",
             CONTAINED,
-            "Run one program with exact arguments, without a shell. Standard input is empty; standard output and error come together.",
+            "Run one program with exact arguments, without a shell. Standard input is empty; standard output and error"
+            " come together.",
             {
                 "argv": {
                     "type": "array",
@@ -177,7 +189,8 @@ TABLE: dict[str, Tool] = {
             "shell",
             "shell",
             CONTAINED,
-            "Run a bash script (`bash --norc --noprofile -c`). Prefer `exec` for one program. Nothing stays between calls but the files of the worktree.",
+            "Run a bash script (`bash --norc --noprofile -c`). Prefer `exec` for one program. Nothing stays between"
+            " calls but the files of the worktree.",
             {
                 "script": {"type": "string", "description": "The script."},
                 "access": _ACCESS,

@@ -133,7 +133,8 @@ def _rule(table: Mapping[str, Any], index: int, source: str, lines: list[str], l
     if verdict == "allow" and "match" in table and tool != "exec" and re.search(r"[*?\[]", table["match"]):
         raise fail(
             "match",
-            'an allow rule with a pattern over text only works with tool = "exec"; a shell script must be given exactly, or use args',
+            'an allow rule with a pattern over text only works with tool = "exec"; a shell script must be given'
+            " exactly, or use args",
         )
     if (
         verdict == "allow"

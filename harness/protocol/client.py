@@ -383,8 +383,7 @@ def _of_this_fleet(client: Client, folders: Folders) -> Client:
         client.close()
         raise OtherFleet(
             identity.replaced(client.hello.get("state"), folders)
-            or f"the supervisor at {folders.supervisor_socket} drives {other}, not {folders.state}; "
-            "each fleet needs a runtime folder of its own (WATCHFLOOR_RUNTIME, or leave it unset)"
+            or f"the supervisor at {folders.supervisor_socket} drives {other}, not {folders.state}; each fleet needs a runtime folder of its own (WATCHFLOOR_RUNTIME, or leave it unset)"
         )
     client.wait_up_to(_REPLY_S)
     return client
@@ -406,12 +405,18 @@ def _state_of_holder(folders: Folders) -> tuple[str, bool]:
     ending = f"or end it with kill -9 {pid}: sessions live on, and the next command starts a new one"
     if state in "Tt":
         return (
-            f"the supervisor (process {pid}) is stopped by a signal or a debugger and answers nobody; wake it with kill -CONT {pid}, {ending}",
+            (
+                f"the supervisor (process {pid}) is stopped by a signal or a debugger and answers nobody; wake it with"
+                f" kill -CONT {pid}, {ending}"
+            ),
             True,
         )
     if state == "D":
         return (
-            f"the supervisor (process {pid}) waits for a disk or a network file system; see whether {folders.state} answers, {ending}",
+            (
+                f"the supervisor (process {pid}) waits for a disk or a network file system; see whether {folders.state}"
+                f" answers, {ending}"
+            ),
             False,
         )
     return f"the supervisor (process {pid}) is starting or busy and has not answered yet; wait, {ending}", False
@@ -437,7 +442,8 @@ def _refusal(folders: Folders, offset: int) -> str:
             return line.removeprefix(_FATAL)
     failed = [line for line in lines if line.startswith(_GIVEN_UP)]
     return (
-        f"the supervisor cannot serve ({failed[-1].removeprefix(_GIVEN_UP)}); it is tried again by itself; see {folders.supervisor_log}"
+        f"the supervisor cannot serve ({failed[-1].removeprefix(_GIVEN_UP)}); it is tried again by itself; see"
+        f" {folders.supervisor_log}"
         if len(failed) > 1
         else ""
     )

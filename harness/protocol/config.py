@@ -368,7 +368,10 @@ def url_problem(url: str) -> str:
     ):
         return "is not an address such as https://api.example.com"
     if "@" in parts.netloc:
-        return "holds a user name or password, which would end up in logs; give the key with model.api_key_file or the environment"
+        return (
+            "holds a user name or password, which would end up in logs; give the key with model.api_key_file or the"
+            " environment"
+        )
     return "must end with its path: no ? or #" if parts.query or parts.fragment else ""
 
 

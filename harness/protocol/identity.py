@@ -300,8 +300,9 @@ def claim_runtime(folders: Folders) -> None:
             there = False
         if there or living:
             raise FolderError(
-                f"the runtime folder {folders.runtime} belongs to the fleet in {owner}, so nothing is started for {mine['path']}; "
-                "set WATCHFLOOR_RUNTIME to another folder, or do not set it (then it lies inside the state folder)"
+                f"the runtime folder {folders.runtime} belongs to the fleet in {owner}, so nothing is started for"
+                f" {mine['path']}; set WATCHFLOOR_RUNTIME to another folder, or do not set it (then it lies inside the"
+                " state folder)"
             )
     part = path.with_name(f".{path.name}.part")
     part.write_text(json.dumps(mine) + "\n", "utf-8")

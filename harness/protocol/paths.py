@@ -147,7 +147,8 @@ def ensure_private(path: Path) -> None:
         st = path.lstat()
     except OSError as exc:
         raise FolderError(
-            f"cannot use folder {path}: {exc.strerror or exc}; make it writable or set WATCHFLOOR_STATE/WATCHFLOOR_RUNTIME"
+            f"cannot use folder {path}: {exc.strerror or exc}; make it writable or set"
+            " WATCHFLOOR_STATE/WATCHFLOOR_RUNTIME"
         ) from exc
     if stat.S_ISLNK(st.st_mode):
         raise FolderError(f"folder {path} is a symbolic link; point the setting at the real folder")

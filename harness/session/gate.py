@@ -279,7 +279,8 @@ class Gate:
         if _slow(action) is not None and not seen:
             return {
                 "stale": [
-                    f"what it depends on could not be looked at: {(kept or {}).get('error', {}).get('message', 'no answer')}"
+                    "what it depends on could not be looked at:"
+                    f" {(kept or {}).get('error', {}).get('message', 'no answer')}"
                 ]
             }
         compared = {_COMPARED: expected[_COMPARED]} if _COMPARED in expected else {}

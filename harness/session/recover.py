@@ -30,8 +30,9 @@ def _perhaps_lost(journal: Journal, me: Identity) -> str:
         else f"The one call before that was {memory.newest[0]}"
     )
     return (
-        "The machine was started anew without an orderly end. What commands wrote shortly before (usually the last half minute) may be missing or "
-        f"cut short on disk, although their results say that it was written. {calls}. Look at the files before you rely on them."
+        "The machine was started anew without an orderly end. What commands wrote shortly before (usually the last"
+        f" half minute) may be missing or cut short on disk, although their results say that it was written. {calls}."
+        " Look at the files before you rely on them."
     )
 
 

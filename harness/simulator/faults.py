@@ -21,7 +21,9 @@ STREAM_KINDS = ("stream_error", "cut", "stall", "trickle", "pings", "flood")
 _MESSAGES = {
     307: "Temporary Redirect",
     401: "invalid x-api-key",
-    402: "Your credit balance is too low to access the API. Please go to Plans & Billing to upgrade or purchase credits.",
+    402: (
+        "Your credit balance is too low to access the API. Please go to Plans & Billing to upgrade or purchase credits."
+    ),
     403: "Your API key does not have permission to use the specified resource",
     429: "This request would exceed your organization's rate limit. Please try again later.",
     500: "Internal server error",

@@ -47,7 +47,10 @@ class RateLimiter:
             if getattr(window, name) >= getattr(self.limits, name):
                 wait = max(1, round(window.start + WINDOW_S - now + 0.5))
                 what = name.replace("_", " ")
-                message = f"This request would exceed your organization's rate limit of {getattr(self.limits, name):,} {what} per minute."
+                message = (
+                    f"This request would exceed your organization's rate limit of {getattr(self.limits, name):,} {what}"
+                    " per minute."
+                )
                 raise ApiError(429, message, headers={"retry-after": str(wait), **self.headers(key, now)})
         window.requests += 1
 

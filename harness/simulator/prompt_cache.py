@@ -108,7 +108,8 @@ def blocks_of(body: dict[str, Any]) -> list[Block]:
     if "5m" in marks and "1h" in marks[marks.index("5m") :]:
         raise ApiError(
             400,
-            "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block; blocks are processed in the order tools, system, messages",
+            "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block; blocks are processed in"
+            " the order tools, system, messages",
         )
     return blocks
 

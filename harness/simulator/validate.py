@@ -86,7 +86,8 @@ def _max_tokens(body: dict[str, Any], model: catalog.Model) -> None:
         raise _fail("max_tokens: Input should be greater than or equal to 1")
     if value > model.max_output:
         raise _fail(
-            f"max_tokens: {value} > {model.max_output}, which is the maximum allowed number of output tokens for {model.id}"
+            f"max_tokens: {value} > {model.max_output}, which is the maximum allowed number of output tokens for"
+            f" {model.id}"
         )
     if not isinstance(body.get("stream", False), bool):
         raise _fail("stream: Input should be a valid boolean")
@@ -140,7 +141,8 @@ def _messages(messages: object, model: catalog.Model) -> None:
             raise _fail('messages: first message must use the "user" role')
         if role == last_role:
             raise _fail(
-                f'messages: roles must alternate between "user" and "assistant", but found multiple "{role}" roles in a row'
+                f'messages: roles must alternate between "user" and "assistant", but found multiple "{role}" roles in'
+                " a row"
             )
         blocks = _content(i, message)
         if role == "user":
@@ -177,7 +179,8 @@ def _results(i: int, blocks: list[Block], expected: list[str]) -> None:
             )
     if len(set(given)) != len(given):
         raise _fail(
-            f"messages.{i}.content: each tool_use must have a single result. Found multiple `tool_result` blocks with id: {given[-1]}"
+            f"messages.{i}.content: each tool_use must have a single result. Found multiple `tool_result` blocks with"
+            f" id: {given[-1]}"
         )
     leading = [str(b["tool_use_id"]) for b in blocks[: len(given)] if b["type"] == "tool_result"]
     missing = [x for x in expected if x not in leading]

@@ -78,8 +78,9 @@ def _unused(folders: Folders) -> None:
         if locks.held(path):
             pid = locks.holder(path)
             raise Refused(
-                f"{what}{f' (process {pid})' if pid else ''} still works in {folders.state}; stop it "
-                "(watchfloor supervisor stop --sessions stop), or, after a move, wait half a minute: what lost its folder leaves by itself",
+                f"{what}{f' (process {pid})' if pid else ''} still works in {folders.state}; stop it (watchfloor"
+                " supervisor stop --sessions stop), or, after a move, wait half a minute: what lost its folder leaves"
+                " by itself",
                 EXIT_REFUSED,
             )
 
@@ -145,7 +146,10 @@ def closing(state: SessionState, foreign: identity.Foreign | None) -> list[t.Bod
     return bodies
 
 
-_NOT_RUN = "Not run here: Watchfloor's state folder was copied before this call began, and whether the original ran it is not known. Look first, then ask again."
+_NOT_RUN = (
+    "Not run here: Watchfloor's state folder was copied before this call began, and whether the original ran it is not"
+    " known. Look first, then ask again."
+)
 
 
 def main() -> int:

@@ -70,8 +70,8 @@ def on_card(whole: str) -> str:
     sign = "" if start == end or whole[start] not in "+- " else whole[start]
     gone = whole[HEAD:end]
     note = (
-        f"{NOT_SHOWN}{len(gone):,} of {len(whole):,} characters of this comparison, about {gone.count(chr(10)):,} lines, "
-        f"SHA-256 {hashlib.sha256(gone.encode()).hexdigest()}; the whole of it can be opened"
+        f"{NOT_SHOWN}{len(gone):,} of {len(whole):,} characters of this comparison, about {gone.count(chr(10)):,}"
+        f" lines, SHA-256 {hashlib.sha256(gone.encode()).hexdigest()}; the whole of it can be opened"
     )
     return f"{whole[:HEAD]}\n{note}\n{sign}{whole[end:]}"
 

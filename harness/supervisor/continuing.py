@@ -211,7 +211,10 @@ class Continuing:
             await session.look("looking for its worktree", _LOOK_S, lambda: _whole(session))
         except (WorkspaceError, OSError) as exc:
             repo, branch = s.intent.repo, s.intent.branch
-            hint = f"its commits are on branch {branch}: git -C {repo} switch --detach {branch}, then: watchfloor launch --repo {repo} --goal TEXT"
+            hint = (
+                f"its commits are on branch {branch}: git -C {repo} switch --detach {branch}, then: watchfloor launch"
+                f" --repo {repo} --goal TEXT"
+            )
             raise OpError("no_worktree", f"{session.name} cannot go on: {exc}", hint) from exc
 
 

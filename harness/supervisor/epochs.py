@@ -67,8 +67,10 @@ def _of_keeper(folders: Folders, sid: str, why: str) -> int:
     except (OSError, frames.FrameError, KeyError, TypeError, ValueError) as exc:
         pid = locks.holder(folder.lock)
         raise EpochUnknown(
-            f"{why}, and the keeper of session {sid}{f' (process {pid})' if pid else ''}, which may know a higher epoch than any log, does not answer ({exc}); "
-            f"let it answer{f' (kill -CONT {pid} where it is stopped)' if pid else ''} or end it, then try again; nothing was started"
+            f"{why}, and the keeper of session {sid}{f' (process {pid})' if pid else ''}, which may know a higher epoch"
+            f" than any log, does not answer ({exc}); let it"
+            f" answer{f' (kill -CONT {pid} where it is stopped)' if pid else ''} or end it, then try again; nothing was"
+            " started"
         ) from exc
 
 

@@ -350,9 +350,12 @@ class Session:
             raise OpError(
                 "lost",
                 f"{self.name} cannot take this now: " + str(self.trouble or Trouble("silent")),
-                f"look at it: watchfloor verify {self.sid}; try again: watchfloor {'continue' if self.state.terminal else 'resume'} {self.sid}"
-                if self.held
-                else "it is taken up again by itself; try again",
+                (
+                    f"look at it: watchfloor verify {self.sid}; try again: watchfloor"
+                    f" {'continue' if self.state.terminal else 'resume'} {self.sid}"
+                    if self.held
+                    else "it is taken up again by itself; try again"
+                ),
             )
         return self.link
 

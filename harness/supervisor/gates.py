@@ -178,7 +178,10 @@ class Gates:
                         return Admitted(answer.probe)
                     case g.Poison():
                         self._gate(key).excuse(session.sid)
-                        what = f"the endpoint failed {answer.times} times at this session's request while it answered others"
+                        what = (
+                            f"the endpoint failed {answer.times} times at this session's request while it answered"
+                            " others"
+                        )
                         raise OpError("poison", f"{what}: {answer.message}")
                     case g.Hold():
                         left = end - boottime()
@@ -456,10 +459,14 @@ class Gates:
         todo = {
             "no_key": "give a key and retry",
             "auth": "give another key, or make this one valid, and retry",
-            "spend_limit": f"pay or raise the limit; it is asked again every {g.SPEND_LOOK_S / 60:.0f} minutes, or when you retry",
+            "spend_limit": (
+                f"pay or raise the limit; it is asked again every {g.SPEND_LOOK_S / 60:.0f} minutes, or when you retry"
+            ),
             "model_unknown": "retry when the endpoint knows the model, or stop the session and launch it with another",
-            "redirect": "nothing is sent there, because the key belongs to this address alone: retry when it answers itself,"
-            " or set model.base_url to the right address and launch the session again",
+            "redirect": (
+                "nothing is sent there, because the key belongs to this address alone: retry when it answers itself,"
+                " or set model.base_url to the right address and launch the session again"
+            ),
         }[gate.why]
         detail = {
             "base_url": key.url,
@@ -487,11 +494,13 @@ class Gates:
         key = self._key(session)
         if not key.name:
             found.append(
-                f"there is no key for {key.url}: the session waits until you give one and retry the request in the queue"
+                f"there is no key for {key.url}: the session waits until you give one and retry the request in the"
+                " queue"
             )
         if not prices.lookup(intent.model).known:
             found.append(
-                f"the model {intent.model} is in no price list here: it is counted at the dearest price known, and the endpoint may not know it"
+                f"the model {intent.model} is in no price list here: it is counted at the dearest price known, and the"
+                " endpoint may not know it"
             )
         closed = [
             (at, gate)

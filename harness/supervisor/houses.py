@@ -40,6 +40,7 @@ def foreign(folder: SessionFolder, worktrees: Path, intent: t.SessionIntent | No
             "Here it can be looked at; watchfloor rm --force removes the copy only"
         )
     return (
-        f"its worktree is {root}, outside this state folder: it belongs to the fleet that this one was copied or moved from. "
-        "Here it can be looked at; where that fleet is gone, watchfloor adopt takes it over; watchfloor rm --force removes it from here only"
+        f"its worktree is {root}, outside this state folder: it belongs to the fleet that this one was copied or moved"
+        " from. Here it can be looked at; where that fleet is gone, watchfloor adopt takes it over; watchfloor rm"
+        " --force removes it from here only"
     )

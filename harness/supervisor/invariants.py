@@ -317,13 +317,15 @@ def _ledger(folders: Folders, known: Mapping[str, _Books]) -> Iterator[Violation
                     yield Violation(
                         "I5",
                         sid,
-                        f"request {request_id} was sent under reservation {sent.reservation}, which the ledger does not know",
+                        f"request {request_id} was sent under reservation {sent.reservation}, which the ledger does not"
+                        " know",
                     )
                 elif held.sid != sid or held.nano != sent.reserved_nano:
                     yield Violation(
                         "I5",
                         sid,
-                        f"request {request_id}: the ledger holds {held.nano} for {held.sid}, the log says {sent.reserved_nano}",
+                        f"request {request_id}: the ledger holds {held.nano} for {held.sid}, the log says"
+                        f" {sent.reserved_nano}",
                     )
             cost = books.costs.get(request_id)
             paid = settled.get(attempts[-1].reservation)
@@ -332,7 +334,8 @@ def _ledger(folders: Folders, known: Mapping[str, _Books]) -> Iterator[Violation
                 yield Violation(
                     "I5",
                     sid,
-                    f"request {request_id} cost {cost[0]} by the log and {'nothing' if paid is None else paid.nano} by the ledger",
+                    f"request {request_id} cost {cost[0]} by the log and {'nothing' if paid is None else paid.nano} by"
+                    " the ledger",
                 )
 
 

@@ -288,7 +288,10 @@ class Launcher:
             return
         bodies: list[t.Body] = []
         if tree.dirty:
-            text = f"the repository has {tree.dirty} uncommitted files; the session starts from commit {tree.base[:12]} without them"
+            text = (
+                f"the repository has {tree.dirty} uncommitted files; the session starts from commit {tree.base[:12]}"
+                " without them"
+            )
             bodies.append(t.HarnessNote(level="warning", text=text, component="workspace"))
         if not session.track.has_goal:
             bodies.append(t.UserMessage(text=intent.goal, origin="goal"))

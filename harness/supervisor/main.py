@@ -102,12 +102,15 @@ def check_version(state: Path) -> None:
         _durably(path, json.dumps({"format": STATE_VERSION}) + "\n")
         return
     except (ValueError, KeyError, TypeError) as exc:
-        told = f'{path} does not say which version wrote this folder; if it is Watchfloor\'s, put {{"format": {STATE_VERSION}}} there'
+        told = (
+            f'{path} does not say which version wrote this folder; if it is Watchfloor\'s, put {{"format":'
+            f" {STATE_VERSION}}} there"
+        )
         raise Refused(told, EXIT_REFUSED) from exc
     if not isinstance(found, int) or found > STATE_VERSION:
         raise Refused(
-            f"the state folder {state} was written by a newer Watchfloor (state version {found}, this program knows {STATE_VERSION}); "
-            "upgrade watchfloor or set WATCHFLOOR_STATE to another folder",
+            f"the state folder {state} was written by a newer Watchfloor (state version {found}, this program knows"
+            f" {STATE_VERSION}); upgrade watchfloor or set WATCHFLOOR_STATE to another folder",
             EXIT_REFUSED,
         )
 

@@ -19,7 +19,10 @@ _WORDS = 2_000
 """Tokens that the demand to finish, and what was said meanwhile, may add to a request that was refused."""
 _PAUSE = 5.0
 """Seconds between two tries to open a ledger that cannot be opened."""
-_WAITS = "no request is sent meanwhile; it goes on by itself as soon as the ledger can be written (a full disk: free some space)"
+_WAITS = (
+    "no request is sent meanwhile; it goes on by itself as soon as the ledger can be written (a full disk: free some"
+    " space)"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -243,7 +243,8 @@ class Ops:
             raise OpError(
                 "damaged",
                 session.damaged,
-                f"it can be looked at and stopped; to remove it with what is in its worktree: watchfloor rm --force {session.sid}",
+                "it can be looked at and stopped; to remove it with what is in its worktree: watchfloor rm --force"
+                f" {session.sid}",
             )
         return session
 
@@ -312,7 +313,8 @@ class Ops:
         def look(session: Session) -> Reply:
             report = verify(session.folder.log)
             problem = (
-                f"{report.problem.file} at byte {report.problem.offset}, record {report.problem.seq}: {report.problem.why}"
+                f"{report.problem.file} at byte {report.problem.offset}, record {report.problem.seq}:"
+                f" {report.problem.why}"
                 if report.problem
                 else ""
             )

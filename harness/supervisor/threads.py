@@ -94,7 +94,8 @@ class Threads:
             future.cancel()  # takes it out when it has not begun
         if not job.began:
             raise StandsStill(
-                f"{self._name}: {what} did not begin within {limit_s:.0f} s; at work: {'; '.join(self._at_work()) or 'nothing'}"
+                f"{self._name}: {what} did not begin within {limit_s:.0f} s; at work:"
+                f" {'; '.join(self._at_work()) or 'nothing'}"
             )
         raise StandsStill(f"{self._name}: {what} did not end within {limit_s:.0f} s; something there cannot be read")
 

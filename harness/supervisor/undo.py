@@ -197,6 +197,6 @@ def _read(log: Path) -> list[Point]:
 def _told(point: Point) -> str:
     what = f"`{point.title}`" if point.title else point.call_id
     return (
-        f"The human undid your work: the worktree and its git state are what they were just before {point.call_id} ({what}). "
-        "Everything you changed from there on is gone from the worktree; look at it again before you go on."
+        f"The human undid your work: the worktree and its git state are what they were just before {point.call_id}"
+        f" ({what}). Everything you changed from there on is gone from the worktree; look at it again before you go on."
     )

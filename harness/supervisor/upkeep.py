@@ -60,7 +60,8 @@ class Upkeep:
             why = why or "it ended"
             if falls.add(time.monotonic()):
                 print(
-                    f"supervisor: {what} failed {falls.limit} times within a minute ({why}); the supervisor leaves and is started anew",
+                    f"supervisor: {what} failed {falls.limit} times within a minute ({why}); the supervisor leaves and"
+                    " is started anew",
                     file=sys.stderr,
                     flush=True,
                 )
@@ -88,7 +89,8 @@ class Upkeep:
     def _tell(self, what: str, why: str) -> None:
         print(f"supervisor: {what} failed ({why}) and is begun again", file=sys.stderr, flush=True)
         self._problems[what] = (
-            f"a defect of Watchfloor: {what} failed at {datetime.now(UTC):%H:%M:%S} UTC ({why}) and was begun again; nothing is lost"
+            f"a defect of Watchfloor: {what} failed at {datetime.now(UTC):%H:%M:%S} UTC ({why}) and was begun again;"
+            " nothing is lost"
         )
         self._changed()
         asyncio.get_running_loop().call_later(SHOWN_S, self._forget, what, self._problems[what])

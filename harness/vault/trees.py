@@ -227,9 +227,11 @@ class Trees:
             again = root.stat(path)
         except OSError:
             return info, False
-        return again, stat.S_IFMT(again.st_mode) == stat.S_IFMT(
-            info.st_mode
-        ) and time.time_ns() - again.st_ctime_ns > _SETTLING_NS
+        return (
+            again,
+            stat.S_IFMT(again.st_mode) == stat.S_IFMT(info.st_mode)
+            and time.time_ns() - again.st_ctime_ns > _SETTLING_NS,
+        )
 
     def _digest(self, name: bytes, info: os.stat_result, known: bytes | None) -> bytes:
         if not (stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)):

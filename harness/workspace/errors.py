@@ -103,7 +103,8 @@ class UnsavedWork(WorkspaceError):
             parts.append(f"{commits} commits that are on no other branch and at no remote")
         note = f" ({reproducible} files in ignored folders go in any case)" if reproducible else ""
         super().__init__(
-            f"the worktree holds {' and '.join(parts)}{note}; push or merge them, or remove with force_keep to keep them under refs/watchfloor/kept"
+            f"the worktree holds {' and '.join(parts)}{note}; push or merge them, or remove with force_keep to keep"
+            " them under refs/watchfloor/kept"
         )
         self.files, self.commits = list(files), commits
         self.nested, self.ignored, self.reproducible = list(nested), list(ignored), reproducible

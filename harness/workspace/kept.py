@@ -60,7 +60,8 @@ def keep(tree: Worktree, sid: str, view: View, load: Load) -> str:
     )
     if size > MAX_BYTES:
         raise CannotKeep(
-            f"{_amount(size)} would have to be kept, more than {_amount(MAX_BYTES)}; remove or move what is not needed: {_largest(load)}"
+            f"{_amount(size)} would have to be kept, more than {_amount(MAX_BYTES)}; remove or move what is not needed:"
+            f" {_largest(load)}"
         )
     repository = Git(tree.common)
     ref = next(name for name in _names(sid) if repository.commit(name) is None)

@@ -140,7 +140,8 @@ class View:
             return git.text("commit-tree", git.text("write-tree"), "-p", self.commit, "-m", "What was staged")
         except GitFailed as exc:
             raise CannotKeep(
-                f"what is staged in {self._tree.root} cannot be kept ({exc}); finish or give up the merge there, then try again"
+                f"what is staged in {self._tree.root} cannot be kept ({exc}); finish or give up the merge there, then"
+                " try again"
             ) from exc
 
     def _same(self, path: str, entry: Entry, item: Item, stamp: stamps.Stamp | None) -> bool:

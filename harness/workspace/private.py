@@ -145,9 +145,10 @@ def make(tree: Worktree, identity: tuple[str, str]) -> None:
     name, email = (re.sub(r'["\\\n\x00-\x1f]', " ", x) for x in identity)
     _write(
         tree.private.parent / "gitconfig",
-        f'[user]\n\tname = "{name}"\n\temail = "{email}"\n[safe]\n\tdirectory = *\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n'
-        '[core]\n\thooksPath = /dev/null\n\tpager = cat\n[protocol "ext"]\n\tallow = never\n'
-        "[commit]\n\tgpgSign = false\n[tag]\n\tgpgSign = false\n[core]\n\tfsmonitor = false\n\tuntrackedCache = false\n[advice]\n\tdetachedHead = false\n",
+        f'[user]\n\tname = "{name}"\n\temail = "{email}"\n[safe]\n\tdirectory = *\n[gc]\n\tauto ='
+        ' 0\n[maintenance]\n\tauto = false\n[core]\n\thooksPath = /dev/null\n\tpager = cat\n[protocol "ext"]\n\tallow'
+        " = never\n[commit]\n\tgpgSign = false\n[tag]\n\tgpgSign = false\n[core]\n\tfsmonitor ="
+        " false\n\tuntrackedCache = false\n[advice]\n\tdetachedHead = false\n",
     )
 
 
@@ -253,7 +254,8 @@ def _collect(tree: Worktree, into: Path) -> list[Path]:
             if wanted.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
                 if (size := entry.stat(follow_symlinks=False).st_size) > MAX_OBJECT:
                     raise PublishFailed(
-                        f"the agent's object file {folder.name}/{entry.name} has {size} bytes, over the limit of {MAX_OBJECT}"
+                        f"the agent's object file {folder.name}/{entry.name} has {size} bytes, over the limit of"
+                        f" {MAX_OBJECT}"
                     )
                 target = into / folder.name
                 target.mkdir(exist_ok=True)
@@ -292,7 +294,8 @@ def publish(tree: Worktree) -> Published:
         # A branch that somebody else moved meanwhile is only ever moved forward, so that their commits are not lost.
         if old is not None and old != last and git.call("merge-base", "--is-ancestor", old, head, ok=(0, 1))[0]:
             raise PublishFailed(
-                f"branch {tree.branch} was moved to {old[:12]} from outside while the agent went on to {head[:12]}; merge one into the other"
+                f"branch {tree.branch} was moved to {old[:12]} from outside while the agent went on to {head[:12]};"
+                " merge one into the other"
             )
         args = ["update-ref", "-m", "watchfloor: work of the session", ref, head] + ([old] if old else [])
         git.run(*args)

@@ -146,7 +146,8 @@ def create(repo: Path, worktree: Path, branch: str, private: Path) -> Worktree:
             _undo(git, saved, private)
             if isinstance(exc, GitFailed) and _fetches(git):
                 raise PartialClone(
-                    f"{repository.root} is a partial clone and lacks files of its HEAD; bring them there first (`git checkout -- .`), then launch again"
+                    f"{repository.root} is a partial clone and lacks files of its HEAD; bring them there first (`git"
+                    " checkout -- .`), then launch again"
                 ) from exc
             raise
         saved = msgspec.structs.replace(saved, ready=True)
@@ -344,7 +345,8 @@ def _saved_elsewhere(tree: Worktree, sid: str, force_keep: bool, pushed: Iterabl
             raise UnsavedWork(work.files, commits, work.nested, work.ignored, work.reproducible, why)
         if work.unreadable:
             raise CannotKeep(
-                f"{work.unreadable[0]} cannot be read, so it cannot be kept; give yourself the right to read it, then try again"
+                f"{work.unreadable[0]} cannot be read, so it cannot be kept; give yourself the right to read it, then"
+                " try again"
             )
         folder = view.scratch.tree.parent
         for number, (path, item) in enumerate(work.odd.items()):

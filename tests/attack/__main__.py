@@ -166,9 +166,13 @@ def run(user: str, seed: int, seconds: float, more: list[str], rows: dict[tuple[
                 line = json.loads(raw)
                 rows.setdefault((line["family"], user), Counter())[line["status"]] += 1
                 if line["status"] == "escaped":
-                    again = f"--seed {seed} --user {user} --only {line['family']} --round {line['round']} --attempt {json.dumps(line['name'])}"
+                    again = (
+                        f"--seed {seed} --user {user} --only {line['family']} --round {line['round']} --attempt"
+                        f" {json.dumps(line['name'])}"
+                    )
                     bad.append(
-                        f"ESCAPED  {line['family']} as {user}: {line['name']}\n  {line['detail'][:1500]}\n  again: python -m tests.attack {again}"
+                        f"ESCAPED  {line['family']} as {user}: {line['name']}\n  {line['detail'][:1500]}\n  again:"
+                        f" python -m tests.attack {again}"
                     )
                     print(bad[-1], flush=True)
                 elif line["status"] == "skipped":

@@ -79,7 +79,10 @@ def machine() -> str:
         // 1024
         // 1024
     )
-    return f"{os.cpu_count()} cores of {cpu}, {memory} GiB, Linux {platform.release()}, CPython {platform.python_version()}"
+    return (
+        f"{os.cpu_count()} cores of {cpu}, {memory} GiB, Linux {platform.release()}, CPython"
+        f" {platform.python_version()}"
+    )
 
 
 def _number(value: float) -> str:
@@ -100,7 +103,8 @@ def markdown(figures: list[Figure]) -> str:
         verdict = {True: "yes", False: "**no**", None: "–"}[f.ok]
         times = "–" if f.ratio is None else f"{f.ratio:.2f}×"
         rows.append(
-            f"| {f.name}{': ' + f.note if f.note else ''} | {spread} {f.unit} | {yard} | {times} | {f.reach} | {verdict} |"
+            f"| {f.name}{': ' + f.note if f.note else ''} | {spread} {f.unit} | {yard} | {times} | {f.reach} |"
+            f" {verdict} |"
         )
     return "\n".join(rows)
 

@@ -124,7 +124,8 @@ def test_processes_that_take_all_memory_together(floor: Floor) -> None:
 def test_memory_taken_as_files(floor: Floor, where: str) -> None:
     ended_by(
         floor.bomb(
-            f"with {where} as file:\n    for _ in range(900):\n        file.write(b'x' * (1 << 20))\n    {HOLD.replace(chr(10), '; ')}"
+            f"with {where} as file:\n    for _ in range(900):\n        file.write(b'x' * (1 << 20))\n   "
+            f" {HOLD.replace(chr(10), '; ')}"
         ),
         "memory",
     )
@@ -195,7 +196,10 @@ def test_a_fork_bomb(floor: Floor) -> None:
 
 
 def test_a_bomb_of_threads(floor: Floor) -> None:
-    code = f"import threading\nfor _ in range(1000):\n    threading.Thread(target=threading.Event().wait, daemon=True).start()\n{HOLD}"
+    code = (
+        "import threading\nfor _ in range(1000):\n    threading.Thread(target=threading.Event().wait,"
+        f" daemon=True).start()\n{HOLD}"
+    )
     end = floor.bomb(code)
     assert end["status"] == "error"
     assert end.get("limit") == "processes" or "can't start new thread" in end["preview"]
@@ -230,7 +234,8 @@ def test_one_huge_file(floor: Floor) -> None:
     quiet = floor.explode(["true"])
     assert quiet["status"] == "ok"
     end = floor.bomb(
-        f"with open('big', 'wb', buffering=0) as f:\n    for _ in range(1024):\n        f.write(b'x' * (1 << 20))\n{HOLD}"
+        "with open('big', 'wb', buffering=0) as f:\n    for _ in range(1024):\n        f.write(b'x' * (1 <<"
+        f" 20))\n{HOLD}"
     )
     ended_by(end, "disk")
     size = (floor.worktree(BOMBER) / "big").stat().st_size
@@ -240,12 +245,18 @@ def test_one_huge_file(floor: Floor) -> None:
 
 
 def test_a_file_that_was_deleted_while_open(floor: Floor) -> None:
-    code = f"import os\nf = open('big', 'wb', buffering=0)\nos.unlink('big')\nfor _ in range(512):\n    f.write(b'x' * (1 << 20))\n{HOLD}"
+    code = (
+        "import os\nf = open('big', 'wb', buffering=0)\nos.unlink('big')\nfor _ in range(512):\n    f.write(b'x' * (1"
+        f" << 20))\n{HOLD}"
+    )
     ended_by(floor.bomb(code), "disk")
 
 
 def test_very_many_small_files(floor: Floor) -> None:
-    code = f"import os\nfor i in range(300):\n    os.mkdir(f'd{{i}}')\n    for j in range(200):\n        open(f'd{{i}}/f{{j}}', 'w').close()\n{HOLD}"
+    code = (
+        "import os\nfor i in range(300):\n    os.mkdir(f'd{i}')\n    for j in range(200):\n       "
+        f" open(f'd{{i}}/f{{j}}', 'w').close()\n{HOLD}"
+    )
     ended_by(floor.bomb(code), "disk_files")
 
 
@@ -277,7 +288,8 @@ def test_a_disk_keeps_some_room(floor: Floor) -> None:
     try:
         size = 384  # of 400 MiB: below the 5 % that must stay free, and not yet full
         end = floor.bomb(
-            f"with open('big', 'wb', buffering=0) as f:\n    for _ in range({size}):\n        f.write(b'x' * (1 << 20))\n{HOLD}",
+            f"with open('big', 'wb', buffering=0) as f:\n    for _ in range({size}):\n        f.write(b'x' * (1 <<"
+            f" 20))\n{HOLD}",
             Limits(),
         )
         ended_by(end, "disk_free")

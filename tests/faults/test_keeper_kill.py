@@ -43,7 +43,10 @@ def marked(fleet: Keepers, word: str) -> bool:
     return path.exists() and word in path.read_text()
 
 
-SCRIPT = "echo x >> marker; setsid sh -c 'echo $$ > daemon; exec sleep 300' & while ! [ -s daemon ]; do sleep 0.01; done; echo $$ > leader; echo ready"
+SCRIPT = (
+    "echo x >> marker; setsid sh -c 'echo $$ > daemon; exec sleep 300' & while ! [ -s daemon ]; do sleep 0.01; done;"
+    " echo $$ > leader; echo ready"
+)
 
 # point → (effects on disk, records of the call after the restart)
 EXPECTED = {

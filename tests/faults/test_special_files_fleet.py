@@ -74,7 +74,10 @@ def test_a_head_that_is_a_link_to_a_secret_brings_it_nowhere(f: Fleet) -> None:
     secret, key = f.root / "id_rsa", f.folders.config / "key"
     secret.write_text(f"{CANARY}\n")
     for number, target in enumerate((secret, key)):
-        script = f'd=$(git rev-parse --absolute-git-dir); rm "$d/HEAD"; ln -s {target} "$d/HEAD"; rm -f src/a.txt; ln -s {target} src/a.txt'
+        script = (
+            f'd=$(git rev-parse --absolute-git-dir); rm "$d/HEAD"; ln -s {target} "$d/HEAD"; rm -f src/a.txt; ln -s'
+            f" {target} src/a.txt"
+        )
         read = [("exec", {"argv": ["cat", "src/a.txt"], "access": "network"})]
         sid = f.launch(
             play([("shell", {"script": script})], read, [("read_file", {"path": "src/a.txt"})], SAY),

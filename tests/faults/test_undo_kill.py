@@ -116,7 +116,8 @@ class Undone:
         session.run("echo secret > .env; chmod 600 .env")
         self.wanted = session.state()
         self.call_id, started = session.run(
-            "rm -rf .env many src; git reset -q --hard HEAD~1; mkdir many; for i in $(seq 500); do echo new > many/new$i; done"
+            "rm -rf .env many src; git reset -q --hard HEAD~1; mkdir many; for i in $(seq 500); do echo new >"
+            " many/new$i; done"
         )
         self.snapshot = str(started["snapshot"])
         self.destroyed = session.state()

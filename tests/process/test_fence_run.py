@@ -171,7 +171,8 @@ def test_read_write_and_binds_of_the_profile(ground: Ground) -> None:
     binds = [[f"{base}/source", f"{base}/masked", "ro"]]
     profile = fence.profile(worktree, [f"{base}/readable", f"{base}/nothing"], [f"{base}/writable"], binds)
     _, text = ground.shell(
-        f"cd {base}; cat readable/f writable/f masked/f; echo 2 > writable/f; echo 2 > readable/f; echo 2 > masked/f; ls source",
+        f"cd {base}; cat readable/f writable/f masked/f; echo 2 > writable/f; echo 2 > readable/f; echo 2 > masked/f;"
+        " ls source",
         fence=profile,
     )
     assert text.startswith("readablewritablesource")

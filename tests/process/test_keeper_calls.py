@@ -321,7 +321,10 @@ def test_cancel_ends_the_whole_tree(fleet: Keepers, work: Path) -> None:
 
 def test_a_daemon_does_not_outlive_a_call_that_ended_by_itself(fleet: Keepers, work: Path) -> None:
     fleet.spawn()
-    script = f"setsid sh -c 'echo $$ > {work}/daemon; exec sleep 300' & while ! [ -s {work}/daemon ]; do sleep 0.01; done; echo bye"
+    script = (
+        f"setsid sh -c 'echo $$ > {work}/daemon; exec sleep 300' & while ! [ -s {work}/daemon ]; do sleep 0.01; done;"
+        " echo bye"
+    )
     end = run(fleet, fleet.supervisor(), action(work, "c0.0", ["sh", "-c", script]))
     assert (end["status"], end["preview"]) == ("ok", "bye\n")
     wait_gone(int((work / "daemon").read_text()))

@@ -163,9 +163,11 @@ async def test_after_a_failed_sync_the_disk_says_what_is_held(tmp_path: Path, mo
     await books.close()
     assert verify(tmp_path / "ledger").records >= 3
     books = await opened(tmp_path)
-    assert (books.session("s"), books.fleet(), books.holding("s")) == seen, (
-        "what it counts is what a new supervisor would count"
-    )
+    assert (
+        books.session("s"),
+        books.fleet(),
+        books.holding("s"),
+    ) == seen, "what it counts is what a new supervisor would count"
     await books.close()
 
 

@@ -45,7 +45,10 @@ def test_a_commit_whose_push_was_denied_is_unsaved(tmp_path: Path) -> None:
 
 def test_a_nested_repository_is_named_and_kept() -> None:
     with fleet() as f:
-        make = "git init -q inner; cd inner; echo x > x; git add x; git commit -qm inner; cd ..; git add inner; git commit -qm link"
+        make = (
+            "git init -q inner; cd inner; echo x > x; git add x; git commit -qm inner; cd ..; git add inner; git commit"
+            " -qm link"
+        )
         sid = f.launch(play([("shell", {"script": make})], "Done."))
         f.wait_state(sid, "done")
         refused = f.run("rm", sid, check=False)

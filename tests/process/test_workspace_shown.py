@@ -92,7 +92,8 @@ def test_only_listed_parts_of_the_git_directory_are_there(tmp_path: Path) -> Non
     tree = session(tmp_path, repo)
     out = agent(
         tree,
-        f"grep -rsl {CANARY} {common} . && echo LEAK; git stash list; git for-each-ref --format='%(refname)'; find {common} -maxdepth 2",
+        f"grep -rsl {CANARY} {common} . && echo LEAK; git stash list; git for-each-ref --format='%(refname)'; find"
+        f" {common} -maxdepth 2",
         ok=False,
     )
     assert "LEAK" not in out

@@ -103,8 +103,9 @@ def test_the_agent_commits_and_only_its_branch_moves(tmp_path: Path) -> None:
     tree = session(tmp_path, repo)
     out = agent(
         tree,
-        "echo b > b.txt; git add b.txt; git commit -qm two; git branch mine; git tag t; git config a.b c; git update-ref refs/heads/other HEAD;"
-        " echo evil > $(git rev-parse --git-common-dir)/hooks/post-commit; rm -rf .git; git log -1 --format='%an %s'",
+        "echo b > b.txt; git add b.txt; git commit -qm two; git branch mine; git tag t; git config a.b c; git"
+        " update-ref refs/heads/other HEAD; echo evil > $(git rev-parse --git-common-dir)/hooks/post-commit; rm -rf"
+        " .git; git log -1 --format='%an %s'",
         ok=False,
     )
     assert "Read-only file system" in out
@@ -130,8 +131,8 @@ def test_repositories_that_tests_make_are_their_own(tmp_path: Path) -> None:
     tree = session(tmp_path, repository(tmp_path / "repo"))
     out = agent(
         tree,
-        "set -e; cd /tmp; git init -q x; cd x; git config user.name Inner; git config user.email i@x; echo 1 > f; git add f; git commit -qm i;"
-        " git clone -q . ../y; git -C ../y log --format='%an'; ls .git/objects | wc -l",
+        "set -e; cd /tmp; git init -q x; cd x; git config user.name Inner; git config user.email i@x; echo 1 > f; git"
+        " add f; git commit -qm i; git clone -q . ../y; git -C ../y log --format='%an'; ls .git/objects | wc -l",
     )
     assert out.split()[0] == "Inner"
     assert int(out.split()[1]) > 3
@@ -148,8 +149,8 @@ def test_staging_resetting_amending_and_merging_work_inside(tmp_path: Path) -> N
     tree = session(tmp_path, repo)
     agent(
         tree,
-        "set -e; echo b > b; git add b; git commit -qm b; git commit --amend -qm bb; echo c > c; git add c; git reset -q;"
-        " git merge -q --no-edit side; git gc -q || true",
+        "set -e; echo b > b; git add b; git commit -qm b; git commit --amend -qm bb; echo c > c; git add c; git reset"
+        " -q; git merge -q --no-edit side; git gc -q || true",
     )
     publish(tree)
     assert git(repo, "log", "--format=%s", "--no-merges", "main.." + tree.branch).split() == ["bb", "side"]
@@ -298,8 +299,8 @@ def test_the_diff_shows_committed_uncommitted_and_untracked_work(tmp_path: Path)
     )
     agent(
         tree,
-        "set -e; echo b >> a.txt; git commit -qam b; git rm -q gone.txt; git mv 'old name.txt' $'new\\nname.txt'; git commit -qm m;"
-        " echo c >> a.txt; echo u > u.txt; printf '\\0' > bin; ln -s /etc/passwd link",
+        "set -e; echo b >> a.txt; git commit -qam b; git rm -q gone.txt; git mv 'old name.txt' $'new\\nname.txt'; git"
+        " commit -qm m; echo c >> a.txt; echo u > u.txt; printf '\\0' > bin; ln -s /etc/passwd link",
     )
     publish(tree)
     made = diff(tree)
@@ -452,7 +453,8 @@ def test_objects_that_lie_are_not_published(tmp_path: Path) -> None:
     (tree.objects / "info" / "alternates").write_text(f"{secret}/.git/objects\n")
     agent(
         tree,
-        f"t=$(printf '100644 blob {blob}\\tstolen\\n' | git mktree --missing); git update-ref --no-deref HEAD $(git commit-tree -m x -p HEAD $t)",
+        f"t=$(printf '100644 blob {blob}\\tstolen\\n' | git mktree --missing); git update-ref --no-deref HEAD $(git"
+        " commit-tree -m x -p HEAD $t)",
     )
     (tree.objects / "info" / "alternates").write_text(f"{secret}/.git/objects\n")
     with pytest.raises(PublishFailed):

@@ -152,7 +152,8 @@ def main() -> int:
             print("\n" + "\n".join(map(str, bad)))
             print(f"\nthe supervisor's last words:\n{w.fleet.supervisor_log()}")
     print(
-        f"\nseed {given.seed}: {'everything is as it must be' if not bad else f'{len(bad)} things are not as they must be'}"
+        f"\nseed {given.seed}:"
+        f" {'everything is as it must be' if not bad else f'{len(bad)} things are not as they must be'}"
     )
     return 1 if bad else 0
 

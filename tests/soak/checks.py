@@ -185,7 +185,10 @@ def tally(e: Evidence) -> dict[str, str]:
         "stopped by nobody": str(kinds["unasked stop"]),
         "stopped but alive": str(kinds["undone stop"] + kinds["alive"]),
         "bill": _usd(e.total_bill_nano),
-        "ledger": f"{_usd(settled + unknown + held)} = {_usd(settled)} known + {_usd(unknown)} unknown in full + {_usd(held)} held",
+        "ledger": (
+            f"{_usd(settled + unknown + held)} = {_usd(settled)} known + {_usd(unknown)} unknown in full + {_usd(held)}"
+            " held"
+        ),
         "invariants, damage": f"{kinds['invariant']}, {kinds['damage']}",
         "processes left": str(kinds["leftover"]),
         "broken off": str(kinds["soak"]),

@@ -11,7 +11,10 @@ from harness.hands import cgroups
 from harness.hands.cgroups import NotDelegated
 from harness.hands.limits import GIB, Limits
 
-V2 = "29 23 0:26 / /sys/fs/cgroup rw,nosuid,nodev,noexec,relatime shared:4 - cgroup2 cgroup2 rw,nsdelegate,memory_recursiveprot\n"
+V2 = (
+    "29 23 0:26 / /sys/fs/cgroup rw,nosuid,nodev,noexec,relatime shared:4 - cgroup2 cgroup2"
+    " rw,nsdelegate,memory_recursiveprot\n"
+)
 V1 = "30 29 0:27 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
 USER = "0::/user.slice/user-1000.slice/user@1000.service/app.slice/run-u7.scope\n"
 

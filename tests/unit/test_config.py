@@ -21,8 +21,9 @@ FILE = Path("/conf/config.toml")
 def test_values_are_read() -> None:
     cfg = c.parse(
         FILE,
-        '[model]\ndefault = "claude-haiku-5-5"\nbase_url = "http://127.0.0.1:1/"\n[caps]\nsession_usd = "2.50"\nday_usd = 10\nsession_wall = "8h"\n'
-        '[fence]\nread = ["/opt/x"]\n[fence.env]\nLANG = "C"\n[ui]\ntheme = "light"\n[ui.keys]\n"floor.queue" = "f5"\n',
+        '[model]\ndefault = "claude-haiku-5-5"\nbase_url = "http://127.0.0.1:1/"\n[caps]\nsession_usd = "2.50"\nday_usd'
+        ' = 10\nsession_wall = "8h"\n[fence]\nread = ["/opt/x"]\n[fence.env]\nLANG = "C"\n[ui]\ntheme ='
+        ' "light"\n[ui.keys]\n"floor.queue" = "f5"\n',
     )
     assert (cfg.model.default, cfg.caps.session_usd, cfg.caps.day_usd, cfg.caps.session_wall) == (
         "claude-haiku-5-5",

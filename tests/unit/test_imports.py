@@ -26,7 +26,10 @@ def modules_by(statement: str) -> set[str]:
 
 
 HARNESS = [
-    "harness.events.types, harness.events.fold, harness.events.views, harness.events.log, harness.events.reader, harness.events.offsets",
+    (
+        "harness.events.types, harness.events.fold, harness.events.views, harness.events.log, harness.events.reader,"
+        " harness.events.offsets"
+    ),
     "harness.protocol.client, harness.protocol.config",
     "harness.session.main, harness.session.nursery",
     "harness.supervisor.main, harness.supervisor.guardian, harness.supervisor.invariants",

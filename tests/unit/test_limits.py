@@ -31,7 +31,8 @@ def test_the_configuration_and_the_keeper_agree_on_names_and_defaults() -> None:
 
 def test_sizes_numbers_and_false_are_read() -> None:
     got = read(
-        'memory = "1.5 GiB"\nprocesses = 64\ndisk = "64MiB"\ndisk_files = 500\nmemory_free = false\ntmp = 4194304\ncpu_percent = 150\n'
+        'memory = "1.5 GiB"\nprocesses = 64\ndisk = "64MiB"\ndisk_files = 500\nmemory_free = false\ntmp ='
+        " 4194304\ncpu_percent = 150\n"
     )
     assert (got.memory, got.processes, got.disk, got.disk_files) == (3 * GIB // 2, 64, 64 * MIB, 500)
     assert (got.memory_free, got.tmp, got.cpu_percent) == (None, 4 * MIB, 150)

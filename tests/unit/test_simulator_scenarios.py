@@ -114,8 +114,9 @@ def conversation(turns: int) -> list[dict[str, object]]:
 
 def test_own_scenarios(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(
-        'name = "greet"\npattern = "hello"\n[[turn]]\ntext = "Looking."\ncalls = [{ tool = "list_files", input = {} }]\n'
-        'faults = [{ kind = "overloaded" }]\n[[turn]]\nunless = "README 0"\ntext = "Hello."\n[[turn]]\nunless = "absent"\notherwise = "No."\ntext = "never"\n'
+        'name = "greet"\npattern = "hello"\n[[turn]]\ntext = "Looking."\ncalls = [{ tool = "list_files", input = {}'
+        ' }]\nfaults = [{ kind = "overloaded" }]\n[[turn]]\nunless = "README 0"\ntext = "Hello."\n[[turn]]\nunless ='
+        ' "absent"\notherwise = "No."\ntext = "never"\n'
     )
     (tmp_path / "b.py").write_text(
         "import re\nfrom harness.simulator.script import Scenario, say\ndef play(goal):\n    yield say('mine')\n"

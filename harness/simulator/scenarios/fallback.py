@@ -13,8 +13,9 @@ def play(goal: str) -> Script:
     )
     lines = len(back.text.splitlines())
     back = yield say(
-        f"I saw {lines} lines of listing and history. I am a simulated model that knows a few scenarios by heart, and this goal is none of them: "
-        "I changed nothing. With a real endpoint in the configuration, the same session would do the work."
+        f"I saw {lines} lines of listing and history. I am a simulated model that knows a few scenarios by heart, and"
+        " this goal is none of them: I changed nothing. With a real endpoint in the configuration, the same session"
+        " would do the work."
     )
     while True:
         back = yield say(f"I heard you: {' '.join(back.text.split())[:200] or 'nothing'}. I have nothing to add.")

@@ -70,7 +70,10 @@ def as_markdown(rows):
 REPORT_TAIL = '    return "\\n".join(lines) + "\\n"\n'
 
 SPLIT_OLD = "    share = cents // len(people)\n    return {name: share for name in people}\n"
-SPLIT_NEW = "    share, left = divmod(cents, len(people))\n    return {name: share + (1 if i < left else 0) for i, name in enumerate(people)}\n"
+SPLIT_NEW = (
+    "    share, left = divmod(cents, len(people))\n    return {name: share + (1 if i < left else 0) for i, name in"
+    " enumerate(people)}\n"
+)
 
 Part = Generator[Turn, Heard, Heard]
 
@@ -124,7 +127,8 @@ def amounts() -> Part:
     back = yield run_tests("Does that satisfy its tests?", "tests.test_spec")
     if not green(back):
         yield say(
-            f"Too lenient: {failing(back)} fails. Dropping every comma accepts `1,23.00`, and three decimals pass. A pattern is exact.",
+            f"Too lenient: {failing(back)} fails. Dropping every comma accepts `1,23.00`, and three decimals pass. A"
+            " pattern is exact.",
             call(
                 "edit_file",
                 path="tally/money.py",
@@ -145,7 +149,8 @@ def amounts() -> Part:
 
 def settling_and_report() -> Part:
     yield say(
-        "SPEC 1 is done. SPEC 2 gets a module of its own; largest debtor to largest creditor until everybody is at zero.",
+        "SPEC 1 is done. SPEC 2 gets a module of its own; largest debtor to largest creditor until everybody is at"
+        " zero.",
         call("write_file", path="tally/settle.py", content=SETTLE, why="add settle"),
     )
     yield say(
@@ -162,7 +167,8 @@ def mend_split(back: Heard) -> Part:
         call("read_file", path="tests/test_split.py"),
     )
     yield say(
-        "`split` drops the cents that do not divide evenly, against its own docstring. The first people must carry them.",
+        "`split` drops the cents that do not divide evenly, against its own docstring. The first people must carry"
+        " them.",
         call("edit_file", path="tally/split.py", old=SPLIT_OLD, new=SPLIT_NEW, why="no cent may be lost"),
     )
     return (yield run_tests("Once more, everything."))
@@ -186,7 +192,10 @@ def play(goal: str) -> Script:
             "edit_file",
             path="CHANGELOG.md",
             old="## Unreleased\n",
-            new="## Unreleased\n\n- Amounts may have thousands separators; `settle` says who pays whom; the report can be a Markdown table.\n",
+            new=(
+                "## Unreleased\n\n- Amounts may have thousands separators; `settle` says who pays whom; the report can"
+                " be a Markdown table.\n"
+            ),
         ),
     )
     yield say("I commit this as one change.", call("exec", argv=["git", "add", "-A"], why="stage the work"))
@@ -199,7 +208,8 @@ def play(goal: str) -> Script:
         ),
     )
     back = yield say(
-        "All three features of SPEC.md are implemented, their tests pass, and the work is committed. I also repaired `split`, which lost cents."
+        "All three features of SPEC.md are implemented, their tests pass, and the work is committed. I also repaired"
+        " `split`, which lost cents."
     )
     for _ in range(2):
         back = yield run_tests("A check did not pass; I run the tests again to see what it saw.")

@@ -41,9 +41,11 @@ def play(goal: str) -> Script:
     )
     for attempt in range(2):
         back = yield say(
-            f"Now others should see it: I push to `{branch}`. That leaves this machine, so it needs your word."
-            if attempt == 0
-            else "I try the push once more.",
+            (
+                f"Now others should see it: I push to `{branch}`. That leaves this machine, so it needs your word."
+                if attempt == 0
+                else "I try the push once more."
+            ),
             call(
                 "exec",
                 argv=["git", "push", "origin", f"HEAD:refs/heads/{branch}"],
@@ -53,7 +55,8 @@ def play(goal: str) -> Script:
         )
         if back.denied:
             yield say(
-                f"Understood, I do not push. The commit stays on this branch. You said: {' '.join(back.text.split())[:300]}"
+                "Understood, I do not push. The commit stays on this branch. You said:"
+                f" {' '.join(back.text.split())[:300]}"
             )
             return
         if not any(r.is_error for r in back.results):

@@ -16,7 +16,8 @@ def play(goal: str) -> Script:
         yield say("Everything passes here; there is nothing to repair.")
         return
     yield say(
-        f"{failing(back)}: the sum of the shares is not the amount. I look at the function and at what its tests ask for.",
+        f"{failing(back)}: the sum of the shares is not the amount. I look at the function and at what its tests ask"
+        " for.",
         call("read_file", path="tally/split.py"),
         call("read_file", path="tests/test_split.py"),
         call("search", pattern="split\\(", path="tally"),
@@ -28,7 +29,8 @@ def play(goal: str) -> Script:
     back = yield run_tests("", "tests.test_split")
     if not green(back):
         yield say(
-            f"No: now there is too much, {failing(back)} fails. The remainder has to be dealt out, one cent each to the first people.",
+            f"No: now there is too much, {failing(back)} fails. The remainder has to be dealt out, one cent each to the"
+            " first people.",
             call(
                 "edit_file", path="tally/split.py", old=HASTY, new=SPLIT_NEW, why="deal the remainder out one cent each"
             ),
@@ -49,7 +51,8 @@ def play(goal: str) -> Script:
         ),
     )
     yield say(
-        "Repaired: `split` lost up to n - 1 cents because it dropped the remainder; it now goes to the first people, as its docstring says. Committed."
+        "Repaired: `split` lost up to n - 1 cents because it dropped the remainder; it now goes to the first people, as"
+        " its docstring says. Committed."
     )
 
 

@@ -19,9 +19,10 @@ QUESTIONS = (
 
 def _note(n: int, question: str) -> str:
     return (
-        f"## {n}. {question}\n\nLooked at the code and at its tests side by side. The shape is consistent: integers in cents at every border, "
-        "text only at the edges. Open points are the ones where a caller could pass something that no test passes today; they are listed with the file "
-        "and the reason, so that somebody can turn each into a test. Confidence is moderate: this was read, not run.\n"
+        f"## {n}. {question}\n\nLooked at the code and at its tests side by side. The shape is consistent: integers in"
+        " cents at every border, text only at the edges. Open points are the ones where a caller could pass something"
+        " that no test passes today; they are listed with the file and the reason, so that somebody can turn each into"
+        " a test. Confidence is moderate: this was read, not run.\n"
     )
 
 
@@ -42,7 +43,8 @@ def play(goal: str) -> Script:
         notes += "\n" + _note(n, question)
         calls: tuple[Call, ...] = (call("write_file", path="NOTES.md", content=notes, why="keep what was found"),)
         back = yield say(
-            f"That answers it well enough; I write it down ({len(notes.split())} words so far) and go on, since each answer raises another one.",
+            f"That answers it well enough; I write it down ({len(notes.split())} words so far) and go on, since each"
+            " answer raises another one.",
             *calls,
         )
         if _told_to_finish(back.texts):

@@ -11,28 +11,44 @@ from tests.attack.ground import Ground
 from tests.attack.model import Attempt, Escape, Outside
 from tests.process.keeperlib import wait_gone, wait_until
 
-IGNORE = "import os, signal, sys, time\nfor n in range(1, 65):\n    if n not in (9, 19, 32, 33): signal.signal(n, signal.SIG_IGN)\n"
+IGNORE = (
+    "import os, signal, sys, time\nfor n in range(1, 65):\n    if n not in (9, 19, 32, 33): signal.signal(n,"
+    " signal.SIG_IGN)\n"
+)
 STAY = "\nopen('ready', 'w').close()\nwhile True: time.sleep(1)\n"
 AWAY = {
-    "two forks": "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:"
-    + STAY.replace("\n", "\n        ")
-    + "\n    os._exit(0)",
+    "two forks": (
+        "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:"
+        + STAY.replace("\n", "\n        ")
+        + "\n    os._exit(0)"
+    ),
     "a new group": "if os.fork() == 0:\n    os.setpgid(0, 0)" + STAY.replace("\n", "\n    "),
-    "a subreaper": "import ctypes\nctypes.CDLL(None).prctl(36, 1, 0, 0, 0)\nif os.fork() == 0:\n    if os.fork() == 0:"
-    + STAY.replace("\n", "\n        "),
-    "without a death signal": "import ctypes\nif os.fork() == 0:\n    ctypes.CDLL(None).prctl(1, 0, 0, 0, 0); os.setsid()"
-    + STAY.replace("\n", "\n    "),
-    "stopped children": "if os.fork() == 0:\n    open('ready', 'w').close()\n    os.kill(os.getpid(), 19)\n    time.sleep(600)",
+    "a subreaper": (
+        "import ctypes\nctypes.CDLL(None).prctl(36, 1, 0, 0, 0)\nif os.fork() == 0:\n    if os.fork() == 0:"
+        + STAY.replace("\n", "\n        ")
+    ),
+    "without a death signal": (
+        "import ctypes\nif os.fork() == 0:\n    ctypes.CDLL(None).prctl(1, 0, 0, 0, 0); os.setsid()"
+        + STAY.replace("\n", "\n    ")
+    ),
+    "stopped children": (
+        "if os.fork() == 0:\n    open('ready', 'w').close()\n    os.kill(os.getpid(), 19)\n    time.sleep(600)"
+    ),
     "a chain of forks": (
-        "if os.fork() == 0:\n    open('ready', 'w').close()\n    for i in range(10 ** 6):\n        time.sleep(0.001)\n        if os.fork(): os._exit(0)"
+        "if os.fork() == 0:\n    open('ready', 'w').close()\n    for i in range(10 ** 6):\n        time.sleep(0.001)\n "
+        "       if os.fork(): os._exit(0)"
     ),
     "many": "for i in range(60):\n    if os.fork() == 0:\n        os.setsid()" + STAY.replace("\n", "\n        "),
-    "holding the output": "if os.fork() == 0:\n    os.setsid()\n    for d in range(40): os.dup(1)"
-    + STAY.replace("\n", "\n    "),
-    "another program": (
-        "import subprocess\nsubprocess.Popen(['setsid', 'nohup', 'bash', '-c', 'trap \"\" TERM HUP INT; touch ready; while :; do sleep 1; done'])"
+    "holding the output": (
+        "if os.fork() == 0:\n    os.setsid()\n    for d in range(40): os.dup(1)" + STAY.replace("\n", "\n    ")
     ),
-    "a thread": "import threading\nthreading.Thread(target=lambda: time.sleep(600)).start()\nopen('ready', 'w').close()",
+    "another program": (
+        "import subprocess\nsubprocess.Popen(['setsid', 'nohup', 'bash', '-c', 'trap \"\" TERM HUP INT; touch ready;"
+        " while :; do sleep 1; done'])"
+    ),
+    "a thread": (
+        "import threading\nthreading.Thread(target=lambda: time.sleep(600)).start()\nopen('ready', 'w').close()"
+    ),
 }
 ENDS = ("by itself", "cancel", "the keeper killed", "a limit")
 WAIT = "\nwhile not os.path.exists('ready'): time.sleep(0.01)\n"

@@ -95,7 +95,10 @@ def _node(name: str, how: str) -> Inside:
         "in /dev": "os.chdir('/dev'); os.mknod('node', mode, dev)",
         "in /dev/shm": "os.chdir('/dev/shm'); os.mknod('node', mode, dev)",
     }[how]
-    code = f"import stat\nmode, dev = stat.{kind} | 0o666, os.makedev({major}, {minor})\n{make}\nd = os.open('node', os.O_RDWR); return 'opened a device'"
+    code = (
+        f"import stat\nmode, dev = stat.{kind} | 0o666, os.makedev({major}, {minor})\n{make}\nd = os.open('node',"
+        " os.O_RDWR); return 'opened a device'"
+    )
     return Inside(f"{how} of {name}", code)
 
 
@@ -119,7 +122,10 @@ def _terminal(which: str, request: str) -> Inside:
     # Setting a discipline or a controlling terminal is harmless on a terminal of one's own.
     claim = request in ("TIOCSTI", "TIOCLINUX", "TIOCCONS") or which != "pty"
     high = "| 1 << 32" if request == "TIOCSTI" and which == "pty" else ""
-    code = f"{opened}\nb = ctypes.create_string_buffer(b'x')\nreturn succeeded(libc.ioctl(d, ctypes.c_ulong({REQUESTS[request]} {high}), b), '{request}')"
+    code = (
+        f"{opened}\nb = ctypes.create_string_buffer(b'x')\nreturn succeeded(libc.ioctl(d,"
+        f" ctypes.c_ulong({REQUESTS[request]} {high}), b), '{request}')"
+    )
     return Inside(f"{request} on {which}", code, claim=claim and which != "/dev/ptmx")
 
 

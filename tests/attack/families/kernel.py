@@ -64,28 +64,41 @@ CALLS: dict[str, tuple[int | None, int | None, int | None]] = {
 }
 EXACT = {
     "add a key": "return past_filter((248, 217)[MACHINE], 'user', 'attack', 'payload', 7, -3)",
-    "read the session's keys": "return past_filter((250, 219)[MACHINE], 11, -3, ctypes.create_string_buffer(4096), 4096, 0)",
+    "read the session's keys": (
+        "return past_filter((250, 219)[MACHINE], 11, -3, ctypes.create_string_buffer(4096), 4096, 0)"
+    ),
     "join a session of keys": "return past_filter((250, 219)[MACHINE], 1, 'attack', 0, 0, 0)",
     "ask for a key": "return past_filter((249, 218)[MACHINE], 'user', 'attack', 0, -3)",
     "make a bpf map": "return past_filter((321, 280)[MACHINE], 0, struct.pack('IIIII', 2, 4, 4, 1, 0) + bytes(60), 72)",
     "load a bpf program": "return past_filter((321, 280)[MACHINE], 5, bytes(72), 72)",
     "userfaultfd": "return past_filter((323, 282)[MACHINE], 0o2000001)",
-    "userfaultfd by its device": "d = os.open('/dev/userfaultfd', os.O_RDWR); import fcntl; return f'opened {fcntl.ioctl(d, 0xAA00, 0)}'",
-    "measure performance": "return past_filter((298, 241)[MACHINE], ctypes.create_string_buffer(struct.pack('IIQ', 1, 112, 9), 112), 0, -1, -1, 0)",
+    "userfaultfd by its device": (
+        "d = os.open('/dev/userfaultfd', os.O_RDWR); import fcntl; return f'opened {fcntl.ioctl(d, 0xAA00, 0)}'"
+    ),
+    "measure performance": (
+        "return past_filter((298, 241)[MACHINE], ctypes.create_string_buffer(struct.pack('IIQ', 1, 112, 9), 112), 0,"
+        " -1, -1, 0)"
+    ),
     "io_uring": "return past_filter(425, 8, ctypes.create_string_buffer(120))",
     "a handle of a file": (
-        "return past_filter((303, 264)[MACHINE], -100, '/usr', ctypes.create_string_buffer(struct.pack('Ii', 128, 0), 136), ctypes.create_string_buffer(8), 0)"
+        "return past_filter((303, 264)[MACHINE], -100, '/usr', ctypes.create_string_buffer(struct.pack('Ii', 128, 0),"
+        " 136), ctypes.create_string_buffer(8), 0)"
     ),
     "open by a guessed handle": (
-        "d = os.open('/', 0); return past_filter((304, 265)[MACHINE], d, ctypes.create_string_buffer(struct.pack('IiQ', 8, 1, 2), 136), 0)"
+        "d = os.open('/', 0); return past_filter((304, 265)[MACHINE], d, ctypes.create_string_buffer(struct.pack('IiQ',"
+        " 8, 1, 2), 136), 0)"
     ),
     "read the kernel's log": "return past_filter((103, 116)[MACHINE], 3, ctypes.create_string_buffer(4096), 4096)",
     "switch the filter off": (
-        "return past_filter((317, 277)[MACHINE], 1, 0, 0) if libc.prctl(22, 0, 0, 0, 0) == 0 else past_filter((101, 117)[MACHINE], 0, 0, 0, 0)"
+        "return past_filter((317, 277)[MACHINE], 1, 0, 0) if libc.prctl(22, 0, 0, 0, 0) == 0 else past_filter((101,"
+        " 117)[MACHINE], 0, 0, 0, 0)"
     ),
     "forget no_new_privs": "return succeeded(libc.prctl(38, 0, 0, 0, 0), 'no_new_privs is off')",
     "raise a capability": "return succeeded(libc.prctl(47, 2, 21, 0, 0), 'an ambient capability')",
-    "a filter that lets all pass": "r = libc.prctl(22, 2, struct.pack('HHIQ', 1, 0, 0, 0), 0, 0); return past_filter((272, 97)[MACHINE], 0x10000000)",
+    "a filter that lets all pass": (
+        "r = libc.prctl(22, 2, struct.pack('HHIQ', 1, 0, 0, 0), 0, 0); return past_filter((272, 97)[MACHINE],"
+        " 0x10000000)"
+    ),
 }
 
 
@@ -93,7 +106,8 @@ def _plain(name: str, args: str = "0, 0, 0, 0, 0") -> Inside:
     x86, arm, _ = CALLS[name]
     return Inside(
         f"{name}({args})",
-        f"n = ({x86}, {arm})[MACHINE]\nif n is None: raise OSError(errno.ENOSYS, 'not on this machine')\nreturn past_filter(n, {args})",
+        f"n = ({x86}, {arm})[MACHINE]\nif n is None: raise OSError(errno.ENOSYS, 'not on this machine')\nreturn"
+        f" past_filter(n, {args})",
     )
 
 
@@ -120,7 +134,8 @@ def _fuzz(dice: random.Random, number: int) -> Inside:
         "ctypes.create_string_buffer(256)",
     )
     calls = "\n".join(
-        f"try: syscall({dice.randrange(0, 470) | dice.choice((0, 0, 0, 0x40000000))}, {', '.join(dice.choice(values) for _ in range(6))})\nexcept OSError: pass"
+        f"try: syscall({dice.randrange(0, 470) | dice.choice((0, 0, 0, 0x40000000))},"
+        f" {', '.join(dice.choice(values) for _ in range(6))})\nexcept OSError: pass"
         for _ in range(30)
     )
     return Inside(f"thirty random calls {number}", f"{calls}\nreturn 'done'", claim=False)

@@ -37,7 +37,9 @@ CODE = {
     "write .git": "return write('.git', 'gitdir: /tmp\\n')",
     "a link over .git": "os.symlink('/tmp', 'x1'); os.replace('x1', '.git')",
     "move the worktree": "w = given['worktree']; os.rename(w, w + '.moved')",
-    "enter the namespaces of process 1": "d = os.open('/proc/1/ns/mnt', os.O_RDONLY); return past_filter((308, 268)[MACHINE], d, 0)",
+    "enter the namespaces of process 1": (
+        "d = os.open('/proc/1/ns/mnt', os.O_RDONLY); return past_filter((308, 268)[MACHINE], d, 0)"
+    ),
     "enter its own": "d = os.open('/proc/self/ns/user', os.O_RDONLY); return past_filter((308, 268)[MACHINE], d, 0)",
     "enter by pidfd": "d = os.pidfd_open(1); return past_filter((308, 268)[MACHINE], d, 0x10000000)",
     "unshare the program": "return run('/usr/bin/unshare', '-Ur', 'true')",
@@ -48,14 +50,19 @@ CODE = {
     "bwrap with a user": "return run(given['bwrap'], '--unshare-all', '--ro-bind', '/', '/', 'true')",
     "clone3": "return past_filter(435, ctypes.create_string_buffer(struct.pack('Q', 0x10000000), 88), 88)",
     "clone3 without flags": (
-        "b = ctypes.create_string_buffer(struct.pack('QQQQQ', 0, 0, 0, 0, 17), 88)\nr = syscall(435, b, 88)\nif r == 0: os._exit(0)\nreturn 'cloned'"
+        "b = ctypes.create_string_buffer(struct.pack('QQQQQ', 0, 0, 0, 0, 17), 88)\nr = syscall(435, b, 88)\nif r == 0:"
+        " os._exit(0)\nreturn 'cloned'"
     ),
-    "become root": "u = os.getuid()\nif u == 0: raise PermissionError(errno.EPERM, 'root of nothing already')\nos.setuid(0); return 'root'",
+    "become root": (
+        "u = os.getuid()\nif u == 0: raise PermissionError(errno.EPERM, 'root of nothing already')\nos.setuid(0);"
+        " return 'root'"
+    ),
     "become somebody": "os.setresuid(12345, 12345, 12345); return 'somebody else'",
     "other groups": "os.setgroups([0, 6, 42]); return 'groups set'",
     "capabilities": (
-        "h = struct.pack('II', 0x20080522, 0); b = struct.pack('IIIIII', 0xffffffff, 0xffffffff, 0, 0xffffffff, 0xffffffff, 0)\n"
-        "syscall((126, 91)[MACHINE], ctypes.create_string_buffer(h), ctypes.create_string_buffer(b)); return 'capabilities set'"
+        "h = struct.pack('II', 0x20080522, 0); b = struct.pack('IIIIII', 0xffffffff, 0xffffffff, 0, 0xffffffff,"
+        " 0xffffffff, 0)\nsyscall((126, 91)[MACHINE], ctypes.create_string_buffer(h), ctypes.create_string_buffer(b));"
+        " return 'capabilities set'"
     ),
     "map users": "return write('/proc/self/uid_map', '0 0 4294967295', os.O_WRONLY)",
     "map groups": "return write('/proc/self/gid_map', '0 0 4294967295', os.O_WRONLY)",
@@ -63,13 +70,17 @@ CODE = {
     "host name": "syscall((170, 161)[MACHINE], 'attacked', 8); return 'host name set'",
     "give a file away": "open('mine', 'w').close(); os.chown('mine', 54321, 54321); return 'gave it away'",
     "a setuid copy": (
-        "import shutil; shutil.copy('/bin/sh', 'suid'); os.chmod('suid', 0o6755); return run('./suid', '-p', '-c', f\"echo x >> {given['targets'][0]}\")"
+        "import shutil; shutil.copy('/bin/sh', 'suid'); os.chmod('suid', 0o6755); return run('./suid', '-p', '-c',"
+        " f\"echo x >> {given['targets'][0]}\")"
     ),
     "file capabilities": (
-        "import shutil; shutil.copy('/bin/sh', 'cap'); "
-        "os.setxattr('cap', 'security.capability', struct.pack('IIIII', 0x02000001, 0xffffffff, 0, 0xffffffff, 0)); return 'set'"
+        "import shutil; shutil.copy('/bin/sh', 'cap'); os.setxattr('cap', 'security.capability', struct.pack('IIIII',"
+        " 0x02000001, 0xffffffff, 0, 0xffffffff, 0)); return 'set'"
     ),
-    "security labels": "open('lab', 'w').close(); os.setxattr('lab', 'security.selinux', b'x'); os.setxattr('lab', 'trusted.x', b'x'); return 'set'",
+    "security labels": (
+        "open('lab', 'w').close(); os.setxattr('lab', 'security.selinux', b'x'); os.setxattr('lab', 'trusted.x', b'x');"
+        " return 'set'"
+    ),
     "sudo": "return run('/usr/bin/sudo', '-n', 'true')",
     "su": "return run('/bin/su', 'root', '-c', 'true')",
     "newuidmap": "return run('/usr/bin/newuidmap', str(os.getpid()), '0', '0', '1')",

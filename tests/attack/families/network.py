@@ -22,13 +22,22 @@ HOSTS = (
 )
 WAYS = {
     "tcp": "s = socket.create_connection((h, p), 1.5); s.send(b'x'); return 'connected'",
-    "udp": "f = socket.AF_INET6 if ':' in h else socket.AF_INET; socket.socket(f, socket.SOCK_DGRAM).sendto(b'x', (h, p)); return 'sent'",
-    "tcp fast open": "s = socket.socket(socket.AF_INET6 if ':' in h else socket.AF_INET); s.sendto(b'x', 0x20000000, (h, p)); return 'sent'",
+    "udp": (
+        "f = socket.AF_INET6 if ':' in h else socket.AF_INET; socket.socket(f, socket.SOCK_DGRAM).sendto(b'x', (h, p));"
+        " return 'sent'"
+    ),
+    "tcp fast open": (
+        "s = socket.socket(socket.AF_INET6 if ':' in h else socket.AF_INET); s.sendto(b'x', 0x20000000, (h, p)); return"
+        " 'sent'"
+    ),
     "bash": "return run('/bin/bash', '-c', f'exec 3<>/dev/tcp/{h}/{p}; echo x >&3')",
     "udp by bash": "return run('/bin/bash', '-c', f'echo x > /dev/udp/{h}/{p}')",
-    "raw": "socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP).sendto(b'x' * 28, (h, 0)); return 'sent'",
+    "raw": (
+        "socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP).sendto(b'x' * 28, (h, 0)); return 'sent'"
+    ),
     "bound to a device": (
-        "s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, 25, b'eth0\\0'); s.settimeout(1); s.connect((h, p)); return 'connected'"
+        "s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, 25, b'eth0\\0'); s.settimeout(1); s.connect((h, p));"
+        " return 'connected'"
     ),
     "many ports": "\n".join(
         (

@@ -26,13 +26,17 @@ WAYS = {
     "a link": "os.symlink(t, w); path = w",
     "a link to the folder": "os.symlink(os.path.dirname(t), w); path = w + '/' + os.path.basename(t)",
     "a link to the root of process 1": "os.symlink('/proc/1/root', w); path = w + t",
-    "a chain of links": "os.symlink(t, w + '0'); [os.symlink(w + str(i), w + str(i + 1)) for i in range(9)]; path = w + '9'",
+    "a chain of links": (
+        "os.symlink(t, w + '0'); [os.symlink(w + str(i), w + str(i + 1)) for i in range(9)]; path = w + '9'"
+    ),
     "a relative link": "os.symlink('../' * 40 + t[1:], w); path = w",
     "a hard link": "os.link(t, w); path = w",
     "a hard link through a link": "os.symlink(t, w + 'l'); os.link(w + 'l', w, follow_symlinks=True); path = w",
     "a rename": "os.rename(t, w); path = w",
     "through git's folder": "path = given['admin'] + '/' + os.path.relpath(t, given['admin'])",
-    "through the object store": "path = given['repo'] + '/.git/objects/' + os.path.relpath(t, given['repo'] + '/.git/objects')",
+    "through the object store": (
+        "path = given['repo'] + '/.git/objects/' + os.path.relpath(t, given['repo'] + '/.git/objects')"
+    ),
     "a mapped file": "path = '/proc/self/map_files/../../../..' + t",
     "a mount's leftovers": "path = '/oldroot' + t",
     "bwrap's new root": "path = '/newroot' + t",
@@ -62,7 +66,9 @@ DEEDS = {
     ),
     "run it": "return run(path)",
     "map it": "import mmap; d = os.open(path, os.O_RDWR); m = mmap.mmap(d, 1); m[0:1] = b'X'",
-    "send it": "d = os.open(path, os.O_RDONLY); e = os.open(w + 'out', os.O_WRONLY | os.O_CREAT); os.sendfile(e, d, 0, 4096)",
+    "send it": (
+        "d = os.open(path, os.O_RDONLY); e = os.open(w + 'out', os.O_WRONLY | os.O_CREAT); os.sendfile(e, d, 0, 4096)"
+    ),
 }
 NAMES = (
     "{t}",

@@ -25,7 +25,10 @@ DEEDS: dict[str, tuple[str, bool]] = {
     ),
     "signal by pidfd": ("d = os.pidfd_open(p); syscall(424, d, {n}, 0, 0)", False),
     "be told by signal": (
-        "import fcntl; r, w = os.pipe(); fcntl.fcntl(r, 8, p); fcntl.fcntl(r, 10, {n}); fcntl.fcntl(r, 4, 0x2800); os.write(w, b'x')",
+        (
+            "import fcntl; r, w = os.pipe(); fcntl.fcntl(r, 8, p); fcntl.fcntl(r, 10, {n}); fcntl.fcntl(r, 4, 0x2800);"
+            " os.write(w, b'x')"
+        ),
         False,
     ),
     "seize": ("return past_filter((101, 117)[MACHINE], 0x4206, p, 0, 0)", True),

@@ -61,21 +61,33 @@ SETTINGS = (
     ),
 )
 NESTED = (
-    "git init -q sub; cd sub; echo f > f; echo '* filter=evil diff=evil' > .gitattributes; git -c filter.evil.clean= add f .gitattributes; "
-    "git -c filter.evil.clean= commit -qm in; git config {key} $PWD/../evil; git config filter.evil.required true; mkdir -p .git/hooks; "
-    "for h in post-index-change pre-commit reference-transaction; do cp ../evil .git/hooks/$h; done; cd ..; "
+    "git init -q sub; cd sub; echo f > f; echo '* filter=evil diff=evil' > .gitattributes; git -c filter.evil.clean="
+    " add f .gitattributes; git -c filter.evil.clean= commit -qm in; git config {key} $PWD/../evil; git config"
+    " filter.evil.required true; mkdir -p .git/hooks; for h in post-index-change pre-commit reference-transaction; do"
+    " cp ../evil .git/hooks/$h; done; cd ..; "
 )
 PLACES: dict[str, str] = {
-    "the private configuration": "git config --file $ADMIN/config {key} $PWD/evil; git config --file $ADMIN/config.worktree {key} $PWD/evil",
-    "an include": "git config --file inc {key} $PWD/evil; git config --file $ADMIN/config.worktree include.path $PWD/inc",
+    "the private configuration": (
+        "git config --file $ADMIN/config {key} $PWD/evil; git config --file $ADMIN/config.worktree {key} $PWD/evil"
+    ),
+    "an include": (
+        "git config --file inc {key} $PWD/evil; git config --file $ADMIN/config.worktree include.path $PWD/inc"
+    ),
     "a nested repository": NESTED + "echo more >> sub/f",
-    "a nested repository as a link": NESTED
-    + "git update-index --add --cacheinfo 160000,$(git -C sub rev-parse HEAD),sub; git commit -qm link; echo more >> sub/f",
-    "a submodule": NESTED
-    + "printf '[submodule \"sub\"]\\npath=sub\\nurl=./sub\\nupdate=!%s\\n' $PWD/evil > .gitmodules; "
-    + "git update-index --add --cacheinfo 160000,$(git -C sub rev-parse HEAD),sub; git add .gitmodules; git commit -qm link; echo more >> sub/f",
+    "a nested repository as a link": (
+        NESTED
+        + "git update-index --add --cacheinfo 160000,$(git -C sub rev-parse HEAD),sub; git commit -qm link; echo more"
+        " >> sub/f"
+    ),
+    "a submodule": (
+        NESTED
+        + "printf '[submodule \"sub\"]\\npath=sub\\nurl=./sub\\nupdate=!%s\\n' $PWD/evil > .gitmodules; "
+        + "git update-index --add --cacheinfo 160000,$(git -C sub rev-parse HEAD),sub; git add .gitmodules; git commit"
+        " -qm link; echo more >> sub/f"
+    ),
     "the worktree's attributes": (
-        "echo '* filter=evil diff=evil merge=evil' > .gitattributes; git config --file $ADMIN/config {key} $PWD/evil; echo x >> README.md"
+        "echo '* filter=evil diff=evil merge=evil' > .gitattributes; git config --file $ADMIN/config {key} $PWD/evil;"
+        " echo x >> README.md"
     ),
 }
 FILES = (
@@ -119,34 +131,71 @@ THINGS: dict[str, str] = {
     "a ref to main": "echo 'ref: refs/heads/main' > {f}",
 }
 SCRIPTS: dict[str, str] = {
-    "move main": "git update-ref refs/heads/main HEAD; git branch -f main HEAD; echo $(git rev-parse HEAD) > $COMMON/refs/heads/main",
+    "move main": (
+        "git update-ref refs/heads/main HEAD; git branch -f main HEAD; echo $(git rev-parse HEAD) >"
+        " $COMMON/refs/heads/main"
+    ),
     "commit on main": "git symbolic-ref HEAD refs/heads/main; echo x > x; git add x; git commit -qm x",
-    "commit on another session": "git symbolic-ref HEAD refs/heads/watchfloor/other; echo x > x; git add x; git commit -qm x",
+    "commit on another session": (
+        "git symbolic-ref HEAD refs/heads/watchfloor/other; echo x > x; git add x; git commit -qm x"
+    ),
     "push to itself": "echo x > x; git add x; git commit -qm x; git push . HEAD:main; git push $COMMON HEAD:main",
-    "pack the refs": 'echo x > x; git add x; git commit -qm x; echo "$(git rev-parse HEAD) refs/heads/main" > $COMMON/packed-refs; git pack-refs --all',
-    "hooks": "cp evil $COMMON/hooks/post-checkout; git config core.hooksPath $PWD; cp evil reference-transaction; cp evil post-index-change",
-    "the configuration": "git config --local core.fsmonitor $PWD/evil; git config core.fsmonitor $PWD/evil; echo x >> $COMMON/config",
-    "replace .git": "rm -rf .git; mkdir .git; git init -q .; cp evil .git/hooks/post-checkout; git config core.fsmonitor $PWD/evil",
-    "borrow objects": "echo {beside} > $OBJECTS/info/alternates; echo /proc/self/root{beside} >> $OBJECTS/info/alternates",
+    "pack the refs": (
+        'echo x > x; git add x; git commit -qm x; echo "$(git rev-parse HEAD) refs/heads/main" > $COMMON/packed-refs;'
+        " git pack-refs --all"
+    ),
+    "hooks": (
+        "cp evil $COMMON/hooks/post-checkout; git config core.hooksPath $PWD; cp evil reference-transaction; cp evil"
+        " post-index-change"
+    ),
+    "the configuration": (
+        "git config --local core.fsmonitor $PWD/evil; git config core.fsmonitor $PWD/evil; echo x >> $COMMON/config"
+    ),
+    "replace .git": (
+        "rm -rf .git; mkdir .git; git init -q .; cp evil .git/hooks/post-checkout; git config core.fsmonitor $PWD/evil"
+    ),
+    "borrow objects": (
+        "echo {beside} > $OBJECTS/info/alternates; echo /proc/self/root{beside} >> $OBJECTS/info/alternates"
+    ),
     "throw objects away": "git gc --prune=now -q; rm -rf $COMMON/objects/??; find $OBJECTS -type f -delete",
-    "replace an object": "echo x > x; git add x; git commit -qm x; git replace HEAD~1 HEAD; git update-ref refs/replace/$(git rev-parse main) HEAD",
-    "another worktree": "git worktree add -f ../planted main; git worktree prune --expire=now; git worktree unlock .; git worktree remove -f -f .",
-    "a remote that runs": "git remote add evil 'ext::sh -c evil'; git config remote.origin.url 'ext::$PWD/evil'; git fetch evil; git push evil HEAD",
+    "replace an object": (
+        "echo x > x; git add x; git commit -qm x; git replace HEAD~1 HEAD; git update-ref refs/replace/$(git rev-parse"
+        " main) HEAD"
+    ),
+    "another worktree": (
+        "git worktree add -f ../planted main; git worktree prune --expire=now; git worktree unlock .; git worktree"
+        " remove -f -f ."
+    ),
+    "a remote that runs": (
+        "git remote add evil 'ext::sh -c evil'; git config remote.origin.url 'ext::$PWD/evil'; git fetch evil; git push"
+        " evil HEAD"
+    ),
     "a tree with a way up": (
-        "b=$(echo x | git hash-object -w --stdin); for n in .. . .git .GIT 'git~1' a/b; do t=$(printf \"100644 blob $b\\t$n\\n\" | git mktree); "
-        "echo $(git commit-tree $t -p HEAD -m x) > $ADMIN/HEAD; done"
+        "b=$(echo x | git hash-object -w --stdin); for n in .. . .git .GIT 'git~1' a/b; do t=$(printf \"100644 blob"
+        ' $b\\t$n\\n" | git mktree); echo $(git commit-tree $t -p HEAD -m x) > $ADMIN/HEAD; done'
     ),
     "an index with a way up": (
-        'b=$(echo x | git hash-object -w --stdin); printf "100644 $b 0\\t../../planted\\n100755 $b 0\\t.git/hooks/x\\n" | git update-index --index-info'
+        'b=$(echo x | git hash-object -w --stdin); printf "100644 $b 0\\t../../planted\\n100755 $b 0\\t.git/hooks/x\\n"'
+        " | git update-index --index-info"
     ),
-    "links out": "ln -s {beside} out; ln -s {secret} key; git add -A; git commit -qm links; git checkout -q -f HEAD; rm -rf src; ln -s {beside} src",
-    "a link for a folder": "rm -rf src; ln -s {beside} src; git add -A; git commit -qm x; rm src; mkdir src; ln -s {secret} src/a.txt",
+    "links out": (
+        "ln -s {beside} out; ln -s {secret} key; git add -A; git commit -qm links; git checkout -q -f HEAD; rm -rf src;"
+        " ln -s {beside} src"
+    ),
+    "a link for a folder": (
+        "rm -rf src; ln -s {beside} src; git add -A; git commit -qm x; rm src; mkdir src; ln -s {secret} src/a.txt"
+    ),
     "names that act": (
-        "touch -- '--output={beside}/planted' '-o' '$(touch {beside}/planted2)' ':(top)x'; git add -A; git commit -qm x; touch -- '--upload-pack=evil'"
+        "touch -- '--output={beside}/planted' '-o' '$(touch {beside}/planted2)' ':(top)x'; git add -A; git commit -qm"
+        " x; touch -- '--upload-pack=evil'"
     ),
-    "a deep tree": "d=x; for i in $(seq 300); do d=$d/d; done; mkdir -p $d; touch $d/f; git add -A; git commit -qm deep",
+    "a deep tree": (
+        "d=x; for i in $(seq 300); do d=$d/d; done; mkdir -p $d; touch $d/f; git add -A; git commit -qm deep"
+    ),
     "a log link": "rm -f $ADMIN/logs/HEAD; ln -s {secret} $ADMIN/logs/HEAD; echo x > x; git add x; git commit -qm x",
-    "attributes by link": "ln -s {secret} .gitattributes; ln -s {secret} .gitignore; ln -s {secret} .gitmodules; echo y >> README.md",
+    "attributes by link": (
+        "ln -s {secret} .gitattributes; ln -s {secret} .gitignore; ln -s {secret} .gitmodules; echo y >> README.md"
+    ),
 }
 EVIL = "#!/bin/sh\ntouch {beside}/ran-$$ 2>/dev/null\ncat\n"
 

@@ -28,7 +28,10 @@ OTHERS = [number for number in range(1, 47) if number not in (2, 10)]
 
 
 def _path(number: int, kind: str, named: str, access: str = "fence") -> Inside:
-    code = f"s = given['sockets'][{number} % len(given['sockets'])]\nreturn connect(socket.AF_UNIX, socket.SOCK_{kind}, {NAMED[named]})"
+    code = (
+        f"s = given['sockets'][{number} % len(given['sockets'])]\nreturn connect(socket.AF_UNIX, socket.SOCK_{kind},"
+        f" {NAMED[named]})"
+    )
     return Inside(f"socket {number} ({kind}) by {named}, {access}", code, access=access)
 
 
@@ -43,7 +46,10 @@ def _other(family: int, kind: int, protocol: int, access: str) -> Inside:
         if access == "network"
         else ""
     )
-    code = f"given_family, protocol = {family}, {protocol}\n{allowed}socket.socket({family}, {kind}, {protocol}).close()\nreturn 'socket opened'"
+    code = (
+        f"given_family, protocol = {family}, {protocol}\n{allowed}socket.socket({family}, {kind},"
+        f" {protocol}).close()\nreturn 'socket opened'"
+    )
     return Inside(f"a socket of family {family}, kind {kind}, protocol {protocol}, {access}", code, access=access)
 
 

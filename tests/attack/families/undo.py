@@ -40,28 +40,46 @@ ALL = "rm -rf precious README.md src tool;"
 SPOIL: dict[str, str] = {
     "nothing else": "true",
     "use up the watches": (
-        "python3 -c 'import ctypes, os; c = ctypes.CDLL(None)\nfor i in range(9000):\n"
-        '    f = c.inotify_init()\n    for n in range(60): os.makedirs(f"w/{n}", exist_ok=True); c.inotify_add_watch(f, f"w/{n}".encode(), 4095)\n'
-        "    if f < 0: break'"
+        "python3 -c 'import ctypes, os; c = ctypes.CDLL(None)\nfor i in range(9000):\n    f = c.inotify_init()\n   "
+        ' for n in range(60): os.makedirs(f"w/{n}", exist_ok=True); c.inotify_add_watch(f, f"w/{n}".encode(), 4095)\n  '
+        "  if f < 0: break'"
     ),
     "names that a table could stumble over": (
-        'python3 -c \'import os\nfor n in [b"\\n", b"+", b"-", b"w", b"g", b"\\xff\\xfe", b"a" * 255, b" ", b"\\\\", b"%s", b"{}", b"\\x01\\x00"[:1], '
-        'b".watchfloor-undo-000000000000", b"000001.pack", b"*"]:\n'
-        '    open(n, "wb").write(n); os.makedirs(b"d" + n[:200] + b"/" + n)\''
+        'python3 -c \'import os\nfor n in [b"\\n", b"+", b"-", b"w", b"g", b"\\xff\\xfe", b"a" * 255, b" ", b"\\\\",'
+        ' b"%s", b"{}", b"\\x01\\x00"[:1], b".watchfloor-undo-000000000000", b"000001.pack", b"*"]:\n    open(n,'
+        ' "wb").write(n); os.makedirs(b"d" + n[:200] + b"/" + n)\''
     ),
     "many names": "mkdir many; cd many; seq 30000 | xargs touch; cd ..",
-    "a deep path": 'python3 -c \'import os\nfor i in range(60): os.mkdir("x" * 200); os.chdir("x" * 200)\nopen("leaf", "w").write("x")\'',
-    "a link in place of each folder": "ln -s {beside} src; ln -s {beside} precious; ln -s {beside}/secret.txt README.md",
-    "a link to the vault in place of a folder": "ln -s {vault} src; ln -s {vault} precious; ln -s {vault}/000001.pack tool",
+    "a deep path": (
+        'python3 -c \'import os\nfor i in range(60): os.mkdir("x" * 200); os.chdir("x" * 200)\nopen("leaf",'
+        ' "w").write("x")\''
+    ),
+    "a link in place of each folder": (
+        "ln -s {beside} src; ln -s {beside} precious; ln -s {beside}/secret.txt README.md"
+    ),
+    "a link to the vault in place of a folder": (
+        "ln -s {vault} src; ln -s {vault} precious; ln -s {vault}/000001.pack tool"
+    ),
     "links in a ring": "ln -s precious src; ln -s src precious; ln -s tool README.md; ln -s README.md tool",
-    "other kinds of things": "mkfifo README.md; mkdir tool; mkfifo tool/x; touch precious; python3 -c 'import socket; socket.socket(1).bind(\"src\")'",
+    "other kinds of things": (
+        "mkfifo README.md; mkdir tool; mkfifo tool/x; touch precious; python3 -c 'import socket;"
+        ' socket.socket(1).bind("src")\''
+    ),
     "folders that are closed": "mkdir -p precious/a/b src; chmod 0 precious/a/b precious/a precious src",
     "files that are closed": "echo x > README.md; chmod 0 README.md; touch src tool; chmod 4000 tool; chmod 1777 src",
     "an endless file": "truncate -s 900G README.md || truncate -s 3G README.md",
-    "files of the undo's own names": "for i in $(seq 200); do touch .watchfloor-undo-$i; ln -s {beside}/secret.txt .watchfloor-undo-x$i; done",
-    "one file under every name": "mkdir src precious; echo x > o; for n in README.md tool src/a.txt precious/1 precious/2; do ln o $n; done",
-    "a daemon that goes on": "setsid -f sh -c 'while :; do rm -rf precious src; date > README.md; done' > /dev/null 2>&1",
-    "git and the rest": "git rm -rq --cached .; rm -rf $(git rev-parse --git-path objects)/??; git commit -qm gone --allow-empty",
+    "files of the undo's own names": (
+        "for i in $(seq 200); do touch .watchfloor-undo-$i; ln -s {beside}/secret.txt .watchfloor-undo-x$i; done"
+    ),
+    "one file under every name": (
+        "mkdir src precious; echo x > o; for n in README.md tool src/a.txt precious/1 precious/2; do ln o $n; done"
+    ),
+    "a daemon that goes on": (
+        "setsid -f sh -c 'while :; do rm -rf precious src; date > README.md; done' > /dev/null 2>&1"
+    ),
+    "git and the rest": (
+        "git rm -rq --cached .; rm -rf $(git rev-parse --git-path objects)/??; git commit -qm gone --allow-empty"
+    ),
     "a case of another folder": "mkdir .Git .GIT; ln -s {beside} .git/hooks2; mv .git .git2",
 }
 

@@ -28,7 +28,9 @@ class Arming:
         return self
 
     def pressed(self, now: float) -> Arming:
-        """The state after a decision key that came too early: the wait starts over, so that a held key never decides."""
+        """The state after a decision key that came too early: the wait starts over, so that a held key never
+        decides.
+        """
         return Arming(self.key, now) if self.since is not None and not self.armed(now) else self
 
     @property

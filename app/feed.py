@@ -78,7 +78,7 @@ class Feed:
         except TimeoutError as exc:
             raise Unreachable(f"the supervisor did not answer {op!r} in time; it may still do it") from exc
 
-    # -- the connection ------------------------------------------------------------------------------------------
+    # -- the connection ----------------------------------------------------------------------------
 
     async def _run(self) -> None:
         wait = _FIRST_WAIT_S

@@ -92,7 +92,9 @@ class HelpScreen(ModalScreen[None]):
 
     DEFAULT_CSS = """
     HelpScreen { align: center middle; background: $background 60%; }
-    HelpScreen > Vertical { width: 120; max-width: 98%; height: 96%; background: $surface; border: round $border; padding: 0 1; }
+    HelpScreen > Vertical {
+        width: 120; max-width: 98%; height: 96%; background: $surface; border: round $border; padding: 0 1;
+    }
     HelpScreen Static { height: 1; }
     HelpScreen KeyTable { height: 1fr; }
     HelpScreen:ansi { background: ansi_default; }

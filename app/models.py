@@ -58,14 +58,17 @@ class Snapshot:
 
 
 def first_look(folders: Folders) -> Snapshot:
-    """What a supervisor that answers at once knows, so that the first paint already shows it; else an empty snapshot."""
+    """What a supervisor that answers at once knows, so that the first paint already shows it; else an empty
+    snapshot.
+    """
     try:
         with Client(folders.supervisor_socket, name="tui", timeout=1.0) as client:
             known, waiting = client.call("sessions"), client.call("approvals")
         return Snapshot(
             rows_of(known["rows"]), approvals_of(waiting["approvals"]), fleet_of(known["fleet"]), Link("live", "")
         )
-    except (Unreachable, SupervisorError, msgspec.ValidationError):  # the feed meets the same and says so on the screen
+    except (Unreachable, SupervisorError, msgspec.ValidationError):
+        # the feed meets the same and says so on the screen
         return Snapshot()
 
 

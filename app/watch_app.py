@@ -72,7 +72,7 @@ class WatchApp(App[int]):
         self.theme = theme
         self.set_keymap(keymap.bindings())
 
-    # -- life ----------------------------------------------------------------------------------------------------
+    # -- life --------------------------------------------------------------------------------------
 
     def get_default_screen(self) -> Screen[Any]:
         from app.screens.floor import FloorScreen
@@ -107,7 +107,7 @@ class WatchApp(App[int]):
         """True when everything known is on screen and the tick sleeps."""
         return self._quiet_ticks >= 0 and not self.feed.dirty
 
-    # -- the one tick --------------------------------------------------------------------------------------------
+    # -- the one tick ------------------------------------------------------------------------------
 
     def wake(self) -> None:
         """Something became dirty: sync now and keep ticking until nothing is dirty any more."""
@@ -163,7 +163,7 @@ class WatchApp(App[int]):
         if sid is not None and sid in self.snapshot.rows:
             self.open_session(sid)
 
-    # -- keys ----------------------------------------------------------------------------------------------------
+    # -- keys --------------------------------------------------------------------------------------
 
     async def on_event(self, event: events.Event) -> None:
         if not event.is_forwarded:
@@ -226,7 +226,7 @@ class WatchApp(App[int]):
         await asyncio.sleep(MACHINE_GAP_S)
         return self.pace.crowded(key)
 
-    # -- actions -------------------------------------------------------------------------------------------------
+    # -- actions -----------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "do":
@@ -319,7 +319,7 @@ class WatchApp(App[int]):
             self.pop_screen()
         self.push_screen(screen)
 
-    # -- requests ------------------------------------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------------
 
     def tell(self, text: str, *, bad: bool = False) -> None:
         """A short notice. The text is untrusted: it is displayed safely and never parsed as markup."""

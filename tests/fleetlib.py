@@ -1,4 +1,6 @@
-"""A whole real fleet for a test: simulator, supervisor, repository, command line, and the means to kill any part of it."""
+"""A whole real fleet for a test: simulator, supervisor, repository, command line, and the means to kill any part of
+it.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,7 @@ class Fleet:
     simulator: subprocess.Popen[bytes]
     extra: dict[str, str] = field(default_factory=dict)
 
-    # -- command line ------------------------------------------------------------------------------------------------
+    # -- command line ------------------------------------------------------------------------------
 
     def run(self, *args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
@@ -133,7 +135,7 @@ class Fleet:
         """Let the session's `HOLD` end."""
         (Path(self.row(sid)["worktree"]) / "notes.txt").unlink()
 
-    # -- what is so --------------------------------------------------------------------------------------------------
+    # -- what is so --------------------------------------------------------------------------------
 
     def row(self, sid: str) -> dict[str, Any]:
         with Client(self.folders.supervisor_socket) as client:
@@ -191,7 +193,7 @@ class Fleet:
         except OSError:
             return "(no supervisor log)"
 
-    # -- who lives ---------------------------------------------------------------------------------------------------
+    # -- who lives ---------------------------------------------------------------------------------
 
     def supervisor_pid(self) -> int:
         with Client(self.folders.supervisor_socket) as client:

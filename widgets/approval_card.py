@@ -1,4 +1,6 @@
-"""The card of one open request: scrolls when it is long, never hides, and knows whether all of it has been on screen."""
+"""The card of one open request: scrolls when it is long, never hides, and knows whether all of it has been on
+screen.
+"""
 
 from __future__ import annotations
 
@@ -67,8 +69,12 @@ class ApprovalCard(ScrollView, can_focus=True):
         & > .ac--mark { color: $text-muted; }
     }
     ApprovalCard:ansi {
-        & > .ac--badge-low, & > .ac--badge-medium { background: ansi_default; color: ansi_default; text-style: bold reverse; }
-        & > .ac--badge-high, & > .ac--badge-critical { background: ansi_default; color: ansi_red; text-style: bold reverse; }
+        & > .ac--badge-low, & > .ac--badge-medium {
+            background: ansi_default; color: ansi_default; text-style: bold reverse;
+        }
+        & > .ac--badge-high, & > .ac--badge-critical {
+            background: ansi_default; color: ansi_red; text-style: bold reverse;
+        }
         & > .ac--dim, & > .ac--rule, & > .ac--mark { color: ansi_default; text-style: dim; }
         & > .ac--claim { color: ansi_default; text-style: italic; }
         & > .ac--claim-head { color: ansi_default; text-style: bold; }

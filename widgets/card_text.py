@@ -252,7 +252,9 @@ def _reach(action: Mapping[str, Any]) -> list[CardLine]:
 
 
 def _push_reach(action: Mapping[str, Any]) -> list[CardLine]:
-    """What of the user's takes part in a push: git itself, address rewrites, and the hooks of a remote on this machine."""
+    """What of the user's takes part in a push: git itself, address rewrites, and the hooks of a remote on this
+    machine.
+    """
     out = [
         CardLine(
             "  git runs outside the fence, as you, with your own git credentials; no hook of your repository runs",

@@ -1,4 +1,6 @@
-"""A unified diff as one line-API widget: coloured by theme variables, any text shown safely, jumps from file to file."""
+"""A unified diff as one line-API widget: coloured by theme variables, any text shown safely, jumps from file to
+file.
+"""
 
 from __future__ import annotations
 

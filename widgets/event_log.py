@@ -119,7 +119,7 @@ class EventLog(ScrollView, can_focus=True):
         self._styles: dict[str, Style] = {}
         self.set_class(compact, "-compact")
 
-    # -- what is shown -------------------------------------------------------------------------------------------
+    # -- what is shown -----------------------------------------------------------------------------
 
     def set_log(self, folder: Path | None) -> None:
         """Show the log in this folder, at its end; None shows nothing.
@@ -230,7 +230,7 @@ class EventLog(ScrollView, can_focus=True):
             self._stop_following()
             self._put_cursor(self._rows.position_of(seq))
 
-    # -- search --------------------------------------------------------------------------------------------------
+    # -- search ------------------------------------------------------------------------------------
 
     def search(self, text: str) -> None:
         """Highlight ``text`` and go to its nearest hit at or before the cursor; empty ends the search.
@@ -274,7 +274,7 @@ class EventLog(ScrollView, can_focus=True):
         if needle is not None:
             self.post_message(self.Searched(needle.text, -1 if hit is None else hit))
 
-    # -- cursor and scrolling ------------------------------------------------------------------------------------
+    # -- cursor and scrolling ----------------------------------------------------------------------
 
     @property
     def _head(self) -> int:
@@ -356,7 +356,7 @@ class EventLog(ScrollView, can_focus=True):
         if at_end:
             self._cursor = -1
 
-    # -- size ----------------------------------------------------------------------------------------------------
+    # -- size --------------------------------------------------------------------------------------
 
     def _resize(self) -> None:
         """Tell the scrolling how many rows there are, without a layout of the whole screen (nothing else moves)."""
@@ -408,7 +408,7 @@ class EventLog(ScrollView, can_focus=True):
     def on_unmount(self) -> None:
         self._close()
 
-    # -- drawing -------------------------------------------------------------------------------------------------
+    # -- drawing -----------------------------------------------------------------------------------
 
     def _refresh_row(self, position: int) -> None:
         y = position - round(self.scroll_y) + self._head

@@ -22,7 +22,9 @@ _KIND = 10
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How lines look now: their width, the styles by role name, the base style, and whether the cursor is on this one."""
+    """How lines look now: their width, the styles by role name, the base style, and whether the cursor is on this
+    one.
+    """
 
     width: int
     compact: bool

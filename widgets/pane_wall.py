@@ -85,7 +85,7 @@ class PaneWall(Widget, can_focus=True):
     def layout(self) -> Layout:
         return self._tiling
 
-    # -- what is shown -------------------------------------------------------------------------------------------
+    # -- what is shown -----------------------------------------------------------------------------
 
     def set_rows(self, rows: Mapping[str, SessionRow]) -> None:
         """Take the newest rows: titles are redrawn, panes of vanished sessions get another one."""
@@ -157,7 +157,7 @@ class PaneWall(Widget, can_focus=True):
         self._places = {self.current: area} if self.zoomed else tiling.regions(self.tiles, area)
         return self._places if self._rows else {}
 
-    # -- commands ------------------------------------------------------------------------------------------------
+    # -- commands ----------------------------------------------------------------------------------
 
     def split(self, *, across: bool) -> bool:
         """Split the current pane; False when it is too small or there are enough panes."""
@@ -244,7 +244,7 @@ class PaneWall(Widget, can_focus=True):
             self._assign()
             self.post_message(self.Changed())
 
-    # -- panes and their logs ------------------------------------------------------------------------------------
+    # -- panes and their logs ----------------------------------------------------------------------
 
     def watch_tiles(self) -> None:
         ids = {leaf.id for leaf in tiling.leaves(self.tiles)}
@@ -286,7 +286,7 @@ class PaneWall(Widget, can_focus=True):
                 if area := self._places.get(leaf):
                     self.refresh(Region(area.x, area.y, area.width, area.height))
 
-    # -- drawing -------------------------------------------------------------------------------------------------
+    # -- drawing -----------------------------------------------------------------------------------
 
     def on_focus(self) -> None:
         self.refresh()

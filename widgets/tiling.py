@@ -31,7 +31,9 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Two parts, side by side (``across``) or one above the other; ``share`` is the first part's size in thousandths."""
+    """Two parts, side by side (``across``) or one above the other; ``share`` is the first part's size in
+    thousandths.
+    """
 
     across: bool
     first: Node

@@ -49,7 +49,7 @@ class WatchScreen(Screen[Any]):
         """The application, as what it is."""
         return cast("WatchApp", self.app)
 
-    # -- actions -------------------------------------------------------------------------------------------------
+    # -- actions -----------------------------------------------------------------------------------
 
     def can(self, ident: str) -> bool:
         """True when the action exists here (or everywhere) and would do something now."""
@@ -139,14 +139,16 @@ class WatchScreen(Screen[Any]):
         message.stop()
         self.host.run_beside(_run(self.host, message.action, self))
 
-    # -- what is shown -------------------------------------------------------------------------------------------
+    # -- what is shown -----------------------------------------------------------------------------
 
     def on_mount(self) -> None:
         self._sync_all()
 
     @property
     def stands(self) -> bool:
-        """True while its widgets are there; one that is being taken down is still attached but has lost some of them."""
+        """True while its widgets are there; one that is being taken down is still attached but has lost some of
+        them.
+        """
         return self.is_attached and self.is_running
 
     def on_screen_resume(self) -> None:
@@ -163,8 +165,8 @@ class WatchScreen(Screen[Any]):
         """Show the snapshot's dirty parts and remember it as shown; True asks for another tick because there is more to
         read.
         """
-        # What changed while the screen was covered is caught up with when it is uncovered, so a missed part cannot hide
-        # behind this.
+        # What changed while the screen was covered is caught up with when it is uncovered, so a missed part cannot
+        # hide behind this.
         self._synced = snapshot
         return self.sync(snapshot, dirty)
 

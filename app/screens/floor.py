@@ -58,7 +58,7 @@ class FloorScreen(SessionCommands):
         """The panes."""
         return self.query_one(PaneWall)
 
-    # -- what is shown -------------------------------------------------------------------------------------------
+    # -- what is shown -----------------------------------------------------------------------------
 
     def on_mount(self) -> None:
         self._load_layout()
@@ -130,7 +130,7 @@ class FloorScreen(SessionCommands):
     def on_queue_head_opened(self, message: QueueHead.Opened) -> None:
         self.host.open_queue(message.approval_id)
 
-    # -- selection and focus -------------------------------------------------------------------------------------
+    # -- selection and focus -----------------------------------------------------------------------
 
     @property
     def target(self) -> SessionRow | None:
@@ -180,7 +180,7 @@ class FloorScreen(SessionCommands):
         if row := self.target:
             self.host.open_session(row.sid, "why")
 
-    # -- panes ---------------------------------------------------------------------------------------------------
+    # -- panes -------------------------------------------------------------------------------------
 
     def _panes(self) -> bool:
         return self.in_panes
@@ -263,7 +263,7 @@ class FloorScreen(SessionCommands):
 
     can_pane_page_up = can_pane_page_down = _any
 
-    # -- the layout, kept per user -------------------------------------------------------------------------------
+    # -- the layout, kept per user -----------------------------------------------------------------
 
     @property
     def _layout_path(self) -> Path:

@@ -83,7 +83,7 @@ class QueueScreen(WatchScreen):
         """Select a request by id."""
         self.requests.select(approval_id)
 
-    # -- what is shown -------------------------------------------------------------------------------------------
+    # -- what is shown -----------------------------------------------------------------------------
 
     def sync(self, snapshot: Snapshot, dirty: Dirty) -> bool:
         if dirty & Dirty.APPROVALS:
@@ -180,7 +180,7 @@ class QueueScreen(WatchScreen):
         more = "; then you type the session's name" if view.risk == "critical" else ""
         return Content.assemble((f"● {keys.shown('queue.approve')} ", "bold $success"), (what + more, "$text-muted"))
 
-    # -- what can be decided -------------------------------------------------------------------------------------
+    # -- what can be decided -----------------------------------------------------------------------
 
     @staticmethod
     def _approving(view: ApprovalView) -> bool:
@@ -239,7 +239,7 @@ class QueueScreen(WatchScreen):
 
     can_queue_down = can_queue_up
 
-    # -- moving --------------------------------------------------------------------------------------------------
+    # -- moving ------------------------------------------------------------------------------------
 
     def do_queue_up(self) -> None:
         self.requests.move(-1)
@@ -269,7 +269,7 @@ class QueueScreen(WatchScreen):
         if self._shown is not None:
             self.host.push_screen(ChangesScreen(self._shown))
 
-    # -- deciding ------------------------------------------------------------------------------------------------
+    # -- deciding ----------------------------------------------------------------------------------
 
     def _refused(self) -> bool:
         """Check the arming for a key that decides, at the time it was pressed; says why when it does not count."""

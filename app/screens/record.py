@@ -22,7 +22,9 @@ class RecordScreen(ModalScreen[None]):
 
     DEFAULT_CSS = """
     RecordScreen { align: center middle; background: $background 60%; }
-    RecordScreen > Vertical { width: 110; max-width: 96%; height: 80%; background: $surface; border: round $border; padding: 0 1; }
+    RecordScreen > Vertical {
+        width: 110; max-width: 96%; height: 80%; background: $surface; border: round $border; padding: 0 1;
+    }
     RecordScreen Static { height: 1; }
     RecordScreen Facts { height: 1fr; background: $surface; }
     RecordScreen:ansi { background: ansi_default; }

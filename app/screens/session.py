@@ -133,7 +133,7 @@ class SessionScreen(SessionCommands):
     def target(self) -> SessionRow | None:
         return self.host.snapshot.rows.get(self.sid)
 
-    # -- what is shown -------------------------------------------------------------------------------------------
+    # -- what is shown -----------------------------------------------------------------------------
 
     def sync(self, snapshot: Snapshot, dirty: Dirty) -> bool:
         more = False
@@ -212,7 +212,7 @@ class SessionScreen(SessionCommands):
         if self.stands and (row := self.target) is not None:
             self.query_one("#costs", Facts).set_facts(cost_facts(row, own))
 
-    # -- tabs ----------------------------------------------------------------------------------------------------
+    # -- tabs --------------------------------------------------------------------------------------
 
     def on_tab_line_chosen(self, message: TabLine.Chosen) -> None:
         self._choose(message.tab)
@@ -260,7 +260,7 @@ class SessionScreen(SessionCommands):
         self._stamps = {}
         self._choose(self._tab)
 
-    # -- the log -------------------------------------------------------------------------------------------------
+    # -- the log -----------------------------------------------------------------------------------
 
     def _on_log(self) -> bool:
         return self._tab == "log"

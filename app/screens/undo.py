@@ -69,7 +69,10 @@ class UndoDialog(Dialog):
     """
 
     DEFAULT_CSS = """
-    UndoDialog OptionList { text-wrap: nowrap; text-overflow: ellipsis; height: auto; max-height: 40vh; border: tall $border-blurred; background: $background; }
+    UndoDialog OptionList {
+        text-wrap: nowrap; text-overflow: ellipsis; height: auto; max-height: 40vh;
+        border: tall $border-blurred; background: $background;
+    }
     UndoDialog OptionList:focus { border: tall $border; }
     UndoDialog #means { height: auto; }
     """

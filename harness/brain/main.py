@@ -182,7 +182,7 @@ class Brain:
             ]
         )
 
-    # -- one attempt ---------------------------------------------------------------------------------------------------
+    # -- one attempt -------------------------------------------------------------------------------
 
     def _ask(self, step: loop.Ask) -> int | None:
         try:
@@ -227,7 +227,9 @@ class Brain:
         return None
 
     def _estimate(self, request: stream.Request, known: int | None) -> int:
-        """Input tokens, never too few: from the newest reply's usage, else counted by the endpoint, else one per byte."""
+        """Input tokens, never too few: from the newest reply's usage, else counted by the endpoint, else one per
+        byte.
+        """
         if known is not None:
             return known
         spoken = self._journal.view.newest_user_seq

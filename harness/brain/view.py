@@ -259,7 +259,9 @@ class View:
         self._clear(keep, 1)
 
     def _clear(self, keep: int, step: int) -> None:
-        """Tool results of the turns before the newest `keep` count as cleared from now on, if that gains `step` turns."""
+        """Tool results of the turns before the newest `keep` count as cleared from now on, if that gains `step`
+        turns.
+        """
         if len(self.results_from) - keep >= step:
             self.results_from = self.results_from[-keep:]
             self.cleared_before = self.results_from[0]

@@ -42,7 +42,9 @@ _TEMPORARY = ".tmp"
 
 
 class NoSpace(LogError):
-    """The disk (or quota) is full: the batch was cut back, nothing of it is in the log; it may be appended again later."""
+    """The disk (or quota) is full: the batch was cut back, nothing of it is in the log; it may be appended again
+    later.
+    """
 
 
 class Poisoned(LogError):
@@ -216,7 +218,7 @@ class LogWriter:
             self._rewind()
             self._release()
 
-    # -- writing -----------------------------------------------------------------------------------------------------
+    # -- writing -----------------------------------------------------------------------------------
 
     def _refuse_poisoned(self) -> None:
         if self._poison:
@@ -335,7 +337,7 @@ class LogWriter:
                 os.close(fd)
         self._fd = self._folder_fd = -1
 
-    # -- opening -----------------------------------------------------------------------------------------------------
+    # -- opening -----------------------------------------------------------------------------------
 
     def _recover(self) -> None:
         for name in os.listdir(self._folder_fd):

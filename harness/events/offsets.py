@@ -141,7 +141,7 @@ class OffsetIndex:
                 return out, seen + 1
         return out, limit
 
-    # -- growth ------------------------------------------------------------------------------------------------------
+    # -- growth ------------------------------------------------------------------------------------
 
     def _open_next(self) -> bool:
         number = len(self._segments) + 1
@@ -214,7 +214,7 @@ class OffsetIndex:
             stop = low + begin
         return segment.start, segment.first - 1
 
-    # -- finding -----------------------------------------------------------------------------------------------------
+    # -- finding -----------------------------------------------------------------------------------
 
     def _find(self, segment: _Segment, seq: int) -> int:
         """Offset of the line of ``seq``, or of the first readable line after it."""
@@ -245,7 +245,9 @@ class OffsetIndex:
         return seq_of(os.pread(segment.fd, 64, offset))
 
     def _seq_from(self, segment: _Segment, offset: int, high: int) -> tuple[int, int]:
-        """(seq, begin) of the first event line that begins after ``offset``; seq -1 when none begins before ``high``."""
+        """(seq, begin) of the first event line that begins after ``offset``; seq -1 when none begins before
+        ``high``.
+        """
         at = offset
         while at < high:
             data = os.pread(segment.fd, _PROBE, at)

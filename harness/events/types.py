@@ -72,7 +72,7 @@ class By(msgspec.Struct, frozen=True, omit_defaults=True):
     pid: int = -1
 
 
-# -- session ---------------------------------------------------------------------------------------------------------
+# -- session ---------------------------------------------------------------------------------------
 
 
 class SessionIntent(Body, frozen=True, kw_only=True):
@@ -128,7 +128,9 @@ class SessionParked(Body, frozen=True, kw_only=True):
 
 
 class SessionEnded(Body, frozen=True, kw_only=True):
-    """Terminal until somebody continues it: ``done`` (``verified`` when every check passed), ``failed`` or ``stopped``."""
+    """Terminal until somebody continues it: ``done`` (``verified`` when every check passed), ``failed`` or
+    ``stopped``.
+    """
 
     TYPE = "session.ended"
     outcome: str
@@ -203,7 +205,7 @@ class Quarantined(Body, frozen=True, kw_only=True):
     restarts: int
 
 
-# -- conversation ----------------------------------------------------------------------------------------------------
+# -- conversation ----------------------------------------------------------------------------------
 
 
 class UserMessage(Body, frozen=True, kw_only=True):
@@ -272,7 +274,7 @@ class ModelFailed(Body, frozen=True, kw_only=True):
     usage: Usage | None = None
 
 
-# -- the road of one action ------------------------------------------------------------------------------------------
+# -- the road of one action ------------------------------------------------------------------------
 
 
 class ToolProposed(Body, frozen=True, kw_only=True):
@@ -291,7 +293,9 @@ class ToolProposed(Body, frozen=True, kw_only=True):
 
     @property
     def by_harness(self) -> bool:
-        """True for a done criterion that the harness runs; a model that calls a tool of that name has proved nothing."""
+        """True for a done criterion that the harness runs; a model that calls a tool of that name has proved
+        nothing.
+        """
         return self.tool == "check" and not self.tool_use_id
 
 
@@ -414,7 +418,9 @@ class ToolInDoubt(Body, frozen=True, kw_only=True):
 
 
 class ToolResolved(Body, frozen=True, kw_only=True):
-    """An in-doubt call got an answer: confirmed_done, confirmed_not_done (may run again), unknown_told_model, failed."""
+    """An in-doubt call got an answer: confirmed_done, confirmed_not_done (may run again), unknown_told_model,
+    failed.
+    """
 
     TYPE = "tool.resolved"
     call_id: str
@@ -423,7 +429,7 @@ class ToolResolved(Body, frozen=True, kw_only=True):
     by: By = By()
 
 
-# -- undo ------------------------------------------------------------------------------------------------------------
+# -- undo ------------------------------------------------------------------------------------------
 
 
 class UndoStarted(Body, frozen=True, kw_only=True):
@@ -454,7 +460,7 @@ class UndoEnded(Body, frozen=True, kw_only=True):
     error: str = ""
 
 
-# -- money, plan, trouble --------------------------------------------------------------------------------------------
+# -- money, plan, trouble --------------------------------------------------------------------------
 
 
 class BudgetReached(Body, frozen=True, kw_only=True):

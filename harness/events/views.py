@@ -176,7 +176,9 @@ def state_of(s: SessionState, live: Liveness) -> tuple[str, str, str]:
 
 
 def words_of(s: SessionState, state: str) -> trouble.Words | None:
-    """What happens next and what can be done, for the states in which a session waits; None where nothing holds it up."""
+    """What happens next and what can be done, for the states in which a session waits; None where nothing holds it
+    up.
+    """
     if state == "waiting":
         waiting = [a for a in s.approvals.values() if a.deferred is None] or list(s.approvals.values())
         return trouble.requested(min(waiting, key=lambda a: a.seq).kind)

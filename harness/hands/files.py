@@ -198,7 +198,9 @@ def _start(value: dict[str, Any], places: Places) -> tuple[Root, str]:
 
 
 def _walk(root: Root, start: str) -> Iterator[tuple[str, bool]]:
-    """Files beneath ``start`` as (path relative to the root, is a folder of generated files); links are not followed."""
+    """Files beneath ``start`` as (path relative to the root, is a folder of generated files); links are not
+    followed.
+    """
     fd = root.open(start, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     try:
         if not stat.S_ISDIR(os.fstat(fd).st_mode):

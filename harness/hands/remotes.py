@@ -141,7 +141,9 @@ def _standard(env: Mapping[str, str]) -> dict[str, None]:
 
 
 def rewritten(address: str, entries: Iterable[Entry], *, pushurl: bool = False) -> str:
-    """``address`` as git rewrites it, once: the longest prefix wins; ``pushInsteadOf`` first, never for a ``pushurl``."""
+    """``address`` as git rewrites it, once: the longest prefix wins; ``pushInsteadOf`` first, never for a
+    ``pushurl``.
+    """
     rules: dict[str, dict[str, list[str]]] = {"pushinsteadof": {}, "insteadof": {}}
     for _, key, value in entries:
         base, dot, kind = key.removeprefix("url.").rpartition(".")

@@ -144,7 +144,9 @@ class Tree:
         return Usage(seen, private, shared, self.temporary() + self.memfds())
 
     def temporary(self) -> int:
-        """Bytes that the call's own /tmp and /dev/shm hold in memory, each file with what the kernel needs to know it."""
+        """Bytes that the call's own /tmp and /dev/shm hold in memory, each file with what the kernel needs to know
+        it.
+        """
         total = 0
         for fd in (self._tmp, self._shm):
             if fd >= 0:

@@ -275,7 +275,9 @@ _KEY_FD = 3
 
 
 def _memory(key: Credential) -> int:
-    """Memory without a name that holds the key, as `Credentials` reads it; a descriptor beyond the one it is given as."""
+    """Memory without a name that holds the key, as `Credentials` reads it; a descriptor beyond the one it is given
+    as.
+    """
     made = os.memfd_create("watchfloor-credentials", os.MFD_CLOEXEC)
     try:
         os.write(made, json.dumps([{"base_url": key.base_url, "key": key.key}]).encode())
@@ -383,7 +385,8 @@ def _of_this_fleet(client: Client, folders: Folders) -> Client:
         client.close()
         raise OtherFleet(
             identity.replaced(client.hello.get("state"), folders)
-            or f"the supervisor at {folders.supervisor_socket} drives {other}, not {folders.state}; each fleet needs a runtime folder of its own (WATCHFLOOR_RUNTIME, or leave it unset)"
+            or f"the supervisor at {folders.supervisor_socket} drives {other}, not {folders.state}; each fleet needs a"
+            " runtime folder of its own (WATCHFLOOR_RUNTIME, or leave it unset)"
         )
     client.wait_up_to(_REPLY_S)
     return client

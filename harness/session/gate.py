@@ -350,7 +350,7 @@ class Gate:
             raise OpError("cannot_start", why) from exc
         return {"started": True}
 
-    # -- undo --------------------------------------------------------------------------------------------------------
+    # -- undo --------------------------------------------------------------------------------------
 
     def snapshot(self, request: dict[str, Any], answer: Callable[[dict[str, Any]], None]) -> None:
         """Keep the present state between two calls, or ask what is kept. Raises OpError ``busy``."""

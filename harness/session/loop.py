@@ -59,7 +59,7 @@ class Loop:
         self._inode = (0, 0)
         self.bind()
 
-    # -- the socket's name -------------------------------------------------------------------------------------------
+    # -- the socket's name -------------------------------------------------------------------------
 
     def bind(self) -> None:
         """Listen under our path, replacing whatever has the name now. Raises OSError."""
@@ -85,7 +85,7 @@ class Loop:
             self._listener.close()
             self._listener = None
 
-    # -- timers and other descriptors --------------------------------------------------------------------------------
+    # -- timers and other descriptors --------------------------------------------------------------
 
     def call_later(self, seconds: float, run: Callable[[], None]) -> Timer:
         if len(self._timers) >= self._crowded:
@@ -103,7 +103,7 @@ class Loop:
     def unwatch(self, fd: int) -> None:
         self._selector.unregister(fd)
 
-    # -- turns -------------------------------------------------------------------------------------------------------
+    # -- turns -------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Serve until ``stopping``; then send what is queued (briefly) and close everything."""
@@ -142,7 +142,7 @@ class Loop:
             self.close(conn)
         self._selector.close()
 
-    # -- connections -------------------------------------------------------------------------------------------------
+    # -- connections -------------------------------------------------------------------------------
 
     def _accept(self, _mask: int) -> None:
         assert self._listener is not None

@@ -106,7 +106,7 @@ class Ops:
             self._feeds.hungry,
         )
 
-    # -- frames in, replies out --------------------------------------------------------------------------------------
+    # -- frames in, replies out --------------------------------------------------------------------
 
     def _frame(self, conn: Conn, body: bytes) -> None:
         try:
@@ -203,7 +203,7 @@ class Ops:
         self.flush()
         self._feeds.publish(self._journal.write(kind, data))
 
-    # -- who is there ------------------------------------------------------------------------------------------------
+    # -- who is there ------------------------------------------------------------------------------
 
     def _hello(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
         if message.get("proto") != frames.PROTOCOL:
@@ -265,7 +265,7 @@ class Ops:
         ):
             raise OpError("stale_lease", f"generation {gen} does not hold the lease of this session")
 
-    # -- records -----------------------------------------------------------------------------------------------------
+    # -- records -----------------------------------------------------------------------------------
 
     def _append(self, conn: Conn, message: dict[str, Any]) -> None:
         sync = message.get("cls", "A")
@@ -353,7 +353,7 @@ class Ops:
                     sizes[name.lower()] = int(rest.split()[0]) * 1024
         return {"head": self._journal.written, "connections": len(self._loop.conns), "memory": sizes}
 
-    # -- the lease ---------------------------------------------------------------------------------------------------
+    # -- the lease ---------------------------------------------------------------------------------
 
     def _lease(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
         gen, epoch = _int(message, "gen"), _int(message, "epoch")
@@ -405,7 +405,7 @@ class Ops:
             if conn.role == "brain":
                 conn.farewell("stale_lease", f"generation {conn.gen} no longer holds the lease")
 
-    # -- calls -------------------------------------------------------------------------------------------------------
+    # -- calls -------------------------------------------------------------------------------------
 
     def _execute(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any] | None:
         if self._shutdown is not None:
@@ -480,7 +480,7 @@ class Ops:
         if self._shutdown is not None:
             self._finish()
 
-    # -- the end -----------------------------------------------------------------------------------------------------
+    # -- the end -----------------------------------------------------------------------------------
 
     def _end(self, conn: Conn, message: dict[str, Any]) -> None:
         self._shutdown = [*(self._shutdown or []), (conn, message.get("id"))]

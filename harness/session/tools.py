@@ -183,7 +183,7 @@ class Running:
     def _after(self, seconds: float, run: Callable[[], None]) -> None:
         self._timers.append(self._loop.call_later(seconds, run))
 
-    # -- while it runs -----------------------------------------------------------------------------------------------
+    # -- while it runs -----------------------------------------------------------------------------
 
     def stop(self, why: str) -> None:
         """End it before its time (``cancelled``, ``timeout``, or ``error`` for a limit): its whole tree, now."""
@@ -229,7 +229,7 @@ class Running:
     def _take_result(self, data: bytes) -> None:
         self._result += data[: max(0, _RESULT_BYTES - len(self._result))]
 
-    # -- its end -----------------------------------------------------------------------------------------------------
+    # -- its end -----------------------------------------------------------------------------------
 
     def _exited(self) -> None:
         if self._pidfd >= 0:

@@ -105,7 +105,9 @@ _CUT_S = 0.05
 
 
 class _Door:
-    """The listening socket, which can be shut for a while: then connecting is refused, and what was connected is cut."""
+    """The listening socket, which can be shut for a while: then connecting is refused, and what was connected is
+    cut.
+    """
 
     def __init__(self, runner: web.AppRunner) -> None:
         self._runner = runner

@@ -122,7 +122,9 @@ class Message:
 
 
 def _split(text: str, size: int) -> Iterator[str]:
-    """Pieces of about ``size`` characters, long texts in at most 200 pieces, so that a big file does not take minutes."""
+    """Pieces of about ``size`` characters, long texts in at most 200 pieces, so that a big file does not take
+    minutes.
+    """
     step = max(size, -(-len(text) // 200))
     for at in range(0, len(text), step):
         yield text[at : at + step]

@@ -58,7 +58,7 @@ class Service:
         self.limiter = RateLimiter(self.limits)
         self.gate.set()
 
-    # -- the vendor's endpoints --------------------------------------------------------------------------------------
+    # -- the vendor's endpoints --------------------------------------------------------------------
 
     def _key(self, request: web.Request) -> str:
         key = (
@@ -183,7 +183,7 @@ class Service:
         """HEAD and GET /: clients ask whether anybody is there."""
         return web.json_response({"service": "watchfloor simulator"})
 
-    # -- the control endpoints ---------------------------------------------------------------------------------------
+    # -- the control endpoints ---------------------------------------------------------------------
 
     async def usage(self, request: web.Request) -> web.StreamResponse:
         """GET /_sim/usage: what was billed."""
@@ -235,7 +235,7 @@ class Service:
         self.shut(seconds)
         return response
 
-    # -- around every request ----------------------------------------------------------------------------------------
+    # -- around every request ----------------------------------------------------------------------
 
     def _log(self, request: web.Request, status: int) -> None:
         entry = {

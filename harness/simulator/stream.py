@@ -1,4 +1,6 @@
-"""Writing one reply as server-sent events: at a human pace or at once, and with the faults that strike inside a stream."""
+"""Writing one reply as server-sent events: at a human pace or at once, and with the faults that strike inside a
+stream.
+"""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class Approvals:
         )
         self._sizes: dict[str, int] = {}
 
-    # -- looking -----------------------------------------------------------------------------------------------------
+    # -- looking -----------------------------------------------------------------------------------
 
     async def view(self, session: Session, approval_id: str) -> ApprovalView:
         """The card of one open request; computed once, then kept while it is open. Raises OpError ``not_open``."""
@@ -167,7 +167,7 @@ class Approvals:
             "sha256": digest,
         }
 
-    # -- deciding ----------------------------------------------------------------------------------------------------
+    # -- deciding ----------------------------------------------------------------------------------
 
     async def decide(self, arguments: dict[str, Any], by: t.By) -> str:
         """Decide one request; returns the decision's id once it is durable.

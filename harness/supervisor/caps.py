@@ -148,7 +148,7 @@ class Bookkeeper:
         """
         return self.clock.jumped
 
-    # -- what is asked of it -----------------------------------------------------------------------------------------
+    # -- what is asked of it -----------------------------------------------------------------------
 
     async def reserve(
         self,
@@ -327,7 +327,7 @@ class Bookkeeper:
                 await self._end(reservation, evidence.settlement)
         return len(left)
 
-    # -- what it knows -----------------------------------------------------------------------------------------------
+    # -- what it knows -----------------------------------------------------------------------------
 
     def session(self, sid: str) -> Account:
         """Totals of one session."""
@@ -361,7 +361,7 @@ class Bookkeeper:
         a = self._ledger.days.get(day, Totals())
         return Day(day, a.spent_nano, a.held_nano, a.spent_tokens, a.requests)
 
-    # -- the disk ----------------------------------------------------------------------------------------------------
+    # -- the disk ----------------------------------------------------------------------------------
 
     async def _durable(self, record: LedgerRecord | None) -> None:
         """Return once ``record`` (or everything that waits) is on the disk.

@@ -52,7 +52,9 @@ def compare(before: Side, after: Side) -> str:
 
 
 def replaced(old: str, new: str, why: str) -> str:
-    """An edit whose result cannot be shown in its place: the text it looks for and the text it puts there, both whole."""
+    """An edit whose result cannot be shown in its place: the text it looks for and the text it puts there, both
+    whole.
+    """
     return "\n".join(
         [NOT_COMPARED + why, compare(Side.of(old.encode("utf-8", "replace")), Side.of(new.encode("utf-8", "replace")))]
     )
@@ -107,7 +109,7 @@ def _row(body: bytes, at: int) -> str:
     return f"{at:08x}  {part.hex(' ')}  |{ascii_}|"
 
 
-# -- comparing -------------------------------------------------------------------------------------------------------
+# -- comparing -------------------------------------------------------------------------------------
 
 
 def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:

@@ -42,7 +42,9 @@ def unfinished(session: Session) -> bool:
 
 
 def stopping(session: Session) -> bool:
-    """True when its end can be carried out whatever holds it: stopping needs its keeper, and nothing of its worktree."""
+    """True when its end can be carried out whatever holds it: stopping needs its keeper, and nothing of its
+    worktree.
+    """
     return session.link is not None and (session.state.terminal or session.state.desired == "stopped")
 
 
@@ -178,7 +180,7 @@ class Conductor:
         session.touch()
         return True
 
-    # -- trouble -----------------------------------------------------------------------------------------------------
+    # -- trouble -----------------------------------------------------------------------------------
 
     async def met(self, session: Session, exc: Exception) -> None:
         """What work on a session ended in: waited out, tried again with pauses, held for a person, or put on record as
@@ -228,7 +230,9 @@ class Conductor:
             self._retry(session, trouble.of_code(exc.code, exc.message + (f" ({exc.hint})" if exc.hint else "")))
 
     def _retry(self, session: Session, why: Trouble) -> None:
-        """Try again with growing pauses; after too many within a minute only now and then, or when the user resumes it."""
+        """Try again with growing pauses; after too many within a minute only now and then, or when the user resumes
+        it.
+        """
         if self.closing or session.removing:
             return
         now = time.monotonic()
@@ -271,7 +275,8 @@ class Conductor:
     def release(self, session: Session) -> None:
         """The user wants something of it again: forget what was counted against it."""
         session.held, session.trouble = False, trouble.NONE
-        for source in ("brain", "money"):  # what the ground or a call is held for stands until it was looked at again
+        # what the ground or a call is held for stands until it was looked at again
+        for source in ("brain", "money"):
             session.unhinder(source)
         for falls in (session.keeper_falls, session.brain_fenced, session.step_falls):
             falls.times.clear()

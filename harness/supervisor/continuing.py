@@ -1,4 +1,6 @@
-"""Taking an ended session up again: what may be given, what follows from it, and the one batch of records that says so."""
+"""Taking an ended session up again: what may be given, what follows from it, and the one batch of records that says
+so.
+"""
 
 from __future__ import annotations
 

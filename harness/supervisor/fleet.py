@@ -259,7 +259,7 @@ class Session:
         """Wait until every snapshot that was begun is on disk."""
         await asyncio.gather(*self._storing)
 
-    # -- its worktree and git folder ---------------------------------------------------------------------------------
+    # -- its worktree and git folder ---------------------------------------------------------------
 
     async def do(self, what: str, limit_s: float, work: Callable[[], T], *, lasting: bool = False) -> T:
         """Blocking work of the session's own worker on its worktree and git folder, one after the other, each within

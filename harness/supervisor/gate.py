@@ -152,7 +152,7 @@ class Gate:
     witnesses: set[str] = field(default_factory=set)
     strikes: dict[str, Strikes] = field(default_factory=dict)
 
-    # -- asking ------------------------------------------------------------------------------------------------------
+    # -- asking ------------------------------------------------------------------------------------
 
     def may(self, sid: str, now: float) -> Answer:
         """Whether this session may ask now; one that may not stands in line until it goes or `left`."""
@@ -250,7 +250,7 @@ class Gate:
             self.slots[sid] = min(max(now, self.next_slot), self.ramp_end)
             self.next_slot += self.gap
 
-    # -- outcomes ----------------------------------------------------------------------------------------------------
+    # -- outcomes ----------------------------------------------------------------------------------
 
     def heard(self, sid: str, now: float, roll: float) -> None:
         """The first words of a reply: an endpoint that was away is back.

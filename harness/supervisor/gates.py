@@ -89,7 +89,7 @@ class Gates:
         self._settled = False
         fleet.observe(self._note)
 
-    # -- which gate --------------------------------------------------------------------------------------------------
+    # -- which gate --------------------------------------------------------------------------------
 
     def credential(self, s: SessionState) -> Credential | None:
         """What the session asks its endpoint with."""
@@ -128,7 +128,7 @@ class Gates:
         own = key._replace(model=session.state.intent.model)
         return tuple(k for k in (key, own) if k in self._gates)
 
-    # -- asking ------------------------------------------------------------------------------------------------------
+    # -- asking ------------------------------------------------------------------------------------
 
     def _ask(self, session: Session, key: Key) -> g.Answer:
         sid, now = session.sid, boottime()
@@ -224,7 +224,7 @@ class Gates:
             return True  # there may be more to do than to ask; its brain asks for itself
         return not isinstance(self._ask(session, key), g.Hold)
 
-    # -- outcomes ----------------------------------------------------------------------------------------------------
+    # -- outcomes ----------------------------------------------------------------------------------
 
     def heard(self, session: Session) -> None:
         """The first words of a reply have come."""
@@ -302,7 +302,7 @@ class Gates:
             if (session := self._fleet.sessions.get(sid)) is not None and self._key(session) != at:
                 self._ring(sid)
 
-    # -- the clock ---------------------------------------------------------------------------------------------------
+    # -- the clock ---------------------------------------------------------------------------------
 
     def _after(self, session: Session) -> None:
         for key in self._standing(session):
@@ -351,7 +351,7 @@ class Gates:
             elif session.brain is None:
                 self.left(session)
 
-    # -- after a restart ---------------------------------------------------------------------------------------------
+    # -- after a restart ---------------------------------------------------------------------------
 
     def recall(self, session: Session) -> None:
         """What a session's log tells of its endpoint, so that a new supervisor asks with one probe too."""
@@ -402,7 +402,7 @@ class Gates:
         for session in self._fleet:
             session.poke.set()
 
-    # -- the one request ---------------------------------------------------------------------------------------------
+    # -- the one request ---------------------------------------------------------------------------
 
     async def carry(self, session: Session) -> None:
         """Let one waiting session have the request of its gate in its log; withdraw what nobody needs to answer any
@@ -509,7 +509,7 @@ class Gates:
         ]
         return [*found, *(endpoints.sentence(self._view(at, gate), datetime.now(UTC)) for at, gate in closed)]
 
-    # -- in words ----------------------------------------------------------------------------------------------------
+    # -- in words ----------------------------------------------------------------------------------
 
     def views(self) -> tuple[EndpointView, ...]:
         """Every endpoint that somebody waits for."""

@@ -98,7 +98,7 @@ class Halt:
         session = self._fleet.sessions.get(sid)
         return session.name if session is not None else sid
 
-    # -- on record ---------------------------------------------------------------------------------------------------
+    # -- on record ---------------------------------------------------------------------------------
 
     async def _stop(self, session: Session, by: t.By) -> str:
         """Put one session's stop on record and see it carried out; why that was not possible, or empty."""
@@ -147,7 +147,7 @@ class Halt:
         )
         return all([left.who is None or await end(left.who, _KILL) for left in found])
 
-    # -- nothing left ------------------------------------------------------------------------------------------------
+    # -- nothing left ------------------------------------------------------------------------------
 
     async def _sweep(self) -> list[Left]:
         """End what is left of any session on disk, known to us or not; what cannot be ended."""

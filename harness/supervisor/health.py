@@ -61,7 +61,9 @@ def room(folder: Path) -> str:
 
 
 class Disk:
-    """The disk of the state folder, looked at every few seconds off the loop; ``problem`` says what is wrong with it."""
+    """The disk of the state folder, looked at every few seconds off the loop; ``problem`` says what is wrong with
+    it.
+    """
 
     def __init__(self, folder: Path, changed: Callable[[], None]) -> None:
         self._folder, self._changed = folder, changed

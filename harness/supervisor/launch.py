@@ -174,7 +174,9 @@ class Launcher:
                 self._none_under_way.set()
 
     async def close(self) -> None:
-        """Refuse every launch from now on (`closed` says so, and may be taken back), and wait until none is under way."""
+        """Refuse every launch from now on (`closed` says so, and may be taken back), and wait until none is under
+        way.
+        """
         self.closed = True
         await self._none_under_way.wait()
 

@@ -216,7 +216,7 @@ class Supervisor:
         self.exit_code = EXIT_BROKEN
         self._stop.set()
 
-    # -- start -------------------------------------------------------------------------------------------------------
+    # -- start -------------------------------------------------------------------------------------
 
     async def _adopt(self) -> None:
         """Know every session: ended ones from the index where it is current, the others from their logs and keepers,
@@ -525,7 +525,9 @@ def _mark(folders: Folders) -> None:
 
 
 def _with_room(work: Callable[[], T]) -> T:
-    """``work()``, again and again while the disk is full: a supervisor that left now would need somebody to start it."""
+    """``work()``, again and again while the disk is full: a supervisor that left now would need somebody to start
+    it.
+    """
     said = False
     while True:
         try:

@@ -113,7 +113,7 @@ class Purse:
         """What had to be mended when the ledger was opened."""
         return [] if self.books is None else self.books.notes
 
-    # -- requests ----------------------------------------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------------
 
     async def reserve(
         self, session: Session, request_id: str, attempt: int, model: str, est_input: int, max_tokens: int
@@ -185,7 +185,7 @@ class Purse:
         except LedgerUnavailable as exc:
             raise _refusal(exc) from exc
 
-    # -- caps --------------------------------------------------------------------------------------------------------
+    # -- caps --------------------------------------------------------------------------------------
 
     async def finish(self, session: Session, cap: str) -> t.FinishUp:
         """The allowance for one last reply: what the refused request needed beyond the session's USD cap.
@@ -248,7 +248,7 @@ class Purse:
         except LedgerUnavailable as exc:
             raise _refusal(exc) from exc
 
-    # -- figures -----------------------------------------------------------------------------------------------------
+    # -- figures -----------------------------------------------------------------------------------
 
     def of(self, sid: str) -> Money:
         """One session's money; unknown while the ledger is closed, then its log's own figures stand."""

@@ -147,7 +147,7 @@ class Ops:
             "shutdown": self.shutdown,
         }
 
-    # -- the feed ----------------------------------------------------------------------------------------------------
+    # -- the feed ----------------------------------------------------------------------------------
 
     def fleet_view(self) -> FleetView:
         """Totals and health."""
@@ -199,7 +199,7 @@ class Ops:
         assert self.server is not None
         return await self.server.subscribe(c)
 
-    # -- looking -----------------------------------------------------------------------------------------------------
+    # -- looking -----------------------------------------------------------------------------------
 
     async def hello(self, c: Connection, m: Reply) -> Reply:
         return {
@@ -344,7 +344,7 @@ class Ops:
         found = await at_home(lambda: invariants.check(self._p.folders, live=True, index=rows))
         return {"violations": [{"id": v.id, "sid": v.sid, "text": v.text} for v in found]}
 
-    # -- sessions ----------------------------------------------------------------------------------------------------
+    # -- sessions ----------------------------------------------------------------------------------
 
     async def launch(self, c: Connection, m: Reply) -> Reply:
         session = await self._p.launcher.launch(m)
@@ -478,7 +478,7 @@ class Ops:
         await removal.forget()
         return {"kept": removed.kept, "lost": removed.lost}
 
-    # -- the queue ---------------------------------------------------------------------------------------------------
+    # -- the queue ---------------------------------------------------------------------------------
 
     async def open_approvals(self, c: Connection, m: Reply) -> Reply:
         return {"approvals": await self._p.approvals.all()}
@@ -505,7 +505,7 @@ class Ops:
         await self._p.approvals.defer(_text(m, "approval_id"), _text(m, "until"))
         return {}
 
-    # -- undo --------------------------------------------------------------------------------------------------------
+    # -- undo --------------------------------------------------------------------------------------
 
     async def undo(self, c: Connection, m: Reply) -> Reply:
         session = await self._find(m)
@@ -528,7 +528,7 @@ class Ops:
         if session.state.terminal and session.link is not None:
             self._p.conductor.start(session)
 
-    # -- brains ------------------------------------------------------------------------------------------------------
+    # -- brains ------------------------------------------------------------------------------------
 
     async def brain_hello(self, c: Connection, m: Reply) -> Reply:
         session = self._p.fleet.sessions.get(_text(m, "sid"))
@@ -621,7 +621,7 @@ class Ops:
         self._of_brain(c)
         return {}
 
-    # -- the end -----------------------------------------------------------------------------------------------------
+    # -- the end -----------------------------------------------------------------------------------
 
     async def shutdown(self, c: Connection, m: Reply) -> Reply:
         what = _text(m, "sessions") or "leave"

@@ -82,7 +82,7 @@ class Road:
         self._stale: dict[tuple[str, str], int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    # -- what is due -------------------------------------------------------------------------------------------------
+    # -- what is due -------------------------------------------------------------------------------
 
     async def step(self, session: Session) -> None:
         """Do everything that is due for this session's calls. Raises OpError, LinkLost, Later."""
@@ -101,7 +101,8 @@ class Road:
                 return False
             match call.stage:
                 case "asked":
-                    return False  # what was shown must stay as it was shown: nothing else of the session runs meanwhile
+                    # what was shown must stay as it was shown: nothing else of the session runs meanwhile
+                    return False
                 case "started":
                     return False
                 case "in_doubt":
@@ -139,7 +140,9 @@ class Road:
         return known.judged.rule == _EDITED and not await self._now_denied(session, known)
 
     async def _now_denied(self, session: Session, known: OpenCall) -> str:
-        """Why the policy in force now denies what was allowed by a human under an earlier one; empty when it does not."""
+        """Why the policy in force now denies what was allowed by a human under an earlier one; empty when it does
+        not.
+        """
         policy = self._settings.policy
         if known.judged is None or known.judged.policy == policy.hash:
             return ""
@@ -160,7 +163,7 @@ class Road:
         d = known.decided
         await session.append(outcome_of(call.call_id, d.decision if d else "deny", d.message if d else ""))
 
-    # -- judging -----------------------------------------------------------------------------------------------------
+    # -- judging -----------------------------------------------------------------------------------
 
     async def _judge(self, session: Session, call: Call, known: OpenCall, unprotected: str = "") -> bool:
         """Judge one proposed call; False when it has to wait for a human's word on a cap.
@@ -376,7 +379,7 @@ class Road:
         found = json.loads(await at_home(blobs.get, session.folder.blobs, j.action_blob.sha))
         return found if isinstance(found, dict) else None
 
-    # -- caps --------------------------------------------------------------------------------------------------------
+    # -- caps --------------------------------------------------------------------------------------
 
     async def _within_caps(self, session: Session, call: Call) -> bool:
         s = session.state
@@ -395,7 +398,7 @@ class Road:
         await ask_cap(session, reached)
         return False
 
-    # -- execution ---------------------------------------------------------------------------------------------------
+    # -- execution ---------------------------------------------------------------------------------
 
     def _start(self, session: Session, call_id: str) -> None:
         session.executing.add(call_id)
@@ -487,7 +490,7 @@ class Road:
         else:
             await self._judge(session, call, known, why)
 
-    # -- in doubt ----------------------------------------------------------------------------------------------------
+    # -- in doubt ----------------------------------------------------------------------------------
 
     async def _doubt(self, session: Session, call: Call, known: OpenCall) -> None:
         """A call that started and whose outcome nobody saw: settle it by its effect class, or ask."""
@@ -562,7 +565,7 @@ class Road:
             )
         )
 
-    # -- git ---------------------------------------------------------------------------------------------------------
+    # -- git ---------------------------------------------------------------------------------------
 
     async def _publish(self, session: Session) -> None:
         """Carry out what the agent committed; a failure is a note, the next call tries again."""

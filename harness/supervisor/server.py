@@ -76,7 +76,7 @@ class Server:
         self._changed.add(session.sid)
         self._event.set()
 
-    # -- life --------------------------------------------------------------------------------------------------------
+    # -- life --------------------------------------------------------------------------------------
 
     async def listen(self) -> None:
         """Bind the socket (mode 0600) and accept. Raises OSError."""
@@ -138,7 +138,7 @@ class Server:
             if not wire.gone.is_set():
                 wire.abort()
 
-    # -- requests ----------------------------------------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------------
 
     def _admit(self, wire: Wire) -> Connection | None:
         connection = self._connections.get(wire)
@@ -231,7 +231,7 @@ class Server:
         self._push(connection, await self._feed.approvals())
         return {}
 
-    # -- pushes ------------------------------------------------------------------------------------------------------
+    # -- pushes ------------------------------------------------------------------------------------
 
     def nudge(self) -> None:
         """Something other than a session changed: send the totals to every subscriber."""

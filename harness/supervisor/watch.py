@@ -108,7 +108,9 @@ class Settings:
         self._keep(path)
 
     def _keep(self, path: Path) -> None:
-        """A bad file must not loosen anything after a restart either, so the last good text is kept beside the state."""
+        """A bad file must not loosen anything after a restart either, so the last good text is kept beside the
+        state.
+        """
         target = self._good / path.name
         try:
             self._good.mkdir(mode=0o700, exist_ok=True)

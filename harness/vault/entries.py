@@ -36,7 +36,9 @@ class DamagedTable(ValueError):
 
 
 def stamp(info: os.stat_result) -> bytes:
-    """Everything that changes when the thing behind a name does; nobody without a clock of his own can set ``ctime``."""
+    """Everything that changes when the thing behind a name does; nobody without a clock of his own can set
+    ``ctime``.
+    """
     return STAMP.pack(info.st_mode, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
 
 

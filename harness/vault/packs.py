@@ -98,7 +98,7 @@ class Packs:
     def _create(path: Path) -> int:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
-    # -- reading -----------------------------------------------------------------------------------------------------
+    # -- reading -----------------------------------------------------------------------------------
 
     def _open(self, number: int, *, last: bool) -> None:
         fd = self._fds[number] = self._create(self._path(number))
@@ -202,7 +202,7 @@ class Packs:
             raise DamagedPack(f"{self._path(pack)} at byte {at}: the content is not what was stored")
         return raw
 
-    # -- writing -----------------------------------------------------------------------------------------------------
+    # -- writing -----------------------------------------------------------------------------------
 
     def put(self, content: bytes) -> bytes:
         """Add content to the snapshot that is being made; its digest. Raises OSError."""
@@ -269,7 +269,7 @@ class Packs:
         self._new.clear()
         os.ftruncate(self._fds[self._current], self.size)
 
-    # -- room --------------------------------------------------------------------------------------------------------
+    # -- room --------------------------------------------------------------------------------------
 
     @property
     def stored(self) -> int:

@@ -1,13 +1,14 @@
 """The vault's own process: one per session that works, forked from its keeper, gone after a while without work.
 Standard library only.
 
-Requests and answers are frames (`harness.protocol.frames`) on an inherited socket. ``{id, op, …}`` → ``{id, ok: true,
-…}`` or ``{id, ok: false, error: {code, message}}`` with code ``no_space`` (try again when there is room), ``expired``,
-``too_large``, ``damaged`` or ``io``.
+Requests and answers are frames (`harness.protocol.frames`) on an inherited socket. ``{id, op, …}`` → ``{id, ok:
+true, …}`` or ``{id, ok: false, error: {code, message}}`` with code ``no_space`` (try again when there is room),
+``expired``, ``too_large``, ``damaged`` or ``io``.
 
 | op | arguments | answer |
 | --- | --- | --- |
-| ``take`` | ``roots, label, full, since?, worked?`` | ``snapshot, changed, left_out, left_out_names, difference?, worked?`` |
+| ``take`` | ``roots, label, full, since?, worked?`` | ``snapshot, changed, left_out, left_out_names, difference?,
+  worked?`` |
 | ``look`` | ``action`` | ``seen`` |
 | ``bring_back`` | ``roots, snapshot, label, exact`` | ``before, written, removed, refused`` |
 | ``list`` | – | ``marks: [{id, label, ts, changed, left_out}]``, ``stored`` |
@@ -15,8 +16,8 @@ Requests and answers are frames (`harness.protocol.frames`) on an inherited sock
 Any request may carry ``limits`` (`harness.vault.limits`), which count from then on. ``roots`` are ``[[letter, path,
 [hidden names]], …]``. ``difference`` lists what is another thing than in snapshot ``since``; ``worked`` counts the
 names that were worked on since the snapshot of that name. Any request may carry an ``action``; the answer, an error
-too, then has in ``seen`` what `precheck.observe` says of it just after: reading what an action names may take long, so
-it is done here, where nobody waits.
+too, then has in ``seen`` what `precheck.observe` says of it just after: reading what an action names may take long,
+so it is done here, where nobody waits.
 """
 
 from __future__ import annotations

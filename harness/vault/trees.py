@@ -65,7 +65,7 @@ class Trees:
         letter, _, relative = path.partition(b"/")
         return next((r, relative) for r in self._roots if r.root.letter == letter)
 
-    # -- looking -----------------------------------------------------------------------------------------------------
+    # -- looking -----------------------------------------------------------------------------------
 
     def changes(self, *, full: bool, again_ns: int = _NEVER_NS) -> Delta:
         """What is another thing than in ``state`` (which stays as it is). ``full`` looks at every name, and then reads
@@ -184,10 +184,12 @@ class Trees:
                 found[root.root.letter + b"/" + path] = info
         return found
 
-    # -- reading -----------------------------------------------------------------------------------------------------
+    # -- reading -----------------------------------------------------------------------------------
 
     def _read(self, found: dict[bytes, os.stat_result | None], began: int) -> Delta:
-        """Values of what was found, content stored; names whose thing is the same after all only get their new stamp."""
+        """Values of what was found, content stored; names whose thing is the same after all only get their new
+        stamp.
+        """
         delta: Delta = {}
         self._doubtful.clear()
         small_first = sorted(found.items(), key=lambda item: (item[1].st_size if item[1] is not None else 0, item[0]))

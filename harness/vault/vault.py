@@ -69,7 +69,7 @@ class Vault:
             self._trees, self._roots = Trees(wanted, state, self._limits, self._packs.put), wanted
         return self._trees
 
-    # -- taking ------------------------------------------------------------------------------------------------------
+    # -- taking ------------------------------------------------------------------------------------
 
     def take(self, roots: Iterable[Root], label: str, *, full: bool = False, since: str = "") -> Taken:
         """Keep the present state. ``full`` looks at every name instead of believing hints; what it is to be compared
@@ -135,7 +135,7 @@ class Vault:
         mark = self._packs.find(snapshot)
         return sum(later.work for later in self._packs.marks if later.number > mark.number) if mark is not None else 0
 
-    # -- telling -----------------------------------------------------------------------------------------------------
+    # -- telling -----------------------------------------------------------------------------------
 
     def since(self, snapshot: str) -> list[Change]:
         """What is another thing now (as of the newest snapshot) than it was then. Raises Expired, DamagedPack."""
@@ -167,7 +167,7 @@ class Vault:
             )
         return mark
 
-    # -- bringing back -----------------------------------------------------------------------------------------------
+    # -- bringing back -----------------------------------------------------------------------------
 
     def bring_back(
         self, roots: Iterable[Root], snapshot: str, label: str, exact: frozenset[bytes]

@@ -55,7 +55,9 @@ class RemoteUnreachable(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What the vault says of the worktree before a call: the snapshot that a person is shown, or why there can be none."""
+    """What the vault says of the worktree before a call: the snapshot that a person is shown, or why there can be
+    none.
+    """
 
     snapshot: str = ""
     unprotected: str = ""

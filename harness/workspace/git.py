@@ -130,7 +130,9 @@ class Git:
 
     @classmethod
     def of(cls, git_dir: Path, work_tree: Path | None = None) -> Git:
-        """A runner whose overrides cover every filter, diff and merge driver named in the repository's configuration."""
+        """A runner whose overrides cover every filter, diff and merge driver named in the repository's
+        configuration.
+        """
         version()
         plain = cls(git_dir, work_tree)
         listed = plain.run("config", "--list", "-z", "--name-only").decode("utf-8", "surrogateescape").split("\0")

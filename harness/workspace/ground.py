@@ -126,7 +126,9 @@ class Ground:
 
 
 def _readable(seen: int, more: int) -> int:
-    """Open for reading the very inode that an O_PATH descriptor holds: what lies under the name by now does not matter."""
+    """Open for reading the very inode that an O_PATH descriptor holds: what lies under the name by now does not
+    matter.
+    """
     try:
         return os.open(f"/proc/self/fd/{seen}", _READ | more)
     finally:

@@ -81,7 +81,9 @@ class Published:
 
 
 def _write(path: Path, text: str) -> None:
-    """Put a file of ours in place of whatever is there, a folder too; what an agent left under the temporary name goes."""
+    """Put a file of ours in place of whatever is there, a folder too; what an agent left under the temporary name
+    goes.
+    """
     temporary = path.with_name(f".{path.name}.new")
     _clear(temporary)
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -1,4 +1,6 @@
-"""A session on a host full of things to reach: real worktree, real keeper, real calls, secrets and listeners outside."""
+"""A session on a host full of things to reach: real worktree, real keeper, real calls, secrets and listeners
+outside.
+"""
 
 from __future__ import annotations
 
@@ -163,7 +165,7 @@ class Ground:
         """Another keeper after the last one was killed."""
         self._start()
 
-    # -- calls -------------------------------------------------------------------------------------------------------
+    # -- calls -------------------------------------------------------------------------------------
 
     def action(self, tool: str, input: dict[str, Any], tree: Worktree | None = None) -> dict[str, Any]:  # noqa: A002 -- the contract's word
         """The action that the supervisor would build and record."""

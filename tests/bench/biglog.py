@@ -1,4 +1,6 @@
-"""A log of a million events: open it and jump to its end, in our widget and in Textual's ``Log`` with the same lines."""
+"""A log of a million events: open it and jump to its end, in our widget and in Textual's ``Log`` with the same
+lines.
+"""
 
 from __future__ import annotations
 

@@ -44,7 +44,9 @@ def ended_session(folders: Folders, sid: str, number: int) -> None:
 
 @contextmanager
 def stocked(count: int) -> Iterator[tuple[Folders, dict[str, str]]]:
-    """Folders with ``count`` ended sessions, and the environment that names them; the supervisor is stopped afterwards."""
+    """Folders with ``count`` ended sessions, and the environment that names them; the supervisor is stopped
+    afterwards.
+    """
     with tempfile.TemporaryDirectory(prefix="wf-bench-") as root:
         base = Path(root)
         folders = Folders(base / "state", base / "run", base / "config")

@@ -143,13 +143,15 @@ link.hello("supervisor", epoch=1)
 link.call("subscribe", after=-1)
 files = sorted(work.rglob("*.py"))[:10]
 def ended(call_id):
-    return any('"tool.ended"' in line and call_id in line for push in link.pushes if push["push"] == "events" for line in push["lines"])
+    lines = (line for push in link.pushes if push["push"] == "events" for line in push["lines"])
+    return any('"tool.ended"' in line and call_id in line for line in lines)
 profile = fence.profile(str(work), [], [], [])
 for number in range(rounds + 1):
     for path in files:
         path.write_bytes(path.read_bytes() + b"x")
     call_id = f"c{number}.0"
-    what = action(work, call_id, ["true"], sid=sid, access="fence", env=fence.environment(str(work)), fence=profile, pre={})
+    env = fence.environment(str(work))
+    what = action(work, call_id, ["true"], sid=sid, access="fence", env=env, fence=profile, pre={})
     link.append(*allowed(what))
     link.pushes.clear()
     start = time.perf_counter()

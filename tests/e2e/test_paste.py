@@ -51,7 +51,9 @@ def armed(screen: BarePty) -> None:
 
 
 def approve_as_a_person(root: Path, screen: BarePty) -> None:
-    """The chord, pressed again and again at human pace as the screen asks, works in the end: the keyboard is not dead."""
+    """The chord, pressed again and again at human pace as the screen asks, works in the end: the keyboard is not
+    dead.
+    """
     for _ in range(20):
         screen.send(CTRL_Y)
         screen.read(0.1)

@@ -14,8 +14,8 @@ from tests.tui.app_world import PAYLOADS
 
 pytestmark = [pytest.mark.tmux, pytest.mark.skipif(not have_tmux(), reason="tmux is not installed")]
 
-# What this test types: every screen, every tab of a session, every request with its card to the end, dialogs, palette,
-# help.
+# What this test types: every screen, every tab of a session, every request with its card to the end, dialogs,
+# palette, help.
 WALK = (
     *("2", *(["PageDown", "PageDown", "Down"] * len(PAYLOADS)), "r", "Escape", "w", "Escape", "Escape"),
     *("3", "Down", "Escape"),
@@ -43,7 +43,10 @@ def test_no_payload_presses_a_key_or_decides(tmp_path: Path) -> None:
 
 def test_answers_that_do_come_press_no_key(tmp_path: Path) -> None:
     """Even when a terminal answers (to whatever, whoever asked), its OSC, DCS and APC answers are no key presses."""
-    answers = b"\x1b]11;rgb:1919/1919/1919\x1b\\\x1b]4;5;rgb:aa/aa/aa\x07\x1bP1$r0;1m\x1b\\\x1bP1+r61=19\x1b\\\x1b_Gi=1;OK\x1b\\\x1b]52;c;GRkZ\x07\x1b]l19\x1b\\"
+    answers = (
+        b"\x1b]11;rgb:1919/1919/1919\x1b\\\x1b]4;5;rgb:aa/aa/aa\x07\x1bP1$r0;1m\x1b\\\x1bP1+r61=19\x1b\\"
+        b"\x1b_Gi=1;OK\x1b\\\x1b]52;c;GRkZ\x07\x1b]l19\x1b\\"
+    )
     # A read that ends in an escape is the escape key to any program; every other way of cutting must go unnoticed.
     size = next(
         n for n in range(15, 40) if not any(answers[at : at + n].endswith(b"\x1b") for at in range(0, len(answers), n))

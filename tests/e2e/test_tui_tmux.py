@@ -1,4 +1,6 @@
-"""The screen in a real tmux, as over SSH: it starts, follows a resize, leaves without a trace, survives its supervisor."""
+"""The screen in a real tmux, as over SSH: it starts, follows a resize, leaves without a trace, survives its
+supervisor.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from tests.e2e.terminal import HUMAN_S, fleet, have_tmux, in_pty, in_tmux, keys_
 pytestmark = pytest.mark.tmux
 needs_tmux = pytest.mark.skipif(not have_tmux(), reason="tmux is not installed")
 
-# All that the framework writes by itself: text, cursor, colours, the modes it turns on and off again, and its pointer
-# shape.
+# All that the framework writes by itself: text, cursor, colours, the modes it turns on and off again, and its
+# pointer shape.
 FRAMEWORK = {
     "C0 0a",
     "C0 0d",

@@ -62,7 +62,7 @@ def _write(path: bytes, data: bytes) -> None:
         file.truncate()
 
 
-# -- what changes the world ------------------------------------------------------------------------------------------
+# -- what changes the world ------------------------------------------------------------------------
 
 
 def _content(w: World, dice: random.Random) -> tuple[bytes, ...]:
@@ -204,7 +204,7 @@ def _ignored(w: World, dice: random.Random) -> tuple[bytes, ...]:
     return (name,)
 
 
-# -- what leaves it as it was shown --------------------------------------------------------------------------------
+# -- what leaves it as it was shown ----------------------------------------------------------------
 
 
 def _and_back(w: World, dice: random.Random) -> tuple[bytes, ...]:
@@ -280,7 +280,7 @@ HARMLESS: dict[str, Change] = {
 }
 
 
-# -- the folder it runs in, and the session's git -----------------------------------------------------------------
+# -- the folder it runs in, and the session's git --------------------------------------------------
 
 PLACE = b"place/a"
 _COMMIT = "the session's commit"

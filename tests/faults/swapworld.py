@@ -53,7 +53,7 @@ class World:
     def at(self, name: bytes) -> bytes:
         return self.root + b"/" + name
 
-    # -- how it is shown ---------------------------------------------------------------------------------------------
+    # -- how it is shown ---------------------------------------------------------------------------
 
     def mend(self) -> None:
         """Make what differs from the beginning as it was; the rest keeps its age."""

@@ -84,7 +84,7 @@ def heads(f: Fleet, sids: tuple[str, ...]) -> dict[str, int]:
     return {sid: len(f.records(sid)) for sid in sids}
 
 
-# -- a copy, the original running ------------------------------------------------------------------------------------
+# -- a copy, the original running ------------------------------------------------------------------
 
 
 def test_a_copy_is_only_looked_at(f: Fleet) -> None:
@@ -252,7 +252,7 @@ def test_a_keeper_obeys_no_supervisor_of_a_copy(f: Fleet) -> None:
     assert f.violations() == []
 
 
-# -- moves -----------------------------------------------------------------------------------------------------------
+# -- moves -----------------------------------------------------------------------------------------
 
 
 def rest(f: Fleet, *sids: str) -> None:
@@ -393,7 +393,7 @@ def test_a_backup_put_back_at_its_place_is_recognised(f: Fleet) -> None:
     assert f.violations() == []
 
 
-# -- another machine, a container ------------------------------------------------------------------------------------
+# -- another machine, a container ------------------------------------------------------------------
 
 
 def inside(f: Fleet, binds: list[str], *args: str) -> subprocess.CompletedProcess[str]:
@@ -432,7 +432,7 @@ def test_a_copy_mounted_over_the_originals_path_is_recognised(f: Fleet) -> None:
     f.wait_state(busy, "done")
 
 
-# -- folders of older versions ---------------------------------------------------------------------------------------
+# -- folders of older versions ---------------------------------------------------------------------
 
 
 def test_a_folder_without_a_mark_gets_one_where_its_sessions_are_at_home(f: Fleet) -> None:
@@ -476,7 +476,7 @@ def test_a_session_folder_from_elsewhere_is_looked_at_and_left_alone(f: Fleet) -
     f.wait_state(busy, "done")
 
 
-# -- a session's folder copied beside it -----------------------------------------------------------------------------
+# -- a session's folder copied beside it -----------------------------------------------------------
 
 
 def beside(f: Fleet, sid: str) -> str:

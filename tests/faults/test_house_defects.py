@@ -56,7 +56,7 @@ def break_bytes(f: Fleet, sid: str, kind: str) -> None:
     path.write_bytes(b"".join(lines))
 
 
-# -- one damaged session ---------------------------------------------------------------------------------------------
+# -- one damaged session ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("damage", ["segment", "bytes"])
@@ -120,7 +120,7 @@ def test_a_damaged_living_session_can_be_stopped_and_stays_so(f: Fleet) -> None:
     assert "kept" in f.run("rm", "--force", sid).stdout or not (f.folders.worktrees / sid).exists()
 
 
-# -- a supervisor that cannot serve ----------------------------------------------------------------------------------
+# -- a supervisor that cannot serve ----------------------------------------------------------------
 
 
 def test_a_supervisor_that_cannot_serve_leaves_and_says_why(f: Fleet) -> None:
@@ -145,7 +145,7 @@ def test_a_file_that_cannot_be_read_just_now_is_tried_again(f: Fleet) -> None:
     assert f.supervisor_pid()
 
 
-# -- the epoch -------------------------------------------------------------------------------------------------------
+# -- the epoch -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("how", ["missing", "garbage"])
@@ -189,7 +189,7 @@ def test_a_lost_epoch_with_a_mute_keeper_is_said_at_once(f: Fleet) -> None:
     f.run("supervisor", "start")
 
 
-# -- names -----------------------------------------------------------------------------------------------------------
+# -- names -----------------------------------------------------------------------------------------
 
 
 def test_two_launches_race_for_one_name(f: Fleet) -> None:
@@ -248,7 +248,7 @@ def test_unnamed_launches_that_race_get_names_of_their_own(f: Fleet) -> None:
     assert len(names) == len(set(names)) == 4
 
 
-# -- frozen ----------------------------------------------------------------------------------------------------------
+# -- frozen ----------------------------------------------------------------------------------------
 
 
 def test_a_frozen_supervisor_is_named_and_what_to_do(f: Fleet) -> None:

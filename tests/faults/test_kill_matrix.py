@@ -1,4 +1,6 @@
-"""``kill -9`` of each process at each arrow of the action road, with real processes, against the one invariant checker."""
+"""``kill -9`` of each process at each arrow of the action road, with real processes, against the one invariant
+checker.
+"""
 
 from __future__ import annotations
 

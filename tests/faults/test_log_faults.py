@@ -349,8 +349,7 @@ def test_a_batch_that_is_durable_is_not_refused_because_the_next_segment_fails(t
     log.close()
 
 
-# -- a real full disk, a real failing disk
-# -------------------------------------------------------------------------------
+# -- a real full disk, a real failing disk ---------------------------------------------------------
 
 FULL_DISK = """
 import json, os, sys

@@ -65,10 +65,10 @@ MORE = (
     ("feature.manyFiles", "true"),
 )
 HOOKS = (
-    "applypatch-msg", "commit-msg", "fsmonitor-watchman", "post-applypatch", "post-checkout", "post-commit", "post-index-change",
-    "post-merge", "post-receive", "post-rewrite", "post-update", "pre-applypatch", "pre-auto-gc", "pre-commit", "pre-merge-commit",
-    "pre-push", "pre-rebase", "pre-receive", "prepare-commit-msg", "proc-receive", "push-to-checkout", "reference-transaction",
-    "sendemail-validate", "update",
+    "applypatch-msg", "commit-msg", "fsmonitor-watchman", "post-applypatch", "post-checkout", "post-commit",
+    "post-index-change", "post-merge", "post-receive", "post-rewrite", "post-update", "pre-applypatch", "pre-auto-gc",
+    "pre-commit", "pre-merge-commit", "pre-push", "pre-rebase", "pre-receive", "prepare-commit-msg", "proc-receive",
+    "push-to-checkout", "reference-transaction", "sendemail-validate", "update",
 )  # fmt: skip
 ATTRIBUTES = "* diff=trap filter=trap merge=trap\n*.enc working-tree-encoding=UTF-16\nx export-subst\n"
 

@@ -84,8 +84,7 @@ def ends(fd: int) -> bytes:
         data += chunk
 
 
-# -- commands
-# ------------------------------------------------------------------------------------------------------------
+# -- commands --------------------------------------------------------------------------------------
 
 
 def test_exit_codes_and_output_are_the_commands_own(ground: Ground) -> None:
@@ -239,8 +238,7 @@ def test_a_big_input_comes_from_its_blob(ground: Ground) -> None:
         ground.command("file", "write_file", input_blob={"sha": "0" * 64, "bytes": 1})
 
 
-# -- file tools
-# ----------------------------------------------------------------------------------------------------------
+# -- file tools ------------------------------------------------------------------------------------
 
 
 def test_file_tools_give_text_and_result(ground: Ground) -> None:
@@ -310,8 +308,7 @@ def test_the_git_file_of_a_worktree_cannot_be_replaced(ground: Ground) -> None:
     assert (ground.worktree / ".git").read_text() == "gitdir: /somewhere\n"
 
 
-# -- ends
-# ----------------------------------------------------------------------------------------------------------------
+# -- ends ------------------------------------------------------------------------------------------
 
 DAEMON = """
 import os, signal
@@ -414,8 +411,7 @@ def test_a_large_file_is_cut_off_by_the_limit(ground: Ground) -> None:
     assert (ground.worktree / "big").stat().st_size == 1 << 20
 
 
-# -- secrets
-# -------------------------------------------------------------------------------------------------------------
+# -- secrets ---------------------------------------------------------------------------------------
 
 
 def test_a_key_in_the_parents_environment_is_nowhere_inside(ground: Ground) -> None:
@@ -446,8 +442,7 @@ print(outcome.status); print(output.decode())
     assert "ANTHROPIC" not in done.stdout
 
 
-# -- outside the fence, by a human's word
-# --------------------------------------------------------------------------------
+# -- outside the fence, by a human's word ----------------------------------------------------------
 
 
 def test_unfenced_runs_exactly_what_was_approved(ground: Ground) -> None:
@@ -535,8 +530,7 @@ def test_a_program_swapped_all_the_time_is_never_run(ground: Ground) -> None:
         swapper.communicate()
 
 
-# -- the keeper's footprint
-# ----------------------------------------------------------------------------------------------
+# -- the keeper's footprint ------------------------------------------------------------------------
 
 
 def test_the_keeper_loads_nothing_heavy() -> None:

@@ -137,9 +137,15 @@ def attempt(act):
 def write(path):
     with open(path, "w") as file:
         file.write("x")
-print(attempt(lambda: write(inside + "/new")), attempt(lambda: os.rename(inside + "/new", inside + "/sub/new")), attempt(lambda: write("/dev/null")))
-print(attempt(lambda: write(outside + "/new")), attempt(lambda: os.truncate(outside + "/old", 0)), attempt(lambda: os.unlink(outside + "/old")))
-print(attempt(lambda: os.mkdir(outside + "/d")), attempt(lambda: os.rename(inside + "/sub/new", outside + "/new")), attempt(lambda: os.kill(os.getppid(), 0)))
+print(attempt(lambda: write(inside + "/new")),
+     attempt(lambda: os.rename(inside + "/new", inside + "/sub/new")),
+     attempt(lambda: write("/dev/null")))
+print(attempt(lambda: write(outside + "/new")),
+     attempt(lambda: os.truncate(outside + "/old", 0)),
+     attempt(lambda: os.unlink(outside + "/old")))
+print(attempt(lambda: os.mkdir(outside + "/d")),
+     attempt(lambda: os.rename(inside + "/sub/new", outside + "/new")),
+     attempt(lambda: os.kill(os.getppid(), 0)))
 """
 
 

@@ -265,7 +265,8 @@ def test_the_traps_are_live(tmp_path: Path, traps: Traps) -> None:
         typed(*command)
     found = {name.removeprefix("user-") for name in traps.sprung()}
     wanted = {
-        "core.fsmonitor", "core.sshCommand", "core.gitProxy", "core.editor", "diff.external", "diff.trap.command", "filter.trap.process", "gpg.program",
-        "alias.checkout", "hook-reference-transaction", "hook-post-index-change",
+        "core.fsmonitor", "core.sshCommand", "core.gitProxy", "core.editor", "diff.external", "diff.trap.command",
+        "filter.trap.process", "gpg.program", "alias.checkout", "hook-reference-transaction",
+        "hook-post-index-change",
     }  # fmt: skip
     assert wanted <= found, wanted - found

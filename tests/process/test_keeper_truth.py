@@ -112,7 +112,9 @@ def started(fleet: Keepers, link: Link, call: str, what: dict[str, Any]) -> dict
 
 
 def test_a_start_says_what_was_worked_on_since_the_call_before(fleet: Keepers, tmp_path: Path) -> None:
-    """A command that edits or commits has worked; one that only fills caches, touches or writes the same again has not."""
+    """A command that edits or commits has worked; one that only fills caches, touches or writes the same again has
+    not.
+    """
     fleet.spawn()
     link = fleet.supervisor()
     private = fleet.folder().git / "private"

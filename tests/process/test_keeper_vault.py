@@ -1,4 +1,6 @@
-"""The process that keeps states for undo stands still: its keeper says so, takes another one, and only then gives up."""
+"""The process that keeps states for undo stands still: its keeper says so, takes another one, and only then gives
+up.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The ledger on disk: durable before it is granted, rebuilt after a kill, idempotent, and honest when the disk fails."""
+"""The ledger on disk: durable before it is granted, rebuilt after a kill, idempotent, and honest when the disk
+fails.
+"""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def restart(f: Fleet) -> None:
     f.run("supervisor", "start")
 
 
-# -- figures ---------------------------------------------------------------------------------------------------------
+# -- figures ---------------------------------------------------------------------------------------
 
 
 def test_cost_is_the_same_after_a_restart_and_adds_up(f: Fleet) -> None:
@@ -115,7 +115,7 @@ def test_a_removed_session_still_counts_in_every_sum(f: Fleet) -> None:
     assert "(removed)" in f.run("cost").stdout
 
 
-# -- settlements that nobody made --------------------------------------------------------------------------------------
+# -- settlements that nobody made ------------------------------------------------------------------
 
 
 def test_a_keeper_that_falls_between_reserve_and_request_leaves_nothing_held(f: Fleet) -> None:
@@ -190,7 +190,7 @@ def test_orderly_leaves_in_the_middle_of_replies_change_no_figure(f: Fleet) -> N
     assert f.violations() == []
 
 
-# -- a ledger that is gone ---------------------------------------------------------------------------------------------
+# -- a ledger that is gone -------------------------------------------------------------------------
 
 
 def damage(folder: Path) -> None:
@@ -245,7 +245,7 @@ def test_whatever_happens_to_the_ledger_what_was_spent_stays_spent(how: str) -> 
         costs(f)
 
 
-# -- caps above the sessions -------------------------------------------------------------------------------------------
+# -- caps above the sessions -----------------------------------------------------------------------
 
 
 def waiting(f: Fleet, *sids: str) -> list[dict[str, Any]]:

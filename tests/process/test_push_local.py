@@ -27,8 +27,7 @@ def denied(ground: Ground, *words: str) -> str:
     return tried.verdict.reason
 
 
-# -- repositories of the agent
-# -------------------------------------------------------------------------------------------
+# -- repositories of the agent ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -147,8 +146,7 @@ def test_no_part_of_a_configured_remote_may_come_from_the_agent(ground: Ground, 
     assert "an agent can write" in denied(ground, "origin")
 
 
-# -- local remotes of the user
-# -------------------------------------------------------------------------------------------
+# -- local remotes of the user ---------------------------------------------------------------------
 
 
 def test_a_local_remote_says_which_hooks_run_and_they_do(ground: Ground) -> None:

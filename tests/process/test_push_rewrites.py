@@ -1,4 +1,6 @@
-"""The user's own address rewrites are applied before a push is shown, and never again; the remote is git on loopback."""
+"""The user's own address rewrites are applied before a push is shown, and never again; the remote is git on
+loopback.
+"""
 
 from __future__ import annotations
 

@@ -120,21 +120,23 @@ def test_a_planted_link_does_not_become_the_supervisors_log() -> None:
         assert victim.read_text() == "mine"
 
 
-# -- frames
-# ----------------------------------------------------------------------------------------------------------------
+# -- frames ----------------------------------------------------------------------------------------
 
 ODD: tuple[Any, ...] = (
-    None, True, -1, 2**63, 2**70, 1.5, "", "x" * 5000, "\x00\x1b", [], [[]], {}, {"a": {"b": [None]}}, "../../etc/passwd", [None, 1, "a"], {"": ""}
+    None, True, -1, 2**63, 2**70, 1.5, "", "x" * 5000, "\x00\x1b", [], [[]], {}, {"a": {"b": [None]}},
+    "../../etc/passwd", [None, 1, "a"], {"": ""}
 )  # fmt: skip
 NAMES = (
-    "sid", "approval_id", "decision", "action_hash", "edited", "value", "message", "state", "reason", "repo", "goal", "checks", "caps", "name", "credential",
-    "text", "until", "after", "records", "cls", "expect", "data", "call_id", "gen", "epoch", "secret", "pid", "start", "boot", "request_id", "attempt", "model",
-    "est_input", "max_tokens", "reservation", "usage", "cost_nano", "unknown", "client", "proto", "role", "force_keep", "base_url", "kill", "exit_code",
+    "sid", "approval_id", "decision", "action_hash", "edited", "value", "message", "state", "reason", "repo", "goal",
+    "checks", "caps", "name", "credential", "text", "until", "after", "records", "cls", "expect", "data", "call_id",
+    "gen", "epoch", "secret", "pid", "start", "boot", "request_id", "attempt", "model", "est_input", "max_tokens",
+    "reservation", "usage", "cost_nano", "unknown", "client", "proto", "role", "force_keep", "base_url", "kill",
+    "exit_code",
 )  # fmt: skip
 
 SUPERVISOR_OPS = (
-    "hello", "status", "sessions", "session", "launch", "desire", "remove", "say", "approvals", "approval", "decide", "defer", "costs", "diff", "verify",
-    "subscribe", "brain_hello", "reserve", "settle", "brain_park", "nonsense",
+    "hello", "status", "sessions", "session", "launch", "desire", "remove", "say", "approvals", "approval", "decide",
+    "defer", "costs", "diff", "verify", "subscribe", "brain_hello", "reserve", "settle", "brain_park", "nonsense",
 )  # fmt: skip
 
 

@@ -292,7 +292,7 @@ def test_what_goes_on_survives_the_death_of_supervisor_and_keeper() -> None:
         assert f.violations() == []
 
 
-# -- a reply that ends in a question -----------------------------------------------------------------------------------
+# -- a reply that ends in a question ---------------------------------------------------------------
 
 
 def test_a_question_waits_in_the_queue_and_its_answer_goes_on(f: Fleet) -> None:

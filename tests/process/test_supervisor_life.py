@@ -68,7 +68,7 @@ def locked(path: Path) -> bool:
     return False
 
 
-# -- one at a time ---------------------------------------------------------------------------------------------------
+# -- one at a time ---------------------------------------------------------------------------------
 
 
 def test_ten_started_at_once_leave_exactly_one(f: Fleet) -> None:
@@ -134,7 +134,7 @@ def test_removed_state_folder_ends_the_supervisor(f: Fleet) -> None:
     assert not f.folders.state.exists()
 
 
-# -- adoption --------------------------------------------------------------------------------------------------------
+# -- adoption --------------------------------------------------------------------------------------
 
 
 def test_killed_supervisor_takes_up_every_keeper_again(f: Fleet) -> None:
@@ -248,7 +248,7 @@ def test_keeper_that_keeps_dying_is_given_up_and_disturbs_nobody(f: Fleet) -> No
     f.wait_state(good, "done")
 
 
-# -- one bad session -------------------------------------------------------------------------------------------------
+# -- one bad session -------------------------------------------------------------------------------
 
 
 def test_damaged_log_is_named_and_disturbs_nobody(f: Fleet) -> None:
@@ -281,7 +281,7 @@ def _guardian(f: Fleet) -> int:
     return next(pid for pid, text in f.processes() if "harness.supervisor.guardian" in text)
 
 
-# -- the socket ------------------------------------------------------------------------------------------------------
+# -- the socket ------------------------------------------------------------------------------------
 
 
 def test_hostile_frames_hurt_only_their_sender(f: Fleet) -> None:
@@ -347,7 +347,7 @@ def test_brain_with_a_wrong_secret_is_refused(f: Fleet) -> None:
     f.wait_state(sid, "done")
 
 
-# -- decisions -------------------------------------------------------------------------------------------------------
+# -- decisions -------------------------------------------------------------------------------------
 
 
 def test_a_decision_is_bound_to_what_was_shown_and_used_once(f: Fleet) -> None:

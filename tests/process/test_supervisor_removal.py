@@ -1,4 +1,6 @@
-"""`watchfloor rm` on a whole fleet: what a push of the session brought to a remote is saved, everything else stops it."""
+"""`watchfloor rm` on a whole fleet: what a push of the session brought to a remote is saved, everything else stops
+it.
+"""
 
 from __future__ import annotations
 

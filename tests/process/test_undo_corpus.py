@@ -1,4 +1,6 @@
-"""More than a hundred ways to destroy work, each really run in the fence: the state before it comes back byte for byte."""
+"""More than a hundred ways to destroy work, each really run in the fence: the state before it comes back byte for
+byte.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A repository whose configuration, hooks and attributes try to run things: none of our git calls may run any of them."""
+"""A repository whose configuration, hooks and attributes try to run things: none of our git calls may run any of
+them.
+"""
 
 from __future__ import annotations
 

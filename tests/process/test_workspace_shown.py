@@ -15,12 +15,15 @@ CANARY = "hunter2canary"
 pytestmark = pytest.mark.fence
 WORK = """
 set -e
-git status --short; git log --oneline -3 >/dev/null; git diff --stat; git branch -a; git tag -l; git describe --always >/dev/null
+git status --short; git log --oneline -3 >/dev/null; git diff --stat; git branch -a; git tag -l
+git describe --always >/dev/null
 echo one > one; git add one; git commit -qm one; echo two >> one; git diff --quiet && exit 1; git commit -qam two
 git merge -q --no-edit side; git rebase -q --onto HEAD~1 HEAD~1 HEAD 2>/dev/null || git rebase --abort
 git cherry-pick --no-commit side 2>/dev/null || git reset -q --hard; git reset -q --hard
-git checkout -q --detach HEAD; git show v1:a.txt; git log --format=%s side -1; git blame a.txt >/dev/null; git grep -q a -- a.txt
-git rev-parse --git-common-dir; git worktree list | wc -l; git reflog -1 >/dev/null; git cat-file --batch-check --batch-all-objects >/dev/null
+git checkout -q --detach HEAD; git show v1:a.txt; git log --format=%s side -1; git blame a.txt >/dev/null
+git grep -q a -- a.txt
+git rev-parse --git-common-dir; git worktree list | wc -l; git reflog -1 >/dev/null
+git cat-file --batch-check --batch-all-objects >/dev/null
 git notes list >/dev/null; git for-each-ref >/dev/null; git fsck --connectivity-only HEAD 2>&1
 """
 
@@ -84,8 +87,9 @@ def test_only_listed_parts_of_the_git_directory_are_there(tmp_path: Path) -> Non
     git(repo, "update-ref", "refs/watchfloor/kept/old", "HEAD")
     git(repo, "config", "extensions.worktreeConfig", "true")
     for name in (
-        "credentials", "config.bak", "config.worktree", "worktrees/other/config.worktree", "modules/m/config", "hooks/post-commit", "logs/refs/x",
-        "lfs/token", "FETCH_HEAD", "COMMIT_EDITMSG", "description", "info/secret", "refs/heads/.config.swp", "svn/.metadata", "new-tool/state",
+        "credentials", "config.bak", "config.worktree", "worktrees/other/config.worktree", "modules/m/config",
+        "hooks/post-commit", "logs/refs/x", "lfs/token", "FETCH_HEAD", "COMMIT_EDITMSG", "description", "info/secret",
+        "refs/heads/.config.swp", "svn/.metadata", "new-tool/state",
     ):  # fmt: skip
         (common / name).parent.mkdir(parents=True, exist_ok=True)
         (common / name).write_text(f"[x]\n\ttoken = {CANARY}\n")

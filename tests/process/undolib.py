@@ -162,7 +162,7 @@ class Session:
         _, number = self.ask_undo(snapshot, call_id)
         return self.link.reply(number)
 
-    # -- what is so --------------------------------------------------------------------------------------------------
+    # -- what is so --------------------------------------------------------------------------------
 
     def files(self) -> State:
         """The worktree without its ``.git`` file, which the agent cannot write."""

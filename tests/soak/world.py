@@ -79,7 +79,7 @@ class World:
     busy: set[str] = field(default_factory=set)
     """Sessions that a race has for itself."""
 
-    # -- counting ----------------------------------------------------------------------------------------------------
+    # -- counting ----------------------------------------------------------------------------------
 
     def count(self, what: str, times: int = 1) -> None:
         with self.lock:
@@ -96,7 +96,7 @@ class World:
         """The same for the same seed, whatever else happens."""
         return random.Random(f"{self.seed}/{what}")
 
-    # -- the supervisor ----------------------------------------------------------------------------------------------
+    # -- the supervisor ----------------------------------------------------------------------------
 
     def call(self, op: str, timeout: float = 15.0, **arguments: Any) -> dict[str, Any]:
         """One try, starting a supervisor when none lives. Raises Unreachable, SupervisorError."""
@@ -149,7 +149,7 @@ class World:
                 self.stops.add(sid)
         return ""
 
-    # -- the endpoint ------------------------------------------------------------------------------------------------
+    # -- the endpoint ------------------------------------------------------------------------------
 
     def control(self, path: str, body: object | None = None, method: str = "") -> Any:
         """The simulator's control endpoints. Raises OSError."""
@@ -160,7 +160,7 @@ class World:
         with urllib.request.urlopen(request, timeout=10) as reply:
             return json.load(reply)
 
-    # -- who lives ---------------------------------------------------------------------------------------------------
+    # -- who lives ---------------------------------------------------------------------------------
 
     def census(self) -> dict[str, list[Identity]]:
         """Living processes of the fleet by kind, from who says so in files and from who is whose child."""

@@ -78,7 +78,7 @@ class World:
         self._number = itertools.count(1)
         self._queue: set[asyncio.Task[None]] = set()
 
-    # -- making sessions -----------------------------------------------------------------------------------------
+    # -- making sessions ---------------------------------------------------------------------------
 
     def add(
         self,
@@ -189,7 +189,7 @@ class World:
         session.views[approval_id] = view
         return view
 
-    # -- what clients get ----------------------------------------------------------------------------------------
+    # -- what clients get --------------------------------------------------------------------------
 
     def rows(self) -> list[SessionRow]:
         return [s.row() for s in self.sessions.values()]
@@ -230,7 +230,7 @@ class World:
         """The requests of one kind that were received."""
         return [call for call in self.calls if call["op"] == op]
 
-    # -- the socket ----------------------------------------------------------------------------------------------
+    # -- the socket --------------------------------------------------------------------------------
 
     async def __aenter__(self) -> World:
         await self.start()
@@ -418,7 +418,7 @@ class World:
         }
 
 
-# -- scenes ----------------------------------------------------------------------------------------------------------
+# -- scenes ----------------------------------------------------------------------------------------
 
 PUSH: dict[str, Any] = {
     "v": 1,

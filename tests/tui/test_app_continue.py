@@ -1,4 +1,6 @@
-"""Going on after the end, and answering what a reply asks, on the screen: what keys there are when, and what they send."""
+"""Going on after the end, and answering what a reply asks, on the screen: what keys there are when, and what they
+send.
+"""
 
 from __future__ import annotations
 

@@ -345,7 +345,7 @@ async def test_help_shows_the_keys_of_the_screen_below(tmp_path: Path) -> None:
         await s.see("Queue", "Approve edited")
 
 
-# -- the help bar never lies -----------------------------------------------------------------------------------------
+# -- the help bar never lies -----------------------------------------------------------------------
 
 
 def _here(s: Shown) -> tuple[object, ...]:

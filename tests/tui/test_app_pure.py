@@ -26,7 +26,7 @@ from widgets.queue_head import by_weight
 from widgets.session_list import layout, ordered
 from widgets.tiling import Leaf, Node, Rect, Split
 
-# -- tiles -----------------------------------------------------------------------------------------------------------
+# -- tiles -----------------------------------------------------------------------------------------
 
 
 @st.composite
@@ -109,7 +109,7 @@ def test_panes_of_vanished_sessions_get_the_next_one_nobody_shows() -> None:
     assert [x.sid for x in tiling.leaves(tiling.fill(tree, [], set()))] == ["", tiling.EMPTY, tiling.EMPTY]
 
 
-# -- keys ------------------------------------------------------------------------------------------------------------
+# -- keys ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("preset", list(keymap.PRESETS))
@@ -166,7 +166,7 @@ def test_themes_cycle() -> None:
     assert themes.following("ansi") == "dark"
 
 
-# -- arming ----------------------------------------------------------------------------------------------------------
+# -- arming ----------------------------------------------------------------------------------------
 
 KEY = ("a1", "hash", "80x20")
 
@@ -181,7 +181,9 @@ def test_a_card_arms_after_half_a_second_of_being_whole() -> None:
 
 @given(st.lists(st.floats(0.0, 1.0), max_size=40))
 def test_any_burst_of_early_presses_never_finds_the_card_armed(offsets: list[float]) -> None:
-    """Presses no further apart than half a second keep starting the wait over, so a held or replayed key cannot decide."""
+    """Presses no further apart than half a second keep starting the wait over, so a held or replayed key cannot
+    decide.
+    """
     state, now = Arming().observe(KEY, True, 0.0), 0.0
     for gap in offsets:
         now += min(gap, ARM_S - 0.001)
@@ -201,7 +203,7 @@ def test_differences_name_what_changed_and_nothing_else() -> None:
     assert differences(before, after) == ["argv: git push → git push -f", "env.A: 1 → 2"]
 
 
-# -- drawing ---------------------------------------------------------------------------------------------------------
+# -- drawing ---------------------------------------------------------------------------------------
 
 
 @given(st.text(), st.integers(1, 80))
@@ -293,7 +295,7 @@ def test_the_queue_weighs_stake_against_age_and_puts_deferred_last() -> None:
     assert [v.approval_id for v in by_weight(views, now)] == ["new-critical", "old-low", "new-medium", "deferred"]
 
 
-# -- plan files ------------------------------------------------------------------------------------------------------
+# -- plan files ------------------------------------------------------------------------------------
 
 
 def test_plan_files_of_all_known_kinds_are_counted() -> None:
@@ -345,7 +347,7 @@ def test_a_huge_plan_file_is_cut_and_says_so(tmp_path: Path) -> None:
     assert len(file.lines) <= plan_view.MAX_LINES + 2
 
 
-# -- the launch form -------------------------------------------------------------------------------------------------
+# -- the launch form -------------------------------------------------------------------------------
 
 
 def test_the_form_becomes_a_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -374,7 +376,7 @@ def test_the_form_names_the_field_that_is_wrong(wish: Wish, field: str) -> None:
     assert caught.value.field == field
 
 
-# -- the walls -------------------------------------------------------------------------------------------------------
+# -- the walls -------------------------------------------------------------------------------------
 
 
 @given(st.text())

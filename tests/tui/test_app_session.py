@@ -154,7 +154,7 @@ async def test_attaching_opens_the_session_at_once(tmp_path: Path) -> None:
             await s.see("search-index", "what happened")
 
 
-# -- launching -------------------------------------------------------------------------------------------------------
+# -- launching -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", SIZES[:2])
@@ -205,7 +205,7 @@ async def test_what_a_launch_warns_of_stays_until_it_was_read(tmp_path: Path) ->
         assert [row.name for row in s.app.snapshot.rows.values()] == ["session"]
 
 
-# -- hostile text ----------------------------------------------------------------------------------------------------
+# -- hostile text ----------------------------------------------------------------------------------
 
 
 async def test_hostile_text_is_shown_and_never_acts_on_any_screen(tmp_path: Path) -> None:

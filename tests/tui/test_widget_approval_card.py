@@ -1,4 +1,6 @@
-"""The card: made from the action alone, the claim apart, nothing hidden, and armed only after its last row was painted."""
+"""The card: made from the action alone, the claim apart, nothing hidden, and armed only after its last row was
+painted.
+"""
 
 from __future__ import annotations
 

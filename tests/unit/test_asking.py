@@ -1,4 +1,6 @@
-"""Whether a reply ends in a question: a corpus of endings and what is decided, and properties that hold for any text."""
+"""Whether a reply ends in a question: a corpus of endings and what is decided, and properties that hold for any
+text.
+"""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def shape(view: View) -> list[dict[str, Any]]:
     return messages
 
 
-# -- random worlds -----------------------------------------------------------------------------------------------------
+# -- random worlds ---------------------------------------------------------------------------------
 
 REASONS = (
     "end_turn",
@@ -368,7 +368,7 @@ def test_the_rules_hold_in_every_world(data: st.DataObject) -> None:
         play.act()
 
 
-# -- named cases -------------------------------------------------------------------------------------------------------
+# -- named cases -----------------------------------------------------------------------------------
 
 
 def test_without_checks_the_agents_word_ends_it_unverified() -> None:

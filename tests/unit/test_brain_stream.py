@@ -233,7 +233,7 @@ def test_counting(count: int | None, expected: int | None) -> None:
         assert stream.count_tokens(client, request()) == expected
 
 
-# -- deadlines and sizes -----------------------------------------------------------------------------------------------
+# -- deadlines and sizes ---------------------------------------------------------------------------
 
 PING = b'event: ping\ndata: {"type": "ping"}\n\n'
 SHORT = stream.Deadlines(first_s=0.3, silence_s=0.3, total_s=30.0)
@@ -306,7 +306,7 @@ def test_stopping_is_noticed_between_pings() -> None:
         stream.attempt(client, request(), watch)
 
 
-# -- rate limits -------------------------------------------------------------------------------------------------------
+# -- rate limits -----------------------------------------------------------------------------------
 
 
 def test_a_used_up_limit_says_when_it_is_filled_again() -> None:

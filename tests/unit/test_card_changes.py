@@ -163,7 +163,7 @@ def test_comparing_ends_whatever_is_compared(alphabet: int) -> None:
     assert applied(one, shown(one, two)) == two
 
 
-# -- the files themselves --------------------------------------------------------------------------------------------
+# -- the files themselves --------------------------------------------------------------------------
 
 
 def action(tool: str, folder: Path, path: str = "f") -> dict[str, Any]:

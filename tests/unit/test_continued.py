@@ -40,8 +40,7 @@ def ended(*before: t.Body, outcome: str = "stopped") -> SessionState:
     return fold(record(i, b) for i, b in enumerate([intent, *before, t.SessionEnded(outcome=outcome)]))
 
 
-# -- time that counts against no cap
-# -------------------------------------------------------------------------------------
+# -- time that counts against no cap ---------------------------------------------------------------
 
 KEEPER = t.KeeperStarted(pid=1, start=1, boot="b")
 LIMITED = t.SessionParked(why="limited")
@@ -78,7 +77,7 @@ def test_time_in_which_nobody_could_work_counts_against_no_cap(bodies: list[t.Bo
     assert limits.wall_used(s, now) == (len(bodies) - away_h) * 3600
 
 
-# -- the fold ----------------------------------------------------------------------------------------------------------
+# -- the fold --------------------------------------------------------------------------------------
 
 
 def test_a_continued_session_is_wanted_running_whatever_ended_it() -> None:
@@ -133,7 +132,7 @@ def test_the_record_reads_as_a_sentence() -> None:
     assert describe(record(0, t.SessionContinued())).summary == "continued"
 
 
-# -- rounds and checks -------------------------------------------------------------------------------------------------
+# -- rounds and checks -----------------------------------------------------------------------------
 
 
 def failed_after_rounds() -> World:
@@ -264,7 +263,7 @@ def test_failures_from_before_the_end_do_not_count() -> None:
     assert isinstance(w.step(), loop.Ask)
 
 
-# -- a reply that ends in a question -----------------------------------------------------------------------------------
+# -- a reply that ends in a question ---------------------------------------------------------------
 
 
 def test_without_checks_a_question_waits_for_its_answer() -> None:
@@ -319,7 +318,7 @@ def test_the_last_reply_at_a_cap_ends_it_whatever_it_asks(checks: list[str]) -> 
     assert isinstance(w.step(), loop.End)
 
 
-# -- what may be given -------------------------------------------------------------------------------------------------
+# -- what may be given -----------------------------------------------------------------------------
 
 
 def given(s: SessionState, used: t.Caps | None = None, **wish: object) -> list[t.Body]:

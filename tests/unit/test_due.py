@@ -49,7 +49,7 @@ def parked(why: str, until: str = "") -> tuple[t.Body, ...]:
     return GRANTED, t.SessionParked(why=why, detail="why it is", until=until), LEFT
 
 
-# -- waking ----------------------------------------------------------------------------------------------------------
+# -- waking ----------------------------------------------------------------------------------------
 
 
 def test_a_new_session_needs_a_brain_once_its_worktree_stands() -> None:
@@ -98,7 +98,7 @@ def test_no_park_of_an_older_version_waits_until_2099() -> None:
     assert after(*parked("limited", "2099-01-01T00:00:00Z")) == Wake()
 
 
-# -- parks -----------------------------------------------------------------------------------------------------------
+# -- parks -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_a_stop_is_final_in_the_fold(states: list[str]) -> None:
     assert log.state.desired == ("stopped" if "stopped" in states else (states or ["running"])[-1])
 
 
-# -- brains that die -------------------------------------------------------------------------------------------------
+# -- brains that die -------------------------------------------------------------------------------
 
 
 def test_what_costs_nothing_is_tried_for_ever_with_growing_pauses() -> None:

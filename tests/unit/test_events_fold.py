@@ -87,7 +87,7 @@ def line(seq: int, kind: str, data: object) -> bytes:
 KINDS = sorted(t.TYPES)
 
 
-# -- types -------------------------------------------------------------------------------------------------------------
+# -- types -----------------------------------------------------------------------------------------
 
 
 def test_every_type_has_a_name_words_and_a_group() -> None:
@@ -158,8 +158,7 @@ def test_words_a_person_reads() -> None:
     assert [usd(n) for n in (0, 1_230_000_000, 12_300_000, -5)] == ["$0.00", "$1.23", "$0.0123", "$-0.0000"]
 
 
-# -- fold
-# ----------------------------------------------------------------------------------------------------------------
+# -- fold ------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=150, deadline=None)
@@ -177,8 +176,7 @@ def test_the_fold_is_total_and_the_same_in_one_go_or_in_two(kinds: list[str], se
     assert fold((t.decode(item) for item in lines[cut:]), restored) == state
 
 
-# -- road
-# ----------------------------------------------------------------------------------------------------------------
+# -- road ------------------------------------------------------------------------------------------
 
 ROAD = [kind for kind in KINDS if kind.startswith(("tool.", "approval."))]
 
@@ -345,8 +343,7 @@ def test_malformed_records_are_refused_with_words(data: dict[str, Any]) -> None:
         Road().check("tool.proposed", data)
 
 
-# -- snapshots
-# -------------------------------------------------------------------------------------------------------------
+# -- snapshots -------------------------------------------------------------------------------------
 
 
 def test_what_was_undone_is_verified_no_more() -> None:

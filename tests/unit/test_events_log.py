@@ -45,7 +45,7 @@ def seqs(folder: Path, after: int = -1) -> list[int]:
     return [seq_of(line) for line in read(folder, after)]
 
 
-# -- framing -----------------------------------------------------------------------------------------------------------
+# -- framing ---------------------------------------------------------------------------------------
 
 
 def test_a_line_is_json_with_the_envelope_of_the_contract() -> None:
@@ -80,8 +80,7 @@ def test_check_line_says_what_is_wrong() -> None:
         check_line(line, chain)
 
 
-# -- writing and reading
-# -------------------------------------------------------------------------------------------------
+# -- writing and reading ---------------------------------------------------------------------------
 
 
 def test_append_commit_read(tmp_path: Path) -> None:
@@ -154,7 +153,7 @@ def test_a_log_of_a_newer_version_is_named_as_such(tmp_path: Path) -> None:
             look()
 
 
-# -- segments ----------------------------------------------------------------------------------------------------------
+# -- segments --------------------------------------------------------------------------------------
 
 
 def test_segments_are_sealed_chained_and_read_as_one(tmp_path: Path) -> None:
@@ -212,7 +211,7 @@ def test_an_unsealed_segment_in_the_middle_is_damage(tmp_path: Path) -> None:
         list(read(tmp_path))
 
 
-# -- following ---------------------------------------------------------------------------------------------------------
+# -- following -------------------------------------------------------------------------------------
 
 
 def drain(tail: Tail, max_bytes: int = 65536) -> list[int]:
@@ -269,7 +268,7 @@ def test_tail_names_damage(tmp_path: Path) -> None:
         drain(tail)
 
 
-# -- paging ------------------------------------------------------------------------------------------------------------
+# -- paging ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("segment_bytes", [3000, 20_000, 1 << 26])
@@ -329,7 +328,7 @@ def test_index_steps_over_damage(tmp_path: Path) -> None:
     assert seq_of(index.line(151)) == 151
 
 
-# -- blobs -------------------------------------------------------------------------------------------------------------
+# -- blobs -----------------------------------------------------------------------------------------
 
 
 def test_blobs_are_stored_once_checked_and_repaired(tmp_path: Path) -> None:
@@ -349,7 +348,7 @@ def test_blobs_are_stored_once_checked_and_repaired(tmp_path: Path) -> None:
         blobs.get(folder, "../../etc/passwd")
 
 
-# -- properties --------------------------------------------------------------------------------------------------------
+# -- properties ------------------------------------------------------------------------------------
 
 _STEP = st.one_of(
     st.tuples(st.just("append"), st.integers(0, 600)),

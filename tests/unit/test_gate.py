@@ -43,7 +43,7 @@ def closed(outcome: g.Outcome = REFUSED, sids: str = "a") -> g.Gate:
     return gate
 
 
-# -- one by one ------------------------------------------------------------------------------------------------------
+# -- one by one ------------------------------------------------------------------------------------
 
 
 def test_an_open_gate_lets_everybody_ask_at_once() -> None:
@@ -208,7 +208,7 @@ def test_a_doubted_gate_begins_with_a_probe() -> None:
     assert gate.since == -3600.0
 
 
-# -- rules that always hold ------------------------------------------------------------------------------------------
+# -- rules that always hold ------------------------------------------------------------------------
 
 OUTCOMES = st.sampled_from(
     [
@@ -276,7 +276,7 @@ def test_while_closed_one_probe_goes_and_nobody_is_forgotten(
             assert all(gate._ready(s) <= now + max(g.RAMP_S + g.GAP_S, g.LONGEST_PAID_S) for s in gate.line)
 
 
-# -- two simulated hours ---------------------------------------------------------------------------------------------
+# -- two simulated hours ---------------------------------------------------------------------------
 
 
 @dataclass

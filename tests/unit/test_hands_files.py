@@ -246,7 +246,8 @@ SWAPPER = """
 import ctypes, sys
 libc = ctypes.CDLL(None)
 print("swapping", flush=True)
-while libc.renameat2(-100, sys.argv[1].encode(), -100, sys.argv[2].encode(), 2) == 0:  # RENAME_EXCHANGE: atomic, as fast as the kernel can
+RENAME_EXCHANGE = 2  # atomic, as fast as the kernel can
+while libc.renameat2(-100, sys.argv[1].encode(), -100, sys.argv[2].encode(), RENAME_EXCHANGE) == 0:
     pass
 """
 

@@ -210,8 +210,8 @@ def test_force_is_an_effect_of_its_own(flags: list[str]) -> None:
 
 
 NO_PUSH = """
---mirror | --all | --tags | nowhere | origin unknown | origin :main | --delete origin main | --receive-pack=x | ext::sh | origin HEAD:refs/heads/../x
-| origin HEAD: | -x | origin HEAD:-x | -o ci.skip
+--mirror | --all | --tags | nowhere | origin unknown | origin :main | --delete origin main | --receive-pack=x | ext::sh
+| origin HEAD:refs/heads/../x | origin HEAD: | -x | origin HEAD:-x | -o ci.skip
 """
 
 

@@ -38,7 +38,7 @@ def state(*bodies: t.Body) -> SessionState:
 PROPOSED = t.ToolProposed(call_id="c2.0", tool="exec", input={"argv": ["true"]})
 
 
-# -- restarts --------------------------------------------------------------------------------------------------------
+# -- restarts --------------------------------------------------------------------------------------
 
 
 def test_guardian_backs_off_and_never_gives_up() -> None:
@@ -59,7 +59,7 @@ def test_three_falls_within_a_minute_are_too_many() -> None:
     assert falls.backoff() <= 60
 
 
-# -- names -----------------------------------------------------------------------------------------------------------
+# -- names -----------------------------------------------------------------------------------------
 
 
 def test_session_ids_sort_by_time_and_are_recognised() -> None:
@@ -76,7 +76,7 @@ def test_slug_is_a_safe_branch_part(text: str) -> None:
     assert all(c.isascii() and (c.isalnum() or c == "-") for c in made)
 
 
-# -- credentials -----------------------------------------------------------------------------------------------------
+# -- credentials -----------------------------------------------------------------------------------
 
 
 def test_credentials_live_in_the_memfd_and_prefer_what_was_not_rejected() -> None:
@@ -101,7 +101,7 @@ def test_credentials_live_in_the_memfd_and_prefer_what_was_not_rejected() -> Non
     os.close(fd)
 
 
-# -- the log's memory ------------------------------------------------------------------------------------------------
+# -- the log's memory ------------------------------------------------------------------------------
 
 
 def run(track: Track, *bodies: t.Body) -> SessionState:
@@ -150,7 +150,7 @@ def test_track_forgets_a_verdict_of_a_call_that_was_not_done() -> None:
     assert track.oldest_open() == 2
 
 
-# -- interrupted writes ----------------------------------------------------------------------------------------------
+# -- interrupted writes ----------------------------------------------------------------------------
 
 
 def test_an_interrupted_write_is_settled_by_the_file(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_an_interrupted_write_is_settled_by_the_file(tmp_path: Path) -> None:
     assert file_outcome(edit, {"old": "a", "new": "b"})[0] == "unknown_told_model"
 
 
-# -- cards -----------------------------------------------------------------------------------------------------------
+# -- cards -----------------------------------------------------------------------------------------
 
 
 def test_titles_quote_what_would_run() -> None:
@@ -180,7 +180,7 @@ def test_titles_quote_what_would_run() -> None:
     assert len(cards.title({"kind": "shell", "script": "x" * 1000})) == 200
 
 
-# -- launching -------------------------------------------------------------------------------------------------------
+# -- launching -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_launch_names_the_wrong_field() -> None:
         parse({"repo": "/x", "goal": "g", "checks": "true"})
 
 
-# -- the state folder ------------------------------------------------------------------------------------------------
+# -- the state folder ------------------------------------------------------------------------------
 
 
 def test_state_of_a_newer_version_is_refused(tmp_path: Path) -> None:

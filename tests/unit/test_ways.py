@@ -1,4 +1,6 @@
-"""Every way that a message, a hint or a page of the documentation names exists: the verb, its options and their values."""
+"""Every way that a message, a hint or a page of the documentation names exists: the verb, its options and their
+values.
+"""
 
 from __future__ import annotations
 

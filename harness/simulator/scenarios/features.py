@@ -41,7 +41,7 @@ SETTLE = '''"""Settling up: who pays whom."""
 
 
 def settle(balances):
-    """Transfers ``(from, to, cents)`` that bring everybody to zero; the largest debtor pays the largest creditor first."""
+    """Transfers ``(from, to, cents)`` to zero for everybody; the largest debtor pays the largest creditor first."""
     if sum(balances.values()) != 0:
         raise ValueError(f"balances add up to {sum(balances.values())} cents, not to zero")
     rest = dict(balances)

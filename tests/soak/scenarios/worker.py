@@ -36,7 +36,9 @@ def lines_of(name: str, turn: int) -> list[str]:
 
 
 def call(line: str) -> Call:
-    """Append the line, once; it takes a moment before and after, so that trouble meets the call at every point of it."""
+    """Append the line, once; it takes a moment before and after, so that trouble meets the call at every point of
+    it.
+    """
     before, after = (random.Random(line + part).choice((0, 0.02, 0.1, 0.4)) for part in ("before", "after"))
     return Call("shell", {"script": f"sleep {before}; printf '%s\\n' '{line}' >> effects.txt && sleep {after}"})
 

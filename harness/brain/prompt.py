@@ -19,8 +19,8 @@ With "network", name the `hosts` you need: that is allowed sooner. Ask only when
 
 When the goal is reached, stop calling tools and say in a few lines what you did and what remains open. The done \
 criteria are then checked by commands that the harness runs itself; if one fails you get its output and go on. \
-Never claim what you have not seen. If only a person can decide how to go on, end your reply with that one question: it is put to them, and you wait \
-for the answer."""
+Never claim what you have not seen. If only a person can decide how to go on, end your reply with that one \
+question: it is put to them, and you wait for the answer."""
 
 FINISH = (
     "The budget of this session is used up; this is your last reply and no tools are available. "

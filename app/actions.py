@@ -520,7 +520,8 @@ def key_name(text: str) -> str:
 
 def overlapping(first: Iterable[Scope], second: Iterable[Scope]) -> bool:
     """True when both scopes can be in force at once with equal rank, so that one key cannot mean both."""
-    a, b = set(first), set(second)
+    a = set(first)
+    b = set(second)
     if a & b:
         return True
     forms = {"form"}

@@ -61,7 +61,8 @@ def differences(before: dict[str, Any], after: dict[str, Any], prefix: str = "")
     for name in sorted(before.keys() | after.keys()):
         if not prefix and name in ("call", "tool_use_id"):
             continue
-        old, new = before.get(name), after.get(name)
+        old = before.get(name)
+        new = after.get(name)
         if old == new:
             continue
         if isinstance(old, dict) and isinstance(new, dict):

@@ -19,7 +19,8 @@ from harness.protocol import frames, identity
 from harness.protocol.client import AsyncClient, SupervisorError, Unreachable, abandoned
 from harness.protocol.paths import FolderError, Folders
 
-_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.1, 2.0
+_FIRST_WAIT_S = 0.1
+_LONGEST_WAIT_S = 2.0
 _CALL_TIMEOUT_S = 20.0
 _PULSE_S, _MUTE_S = 3.0, 5.0
 """Seconds between two questions whether it is there, and without an answer until the screen says so."""
@@ -40,8 +41,11 @@ class Feed:
         self._client: AsyncClient | None = None
         self._task: asyncio.Task[None] | None = None
         self._hurry = asyncio.Event()
-        self._start_wanted, self._pid = False, 0
-        self._next_start, self._pause, self._alone_since = 0.0, 1.0, 0.0
+        self._start_wanted = False
+        self._pid = 0
+        self._next_start = 0.0
+        self._pause = 1.0
+        self._alone_since = 0.0
 
     def start(self) -> None:
         """Begin connecting; call once, on the running loop."""
@@ -58,7 +62,8 @@ class Feed:
 
     def take_dirty(self) -> Dirty:
         """What changed since the last call."""
-        dirty, self.dirty = self.dirty, Dirty.NOTHING
+        dirty = self.dirty
+        self.dirty = Dirty.NOTHING
         return dirty
 
     def reconnect(self, *, start: bool = False) -> None:
@@ -85,7 +90,8 @@ class Feed:
         while True:
             try:
                 self._client = await self._connect()
-                wait, self._alone_since = _FIRST_WAIT_S, 0.0
+                wait = _FIRST_WAIT_S
+                self._alone_since = 0.0
                 await self._follow(self._client)
                 why = "supervisor not answering, reconnecting"
             except (Unreachable, SupervisorError, OSError, frames.FrameError) as exc:
@@ -188,7 +194,8 @@ class Feed:
             self._set(Dirty.APPROVALS, approvals=models.approvals_of(push["approvals"]))
 
     async def _drop(self, why: str) -> None:
-        client, self._client = self._client, None
+        client = self._client
+        self._client = None
         if client is not None:
             await client.close()
         state = "lost" if self.snapshot.link.state in ("live", "lost", "mute") else "connecting"
@@ -200,7 +207,8 @@ class Feed:
             await asyncio.to_thread(lambda: start.supervisor(self.folders, name="tui").close())
             self._pause = 1.0
         except (Unreachable, SupervisorError, FolderError, OSError) as exc:
-            self._next_start, self._pause = time.monotonic() + self._pause, min(_LONGEST_PAUSE_S, self._pause * 2)
+            self._next_start = time.monotonic() + self._pause
+            self._pause = min(_LONGEST_PAUSE_S, self._pause * 2)
             self._set(Dirty.LINK, link=Link("lost", str(exc).splitlines()[0]))
 
     def _set(self, dirty: Dirty, **changed: Any) -> None:

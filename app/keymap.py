@@ -151,7 +151,8 @@ _ALTERNATIVES = frozenset({frozenset({"session.pause", "session.resume"}), froze
 def _clash(first: str, second: str) -> bool:
     if frozenset({first, second}) in _ALTERNATIVES:
         return False
-    a, b = BY_ID[first].scopes, BY_ID[second].scopes
+    a = BY_ID[first].scopes
+    b = BY_ID[second].scopes
     # The panes are inside the floor and stand before it, so a key may mean one thing there and another on the list.
     if {"panes"} in (set(a), set(b)) and set(a) != set(b):
         return overlapping(set(a) - {"floor"}, set(b) - {"floor"})

@@ -63,7 +63,8 @@ def first_look(folders: Folders) -> Snapshot:
     """
     try:
         with Client(folders.supervisor_socket, name="tui", timeout=1.0) as client:
-            known, waiting = client.call("sessions"), client.call("approvals")
+            known = client.call("sessions")
+            waiting = client.call("approvals")
         return Snapshot(
             rows_of(known["rows"]), approvals_of(waiting["approvals"]), fleet_of(known["fleet"]), Link("live", "")
         )

@@ -20,7 +20,8 @@ class Pace:
 
     def __init__(self) -> None:
         self.newest = float("-inf")
-        self._last, self._gap = float("-inf"), float("inf")
+        self._last = float("-inf")
+        self._gap = float("inf")
         self._quiet_from = float("-inf")
         self._paste = False
         self._run: list[str] = []
@@ -37,17 +38,22 @@ class Pace:
     def note(self, name: str, when: float) -> None:
         """A key (by name) or a button was pressed or let go."""
         self.arrived(when)
-        self._gap, self._last = when - self._last, when
+        self._gap = when - self._last
+        self._last = when
         self._run = [*self._run[-_BURST:], name] if self._gap < MACHINE_GAP_S else [name]
         # A key that is held repeats as fast as a machine, but it is one key.
         if len(self._run) > _BURST and len(set(self._run)) > 1:
-            self._quiet_from, self._paste = when, False
+            self._quiet_from = when
+            self._paste = False
 
     def pasted(self, when: float) -> None:
         """A paste ended."""
         self.arrived(when)
-        self._last, self._gap, self._run = when, float("inf"), []
-        self._quiet_from, self._paste = when, True
+        self._last = when
+        self._gap = float("inf")
+        self._run = []
+        self._quiet_from = when
+        self._paste = True
 
     def refusal(self, key: str) -> str:
         """Why the newest key or click, ``key`` in words, does not decide; empty when it may.

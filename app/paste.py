@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from app.pace import MACHINE_GAP_S
 
-BEGIN, END = "\x1b[200~", "\x1b[201~"
+BEGIN = "\x1b[200~"
+END = "\x1b[201~"
 TRAIL_S = MACHINE_GAP_S
 """What arrives within this time behind a paste, or behind such a trailer, still belongs to it: no hand is that fast."""
 _HOLD_S = 0.05
@@ -33,7 +34,9 @@ class PasteFilter:
 
     def __init__(self) -> None:
         self._parts: list[str] | None = None
-        self._held, self._since, self._held_trails = "", 0.0, False
+        self._held = ""
+        self._since = 0.0
+        self._held_trails = False
         # how much of what is held went on already: an escape at the end of a read is a key that must not wait
         self._given = 0
         self._trail_until = float("-inf")
@@ -45,8 +48,10 @@ class PasteFilter:
         out: list[str | Pasted] = []
         if late := self.expire(now):
             out.append(late)
-        given, self._given = self._given, 0
-        data, self._held = self._held + data, ""
+        given = self._given
+        self._given = 0
+        data = self._held + data
+        self._held = ""
         while data:
             if self._parts is not None:
                 data = self._inside(data, now, out)
@@ -57,14 +62,16 @@ class PasteFilter:
             else:
                 text = self._hold(text, now, given)
             self._outside(text[given:], now, out)
-            data, given = rest, 0
+            data = rest
+            given = 0
         return out
 
     def expire(self, now: float) -> str:
         """What was held as the possible beginning of a bracket and stayed alone: a person's keys after all."""
         if len(self._held) < 2 or self._parts is not None or now - self._since < _HOLD_S:
             return ""
-        held, self._held = self._held[self._given :], ""
+        held = self._held[self._given :]
+        self._held = ""
         self._given = 0
         if self._held_trails:
             self.dropped += len(held)
@@ -105,7 +112,9 @@ class PasteFilter:
         start = len(text) - size
         if not size:
             return text
-        self._held, self._since, self._held_trails = text[start:], now, now < self._trail_until
+        self._held = text[start:]
+        self._since = now
+        self._held_trails = now < self._trail_until
         if size == 1:
             self._given = 1
             return text

@@ -91,9 +91,12 @@ class ReplyFilter:
             self._escape_at = None
             return data
         if split:
-            self._held, self._given = "\x1b", 1
-        text, given = self._held + data, self._given
-        self._held, self._given = "", 0
+            self._held = "\x1b"
+            self._given = 1
+        text = self._held + data
+        given = self._given
+        self._held = ""
+        self._given = 0
         text, count = _REPLY.subn("", text)
         self.dropped += count
         start = self._open(text)
@@ -109,8 +112,10 @@ class ReplyFilter:
         """
         if not self._held or now - self._since < _HOLD_S:
             return ""
-        held, given = self._held, self._given
-        self._held, self._given = "", 0
+        held = self._held
+        given = self._given
+        self._held = ""
+        self._given = 0
         if len(held) == 2:
             return held[given:]
         self.dropped += 1
@@ -120,7 +125,9 @@ class ReplyFilter:
         if len(text) > _LONGEST_REPLY:
             self.dropped += 1
             return
-        self._held, self._since, self._given = text, now, given
+        self._held = text
+        self._since = now
+        self._given = given
 
     @staticmethod
     def _open(text: str) -> int | None:
@@ -153,7 +160,8 @@ def quiet_driver(pace: Pace) -> type[Any] | None:
 
         def __init__(self, debug: bool = False) -> None:
             super().__init__(debug)
-            self._pastes, self._replies = PasteFilter(), ReplyFilter()
+            self._pastes = PasteFilter()
+            self._replies = ReplyFilter()
 
         def feed(self, data: str) -> Iterable[Any]:
             if not data:

@@ -58,7 +58,8 @@ class WatchApp(App[int]):
     ) -> None:
         self.pace = Pace()
         super().__init__(driver_class=quiet_driver(self.pace))
-        self.folders, self.keys = folders, keymap
+        self.folders = folders
+        self.keys = keymap
         self.feed = Feed(folders, self.wake, first)
         self.no_control = NoControl()
         self.prefix = ""
@@ -159,7 +160,8 @@ class WatchApp(App[int]):
         return shown
 
     def _open_first(self) -> None:
-        sid, self._first_session = self._first_session, None
+        sid = self._first_session
+        self._first_session = None
         if sid is not None and sid in self.snapshot.rows:
             self.open_session(sid)
 
@@ -189,7 +191,8 @@ class WatchApp(App[int]):
     async def _sequence(self, key: str) -> bool:
         """Handle sequences such as ``ctrl+b z``; True when the key was part of one."""
         if self.prefix:
-            prefix, self.prefix = self.prefix, ""
+            prefix = self.prefix
+            self.prefix = ""
             self._show_keys()
             for ident in self.keys.sequences.get((prefix, key), ()):
                 if await self._try(ident):

@@ -127,7 +127,9 @@ class ApprovalCard(ScrollView, can_focus=True):
         """Show these lines from their top, for reading only: they are no request, and never count as one that was
         shown.
         """
-        self._view, self._card, self._hash = None, lines, ""
+        self._view = None
+        self._card = lines
+        self._hash = ""
         self._wrap()
         self.scroll_to(0, 0, animate=False)
         self.refresh()

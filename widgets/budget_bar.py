@@ -29,13 +29,17 @@ class BudgetBar(Widget):
 
     def __init__(self, label: str, *, dom_id: str | None = None) -> None:
         super().__init__(id=dom_id)
-        self._label, self._spent, self._reserved = label, 0, 0
+        self._label = label
+        self._spent = 0
+        self._reserved = 0
         self._cap: int | None = None
 
     def set_money(self, spent_nano: int, reserved_nano: int, cap_nano: int | None) -> None:
         """Amounts in nano-USD; a cap of None is no cap."""
         if (spent_nano, reserved_nano, cap_nano) != (self._spent, self._reserved, self._cap):
-            self._spent, self._reserved, self._cap = spent_nano, reserved_nano, cap_nano
+            self._spent = spent_nano
+            self._reserved = reserved_nano
+            self._cap = cap_nano
             self.refresh()
 
     def _style(self, role: str) -> Style:

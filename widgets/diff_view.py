@@ -71,12 +71,16 @@ class DiffView(ScrollView, can_focus=True):
         body = patch.split("\n") if patch else []
         if body and not body[-1]:
             body.pop()
-        lines, kinds = body, roles(body)
+        lines = body
+        kinds = roles(body)
         if head:
-            lines, kinds = [*head, "", *body], ["context"] * len(head) + ["meta", *kinds]
+            lines = [*head, "", *body]
+            kinds = ["context"] * len(head) + ["meta", *kinds]
         kept = lines == self._lines
         self._summaries = len(head)
-        self._lines, self._roles, self._empty = lines, kinds, empty
+        self._lines = lines
+        self._roles = kinds
+        self._empty = empty
         self._starts = [i for i, kind in enumerate(kinds) if kind == "file"] or [
             i for i, kind in enumerate(kinds) if kind == "hunk"
         ]
@@ -104,7 +108,8 @@ class DiffView(ScrollView, can_focus=True):
             self.post_message(self.FileChanged(self._lines[start]))
 
     def render_line(self, y: int) -> Strip:
-        width, row = self.scrollable_content_region.width, round(self.scroll_y) + y
+        width = self.scrollable_content_region.width
+        row = round(self.scroll_y) + y
         base = self.rich_style
         if row >= len(self._lines):
             text = to_display(self._empty) if not self._lines and y == 0 else ""
@@ -127,7 +132,8 @@ class DiffView(ScrollView, can_focus=True):
 
 def _summary(file: Mapping[str, object]) -> str:
     """One line for a changed file, already safe to show."""
-    added, removed = file.get("added"), file.get("removed")
+    added = file.get("added")
+    removed = file.get("removed")
     count = f"+{added} -{removed}" if isinstance(added, int) and isinstance(removed, int) else "binary"
     return f" {to_display(str(file.get('status', ''))[:9]):<9} {count:>11}  {to_display(str(file.get('path', '')))}"
 

@@ -94,7 +94,8 @@ class EventLog(ScrollView, can_focus=True):
 
         def __init__(self, text: str, seq: int) -> None:
             super().__init__()
-            self.text, self.seq = text, seq
+            self.text = text
+            self.seq = seq
 
     class FollowChanged(Message):
         """The log began or stopped following its end."""
@@ -128,8 +129,11 @@ class EventLog(ScrollView, can_focus=True):
         """
         self._close()
         self._folder = folder
-        self._needle, self._searching = None, False
-        self.follow, self._cursor, self._problem = True, -1, ""
+        self._needle = None
+        self._searching = False
+        self.follow = True
+        self._cursor = -1
+        self._problem = ""
         if folder is not None:
             try:
                 self._rows = Rows(folder)
@@ -254,7 +258,9 @@ class EventLog(ScrollView, can_focus=True):
         self.run_worker(self._walk(forward, beyond), group="search", exclusive=True, exit_on_error=False)
 
     async def _walk(self, forward: bool, beyond: bool) -> None:
-        rows, needle, seq = self._rows, self._needle, self.cursor_seq
+        rows = self._rows
+        needle = self._needle
+        seq = self.cursor_seq
         hit: int | None = -1
         if rows is not None and needle is not None and seq is not None:
             until = time.perf_counter() + _STEP_S
@@ -315,7 +321,8 @@ class EventLog(ScrollView, can_focus=True):
                 self.action_open_record()
 
     def _put_cursor(self, position: int) -> None:
-        old, self._cursor = self._cursor, max(0, min(position, self._count - 1)) if self._count else -1
+        old = self._cursor
+        self._cursor = max(0, min(position, self._count - 1)) if self._count else -1
         top = round(self.scroll_y)
         if self._cursor < top:
             self._scroll(self._cursor)
@@ -383,7 +390,8 @@ class EventLog(ScrollView, can_focus=True):
         if before or self.follow or self._count < old:
             self.refresh()
             return
-        first, last = max(old, top), min(self._count, top + self._page)
+        first = max(old, top)
+        last = min(self._count, top + self._page)
         if first < last:
             self.refresh(Region(0, first - top + self._head, self.size.width, last - first))
         self._refresh_head()

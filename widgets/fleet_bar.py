@@ -43,7 +43,8 @@ class FleetBar(Widget):
     def set_fleet(self, fleet: FleetView, *, live: bool) -> None:
         """Take new totals; ``live`` is False while they are not being updated."""
         if (fleet, live) != (self._fleet, self._live):
-            self._fleet, self._live = fleet, live
+            self._fleet = fleet
+            self._live = live
             self._phrase = trouble_phrase(fleet, time.time())
             self.refresh()
 
@@ -51,7 +52,9 @@ class FleetBar(Widget):
         return palette(self)[role]
 
     def render_line(self, y: int) -> Strip:
-        f, quiet, text = self._fleet, self._style("quiet"), self._style("text")
+        f = self._fleet
+        quiet = self._style("quiet")
+        text = self._style("text")
         phrase = self._phrase if self._live else ""
         line = Line(self.size.width)
         if not phrase or self.size.width >= 100:
@@ -83,7 +86,8 @@ class FleetBar(Widget):
 def trouble_phrase(fleet: FleetView, now: float) -> str:
     """The worst trouble of the fleet in one short phrase (untrusted); empty when there is none."""
     for at in fleet.endpoints:
-        age, left = cells.age(at.since, now), _left(at.next_try, now)
+        age = cells.age(at.since, now)
+        left = _left(at.next_try, now)
         tried = ", asked again now" if at.asking else f", next try {left}" if left else ""
         return f"{_ENDPOINT.get(at.state, at.state)}{f' for {age}' if age else ''}{tried}"
     return next((found.headline for found in fleet.troubles), "")

@@ -73,7 +73,8 @@ class HelpBar(Widget):
             x += _size(entry)
 
     def render_line(self, y: int) -> Strip:
-        key, label = palette(self)["key"], palette(self)["quiet"]
+        key = palette(self)["key"]
+        label = palette(self)["quiet"]
         line = Line(self.size.width).left(" ", Style.null())
         for _action, keys, text in self.shown:
             line.left(keys, key).left(" ", label).left(text, label).left("  ", label)

@@ -46,10 +46,15 @@ def heading(width: int) -> str:
 def draw(record: t.Record | None, seq: int, look: Look, needle: str = "") -> Strip:
     """The strip of one record; None = it cannot be read. ``needle`` is a text that the record is known to hold."""
     if record is None:
-        when, kind, text, tone = "", "damaged", f"record {seq} cannot be read; watchfloor verify says where", "bad"
+        when = ""
+        kind = "damaged"
+        text = f"record {seq} cannot be read; watchfloor verify says where"
+        tone = "bad"
     else:
         said = describe(record)
-        when, kind, tone = record.ts, said.kind, said.tone
+        when = record.ts
+        kind = said.kind
+        tone = said.tone
         text = to_display(said.summary[: max(40, look.width * 3)])
     cursor = look.style("cursor") if look.marked else Style.null()
     base = look.base + cursor
@@ -68,7 +73,8 @@ def draw(record: t.Record | None, seq: int, look: Look, needle: str = "") -> Str
 
 
 def _marked(line: Line, text: str, needle: str, words: Style, hit: Style) -> None:
-    folded, wanted = text.casefold(), needle.casefold()
+    folded = text.casefold()
+    wanted = needle.casefold()
     at = 0
     # Where folding changes the length the places would not fit, so the line says only that it holds the text.
     found = folded.find(wanted) if len(folded) == len(text) and len(wanted) == len(needle) else -1

@@ -77,7 +77,8 @@ class Rows:
     def set_filter(self, groups: frozenset[str] | None) -> None:
         """Show only records of these groups; None shows all."""
         self.groups = groups
-        self._older, self._newer = array("q"), array("q")
+        self._older = array("q")
+        self._newer = array("q")
         self._low = self._high = len(self._index)
 
     def extend(self) -> int:
@@ -89,7 +90,8 @@ class Rows:
                 self._newer.pop()
             if self._older and self._older[0] >= end:
                 self._older = array("q", [seq for seq in self._older if seq < end])
-            self._high, self._low = min(self._high, end), min(self._low, end)
+            self._high = min(self._high, end)
+            self._low = min(self._low, end)
         return added
 
     def step(self, budget_s: float) -> tuple[int, bool]:

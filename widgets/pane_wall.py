@@ -89,7 +89,8 @@ class PaneWall(Widget, can_focus=True):
 
     def set_rows(self, rows: Mapping[str, SessionRow]) -> None:
         """Take the newest rows: titles are redrawn, panes of vanished sessions get another one."""
-        before, self._rows = self._rows, rows
+        before = self._rows
+        self._rows = rows
         order = [
             sid
             for sid, _ in sorted(
@@ -308,7 +309,8 @@ class PaneWall(Widget, can_focus=True):
         return palette(self)[role]
 
     def render_line(self, y: int) -> Strip:
-        width, base = self.size.width, self.rich_style
+        width = self.size.width
+        base = self.rich_style
         if not self._rows:
             return self._hint_line(y, width, base)
         line = Line(width)

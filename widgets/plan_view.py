@@ -213,7 +213,8 @@ class PlanView(ScrollView, can_focus=True):
         return palette(self)[role]
 
     def render_line(self, y: int) -> Strip:
-        width, base = self.scrollable_content_region.width, self.rich_style
+        width = self.scrollable_content_region.width
+        base = self.rich_style
         if not self._lines:
             return Line(width).left(f" {self.empty}" if y == 0 else "", self._style("quiet")).strip(base)
         y += self.scroll_offset.y

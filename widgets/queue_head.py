@@ -63,7 +63,8 @@ class QueueHead(Widget):
         """The open requests, and the key (as shown) that opens the queue."""
         taken = tuple(views)
         if (taken, key) != (self._views, self._key):
-            self._views, self._key = taken, key
+            self._views = taken
+            self._key = key
             self.refresh()
 
     def set_held(self, held: Sequence[SessionRow]) -> None:
@@ -93,8 +94,10 @@ class QueueHead(Widget):
         return palette(self)[role]
 
     def render_line(self, y: int) -> Strip:
-        width, base = self.size.width, self.rich_style
-        rule, quiet = self._style("border"), self._style("quiet")
+        width = self.size.width
+        base = self.rich_style
+        rule = self._style("border")
+        quiet = self._style("quiet")
         head = self.head
         if y == 0:
             line = Line(width).left("─ ", rule)
@@ -106,7 +109,8 @@ class QueueHead(Widget):
                 )
             return line.strip(base, "─", rule)
         if head is None and self._held:
-            first, more = self._held[0], len(self._held) - 1
+            first = self._held[0]
+            more = len(self._held) - 1
             line = Line(width).left(" ! ", self._style("call")).right(f"+{more} more " if more else "", quiet)
             line.left(cells.safe(first.name, max(8, width // 4)), self._style("call")).left(
                 f": {cells.safe(first.detail, width)}", self._style("text")

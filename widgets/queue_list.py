@@ -111,7 +111,8 @@ class QueueList(ScrollView, can_focus=True):
         return palette(self)[role]
 
     def render_line(self, y: int) -> Strip:
-        width, base = self.scrollable_content_region.width, self.rich_style
+        width = self.scrollable_content_region.width
+        base = self.rich_style
         at, part = divmod(y + self.scroll_offset.y, LINES)
         if at >= len(self._views):
             return Strip.blank(width, base)

@@ -165,7 +165,8 @@ class SessionList(ScrollView, can_focus=True):
         groups = len({r.group for r in self._rows})
         self._dense = bool(height) and len(self._rows) * 2 + groups > height
         self._items = layout(self._rows, self._selected, dense=self._dense)
-        old_ages, self._ages = self._ages, self._age_column(time.time())
+        old_ages = self._ages
+        self._ages = self._age_column(time.time())
         if len(before) != len(self._items) or self.virtual_size.width != self.scrollable_content_region.width:
             self.virtual_size = Size(self.scrollable_content_region.width, len(self._items))
             self.refresh()

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
-MIN_WIDTH, MIN_HEIGHT = 24, 5
+MIN_WIDTH = 24
+MIN_HEIGHT = 5
 MAX_TILES = 16
 FOLLOW, EMPTY = "", "?"  # a pane that shows the selected session; a pane that waits for one
 Direction: TypeAlias = Literal["left", "right", "up", "down"]
@@ -104,14 +105,16 @@ def even(node: Node) -> Node:
     """The tree with every split sized by the number of panes along it."""
     if isinstance(node, Leaf):
         return node
-    first, second = _weight(node.first, node.across), _weight(node.second, node.across)
+    first = _weight(node.first, node.across)
+    second = _weight(node.second, node.across)
     return replace(node, share=1000 * first // (first + second), first=even(node.first), second=even(node.second))
 
 
 def _weight(node: Node, across: bool) -> int:
     if isinstance(node, Leaf):
         return 1
-    a, b = _weight(node.first, across), _weight(node.second, across)
+    a = _weight(node.first, across)
+    b = _weight(node.second, across)
     return a + b if node.across == across else max(a, b)
 
 
@@ -210,11 +213,13 @@ def _parse(data: object, depth: int) -> Node:
     if not isinstance(data, dict) or depth > MAX_TILES:
         raise ValueError("a layout is a tree of objects")
     if "across" not in data:
-        leaf, sid = data.get("id"), data.get("sid")
+        leaf = data.get("id")
+        sid = data.get("sid")
         if not isinstance(leaf, int) or isinstance(leaf, bool) or not isinstance(sid, str):
             raise ValueError("a pane has a number and a session id")
         return Leaf(leaf, sid)
-    across, share = data["across"], data.get("share")
+    across = data["across"]
+    share = data.get("share")
     if not isinstance(across, bool) or not isinstance(share, int) or not 50 <= share <= 950:
         raise ValueError("a split has a direction and a share between 50 and 950")
     return Split(across, _parse(data.get("first"), depth + 1), _parse(data.get("second"), depth + 1), share)

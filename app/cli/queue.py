@@ -62,7 +62,8 @@ def _whole(client: Client, view: ApprovalView) -> ApprovalView:
     parts: list[str] = []
     reply: dict[str, Any] = {"characters": 1}
     while (offset := sum(map(len, parts))) < reply["characters"]:
-        before, reply = reply.get("sha256"), client.call("changes", approval_id=view.approval_id, offset=offset)
+        before = reply.get("sha256")
+        reply = client.call("changes", approval_id=view.approval_id, offset=offset)
         if before not in (None, reply["sha256"]):
             raise Refused("the file changed while it was read; run this again")
         if not reply["text"]:

@@ -61,7 +61,8 @@ def _run(*command: str, stdin: str = "") -> subprocess.CompletedProcess[str] | N
 
     Texts go in and out as the bytes they are, whatever their encoding.
     """
-    given, env = stdin.encode("utf-8", "surrogateescape"), os.environ | {"LC_ALL": "C"}
+    given = stdin.encode("utf-8", "surrogateescape")
+    env = os.environ | {"LC_ALL": "C"}
     try:
         done = subprocess.run(command, capture_output=True, timeout=_ANSWER_S, check=False, input=given, env=env)
     except (OSError, subprocess.TimeoutExpired):
@@ -106,7 +107,8 @@ def _unit_path(s: Service) -> Path:
 
 def _install(ctx: Context, s: Service, how: str) -> list[str]:
     try:
-        unit, line = service.unit_text(s), service.cron_line(s)
+        unit = service.unit_text(s)
+        line = service.cron_line(s)
     except service.Unfit as exc:
         raise Refused(str(exc)) from exc
     ensure_private(ctx.folders.state)
@@ -225,11 +227,14 @@ def _remove(s: Service) -> list[str]:
 
 
 def _status(ctx: Context, s: Service, args: argparse.Namespace) -> int:
-    unit, told, trouble = _unit_path(s), [], ""
+    unit = _unit_path(s)
+    told = []
+    trouble = ""
     try:
         table = _table()
     except Refused as exc:
-        table, trouble = None, str(exc)
+        table = None
+        trouble = str(exc)
     if unit.exists():
         for what in ("is-enabled", "is-active"):
             done = _run("systemctl", "--user", what, s.unit)

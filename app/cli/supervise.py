@@ -36,7 +36,8 @@ def supervisor(ctx: Context, args: argparse.Namespace) -> int:
 
 
 def _running(args: argparse.Namespace, client: Client) -> int:
-    epoch, pid = client.hello.get("epoch"), client.hello.get("pid")
+    epoch = client.hello.get("epoch")
+    pid = client.hello.get("pid")
     reply = client.call("sessions")
     _tell(
         args,
@@ -63,7 +64,8 @@ def _stop(ctx: Context, args: argparse.Namespace) -> int:
             return exits.OK
         client = ctx.connect()  # keepers live on without a supervisor, and only a supervisor ends them in good order
     with client:
-        epoch, pid = client.hello.get("epoch"), int(client.hello.get("pid", 0))
+        epoch = client.hello.get("epoch")
+        pid = int(client.hello.get("pid", 0))
         began = _started(pid)
         client.wait_up_to(STOP_S)
         reply = client.call("shutdown", sessions=args.sessions)

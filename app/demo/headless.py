@@ -106,7 +106,8 @@ def _answer(demo: Demo, story: Story) -> None:
     """Answer every open request as the demo's human would. Raises DemoError on a request that should not be there."""
     caps = {part.name: part for part in PARTS if part.capped}
     for item in demo.watchfloor("approvals"):
-        approval, name = str(item["approval_id"]), str(item["session_name"])
+        approval = str(item["approval_id"])
+        name = str(item["session_name"])
         if approval in story.answered:
             continue
         story.answered.add(approval)
@@ -128,7 +129,9 @@ def _answer(demo: Demo, story: Story) -> None:
 
 
 def _cap_holds(demo: Demo, part: Part) -> None:
-    cap, spent, billed = usd_to_nano(part.cap_usd), _spent(demo, part), _billed(demo, part)
+    cap = usd_to_nano(part.cap_usd)
+    spent = _spent(demo, part)
+    billed = _billed(demo, part)
     if spent > cap or billed > cap:
         raise DemoError(f"{part.name}: the cap of {cap} nano-USD was passed: ledger {spent}, billed {billed}")
 
@@ -149,7 +152,9 @@ def _billed(demo: Demo, part: Part) -> int:
 
 def _check(demo: Demo, part: Part, row: Row) -> list[str]:
     """Prove one finished session from outside and print its line."""
-    cap, spent, billed = usd_to_nano(part.cap_usd), int(row.get("spent_nano", 0)), _billed(demo, part)
+    cap = usd_to_nano(part.cap_usd)
+    spent = int(row.get("spent_nano", 0))
+    billed = _billed(demo, part)
     wanted = "stopped" if part.capped else "done"
     problems = []
     if row["state"] != wanted:
@@ -215,8 +220,6 @@ def _revision(folder: str, name: str) -> str:
 
 def _pushed(demo: Demo, row: Row) -> bool:
     """The remote branch is exactly the session's branch, and that is a new commit."""
-    there, here = (
-        _revision(str(demo.remote), f"refs/heads/{BRANCH}"),
-        _revision(str(demo.repo), f"refs/heads/{row['branch']}"),
-    )
+    there = _revision(str(demo.remote), f"refs/heads/{BRANCH}")
+    here = _revision(str(demo.repo), f"refs/heads/{row['branch']}")
     return bool(there) and there == here and there != _revision(str(demo.repo), "refs/heads/main")

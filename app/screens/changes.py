@@ -106,12 +106,14 @@ class ChangesScreen(ModalScreen[None]):
         Raises SupervisorError, Unreachable.
         """
         for _ in range(_TRIES):
-            text, digest = "", ""
+            text = ""
+            digest = ""
             while True:
                 reply = await self.host.feed.call("changes", approval_id=self._view.approval_id, offset=len(text))
                 if digest not in ("", reply["sha256"]):
                     break
-                text, digest = text + str(reply["text"]), str(reply["sha256"])
+                text = text + str(reply["text"])
+                digest = str(reply["sha256"])
                 if len(text) >= int(reply["characters"]) or not reply["text"]:
                     return text
         raise Unreachable("the file keeps changing while it is read; close this and try again")

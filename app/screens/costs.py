@@ -69,7 +69,8 @@ class CostTable(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         y += self.scroll_offset.y
         style = palette(self)
-        width, base = self.scrollable_content_region.width, self.rich_style
+        width = self.scrollable_content_region.width
+        base = self.rich_style
         line = Line(width)
         if y == 0:
             heads = ("  ", "session", "spent", "of cap", "", "tokens", "cached", "model")

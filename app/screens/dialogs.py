@@ -24,7 +24,10 @@ class Dialog(Form):
 
     def __init__(self, title: str, name: str, text: str, *, submit: str) -> None:
         super().__init__()
-        self._verb, self._about, self._words, self._submit = title, name, text, submit
+        self._verb = title
+        self._about = name
+        self._words = text
+        self._submit = submit
 
     def compose(self) -> ComposeResult:
         with Vertical(id="dialog"):
@@ -105,7 +108,9 @@ class Ask(Dialog):
         check: Callable[[str], Any] | None = None,
     ) -> None:
         super().__init__(title, name, text, submit=submit)
-        self._lines, self._value, self._check = lines, value, check or _not_empty
+        self._lines = lines
+        self._value = value
+        self._check = check or _not_empty
 
     def fields(self) -> list[Widget]:
         if self._lines:

@@ -30,7 +30,8 @@ class ContinueDialog(Dialog):
 
     def __init__(self, row: SessionRow) -> None:
         why = f" ({row.detail})" if row.detail else ""
-        self._row, self._sending = row, False
+        self._row = row
+        self._sending = False
         or_else = "give one more check" if row.state == "done" else "leave it empty to let it try again"
         super().__init__(
             "Continue",

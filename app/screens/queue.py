@@ -27,7 +27,8 @@ from widgets.help_bar import HelpBar
 from widgets.queue_list import QueueList
 
 _WATCH_S = 0.1
-_NOTICE_S, _BAD_NOTICE_S = 4.0, 10.0
+_NOTICE_S = 4.0
+_BAD_NOTICE_S = 10.0
 
 
 class QueueScreen(WatchScreen):
@@ -45,7 +46,8 @@ class QueueScreen(WatchScreen):
         self._arming = Arming()
         self._sent: set[str] = set()
         self._changed: dict[str, list[str]] = {}
-        self._notice, self._notice_until = Content(""), 0.0
+        self._notice = Content("")
+        self._notice_until = 0.0
         self._told_to_scroll = False
         self._paged_at = -1
 
@@ -130,7 +132,8 @@ class QueueScreen(WatchScreen):
 
     def _watch_card(self) -> None:
         """Advance the arming of the card, and say in one line where it stands."""
-        view, now = self._shown, time.monotonic()
+        view = self._shown
+        now = time.monotonic()
         if not self.host.is_running:
             return  # the screen is being taken down and has lost its card
         if self.host.screen is not self:
@@ -140,7 +143,8 @@ class QueueScreen(WatchScreen):
         self._arming = self._arming.observe(key, bool(key) and self.card.fully_shown, now)
         # done: it must not stand above what can be decided now
         if self._told_to_scroll and self._arming.since is not None:
-            self._told_to_scroll, self._notice_until = False, now
+            self._told_to_scroll = False
+            self._notice_until = now
         self._show_foot()
 
     def _show_foot(self) -> None:
@@ -364,7 +368,8 @@ class QueueScreen(WatchScreen):
         view = self._shown
         if view is None:
             return
-        limit, need = int(view.detail.get("limit", 0)), int(view.detail.get("need", 0))
+        limit = int(view.detail.get("limit", 0))
+        need = int(view.detail.get("need", 0))
         in_usd = str(view.detail.get("cap", "")).endswith("usd")
         proposed = max(limit * 2, int(view.detail.get("used", 0)) + need)
         shown = self._proof()

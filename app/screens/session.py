@@ -59,7 +59,8 @@ class SessionLine(Widget):
         nothing holds it up.
         """
         if (row, [*advice]) != (self._row, self._advice):
-            self._row, self._advice = row, [*advice]
+            self._row = row
+            self._advice = [*advice]
             self.set_class(bool(advice), "-held")
             self.set_class(len(advice) > 1, "-todo")
             self.refresh()
@@ -68,7 +69,8 @@ class SessionLine(Widget):
         return palette(self)[name]
 
     def render_line(self, y: int) -> Strip:
-        row, line = self._row, Line(self.size.width)
+        row = self._row
+        line = Line(self.size.width)
         if y >= 1:
             said = self._advice[y - 1] if y <= len(self._advice) else ""
             return line.left("   " + cells.safe(said, line.room - 4), self._style("call" if y == 1 else "text")).strip(

@@ -83,7 +83,8 @@ class UndoDialog(Dialog):
             " and can itself be undone."
         )
         super().__init__("Undo in", name, text, submit="undo")
-        self._points, self._now = points[:_SHOWN], now
+        self._points = points[:_SHOWN]
+        self._now = now
 
     def fields(self) -> list[Widget]:
         options = [Option(self._line(point), id=str(index)) for index, point in enumerate(self._points)]

@@ -66,7 +66,10 @@ class Accounts:
     """
 
     def __init__(self, socket: Path, sid: str, gen: int, secret: str) -> None:
-        self._socket, self._sid, self._gen, self._secret = socket, sid, gen, secret
+        self._socket = socket
+        self._sid = sid
+        self._gen = gen
+        self._secret = secret
         self.link: Link | None = None
         self._unsettled: list[tuple[str, Usage | None, Outcome | None]] = []
         self.problems: list[str] = []

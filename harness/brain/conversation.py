@@ -175,7 +175,8 @@ def _text(text: str) -> Block:
 
 
 def _result(v: View, turn: ModelTurn, index: int) -> Block:
-    call_id, use = turn.call_id(index), turn.tool_uses[index]
+    call_id = turn.call_id(index)
+    use = turn.tool_uses[index]
     fact = v.calls.get(call_id)
     if fact is None and turn.seq < v.continued_seq:
         return {"type": "tool_result", "tool_use_id": use.tool_use_id, "content": _NEVER_RAN, "is_error": True}

@@ -33,9 +33,11 @@ class Journal:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._log, self._blobs = folder / "log", folder / "blobs"
+        self._log = folder / "log"
+        self._blobs = folder / "blobs"
         self._link: Link | None = None
-        self.view, self.talk = View(), Talk()
+        self.view = View()
+        self.talk = Talk()
         self.following = True
 
     def load(self) -> None:
@@ -55,7 +57,8 @@ class Journal:
 
         A brain is forked before its lease can be granted to it, so an early refusal is no last word.
         """
-        deadline, pause = time.monotonic() + _LEASE_S, 0.005
+        deadline = time.monotonic() + _LEASE_S
+        pause = 0.005
         while True:
             link = Link(keeper, "keeper", Lost)
             try:

@@ -21,7 +21,10 @@ class Link:
     """One connection. Raises ``lost`` when it cannot be made or breaks, Refused when the peer says no."""
 
     def __init__(self, path: Path, name: str, lost: type[Interruption], connect_s: float = 5.0) -> None:
-        self._name, self._lost, self._ids, self._decoder = name, lost, itertools.count(1), frames.Decoder()
+        self._name = name
+        self._lost = lost
+        self._ids = itertools.count(1)
+        self._decoder = frames.Decoder()
         self._replies: dict[int, dict[str, Any]] = {}
         self.pushes: deque[dict[str, Any]] = deque()
         self.alive = True
@@ -65,7 +68,8 @@ class Link:
         """Send one request and wait for its reply."""
         if not self.alive:
             raise self._lost(f"{self._name}: the connection is closed")
-        number, deadline = next(self._ids), time.monotonic() + within_s
+        number = next(self._ids)
+        deadline = time.monotonic() + within_s
         try:
             self._sock.settimeout(within_s)
             self._sock.sendall(frames.encode({"id": number, "op": op, **arguments}))

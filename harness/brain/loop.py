@@ -21,7 +21,9 @@ SAME_CALLS, TOOL_ERRORS, IDLE_TURNS = 5, 10, 20
 """Breakers: the same call in a row, tool errors in a row, turns in which no file, commit or check changed (three times
 as many with commands).
 """
-_MAX_PAUSES, _MAX_CUT_CALLS, _MAX_OVERFLOWS = 8, 3, 3
+_MAX_PAUSES = 8
+_MAX_CUT_CALLS = 3
+_MAX_OVERFLOWS = 3
 _MOST_ROOM = 2
 _CHECK_OUTPUT = 4000
 _SUMMARY = 4000
@@ -147,7 +149,8 @@ def _outstanding(v: View) -> Step:
 
 
 def _ask(v: View) -> Ask:
-    last, failures = v.last_model, v.failures
+    last = v.last_model
+    failures = v.failures
     return Ask(
         attempt=len(failures) + 1,
         request_id=failures[0].body.request_id if failures else "",

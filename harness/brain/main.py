@@ -31,10 +31,14 @@ from harness.events.framing import LogError
 from harness.hands import tools
 from harness.protocol.config import Credential
 
-OK, DEFECT, AGAIN = 0, 70, 75
+OK = 0
+DEFECT = 70
+AGAIN = 75
 BLOB_FROM = 16 * 1024
-_SUPERVISOR_S, _UNKNOWN_S = 600.0, 60.0
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 15.0
+_SUPERVISOR_S = 600.0
+_UNKNOWN_S = 60.0
+_FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 15.0
 _WAITS = frozenset(("no_space", "ledger", "held", "lost"))
 """Refusals of a reservation that end by themselves once something was mended; no request is sent meanwhile."""
 _IDLE_S = 60.0
@@ -69,7 +73,11 @@ class Brain:
     def __init__(
         self, spec: Spec, journal: Journal, accounts: Accounts, client: anthropic.Anthropic, rng: random.Random
     ) -> None:
-        self._spec, self._journal, self._accounts, self._client, self._rng = spec, journal, accounts, client, rng
+        self._spec = spec
+        self._journal = journal
+        self._accounts = accounts
+        self._client = client
+        self._rng = rng
         self._tools = conversation.cached_tools(tools.definitions())
         self._system = conversation.system_blocks()
         self._fixed_bytes = len(json.dumps([self._tools, self._system]).encode())
@@ -142,7 +150,8 @@ class Brain:
 
         Raises NoSupervisor, Fenced when trying is of no use any more.
         """
-        pause, begun = 0.05, time.monotonic()
+        pause = 0.05
+        begun = time.monotonic()
         while not self._accounts.alive:
             try:
                 self._accounts.connect()
@@ -154,7 +163,8 @@ class Brain:
                     raise NoSupervisor(f"no supervisor for {spent:.0f} s: {exc}") from exc
                 self._journal.follow(pause * self._rng.uniform(0.5, 1.0))
                 pause = min(_LONGEST_PAUSE_S, pause * 2)
-        problems, self._accounts.problems = self._accounts.problems, []
+        problems = self._accounts.problems
+        self._accounts.problems = []
         if problems:
             self._journal.append([t.HarnessNote(level="warning", text=text, component="brain") for text in problems])
 
@@ -194,7 +204,8 @@ class Brain:
             return OK
         if self._journal.follow(0.0):
             return None  # something was said while it waited
-        head, view = self._journal.head, self._journal.view
+        head = self._journal.head
+        view = self._journal.view
         talk = self._journal.talk.build(view)
         room = max(self._spec.max_tokens, min(_MOST_TOKENS, self._spec.max_tokens << step.room))
         model = self._spec.model
@@ -343,11 +354,13 @@ def _nobody() -> None:
 
 def run(spec: Spec, context: ssl.SSLContext) -> int:
     """Live one brain's life in this process; its exit code."""
-    journal, broken = Journal(Path(spec.folder)), None
+    journal = Journal(Path(spec.folder))
+    broken = None
     try:
         journal.load()
     except _DAMAGE as exc:
-        journal.following, broken = False, exc
+        journal.following = False
+        broken = exc
     try:
         journal.join(Path(spec.keeper_socket), spec.gen, spec.secret)
     except Interruption as exc:

@@ -27,8 +27,11 @@ from harness.brain import main as brain
 from harness.brain import warm
 from harness.protocol import frames
 
-_PR_SET_DUMPABLE, _PR_SET_NAME = 4, 15
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _LARGE = -1, -3, 128 * 1024
+_PR_SET_DUMPABLE = 4
+_PR_SET_NAME = 15
+_M_TRIM_THRESHOLD = -1
+_M_MMAP_THRESHOLD = -3
+_LARGE = 128 * 1024
 
 
 def _prctl(option: int, argument: int | bytes) -> None:
@@ -55,7 +58,8 @@ class Nursery:
     """Serves one socket until it ends."""
 
     def __init__(self, sock: socket.socket, context: ssl.SSLContext) -> None:
-        self._sock, self._context = sock, context
+        self._sock = sock
+        self._context = context
         self._decoder = frames.Decoder()
         self._alarm, self._wake = socket.socketpair()
         self._alarm.setblocking(False)

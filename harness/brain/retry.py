@@ -109,7 +109,8 @@ def _status(exc: anthropic.APIStatusError) -> Failure:
         where = exc.response.headers.get("location", "")[:200]
         return Failure("redirect", f"it redirects to {where!r}", exc.status_code, usage=Usage())
     message = (exc.api_message or exc.message or "").strip()[:_MESSAGE_LIMIT] or f"HTTP status {exc.status_code}"
-    code, kind_of_error = exc.error_code or "", str(exc.type or "")
+    code = exc.error_code or ""
+    kind_of_error = str(exc.type or "")
     kind = _BY_TYPE.get(kind_of_error, "")
     if not kind:
         fallback = "server" if exc.status_code >= 500 or exc.status_code == 200 else "invalid"

@@ -47,7 +47,8 @@ STOP_REASONS = frozenset(
         "model_context_window_exceeded",
     )
 )
-_CONNECT_S, _WRITE_S = 15.0, 60.0
+_CONNECT_S = 15.0
+_WRITE_S = 60.0
 _COUNT_TIMEOUT_S = 15.0
 _NAME = re.compile(r"[A-Za-z0-9_.:|/=+-]{1,256}")
 """Ids and tool names are sent back with every later request: what the API would not take must not enter the log."""
@@ -103,7 +104,9 @@ class Paced(httpx2.SyncByteStream):
     """
 
     def __init__(self, inner: httpx2.SyncByteStream, deadlines: Deadlines, watch: Callable[[], None]) -> None:
-        self._inner, self._deadlines, self._watch = inner, deadlines, watch
+        self._inner = inner
+        self._deadlines = deadlines
+        self._watch = watch
         self._begun = self._said = time.monotonic()
         self._raw = self._content = 0
 
@@ -118,13 +121,15 @@ class Paced(httpx2.SyncByteStream):
 
     def said(self, size: int) -> None:
         """A piece of content has come. Raises TooLarge."""
-        self._said, self._content = time.monotonic(), self._content + size
+        self._said = time.monotonic()
+        self._content = self._content + size
         if self._content > MAX_CONTENT:
             raise TooLarge(f"the reply is larger than {MAX_CONTENT >> 20} MiB, more than can be kept; it was cut off")
 
     def _look(self) -> None:
         self._watch()
-        now, d = time.monotonic(), self._deadlines
+        now = time.monotonic()
+        d = self._deadlines
         if now - self._begun > d.total_s:
             raise Overdue(f"the reply was not complete after {d.total_s:.0f} s")
         if now - self._said > d.silence_s:

@@ -187,7 +187,8 @@ class View:
                 self._forget_trouble(r)
                 self._begin_anew()
                 self._new_instruction()
-                self.continued_seq, self.finish_seq = r.seq, -1
+                self.continued_seq = r.seq
+                self.finish_seq = -1
             case t.LeaseGranted():
                 self.lease_seq = r.seq
             case t.BreakerOpened():
@@ -213,12 +214,16 @@ class View:
 
     def _new_instruction(self) -> None:
         """Rounds of checks count from here."""
-        self.rounds, self.round_of = 0, -1
+        self.rounds = 0
+        self.round_of = -1
 
     def _forget_trouble(self, r: t.Record) -> None:
         """Failures count from here."""
         self.parked_seq = r.seq
-        self.failures, self.cut_calls, self.pauses, self.overflows = [], 0, 0, 0
+        self.failures = []
+        self.cut_calls = 0
+        self.pauses = 0
+        self.overflows = 0
 
     def _model(self, r: t.Record, body: t.ModelMessage, load: LoadBlob) -> None:
         content = _content(r.seq, body, load)
@@ -232,7 +237,8 @@ class View:
         self.models.append(turn)
         if uses:
             self.results_from.append(r.seq)
-        self.failures, self.cut_calls = [], 0
+        self.failures = []
+        self.cut_calls = 0
         self.pauses = self.pauses + 1 if body.stop_reason in ("pause_turn", "compaction", "max_tokens") else 0
         if body.stop_reason == "model_context_window_exceeded":
             self._overflow()
@@ -271,7 +277,8 @@ class View:
         self.calls[body.call_id] = CallFact(body.call_id, body.tool, r.seq, command)
         last = self.last_model
         if body.by_harness and last is not None and self.round_of != last.seq:
-            self.round_of, self.rounds = last.seq, self.rounds + 1
+            self.round_of = last.seq
+            self.rounds = self.rounds + 1
 
     def _started(self, body: t.ToolStarted) -> None:
         """What changed shows in the states before two calls, so the second one says it of the first."""
@@ -313,7 +320,8 @@ class View:
     def _finish_call(self, r: t.Record, call_id: str, result: t.ToolEnded | t.ToolResolved) -> None:
         fact = self.calls.get(call_id)
         if fact is not None and fact.result is None:
-            fact.result, fact.result_seq = result, r.seq
+            fact.result = result
+            fact.result_seq = r.seq
 
 
 def _content(seq: int, body: t.ModelMessage, load: LoadBlob) -> list[Block]:

@@ -23,7 +23,10 @@ class CapReached(Exception):
 
     def __init__(self, cap: str, used: int, limit: int, need: int) -> None:
         super().__init__(f"{cap}: {used} of {limit} used or held, {need} more needed")
-        self.cap, self.used, self.limit, self.need = cap, used, limit, need
+        self.cap = cap
+        self.used = used
+        self.limit = limit
+        self.need = need
 
 
 class NotReserved(Exception):

@@ -54,14 +54,13 @@ class Evidence:
                 self.sent[b.reservation] = self._newest[b.request_id] = Sent(b, record.ts)
             case t.ModelMessage() as b:
                 if (sent := self._newest.pop(b.request_id, None)) is not None:
-                    sent.usage, sent.nano, sent.ended = (
-                        b.usage,
-                        None if b.price_source == UNSETTLED else b.cost_nano,
-                        True,
-                    )
+                    sent.usage = b.usage
+                    sent.nano = None if b.price_source == UNSETTLED else b.cost_nano
+                    sent.ended = True
             case t.ModelFailed() as b:
                 if (sent := self._newest.get(b.request_id)) is not None and sent.request.attempt == b.attempt:
-                    sent.usage, sent.ended = b.usage, True
+                    sent.usage = b.usage
+                    sent.ended = True
             case t.CapsRaised() as b if b.cap:
                 self.raises.append((record.ts, b))
 
@@ -176,7 +175,8 @@ def _unexplained(
     for sid in {sid for sid, _ in least}:
         rest = _lacking(sid, least, sums)
         for day in sorted(day for other, day in least if other == sid):
-            then, now = least[sid, day], sums.get((sid, day), (0, 0))
+            then = least[sid, day]
+            now = sums.get((sid, day), (0, 0))
             part = [min(rest[i], max(0, then[i] - now[i])) for i in (0, 1)]
             if any(part):
                 rest = [rest[i] - part[i] for i in (0, 1)]

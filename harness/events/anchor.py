@@ -18,7 +18,8 @@ from harness.events.framing import BadLine
 from harness.events.regular import opened
 
 FILE = "head"
-_OPEN, _CLOSED = b"open  ", b"closed"
+_OPEN = b"open  "
+_CLOSED = b"closed"
 _WIDTH = len(b"1 ") + 20 + 1 + 32 + 1 + 6 + 1 + 8 + 1
 
 
@@ -56,7 +57,8 @@ class Anchor:
     """Writes the file. A disk that refuses only lets it lag, which costs the knowledge and never a record."""
 
     def __init__(self, folder_fd: int) -> None:
-        self._folder_fd, self._fd = folder_fd, -1
+        self._folder_fd = folder_fd
+        self._fd = -1
         self._last: Head | None = None
 
     def put(self, head: Head) -> None:

@@ -156,7 +156,8 @@ def _blocks(reply: str) -> list[tuple[str, str]]:
     which say nothing themselves.
     """
     found: list[tuple[str, str]] = []
-    fence, fresh = "", True
+    fence = ""
+    fresh = True
     for line in _lines(reply):
         mark = _FENCE.match(line)
         if fence:

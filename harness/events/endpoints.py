@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 
 import msgspec
 
-DOWN, LIMITED, PERSON = "down", "limited", "needs a person"
+DOWN = "down"
+LIMITED = "limited"
+PERSON = "needs a person"
 ITEM_KINDS = frozenset(("auth", "endpoint"))
 """Kinds of the one request that an endpoint has for all its sessions.
 

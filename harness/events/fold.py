@@ -101,7 +101,8 @@ class SessionState:
 
 def advance(s: SessionState, r: t.Record) -> None:
     """Apply one record in place."""
-    s.seq, s.last_event = r.seq, r.type
+    s.seq = r.seq
+    s.last_event = r.type
     body = r.body
     kind = r.type
     if kind.startswith(("tool.", "approval.")) and not isinstance(body, t.Unknown):
@@ -111,7 +112,8 @@ def advance(s: SessionState, r: t.Record) -> None:
         handler(s, r, body)
     if isinstance(body, t.Unknown):
         s.unknown += 1
-    s.first_ts, s.last_ts = s.first_ts or r.ts, r.ts
+    s.first_ts = s.first_ts or r.ts
+    s.last_ts = r.ts
 
 
 def fold(records: Iterable[t.Record], start: SessionState | None = None) -> SessionState:
@@ -138,8 +140,11 @@ def _on(
 
 @_on(t.SessionIntent)
 def _intent(s: SessionState, r: t.Record, b: t.SessionIntent) -> None:
-    s.intent, s.name, s.caps = b, b.name, b.caps
-    s.checks, s.max_rounds = dict.fromkeys(b.checks), b.max_rounds
+    s.intent = b
+    s.name = b.name
+    s.caps = b.caps
+    s.checks = dict.fromkeys(b.checks)
+    s.max_rounds = b.max_rounds
 
 
 @_on(t.SessionCreated)
@@ -156,7 +161,8 @@ def _renamed(s: SessionState, r: t.Record, b: t.SessionRenamed) -> None:
 def _desired(s: SessionState, r: t.Record, b: t.SessionDesired) -> None:
     if s.desired == "stopped" and b.state != "stopped":
         return  # a stop is final, whoever writes what after it
-    s.desired, s.desired_reason = b.state, b.reason
+    s.desired = b.state
+    s.desired_reason = b.reason
     if b.state == "running":
         s.quarantined = None
         s.failures_in_row = 0
@@ -164,22 +170,27 @@ def _desired(s: SessionState, r: t.Record, b: t.SessionDesired) -> None:
 
 @_on(t.SessionParked)
 def _parked(s: SessionState, r: t.Record, b: t.SessionParked) -> None:
-    s.parked, s.parked_ts = b, r.ts
+    s.parked = b
+    s.parked_ts = r.ts
     s.doing.pop("model", None)
 
 
 @_on(t.SessionEnded)
 def _ended(s: SessionState, r: t.Record, b: t.SessionEnded) -> None:
     _waited(s, r.ts)
-    s.ended, s.ended_ts = b, r.ts
+    s.ended = b
+    s.ended_ts = r.ts
     s.doing.clear()
 
 
 @_on(t.SessionContinued)
 def _continued(s: SessionState, r: t.Record, b: t.SessionContinued) -> None:
     s.away_s += _seconds(s.ended_ts, r.ts)
-    s.ended, s.ended_ts, s.undone_since = None, "", False
-    s.desired, s.desired_reason = "running", ""
+    s.ended = None
+    s.ended_ts = ""
+    s.undone_since = False
+    s.desired = "running"
+    s.desired_reason = ""
     s.parked = s.quarantined = s.last_failure = s.budget = s.finish_up = None
     s.failures_in_row = 0
     s.max_rounds = b.rounds or s.max_rounds
@@ -203,7 +214,9 @@ def _quarantined(s: SessionState, r: t.Record, b: t.Quarantined) -> None:
 @_on(t.LeaseGranted)
 def _lease(s: SessionState, r: t.Record, b: t.LeaseGranted) -> None:
     _waited(s, r.ts)
-    s.lease, s.lease_gen, s.parked = b, b.gen, None
+    s.lease = b
+    s.lease_gen = b.gen
+    s.parked = None
 
 
 @_on(t.TimePassed)
@@ -240,7 +253,8 @@ def _keeper(s: SessionState, r: t.Record, b: t.KeeperStarted) -> None:
 
 @_on(t.ModelRequest)
 def _request(s: SessionState, r: t.Record, b: t.ModelRequest) -> None:
-    s.request, s.requests = b, s.requests + 1
+    s.request = b
+    s.requests = s.requests + 1
     s.doing["model"] = Running(f"asking {b.model}" + (f", try {b.attempt}" if b.attempt > 1 else ""), r.ts)
 
 
@@ -248,7 +262,9 @@ def _request(s: SessionState, r: t.Record, b: t.ModelRequest) -> None:
 def _message(s: SessionState, r: t.Record, b: t.ModelMessage) -> None:
     s.usage += b.usage
     s.spent_nano += b.cost_nano
-    s.failures_in_row, s.last_failure, s.request = 0, None, None
+    s.failures_in_row = 0
+    s.last_failure = None
+    s.request = None
     s.doing.pop("model", None)
     for block in b.content or ():
         if block.get("type") == "text" and block.get("text"):
@@ -258,7 +274,8 @@ def _message(s: SessionState, r: t.Record, b: t.ModelMessage) -> None:
 @_on(t.ModelFailed)
 def _failed(s: SessionState, r: t.Record, b: t.ModelFailed) -> None:
     s.failures_in_row += 1
-    s.last_failure, s.request = b, None
+    s.last_failure = b
+    s.request = None
     s.doing.pop("model", None)
 
 
@@ -347,12 +364,14 @@ def _budget(s: SessionState, r: t.Record, b: t.BudgetReached) -> None:
 
 @_on(t.CapsRaised)
 def _raised(s: SessionState, r: t.Record, b: t.CapsRaised) -> None:
-    s.caps, s.budget = b.caps, None
+    s.caps = b.caps
+    s.budget = None
 
 
 @_on(t.FinishUp)
 def _finish(s: SessionState, r: t.Record, b: t.FinishUp) -> None:
-    s.finish_up, s.budget = b, None
+    s.finish_up = b
+    s.budget = None
 
 
 @_on(t.LogRecovered)

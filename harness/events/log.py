@@ -76,13 +76,15 @@ class _Clock:
     __slots__ = ("_prefix", "_second")
 
     def __init__(self) -> None:
-        self._second, self._prefix = -1, ""
+        self._second = -1
+        self._prefix = ""
 
     def now(self) -> str:
         ms = time.time_ns() // 1_000_000
         second, rest = divmod(ms, 1000)
         if second != self._second:
-            self._second, self._prefix = second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+            self._second = second
+            self._prefix = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
         return f"{self._prefix}.{rest:03d}Z"
 
 
@@ -92,7 +94,10 @@ class LogWriter:
     def __init__(self, folder: Path, sid: str, segment_bytes: int, folder_fd: int) -> None:
         """Use `open`."""
         self.recovery: Recovery | None = None
-        self._folder, self._sid, self._segment_bytes, self._folder_fd = folder, sid, segment_bytes, folder_fd
+        self._folder = folder
+        self._sid = sid
+        self._segment_bytes = segment_bytes
+        self._folder_fd = folder_fd
         self._fd = -1
         self._number = 0
         self._size = 0
@@ -180,7 +185,9 @@ class LogWriter:
                 f"record of {len(line)} bytes is over the limit of {MAX_LINE}; put the payload into a blob"
             )
         self._pending.append(line)
-        self._head, self._hash, self._chain = seq, chain, chain
+        self._head = seq
+        self._hash = chain
+        self._chain = chain
         return seq
 
     def commit(self, sync: bool) -> None:
@@ -325,9 +332,12 @@ class LogWriter:
     def _adopt(self, fd: int, number: int, first: int) -> None:
         if self._fd >= 0:
             os.close(self._fd)
-        self._fd, self._number, self._first = fd, number, first
+        self._fd = fd
+        self._number = number
+        self._first = first
         self._size = os.fstat(fd).st_size
-        self._head, self._chain = first - 1, self._next_chain
+        self._head = first - 1
+        self._chain = self._next_chain
         self._durable = (self._head, self._hash, self._chain)
 
     def _release(self) -> None:
@@ -363,14 +373,17 @@ class LogWriter:
         self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         if scan.torn:
             self._cut(path, scan.offset)
-        self._number, self._first, self._size = number, scan.first, scan.offset
+        self._number = number
+        self._first = scan.first
+        self._size = scan.offset
         if not scan.offset:
             header, self._chain = encode_header(number, self._sid, prev, scan.first)
             self._write(header)
             os.fsync(self._fd)
         else:
             self._chain = scan.chain
-        self._head, self._hash = scan.head, scan.hash
+        self._head = scan.head
+        self._hash = scan.hash
         self._durable = (self._head, self._hash, self._chain)
         if scan.sealed:
             self._begin(number + 1, scan.chain, scan.head + 1)

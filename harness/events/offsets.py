@@ -89,7 +89,8 @@ class OffsetIndex:
 
     def lines(self, first: int, stop: int) -> list[bytes]:
         """Lines ``first`` … ``stop - 1`` in order, read forward; a damaged one comes as it is, or empty."""
-        first, stop = max(first, 0), min(stop, self._count)
+        first = max(first, 0)
+        stop = min(stop, self._count)
         out: list[bytes] = [b""] * max(0, stop - first)
         want = first
         while want < stop:
@@ -127,7 +128,8 @@ class OffsetIndex:
         segment = self._segments[at]
         limit = self._firsts[at + 1] if at + 1 < len(self._firsts) else self._count
         out: list[bytes] = []
-        room, seen = max_bytes, first - 1
+        room = max_bytes
+        seen = first - 1
         for line in self._forward(segment, self._find(segment, first), max_bytes):
             seq = seq_of(line)
             if seq >= limit:
@@ -223,7 +225,8 @@ class OffsetIndex:
         if known is not None and self._seq_at(segment, known) == max(page * PAGE, segment.first):
             return known
         target = max(page * PAGE, segment.first)
-        low, high = segment.start, segment.end
+        low = segment.start
+        high = segment.end
         if target == segment.first:
             low = high = segment.start
         while high - low > _PROBE:
@@ -277,7 +280,8 @@ class OffsetIndex:
 
     def _forward(self, segment: _Segment, offset: int, chunk: int = _CHUNK) -> Iterator[bytes]:
         """Whole lines from ``offset`` to the end of the segment, read in chunks, without their line feeds."""
-        at, rest = offset, b""
+        at = offset
+        rest = b""
         while at < segment.end:
             data = os.pread(segment.fd, min(chunk, 1 << 20, segment.end - at), at)
             if not data:

@@ -47,7 +47,10 @@ class DamagedLog(LogError):
             f"log is damaged: {file} at byte {offset}, record {seq}: {why}; records before it are good, nothing was"
             " changed"
         )
-        self.file, self.offset, self.seq, self.why = file, offset, seq, why
+        self.file = file
+        self.offset = offset
+        self.seq = seq
+        self.why = why
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,11 @@ class Scan:
     ) -> None:
         """``known``: a record that the log must reach, and that must be this one where it stands in this segment."""
         self.hash = last
-        self.path, self.number, self.chain, self.head, self.sid = path, number, chain, head, sid
+        self.path = path
+        self.number = number
+        self.chain = chain
+        self.head = head
+        self.sid = sid
         self.first = head + 1
         self.offset = 0
         self.sealed = self.torn = False
@@ -136,7 +143,8 @@ class Scan:
         while True:
             yield from self._pass()
             if self.bad and last and torn(self.path, self.offset):
-                self.torn, self.bad = True, ""
+                self.torn = True
+                self.bad = ""
             if not self.bad:
                 if last and self.known is not None and self.known.seq > self.head:
                     self.bad = _ends_early(self.head, self.known)
@@ -160,7 +168,8 @@ class Scan:
                     file.seek(self.offset)
                 else:
                     self._header(read(MAX_LINE + 1))
-                chain, seq = self.chain, self.head
+                chain = self.chain
+                seq = self.head
                 marked = self.known.seq if self.known is not None else -1
                 while line := read(MAX_LINE + 1):
                     body = line[:-TRAILER]
@@ -170,7 +179,8 @@ class Scan:
                         check_line(line, chain)
                     if not line.startswith(b'{"v":1,"seq":%d,' % (seq + 1)):
                         if self._footer(line):
-                            self.chain, self.sealed = chained, True
+                            self.chain = chained
+                            self.sealed = True
                             self.offset += len(line)
                             if file.read(1):
                                 raise BadLine("bytes follow the footer of a sealed segment")
@@ -251,7 +261,12 @@ def verify(folder: Path) -> Report:
             raise missing(folder, known)
     except DamagedLog as exc:
         return Report(False, 0, 0, -1, GENESIS.hex(), Problem(str(exc.file), exc.offset, exc.seq, exc.why))
-    chain, head, last_hash, sid, problem, rest = GENESIS, -1, GENESIS, "", None, None
+    chain = GENESIS
+    head = -1
+    last_hash = GENESIS
+    sid = ""
+    problem = None
+    rest = None
     number = 0
     for number in numbers:
         scan = Scan(folder / segment_name(number), number, chain, head, sid, last_hash, known)
@@ -261,7 +276,10 @@ def verify(folder: Path) -> Report:
                 pass
         except OSError as exc:
             scan.bad = f"the segment cannot be read: {exc.strerror}"
-        chain, head, last_hash, sid = scan.chain, scan.head, scan.hash, scan.sid
+        chain = scan.chain
+        head = scan.head
+        last_hash = scan.hash
+        sid = scan.sid
         if not scan.bad and not scan.sealed and not last:
             scan.bad = "the segment is not sealed though another follows"
         if scan.bad:
@@ -282,7 +300,8 @@ def _start(folder: Path, after: int) -> tuple[int, bytes, int]:
             raise DamagedLog(folder / segment_name(number), 0, -1, str(exc)) from exc
         if is_header(line) and whole(line):
             mark = parse_mark(line)
-            first, prev = mark.get("first_seq"), str(mark.get("prev"))
+            first = mark.get("first_seq")
+            prev = str(mark.get("prev"))
             if isinstance(first, int) and first <= after + 1 and re.fullmatch("[0-9a-f]{32}", prev):
                 return number, bytes.fromhex(prev), first - 1
     return 1, GENESIS, -1
@@ -309,7 +328,11 @@ def read(folder: Path, after: int = -1) -> Iterator[bytes]:
             raise scan.damage()
         if not scan.sealed:
             return
-        number, chain, head, sid, path = number + 1, scan.chain, scan.head, scan.sid, following
+        number = number + 1
+        chain = scan.chain
+        head = scan.head
+        sid = scan.sid
+        path = following
 
 
 class Tail:
@@ -397,7 +420,10 @@ class Tail:
             self._fd = self._open(number)
         except FileNotFoundError:
             return False
-        self._number, self._chain, self._head, self._offset = number, chain, head, 0
+        self._number = number
+        self._chain = chain
+        self._head = head
+        self._offset = 0
         return True
 
     def _open(self, number: int) -> int:
@@ -417,7 +443,9 @@ class Tail:
             self._broken("the segment is not sealed though another follows")
             return False
         os.close(self._fd)
-        self._fd, self._number, self._offset = fd, self._number + 1, 0
+        self._fd = fd
+        self._number = self._number + 1
+        self._offset = 0
         return True
 
     def _broken(self, why: str) -> None:

@@ -136,10 +136,13 @@ class Road:
                 if data["decision"] == "allow_edited":
                     # What was asked about is not what was allowed: only the judgement of the edited action, which
                     # follows, may start anything.
-                    call.stage, call.verdict, call.allowed_by = "proposed", "", ""
+                    call.stage = "proposed"
+                    call.verdict = ""
+                    call.allowed_by = ""
                 elif call.stage == "asked" or not allow:
                     # A refusal always counts, also one that comes beside an earlier permission.
-                    call.stage, call.allowed_by = "decided", data["decision_id"] if allow else ""
+                    call.stage = "decided"
+                    call.allowed_by = data["decision_id"] if allow else ""
         elif kind == "approval.withdrawn":
             self.approvals.pop(data["approval_id"], None)
         elif kind == "approval.stale":
@@ -149,16 +152,22 @@ class Road:
                 "asked",
                 "decided",
             ):
-                call.stage, call.verdict, call.allowed_by = "proposed", "", ""
+                call.stage = "proposed"
+                call.verdict = ""
+                call.allowed_by = ""
         elif (call := self.calls.get(data.get("call_id", ""))) is not None:
             self._step(kind, call, data)
 
     def _step(self, kind: str, call: Call, data: dict[str, Any]) -> None:
         if kind == "tool.judged":
-            call.stage, call.verdict, call.action_hash = "judged", data["verdict"], data["action_hash"]
+            call.stage = "judged"
+            call.verdict = data["verdict"]
+            call.action_hash = data["action_hash"]
             call.allowed_by = call.approval_id = ""
         elif kind == "tool.started":
-            call.stage, call.effect, call.attempt = "started", data["effect"], data.get("attempt", 1)
+            call.stage = "started"
+            call.effect = data["effect"]
+            call.attempt = data.get("attempt", 1)
             if call.allowed_by:
                 call.used_decisions.append(call.allowed_by)
                 call.allowed_by = ""
@@ -169,6 +178,8 @@ class Road:
         elif kind == "tool.resolved":
             call.resolution = data["resolution"]
             if data["resolution"] == "confirmed_not_done":
-                call.stage, call.verdict, call.action_hash = "proposed", "", ""
+                call.stage = "proposed"
+                call.verdict = ""
+                call.action_hash = ""
             else:
                 del self.calls[call.call_id]

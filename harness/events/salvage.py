@@ -31,7 +31,10 @@ class Salvage:
             self.problem = str(exc)
 
     def _records(self) -> Iterator[t.Record]:
-        number, chain, head, sid = 1, GENESIS, -1, ""
+        number = 1
+        chain = GENESIS
+        head = -1
+        sid = ""
         while os.path.lexists(path := self._log / segment_name(number)):
             scan = Scan(path, number, chain, head, sid)
             for line in scan.events(not os.path.lexists(self._log / segment_name(number + 1))):
@@ -40,12 +43,16 @@ class Salvage:
                 raise scan.damage()
             if not scan.sealed:
                 return
-            number, chain, head, sid = number + 1, scan.chain, scan.head, scan.sid
+            number = number + 1
+            chain = scan.chain
+            head = scan.head
+            sid = scan.sid
 
 
 def salvage(log: Path) -> tuple[SessionState, str]:
     """(the fold of what can be read, what is wrong with the rest or nothing)."""
-    records, state = Salvage(log), SessionState()
+    records = Salvage(log)
+    state = SessionState()
     for record in records:
         advance(state, record)
     return state, records.problem

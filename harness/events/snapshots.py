@@ -134,7 +134,8 @@ def follow(start: Snapshot, lines: Iterable[bytes]) -> Snapshot:
 
     A line that is no event of ours counts as unknown.
     """
-    state, last = start.state, b""
+    state = start.state
+    last = b""
     for line in lines:
         advance(state, types.decode(line))
         last = line

@@ -373,7 +373,8 @@ def parked(why: str) -> Words:
 
 def held(trouble: Trouble) -> Words:
     """The words of a trouble after which nothing is tried any more, whatever kind it is."""
-    own, aside = trouble.words, SESSION["set_aside"]
+    own = trouble.words
+    aside = SESSION["set_aside"]
     return own if own.person else replace(aside, headline=own.headline)
 
 

@@ -34,7 +34,8 @@ _COMBINING = (
 )
 _BLANK_LETTERS = frozenset((0x115F, 0x1160, 0x3164, 0xFFA0, 0x2800, 0x034F, 0x17B4, 0x17B5))
 # ⟨ ⟩ frame every mark; in data they are marked themselves, which keeps the map injective
-_OPEN, _CLOSE = "\u27e8", "\u27e9"
+_OPEN = "\u27e8"
+_CLOSE = "\u27e9"
 
 
 @lru_cache(maxsize=4096)

@@ -14,7 +14,9 @@ from harness.events import trouble
 from harness.events.endpoints import EndpointView
 from harness.events.fold import SessionState
 
-NEEDS_YOU, RUNNING, DONE = "needs you", "running", "done"
+NEEDS_YOU = "needs you"
+RUNNING = "running"
+DONE = "done"
 NOT_SHOWN, NOT_COMPARED = "\\ NOT SHOWN HERE: ", "\\ NOT COMPARED: "
 """Lines of `ApprovalView.diff` that begin so say what it leaves out.
 

@@ -12,7 +12,8 @@ import os
 import resource
 from typing import Any
 
-SYSCTL_FD, GROUP_FD = 5, 6
+SYSCTL_FD = 5
+GROUP_FD = 6
 OOM_SCORE_ADJ = 900
 PID_MAX_SINCE = (6, 14)
 """The first kernel whose ``kernel.pid_max`` belongs to the process namespace; on older ones it is the whole machine's.
@@ -82,7 +83,8 @@ def _namespaced(limits: dict[str, Any]) -> None:
     machine's own.
     """
     own = namespaces()
-    pid_ns, ipc_ns = own["pid"] != limits["host"]["pid"], own["ipc"] != limits["host"]["ipc"]
+    pid_ns = own["pid"] != limits["host"]["pid"]
+    ipc_ns = own["ipc"] != limits["host"]["ipc"]
     if pid_ns and kernel_version() >= PID_MAX_SINCE:
         _setting("pid_max", limits["processes"] + _RESERVED_PIDS)
     if ipc_ns:

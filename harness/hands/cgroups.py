@@ -60,7 +60,8 @@ def own_path(cgroup: str) -> str | None:
 
 def locate(mountinfo: str, cgroup: str) -> Path:
     """The folder of our own v2 group. Raises NotDelegated."""
-    mount, path = mount_point(mountinfo), own_path(cgroup)
+    mount = mount_point(mountinfo)
+    path = own_path(cgroup)
     if mount is None or path is None:
         raise NotDelegated("this system has no cgroup v2 hierarchy")
     folder, root = mount
@@ -122,7 +123,8 @@ def _words(path: Path) -> list[str]:
 def look() -> Path:
     """Our delegated group, as it is; nothing is changed. Raises NotDelegated."""
     try:
-        mountinfo, cgroup = Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()
+        mountinfo = Path("/proc/self/mountinfo").read_text()
+        cgroup = Path("/proc/self/cgroup").read_text()
     except OSError as exc:
         raise NotDelegated(f"/proc does not say which cgroup is ours: {exc.strerror}") from exc
     group = locate(mountinfo, cgroup)

@@ -171,7 +171,8 @@ class Meter:
 
     def __init__(self, roots: list[str], limits: Limits, known: Known | None, deleted: Callable[[int], int]) -> None:
         self.known = known
-        self._limits, self._deleted = limits, deleted
+        self._limits = limits
+        self._deleted = deleted
         self._roots = outermost(roots)
         self._places: dict[int, str] = {}
         for root in self._roots:
@@ -193,7 +194,8 @@ class Meter:
 
     def _beyond(self, known: Known) -> bool:
         """The session had passed a limit when this call began: it may go on, to clean up, but not grow further."""
-        grown, made = known.bytes - known.first_bytes, known.files - known.first_files
+        grown = known.bytes - known.first_bytes
+        made = known.files - known.first_files
         too_many = self._limits.disk_files is not None and made > self._limits.disk_files
         return too_many or (self._limits.disk is not None and grown > self._limits.disk)
 
@@ -205,7 +207,9 @@ class Meter:
             and time.monotonic() >= self._rest_until
             and (self._may_be_over(now) or self._scarce(now) is not None)
         ):
-            self._walking, self._walk_cost, self._walk_volumes = walk(self._roots), 0.0, now
+            self._walking = walk(self._roots)
+            self._walk_cost = 0.0
+            self._walk_volumes = now
 
     @property
     def walking(self) -> bool:
@@ -215,7 +219,8 @@ class Meter:
         """Go on with the walk for about ``budget_s``; at its end what it proves."""
         if self._walking is None:
             return None
-        end, began = time.monotonic() + budget_s, time.process_time()
+        end = time.monotonic() + budget_s
+        began = time.process_time()
         try:
             while time.monotonic() < end:
                 next(self._walking)
@@ -231,8 +236,10 @@ class Meter:
 
     def _judge(self, count: Count) -> Over | None:
         now = self._volumes()
-        used, files = _used(now), _files(now)
-        size, number = count.bytes + sum(self._deleted(device) for device in self._places), count.files
+        used = _used(now)
+        files = _files(now)
+        size = count.bytes + sum(self._deleted(device) for device in self._places)
+        number = count.files
         if not count.whole and self.known is not None:
             size = max(size, self.known.bytes + max(0, used - self.known.used))
             number = max(number, self.known.files + max(0, files - self.known.used_files))
@@ -246,8 +253,10 @@ class Meter:
         return self._over(self.known, self._at_start, now)
 
     def _over(self, known: Known, start: Known, now: dict[int, Volume]) -> Over | None:
-        grown, made = known.bytes - known.first_bytes, known.files - known.first_files
-        before, before_made = start.bytes - start.first_bytes, start.files - start.first_files
+        grown = known.bytes - known.first_bytes
+        made = known.files - known.first_files
+        before = start.bytes - start.first_bytes
+        before_made = start.files - start.first_files
         if self._limits.disk is not None and grown > max(self._limits.disk, before):
             return Over("disk", grown, self._limits.disk)
         if self._limits.disk_files is not None and made > max(self._limits.disk_files, before_made):

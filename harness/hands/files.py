@@ -81,7 +81,8 @@ def _read_file(value: dict[str, Any], places: Places) -> Result:
         lines.pop()
     if not lines:
         return Result("(the file is empty)")
-    first, wanted = value.get("offset", 1), value.get("limit", DEFAULT_LINES)
+    first = value.get("offset", 1)
+    wanted = value.get("limit", DEFAULT_LINES)
     if first > len(lines):
         raise ToolError(f"{value['path']} has only {len(lines)} lines; offset {first} is beyond its end")
     shown: list[str] = []
@@ -229,7 +230,9 @@ def _glob(pattern: str) -> Callable[[str], bool]:
     file names.
     """
     by_name = "/" not in pattern
-    expression, at, depth = "", 0, 0
+    expression = ""
+    at = 0
+    depth = 0
     pattern = pattern.removeprefix("./")
     while at < len(pattern):
         char = pattern[at]
@@ -248,9 +251,11 @@ def _glob(pattern: str) -> Callable[[str], bool]:
             at = closing + 1
             continue
         if char == "{" and "}" in pattern[at:]:
-            expression, depth = expression + "(?:", depth + 1
+            expression = expression + "(?:"
+            depth = depth + 1
         elif char == "}" and depth:
-            expression, depth = expression + ")", depth - 1
+            expression = expression + ")"
+            depth = depth - 1
         elif char == "," and depth:
             expression += "|"
         else:

@@ -46,7 +46,8 @@ def as_dicts(holds: list[Hold]) -> list[dict[str, Any]]:
 
 
 def _memory(limits: Limits, facts: dict[str, Any], no_group: str) -> Hold:
-    together, each = limits.together(), limits.each()
+    together = limits.together()
+    each = limits.each()
     if together is None and each is None:
         return Hold(
             "memory",

@@ -15,15 +15,22 @@ import stat
 
 from harness.hands import kernel
 
-_CREATE, _ADD, _RESTRICT = 444, 445, 446
+_CREATE = 444
+_ADD = 445
+_RESTRICT = 446
 _VERSION_FLAG = 1
 _PATH_BENEATH = 1
 
-_WRITE_FILE, _REMOVE_DIR, _REMOVE_FILE = 1 << 1, 1 << 4, 1 << 5
+_WRITE_FILE = 1 << 1
+_REMOVE_DIR = 1 << 4
+_REMOVE_FILE = 1 << 5
 _MAKE = 0x7F << 6  # char, dir, reg, sock, fifo, block, sym
-_REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
+_REFER = 1 << 13
+_TRUNCATE = 1 << 14
+_IOCTL_DEV = 1 << 15
 _ON_FILES = _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
-_ABSTRACT_SOCKETS, _SIGNALS = 1, 2
+_ABSTRACT_SOCKETS = 1
+_SIGNALS = 2
 
 
 class _Ruleset(ctypes.Structure):

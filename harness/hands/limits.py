@@ -11,7 +11,9 @@ import os
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+KIB = 1 << 10
+MIB = 1 << 20
+GIB = 1 << 30
 MIN_PROCESSES = 16
 
 
@@ -107,7 +109,8 @@ class Over:
 
     def text(self) -> str:
         """One sentence for the model and the human: what was passed, by how much, and which setting raises it."""
-        used, allowed = size_text(self.used), size_text(self.allowed)
+        used = size_text(self.used)
+        allowed = size_text(self.allowed)
         match self.limit:
             case "memory":
                 what = f"its processes took {used} of memory, and {allowed} is the limit"

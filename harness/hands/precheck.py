@@ -66,7 +66,8 @@ def difference(expected: dict[str, Any], observed: dict[str, Any]) -> list[str]:
     """What is no longer as it was judged, one sentence each; empty means nothing changed."""
     found: list[str] = []
     for key in sorted(expected.keys() | observed.keys()):
-        old, new = expected.get(key), observed.get(key)
+        old = expected.get(key)
+        new = observed.get(key)
         if isinstance(old, dict) and isinstance(new, dict) and key not in ("worktree", "cwd", "program"):
             found += [
                 _sentence(key, name, old.get(name), new.get(name))
@@ -112,7 +113,8 @@ def worktree_of(action: dict[str, Any]) -> str:
 
 def file_states(paths: Mapping[str, str]) -> dict[str, str]:
     """`file_state` of several files by name. Together they are read up to 256 MiB, in the order of their names."""
-    room, found = _LARGE, dict[str, str]()
+    room = _LARGE
+    found = dict[str, str]()
     for name in sorted(paths):
         found[name], used = _state(paths[name], room)
         room -= used
@@ -143,7 +145,8 @@ def _state(path: str, room: int) -> tuple[str, int]:
         info = os.fstat(fd)
         if info.st_size > room:
             return f"large: {info.st_dev}:{info.st_ino} {info.st_size} bytes, changed {info.st_ctime_ns}", 0
-        digest, left = hashlib.sha256(), info.st_size
+        digest = hashlib.sha256()
+        left = info.st_size
         while left >= 0 and (chunk := os.read(fd, min(1 << 20, left + 1))):
             digest.update(chunk)
             left -= len(chunk)
@@ -254,7 +257,8 @@ def remote_url(common: str, remote: str) -> str:
 
     Includes are not followed.
     """
-    inside, found = False, {"url": ABSENT, "pushurl": ABSENT}
+    inside = False
+    found = {"url": ABSENT, "pushurl": ABSENT}
     wanted = f'[remote "{remote}"]'
     for raw in _text(os.path.join(common, "config")).splitlines():
         line = raw.strip()

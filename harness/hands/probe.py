@@ -19,7 +19,9 @@ from collections.abc import Callable
 from typing import Any
 
 _libc = ctypes.CDLL(None, use_errno=True)
-_PTRACE_ATTACH, _CLONE_NEWUSER, _TIOCSTI = 16, 0x10000000, 0x5412
+_PTRACE_ATTACH = 16
+_CLONE_NEWUSER = 0x10000000
+_TIOCSTI = 0x5412
 _SYS_IO_URING_SETUP = 425
 
 Act = Callable[[dict[str, Any]], str]

@@ -29,7 +29,8 @@ if __name__ == "__main__":
 
 from harness.events.addresses import WEB_PORTS, BadAddress, is_address, join_host, split_host
 
-CHANNEL_FD, CALL_FD = 3, 4
+CHANNEL_FD = 3
+CALL_FD = 4
 CONNECTIONS = 64
 HEAD_BYTES = 64 << 10
 HEAD_S = 30.0
@@ -92,7 +93,8 @@ def parse(head: bytes) -> Request:
     line = _REQUEST.fullmatch(lines[0])
     if line is None:
         raise Refused(400, "this is no request to a proxy")
-    method, target = line[1], line[2].decode("ascii")
+    method = line[1]
+    target = line[2].decode("ascii")
     try:
         if method == b"CONNECT":
             host, port = split_host(target)

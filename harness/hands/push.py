@@ -22,7 +22,9 @@ __all__ = ["PushError", "check", "command", "moved", "place_of", "probe", "remot
 
 ABSENT = "absent"
 LIST_TIMEOUT_S = 60.0
-DONE, NOT_DONE, UNKNOWN = "done", "not_done", "unknown"
+DONE = "done"
+NOT_DONE = "not_done"
+UNKNOWN = "unknown"
 _SAFE = {
     "core.askPass": "",
     "core.fsmonitor": "false",

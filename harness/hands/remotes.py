@@ -150,11 +150,13 @@ def rewritten(address: str, entries: Iterable[Entry], *, pushurl: bool = False) 
         if key.startswith("url.") and dot and kind in rules:
             rules[kind].setdefault(base, []).append(value)
     for kind in ("insteadof",) if pushurl else ("pushinsteadof", "insteadof"):
-        found, longest = "", -1
+        found = ""
+        longest = -1
         for base, prefixes in rules[kind].items():
             for prefix in prefixes:
                 if address.startswith(prefix) and len(prefix) > longest:
-                    found, longest = base, len(prefix)
+                    found = base
+                    longest = len(prefix)
         if longest >= 0:
             return found + address[longest:]
     return address
@@ -166,7 +168,8 @@ def local_path(url: str) -> str | None:
         return "/" + os.fsdecode(unquote_to_bytes(url.removeprefix("file://"))).lstrip("/")
     if _URL.match(url):
         return None
-    colon, slash = url.find(":"), url.find("/")
+    colon = url.find(":")
+    slash = url.find("/")
     return url if colon < 0 or 0 <= slash < colon else None
 
 
@@ -213,7 +216,9 @@ class Walls:
 
     def real(self, path: str, what: str) -> str:
         """``path`` with its links resolved. Raises PushError when any step of the way lies where an agent can write."""
-        here, todo, links = "/", path.split("/")[::-1], 0
+        here = "/"
+        todo = path.split("/")[::-1]
+        links = 0
         while todo:
             part = todo.pop()
             if part in ("", "."):

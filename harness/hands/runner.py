@@ -22,10 +22,13 @@ if __name__ == "__main__":
 
 from harness.hands import bounds, kernel
 
-ACTION_FD, RESULT_FD = 3, 4
+ACTION_FD = 3
+RESULT_FD = 4
 PROGRAM_BYTES = 256 << 20
 """How large a program may be that runs from a copy."""
-NOT_FOUND, NOT_RUNNABLE, REFUSED = 127, 126, 125
+NOT_FOUND = 127
+NOT_RUNNABLE = 126
+REFUSED = 125
 
 
 class Refusal(Exception):
@@ -284,7 +287,8 @@ def verified(path: str, plan: dict[str, Any]) -> str | int:
     from harness.hands import remotes
 
     approved: dict[str, Any] = plan["program"]
-    real, walls = os.path.realpath(path), remotes.Walls([plan["root"], *plan["closed"]])
+    real = os.path.realpath(path)
+    walls = remotes.Walls([plan["root"], *plan["closed"]])
     file = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     info = os.fstat(file)
     seen = {"path": real, "dev": info.st_dev, "ino": info.st_ino}

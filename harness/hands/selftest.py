@@ -105,7 +105,8 @@ def run(call: spawn.Spawn, timeout_s: float = TIMEOUT_S) -> tuple[spawn.Outcome,
             os.close(res_w)
         end = time.monotonic() + timeout_s
         status = None
-        output, result = bytearray(), bytearray()
+        output = bytearray()
+        result = bytearray()
         open_ends = {out_r: output, res_r: result}
         for fd in open_ends:
             os.set_blocking(fd, False)
@@ -113,7 +114,8 @@ def run(call: spawn.Spawn, timeout_s: float = TIMEOUT_S) -> tuple[spawn.Outcome,
             if status is None:
                 done, value = os.waitpid(pid, os.WNOHANG)
                 if done:
-                    status, end = value, time.monotonic() + 1.0
+                    status = value
+                    end = time.monotonic() + 1.0
             for fd, buffer in list(open_ends.items()):
                 with contextlib.suppress(BlockingIOError):
                     if chunk := os.read(fd, 65536):

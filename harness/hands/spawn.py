@@ -40,8 +40,11 @@ from harness.protocol.paths import SessionFolder
 
 __all__ = ["FenceUnavailable", "Outcome", "Spawn", "SpawnError", "command", "outcome", "start", "stop"]
 
-ACTION_FD, RESULT_FD, WAY_OUT_FD = 3, 4, 7
-PROXY_CHANNEL_FD, PROXY_CALL_FD = 3, 4
+ACTION_FD = 3
+RESULT_FD = 4
+WAY_OUT_FD = 7
+PROXY_CHANNEL_FD = 3
+PROXY_CALL_FD = 4
 DEFAULT_TIMEOUT_S = 120
 DEFAULT_OUTPUT_BYTES = 8 << 20
 _groups: list[Path | None] = []  # our delegated cgroup, once it was looked for

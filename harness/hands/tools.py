@@ -10,7 +10,10 @@ from typing import Any
 
 from harness.events.addresses import MAX_HOSTS, BadAddress, normal_host
 
-READ, REVERSIBLE, CONTAINED, IRREVERSIBLE = "read", "reversible", "contained", "irreversible"
+READ = "read"
+REVERSIBLE = "reversible"
+CONTAINED = "contained"
+IRREVERSIBLE = "irreversible"
 ACCESS = ("fence", "network", "unfenced")
 DEFAULT_TIMEOUT_S = 120
 MAX_TIMEOUT_S = 3600

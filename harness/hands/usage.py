@@ -84,7 +84,8 @@ class Tree:
     """The processes of one call. ``leader`` is the process that the keeper started."""
 
     def __init__(self, leader: int, *, fenced: bool) -> None:
-        self._leader, self._fenced = leader, fenced
+        self._leader = leader
+        self._fenced = fenced
         self._proc = self._tmp = self._shm = -1
 
     def _enter(self) -> None:
@@ -103,7 +104,8 @@ class Tree:
                     self._proc = _folder("proc", root)
             if self._proc >= 0:
                 with contextlib.suppress(OSError):
-                    self._tmp, self._shm = _folder("tmp", root), _folder("dev/shm", root)
+                    self._tmp = _folder("tmp", root)
+                    self._shm = _folder("dev/shm", root)
             os.close(root)
             if self._proc >= 0:
                 return
@@ -124,7 +126,9 @@ class Tree:
                 threads, own, common = parse_status(_read(f"{pid}/status", folder, 1 << 14))
             except OSError:
                 continue
-            seen, private, shared = seen + threads, private + own, shared + common
+            seen = seen + threads
+            private = private + own
+            shared = shared + common
             if tasks is not None and seen >= tasks:
                 break
         return Usage(seen, private, shared, self.temporary())
@@ -140,7 +144,9 @@ class Tree:
                     own, common = parse_rollup(_read(f"{pid}/smaps_rollup", folder, 4096))
             except OSError:
                 continue
-            seen, private, shared = seen + threads, private + own, shared + common
+            seen = seen + threads
+            private = private + own
+            shared = shared + common
         return Usage(seen, private, shared, self.temporary() + self.memfds())
 
     def temporary(self) -> int:

@@ -25,7 +25,10 @@ class PolicyError(Exception):
 
     def __init__(self, file: str, line: int, key: str, why: str) -> None:
         super().__init__(f"{file}, line {line}: {key}: {why}" if key else f"{file}, line {line}: {why}")
-        self.file, self.line, self.key, self.why = file, line, key, why
+        self.file = file
+        self.line = line
+        self.key = key
+        self.why = why
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,8 @@ def _list(node: object, key: str) -> list[object]:
 
 def word(node: object) -> Word:
     """The value of a word node, when it can be known without running anything."""
-    text, glob = "", False
+    text = ""
+    glob = False
     for index, part in enumerate(_list(node, "Parts")):
         kind, value = (part.get("Type"), part.get("Value", "")) if isinstance(part, Mapping) else (None, "")
         if kind == "Lit" and isinstance(value, str):

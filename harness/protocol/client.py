@@ -30,7 +30,9 @@ class SupervisorError(Exception):
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
         super().__init__(f"{message}\n{hint}" if hint else message)
-        self.code, self.message, self.hint = code, message, hint
+        self.code = code
+        self.message = message
+        self.hint = hint
 
 
 class Unreachable(Exception):
@@ -131,7 +133,8 @@ class AsyncClient:
     """One asyncio connection: concurrent requests, one stream of pushes."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
+        self._reader = reader
+        self._writer = writer
         self._ids = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._pushes: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
@@ -322,7 +325,9 @@ class _Start:
     """One attempt to start a supervisor, and what became of it."""
 
     def __init__(self, folders: Folders, drop: tuple[str, ...], key: Credential | None) -> None:
-        self._folders, self._drop, self._key = folders, drop, key
+        self._folders = folders
+        self._drop = drop
+        self._key = key
         self._guardian = 0
         self._offset = 0
 
@@ -434,7 +439,8 @@ def _since(folders: Folders, offset: int) -> list[str]:
         return []
 
 
-_FATAL, _GIVEN_UP = "refused: ", "cannot serve: "
+_FATAL = "refused: "
+_GIVEN_UP = "cannot serve: "
 
 
 def _refusal(folders: Folders, offset: int) -> str:

@@ -23,7 +23,10 @@ class ConfigError(Exception):
 
     def __init__(self, file: Path, line: int, key: str, why: str) -> None:
         super().__init__(f"{file}, line {line}: {key}: {why}" if key else f"{file}, line {line}: {why}")
-        self.file, self.line, self.key, self.why = file, line, key, why
+        self.file = file
+        self.line = line
+        self.key = key
+        self.why = why
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,7 +418,8 @@ def credential(config: Config, env: dict[str, str] | None = None) -> Credential 
             raise ConfigError(config.file, 1, "model.api_key_file", f"{path} cannot be read: {exc}") from exc
         source = "model.api_key_file"
     else:
-        key, source = e.get(config.model.api_key_env, "").strip(), f"{config.model.api_key_env} in the environment"
+        key = e.get(config.model.api_key_env, "").strip()
+        source = f"{config.model.api_key_env} in the environment"
     if problem := key_problem(key):
         raise ConfigError(config.file, 1, source, problem)
     return Credential(url, key) if key else None

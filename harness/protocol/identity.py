@@ -287,7 +287,8 @@ def claim_runtime(folders: Folders) -> None:
     # then it came along with a copy, and no socket did
     inside = os.path.realpath(folders.runtime).startswith(f"{mine['path']}/")
     if not inside and isinstance(told, dict) and other_fleet(told, folders.state):
-        owner, living = str(told["path"]), _listening(folders)
+        owner = str(told["path"])
+        living = _listening(folders)
         if living and (why := replaced(told, folders)):
             raise FolderError(why)
         try:

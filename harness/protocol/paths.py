@@ -118,7 +118,9 @@ def resolve(env: dict[str, str] | None = None) -> Folders:
     A set state folder without a set runtime folder puts the runtime folder inside it, so that two fleets never meet.
     """
     e = os.environ if env is None else env
-    state, runtime, config = e.get("WATCHFLOOR_STATE"), e.get("WATCHFLOOR_RUNTIME"), e.get("WATCHFLOOR_CONFIG")
+    state = e.get("WATCHFLOOR_STATE")
+    runtime = e.get("WATCHFLOOR_RUNTIME")
+    config = e.get("WATCHFLOOR_CONFIG")
     if state is None or config is None or (runtime is None and state is None):
         import platformdirs
 

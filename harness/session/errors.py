@@ -8,7 +8,9 @@ class OpError(Exception):
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
         super().__init__(message)
-        self.code, self.message, self.hint = code, message, hint
+        self.code = code
+        self.message = message
+        self.hint = hint
 
     def body(self) -> dict[str, str]:
         return {"code": self.code, "message": self.message, **({"hint": self.hint} if self.hint else {})}

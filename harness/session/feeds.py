@@ -107,7 +107,8 @@ def _frames(lines: Iterable[bytes], head: int) -> Iterable[bytes]:
         size += len(line)
         if size >= PUSH_BYTES:
             yield _push(batch, head)
-            batch, size = [], 0
+            batch = []
+            size = 0
     if batch:
         yield _push(batch, head)
 

@@ -90,8 +90,13 @@ class Gate:
         write: Callable[[str, dict[str, Any]], None],
         on_over: Callable[[], None],
     ) -> None:
-        self._loop, self._journal, self._folder, self._sid, self._faults = loop, journal, folder, sid, faults
-        self._write, self._on_over = write, on_over
+        self._loop = loop
+        self._journal = journal
+        self._folder = folder
+        self._sid = sid
+        self._faults = faults
+        self._write = write
+        self._on_over = on_over
         self._now: Running | None = None
         self._preparing: _Preparing | None = None
         self._undoing = ""
@@ -152,7 +157,8 @@ class Gate:
 
     def forget_queue(self) -> None:
         """Nothing that waits may start any more: whoever asked for it is gone or the keeper ends."""
-        waiting, self._queue = list(self._queue), deque()
+        waiting = list(self._queue)
+        self._queue = deque()
         if self._preparing is not None and not self._preparing.dropped:
             self._preparing.dropped = True
             waiting.append((self._preparing.call_id, self._preparing.answer))
@@ -189,7 +195,8 @@ class Gate:
         snapshot; what takes long to look at is looked at beside it, so that everybody else is answered meanwhile.
         """
         _, action = self._check(call_id)
-        shown, slow = (action.get("pre") or {}).get(_COMPARED), _slow(action)
+        shown = (action.get("pre") or {}).get(_COMPARED)
+        slow = _slow(action)
         keep = _to_be_kept(action)
         if not keep and slow is None:
             return self._start(call_id, None)
@@ -251,7 +258,8 @@ class Gate:
         return call, action
 
     def _action(self, call_id: str, judged: dict[str, Any]) -> dict[str, Any]:
-        action, ref = judged.get("action"), judged.get("action_blob")
+        action = judged.get("action")
+        ref = judged.get("action_blob")
         try:
             if action is None and isinstance(ref, dict):
                 action = json.loads(blobs.get(self._folder.blobs, str(ref.get("sha"))))

@@ -48,7 +48,9 @@ class Memory:
     def take(self, kind: str, data: dict[str, Any]) -> None:
         """Advance by one record. Raises KeyError, TypeError or RoadError when its data is not what its type needs."""
         if kind == "lease.granted":
-            self.gen, self.epoch, self.lease = int(data["gen"]), int(data["epoch"]), dict(data)
+            self.gen = int(data["gen"])
+            self.epoch = int(data["epoch"])
+            self.lease = dict(data)
             return
         if kind == "lease.ended":
             if self.lease is not None and self.lease["gen"] == data["gen"]:
@@ -59,7 +61,9 @@ class Memory:
             return
         if kind == "keeper.started":
             if data["boot"] != self.boot:
-                self.boot, self.changing, self.newest = str(data["boot"]), 0, ()
+                self.boot = str(data["boot"])
+                self.changing = 0
+                self.newest = ()
             return
         if kind == "tool.started" and data["effect"] != "read":
             self.snapshot = data.get("snapshot") or self.snapshot

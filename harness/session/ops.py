@@ -71,7 +71,11 @@ class Ops:
     def __init__(
         self, loop: Loop, journal: Journal, folder: SessionFolder, sid: str, me: Identity, faults: Faults
     ) -> None:
-        self._loop, self._journal, self._folder, self._sid, self._me = loop, journal, folder, sid, me
+        self._loop = loop
+        self._journal = journal
+        self._folder = folder
+        self._sid = sid
+        self._me = me
         st = os.stat(folder.root)
         self._place = [st.st_dev, st.st_ino]
         """Which folder this keeper keeps, whatever its name becomes: a copy of it has another number."""
@@ -99,12 +103,10 @@ class Ops:
             "shutdown": (("supervisor",), self._end),
         }
         self._gate.resume()
-        loop.on_frame, loop.on_closed, loop.after_turn, loop.more = (
-            self._frame,
-            self._gone,
-            self._turn,
-            self._feeds.hungry,
-        )
+        loop.on_frame = self._frame
+        loop.on_closed = self._gone
+        loop.after_turn = self._turn
+        loop.more = self._feeds.hungry
 
     # -- frames in, replies out --------------------------------------------------------------------
 
@@ -182,8 +184,10 @@ class Ops:
         """
         if not self._journal.staged:
             return
-        waiting, self._waiting = self._waiting, []
-        sync, self._sync = self._sync, False
+        waiting = self._waiting
+        self._waiting = []
+        sync = self._sync
+        self._sync = False
         try:
             fresh = self._journal.commit(sync)
         except NoSpace as exc:
@@ -253,7 +257,9 @@ class Ops:
             self._supervisor = None
             self._gate.forget_queue()
             old.farewell("stale_epoch", f"a supervisor of epoch {epoch} took over")
-        self._supervisor, self._epoch, conn.epoch = conn, epoch, epoch
+        self._supervisor = conn
+        self._epoch = epoch
+        conn.epoch = epoch
 
     def _check_lease(self, gen: int, secret: str) -> None:
         lease = self._journal.memory.lease
@@ -356,7 +362,8 @@ class Ops:
     # -- the lease ---------------------------------------------------------------------------------
 
     def _lease(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
-        gen, epoch = _int(message, "gen"), _int(message, "epoch")
+        gen = _int(message, "gen")
+        epoch = _int(message, "epoch")
         data = {
             "gen": gen,
             "epoch": epoch,

@@ -26,7 +26,8 @@ from harness.session.fault import Faults
 from harness.session.loop import Loop, Timer
 
 PREVIEW_BYTES = SHOWN_BYTES
-_HEAD, _TAIL = 6 * 1024, 2 * 1024
+_HEAD = 6 * 1024
+_TAIL = 2 * 1024
 _CHUNK = 256 * 1024
 _RESULT_BYTES = 1024 * 1024
 _FORCE_AFTER_S = 2.0
@@ -61,8 +62,13 @@ class Running:
 
         Raises OSError when it cannot be started; then nothing is left behind.
         """
-        self.call_id, self.attempt = call_id, attempt
-        self._loop, self._folder, self._faults, self._spec, self._on_end = loop, folder, faults, spec, on_end
+        self.call_id = call_id
+        self.attempt = attempt
+        self._loop = loop
+        self._folder = folder
+        self._faults = faults
+        self._spec = spec
+        self._on_end = on_end
         self._spare = spare
         self._base = spool.base(folder, call_id, attempt)
         self._began = time.monotonic()
@@ -318,8 +324,10 @@ class Running:
 
     def _guess(self, exit_code: int | None) -> Over | None:
         """The limit by which the kernel most likely made this call fail, when it was not ended by us."""
-        limits, group = self._spec.limits, self._spec.group
-        together, each = limits.together(), limits.each()
+        limits = self._spec.limits
+        group = self._spec.group
+        together = limits.together()
+        each = limits.each()
         if group is not None and together is not None and group.out_of_memory():
             return Over("memory", group.number("memory.peak") or together, together)
         if group is not None and group.out_of_processes():

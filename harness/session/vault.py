@@ -27,7 +27,9 @@ from harness.vault.limits import Limits
 from harness.vault.serve import serve
 
 TIME_LIMIT_S = 300.0
-_LOOK_S, _COLLECT_S, _END_S = 1.0, 0.02, 1.0
+_LOOK_S = 1.0
+_COLLECT_S = 0.02
+_END_S = 1.0
 STOPPED_S, STILL_S = 5.0, 60.0
 """Seconds that its process may be stopped, or do nothing at all, before another one takes its place."""
 _SAID_S = 10.0
@@ -46,7 +48,8 @@ class VaultLink:
     """
 
     def __init__(self, loop: Loop, folder: SessionFolder) -> None:
-        self._loop, self._folder = loop, folder
+        self._loop = loop
+        self._folder = folder
         self._sock: socket.socket | None = None
         self._decoder = frames.Decoder()
         self._waiting: tuple[dict[str, Any], Answer, int] | None = None
@@ -84,7 +87,8 @@ class VaultLink:
     def _take(self, request: dict[str, Any], answer: Answer) -> None:
         self._waiting = (request, answer, 2)
         self._deadline = time.monotonic() + TIME_LIMIT_S
-        self._seen, self._timer = None, self._loop.call_later(_LOOK_S, self._look)
+        self._seen = None
+        self._timer = self._loop.call_later(_LOOK_S, self._look)
         if self._sock is not None or not self.pid:  # else it is sent when the one before is gone
             self._send(request)
 
@@ -133,7 +137,9 @@ class VaultLink:
         if pid == 0:
             _become(theirs, self._folder.vault)
         theirs.close()
-        self.pid, self._sock, self._decoder = pid, ours, frames.Decoder()
+        self.pid = pid
+        self._sock = ours
+        self._decoder = frames.Decoder()
         self._who = proc.identify(pid)
         self._loop.watch(ours.fileno(), self._readable)
 
@@ -167,9 +173,11 @@ class VaultLink:
         if self._waiting is None:
             return
         self._timer = self._loop.call_later(_LOOK_S, self._look)
-        now, seen = time.monotonic(), proc.look(self._who) if self._who is not None else None
+        now = time.monotonic()
+        seen = proc.look(self._who) if self._who is not None else None
         if seen != self._seen:
-            self._seen, self._since = seen, now
+            self._seen = seen
+            self._since = now
         if now > self._deadline:
             self._waiting = (*self._waiting[:2], 1)
             self._kill(_SLOW)
@@ -204,7 +212,8 @@ class VaultLink:
             if os.waitpid(self.pid, os.WNOHANG) == (0, 0):
                 self._loop.call_later(_COLLECT_S, self._collect)
                 return
-        self.pid, self._who = 0, None
+        self.pid = 0
+        self._who = None
         if self._waiting is not None:
             self._send(self._waiting[0])
 

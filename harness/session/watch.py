@@ -110,7 +110,8 @@ class Watch:
 
     def __init__(self, spec: Spawn, leader: int, known: Known | None, out: int) -> None:
         self._limits: Limits = spec.limits
-        self._group, self._out = spec.group, out
+        self._group = spec.group
+        self._out = out
         self._tree = usage.Tree(leader, fenced=spec.fenced)
         self._disk = Meter(spec.grows, spec.limits, known, self._tree.deleted)
         self._known = known
@@ -160,7 +161,8 @@ class Watch:
         return self._machine(seen.memory, allowed or ram())
 
     def _machine(self, taken: int, whole: int) -> Over | None:
-        floor, left = self._limits.free_memory(), usage.available()
+        floor = self._limits.free_memory()
+        left = usage.available()
         self._strikes = self._strikes + 1 if left < floor else 0
         if self._strikes >= strikes_needed(taken, whole):
             return Over("memory_free", left, floor)

@@ -84,7 +84,8 @@ def _usd(input_: float, output: float, write_5m: float, write_1h: float, read: f
     return Price(*(round(x * 1000) for x in (input_, output, write_5m, write_1h, read)))
 
 
-_MILLION, _OUT = 1_000_000, 128_000
+_MILLION = 1_000_000
+_OUT = 128_000
 _MODELS = (
     Model(
         "claude-opus-5-5",
@@ -173,7 +174,8 @@ def find(model_id: str) -> Model:
 
 def info(model: Model) -> dict[str, object]:
     """The object that ``GET /v1/models/{id}`` returns."""
-    yes, no = {"supported": True}, {"supported": False}
+    yes = {"supported": True}
+    no = {"supported": False}
     recent = not model.prefill
     support = yes if recent else no
     return {

@@ -106,7 +106,8 @@ class Step:
 
 def parse(data: dict[str, Any]) -> Scenario:
     """A scenario from TOML data. Raises ValueError or re.error."""
-    name, pattern = data.get("name"), data.get("pattern")
+    name = data.get("name")
+    pattern = data.get("pattern")
     if not isinstance(name, str) or not isinstance(pattern, str):
         raise ValueError("name and pattern must be strings")
     return Scenario(name, re.compile(pattern, re.IGNORECASE), player(data.get("turn")))

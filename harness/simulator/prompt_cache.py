@@ -64,7 +64,8 @@ class PromptCache:
             if hit >= 0:
                 break
         read = sums[hit] if hit >= 0 else 0
-        written, at = {"5m": 0, "1h": 0}, read
+        written = {"5m": 0, "1h": 0}
+        at = read
         for i, ttl in marks:
             if i > hit:
                 written[ttl] += sums[i] - at
@@ -83,7 +84,8 @@ class PromptCache:
 
 
 def _prefixes(blocks: list[Block]) -> tuple[list[int], list[bytes]]:
-    total, running = 0, hashlib.sha256()
+    total = 0
+    running = hashlib.sha256()
     sums: list[int] = []
     hashes: list[bytes] = []
     for block in blocks:

@@ -115,7 +115,8 @@ class Service:
             raise fault.as_error()
         room = body["max_tokens"]
         if fault is not None and fault.kind == "flood":
-            turn, room = Turn("x" * fault.size), fault.size
+            turn = Turn("x" * fault.size)
+            room = fault.size
         prompt = self.cache.account(key, model, blocks, now)
         offered = {tool["name"] for tool in body.get("tools") or []}
         message = compose.message(_offered(turn, offered), model=model.id, seed=seed, prompt=prompt, max_tokens=room)

@@ -43,7 +43,8 @@ class Body:
     def __init__(
         self, request: web.Request, response: web.StreamResponse, fault: Fault | None, request_id: str
     ) -> None:
-        self._request, self._response = request, response
+        self._request = request
+        self._response = response
         self._fault = fault if fault is not None and fault.in_stream else None
         self._request_id = request_id
         self._sent = 0
@@ -82,7 +83,8 @@ class Body:
                 await self._put(b'event: ping\ndata: {"type": "ping"}\n\n')
                 await asyncio.sleep(fault.every)
         elif fault.kind == "trickle":
-            self._slow, self._rate = True, fault.rate
+            self._slow = True
+            self._rate = fault.rate
         elif fault.kind == "flood":
             return  # the reply itself is the fault
         elif fault.kind == "stream_error":

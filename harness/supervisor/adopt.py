@@ -91,7 +91,8 @@ def _session(folders: Folders, sid: str, foreign: identity.Foreign | None) -> Ou
     name = state.name or sid
     if problem:
         return Outcome(sid, name, state.terminal, f"its log is damaged: {problem}")
-    private, root = folder.git / "private", Path(os.path.realpath(folders.worktrees)) / sid
+    private = folder.git / "private"
+    root = Path(os.path.realpath(folders.worktrees)) / sid
     try:
         if why := trees.unmovable(private, root):
             return Outcome(sid, name, state.terminal, why)

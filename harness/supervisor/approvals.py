@@ -77,14 +77,12 @@ class Approvals:
     def __init__(
         self, fleet: Fleet, road: Road, credentials: Credentials, purse: Purse, gates: Gates, caps: CapWaits
     ) -> None:
-        self._fleet, self._road, self._credentials, self._purse, self._gates, self._caps = (
-            fleet,
-            road,
-            credentials,
-            purse,
-            gates,
-            caps,
-        )
+        self._fleet = fleet
+        self._road = road
+        self._credentials = credentials
+        self._purse = purse
+        self._gates = gates
+        self._caps = caps
         self._sizes: dict[str, int] = {}
 
     # -- looking -----------------------------------------------------------------------------------
@@ -134,7 +132,8 @@ class Approvals:
         return self._fitting(sorted(found, key=lambda a: (a.deferred is not None, a.ts, a.sid, a.seq)))
 
     def _fitting(self, views: list[ApprovalView]) -> list[ApprovalView]:
-        known, self._sizes = self._sizes, {}
+        known = self._sizes
+        self._sizes = {}
         room = MAX_PUSHED
         for index, view in enumerate(views):
             size = self._sizes[view.approval_id] = known.get(view.approval_id) or len(msgspec.json.encode(view))
@@ -154,7 +153,8 @@ class Approvals:
         if call is None:
             raise OpError("not_open", f"request {approval_id!r} is not open, or changes no file")
         try:
-            action, given = await self._road.action_of(session, call), await self._road.input_of(session, call.proposed)
+            action = await self._road.action_of(session, call)
+            given = await self._road.input_of(session, call.proposed)
             look = functools.partial(cards.whole_diff, action or {"tool": ""}, given if isinstance(given, dict) else {})
             whole = await session.look("reading what it would change", _CARD_S, look)
         except (LogError, WorkspaceError, OSError, ValueError) as exc:
@@ -242,7 +242,8 @@ class Approvals:
         """An answer to a request whose cap was raised meanwhile is taken for what it means: a higher cap still, a stop,
         or that it goes on.
         """
-        cap, decision = str(session.track.passed[d.approval_id].detail["cap"]), ids.decision_id()
+        cap = str(session.track.passed[d.approval_id].detail["cap"])
+        decision = ids.decision_id()
         if d.decision == "stop":
             await session.append(
                 t.SessionDesired(state="stopped", reason=d.message or f"you stopped it at: {cap}", by=by)
@@ -269,7 +270,8 @@ class Approvals:
         )
 
     async def _consequences(self, case: _Case) -> list[t.Body]:
-        d, asked = case.decision, case.asked
+        d = case.decision
+        asked = case.asked
         if d.decision == "stop":
             return [
                 t.SessionDesired(
@@ -304,13 +306,16 @@ class Approvals:
                 raise OpError("bad_request", "an answer needs a text: the agent reads it at its next turn")
             return [t.UserMessage(text=d.message, origin="human", by=case.record.by)]
         if d.decision == "done":
-            s, words = case.session.state, str(asked.detail.get("asks", ""))
+            s = case.session.state
+            words = str(asked.detail.get("asks", ""))
             checks = f"; {s.checks_passed} of {len(s.checks)} checks pass" if s.checks else ""
             return [t.SessionEnded(outcome="done", reason=f"you took it as finished{checks}", summary=words)]
         return []
 
     async def _tool(self, case: _Case) -> list[t.Body]:
-        d, asked, session = case.decision, case.asked, case.session
+        d = case.decision
+        asked = case.asked
+        session = case.session
         if d.decision == "allow":
             return []
         if d.decision != "allow_edited":
@@ -352,8 +357,11 @@ class Approvals:
             )
 
     async def _cap(self, case: _Case) -> list[t.Body]:
-        d, asked, session = case.decision, case.asked, case.session
-        cap, by = str(asked.detail.get("cap", "")), case.record.by
+        d = case.decision
+        asked = case.asked
+        session = case.session
+        cap = str(asked.detail.get("cap", ""))
+        by = case.record.by
         if d.decision == "finish":
             return [await self._purse.finish(session, cap)]
         limit = int(asked.detail.get("limit", 0))
@@ -365,7 +373,8 @@ class Approvals:
             )
         if (name := _SESSION_CAPS.get(cap)) is not None:
             return [t.CapsRaised(caps=msgspec.structs.replace(session.state.caps, **{name: d.value}), by=by)]
-        now, waited = self._purse.standing(cap), waits_at(asked)
+        now = self._purse.standing(cap)
+        waited = waits_at(asked)
         if (
             now.limit is None
             or d.value <= now.limit

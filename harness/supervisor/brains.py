@@ -47,8 +47,11 @@ class Brains:
         config: Callable[[], Config],
         later: Callable[[Session, float], None],
     ) -> None:
-        self._folders, self._epoch, self._gates = folders, epoch, gates
-        self._config, self._later = config, later
+        self._folders = folders
+        self._epoch = epoch
+        self._gates = gates
+        self._config = config
+        self._later = later
         self._codes: dict[int, int] = {}
         self.nursery = Nursery("harness.brain.nursery", network=True, isolated=False, on_push=self._pushed)
 
@@ -109,7 +112,8 @@ class Brains:
             return  # it went this moment; the gate says so at the next step
         if why := await ailing(session):
             raise Later(HELD_S, held_for(why))
-        gen, secret = session.state.lease_gen + 1, secrets.token_hex(16)
+        gen = session.state.lease_gen + 1
+        secret = secrets.token_hex(16)
         config = self._config()
         order: dict[str, object] = {
             "sid": session.sid,
@@ -182,7 +186,8 @@ class Brains:
         asked = session.state.request if session.track.request_gen == brain.gen else None
         # one that cannot put its reply on record tries again
         idle = asked is not None and seen == brain.seen and "keeper" not in session.hindrances
-        brain.awaited_s, brain.seen = brain.awaited_s + LOOK_S if idle else 0.0, seen
+        brain.awaited_s = brain.awaited_s + LOOK_S if idle else 0.0
+        brain.seen = seen
         if brain.stopped_s >= END_S:
             self._give_up(brain, f"it was stopped for {END_S:.0f} s, and ended")
         elif brain.awaited_s > (limit := self._config().model.reply_total_s + _MARGIN_S):
@@ -235,7 +240,8 @@ class Brains:
                     if code < 0
                     else f"it left without a word (exit code {code})"
                 )
-                why, track = brain.why or why, session.track
+                why = brain.why or why
+                track = session.track
                 paid = s.request is not None and track.request_gen == brain.gen
                 await self._fell(session, why, worked=track.worked_gen == brain.gen, paid=paid)
 
@@ -251,7 +257,8 @@ class Brains:
         falls.add(worked=worked, paid=paid)
         if falls.too_dear:
             times = falls.paid
-            session.brain_falls, session.brain_not_before = due.Falls(), 0.0
+            session.brain_falls = due.Falls()
+            session.brain_not_before = 0.0
             session.unhinder("brain")
             await quarantine(session, "brain", f"{why}; the reply it had asked for was lost each time", times)
             return

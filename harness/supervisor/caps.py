@@ -86,14 +86,15 @@ class Bookkeeper:
     def __init__(
         self, made: Opened, sessions: Path, limits: Callable[[], CapsConfig], clock: Clock, thread: Threads
     ) -> None:
-        self._folder, self._sessions, self._limits, self._thread, self.clock = (
-            made.folder,
-            sessions,
-            limits,
-            thread,
-            clock,
-        )
-        self._log, self._ledger, self._sources, self.notes = made.log, made.ledger, made.sources, made.notes
+        self._folder = made.folder
+        self._sessions = sessions
+        self._limits = limits
+        self._thread = thread
+        self.clock = clock
+        self._log = made.log
+        self._ledger = made.ledger
+        self._sources = made.sources
+        self.notes = made.notes
         self._settled: OrderedDict[str, Settled] = OrderedDict()
         self._settling: dict[str, asyncio.Task[Settled]] = {}
         self._waiting: list[tuple[LedgerRecord, asyncio.Future[None]]] = []
@@ -237,7 +238,8 @@ class Bookkeeper:
 
         Raises KeyError on a cap that is not above the sessions, ValueError when nothing would rise.
         """
-        base, now = self._configured()[cap], self.standing(cap)
+        base = self._configured()[cap]
+        now = self.standing(cap)
         if base is None or now.limit is None or limit <= now.limit:
             raise ValueError(f"{cap} is {'not capped' if now.limit is None else now.limit}; {limit} would not raise it")
         return Raised(cap=cap, limit=limit, base=base, day=now.day, decision=decision)
@@ -384,7 +386,8 @@ class Bookkeeper:
     async def _flush(self) -> None:
         try:
             while self._waiting:
-                batch, self._waiting = self._waiting, []
+                batch = self._waiting
+                self._waiting = []
                 try:
                     if self._log.poisoned or self._doubtful:
                         await self._open_again(batch)
@@ -415,7 +418,9 @@ class Bookkeeper:
         """
         await self._thread.call(self._log.close)
         made = await self._thread.call(open_ledger, self._folder, self._sessions)
-        self._log, self._ledger, self._doubtful = made.log, made.ledger, False
+        self._log = made.log
+        self._ledger = made.ledger
+        self._doubtful = False
         for record, _ in (*batch, *self._waiting):
             if isinstance(record, Reserved) and record.reservation not in made.ledger.open:
                 made.ledger.apply(record)

@@ -70,7 +70,8 @@ class CapWaits:
     """
 
     def __init__(self, fleet: Fleet, purse: Purse) -> None:
-        self._fleet, self._purse = fleet, purse
+        self._fleet = fleet
+        self._purse = purse
 
     def _waiting(self) -> list[Waiting]:
         return [

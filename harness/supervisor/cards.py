@@ -64,11 +64,14 @@ def whole_diff(action: dict[str, Any], given: dict[str, Any]) -> str:
 
 
 def _edit(now: Side, given: dict[str, Any]) -> str:
-    old, new, before = str(given.get("old", "")), str(given.get("new", "")), now.body
+    old = str(given.get("old", ""))
+    new = str(given.get("new", ""))
+    before = now.body
     if before is None:
         return changes.replaced(old, new, f"the file to edit is not there, too large or no plain file ({now.words})")
     find, put = files.endings_of(before, old.encode(), new.encode())
-    count, every = before.count(find), bool(given.get("all"))
+    count = before.count(find)
+    every = bool(given.get("all"))
     size = len(before) + count * (len(put) - len(find))
     if count == 0 or (count > 1 and not every):
         return changes.replaced(

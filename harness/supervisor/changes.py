@@ -25,7 +25,8 @@ _DEPTH = 6
 _ROW = 16
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 # above so many, and one character in so many, a hexdump is easier to read than marks
-_FEW_CONTROLS, _MOST_CONTROLS = 16, 8
+_FEW_CONTROLS = 16
+_MOST_CONTROLS = 8
 _LAST_LINE = "\\ No newline at the end"
 
 
@@ -43,7 +44,8 @@ class Side:
 
 def compare(before: Side, after: Side) -> str:
     """The whole comparison. A side without bytes stands for nothing, which is said in its words."""
-    old, new = before.body or b"", after.body or b""
+    old = before.body or b""
+    new = after.body or b""
     head = [f"--- now: {before.words}", f"+++ after: {after.words}"]
     if is_text(old) and is_text(new):
         return "\n".join([*head, *_hunks(_lines(old), _lines(new))])
@@ -115,9 +117,12 @@ def _row(body: bytes, at: int) -> str:
 def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
     """Unified hunks with three lines of context."""
     for group in _groups(list(_changes(old, new)), len(old)):
-        first, last = group[0], group[-1]
-        before, behind = min(_CONTEXT, first[0]), min(_CONTEXT, len(old) - last[1])
-        a, b = first[0] - before, first[2] - before
+        first = group[0]
+        last = group[-1]
+        before = min(_CONTEXT, first[0])
+        behind = min(_CONTEXT, len(old) - last[1])
+        a = first[0] - before
+        b = first[2] - before
         yield f"@@ -{_span(a, last[1] + behind)} +{_span(b, last[3] + behind)} @@"
         at = a
         for i, j, k, m in group:
@@ -153,7 +158,8 @@ def _changes(old: Sequence[str], new: Sequence[str]) -> Iterator[_Change]:
     for a, b, size in _matches(old, new):
         if a > i or b > j:
             yield i, a, j, b
-        i, j = a + size, b + size
+        i = a + size
+        j = b + size
     if i < len(old) or j < len(new):
         yield i, len(old), j, len(new)
 
@@ -169,10 +175,12 @@ def _matches(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int
         start = _same(old, a, a_end, new, b, b_end, 1)
         if start:
             found.append((a, b, start))
-            a, b = a + start, b + start
+            a = a + start
+            b = b + start
         end = _same(old, a_end - 1, a - 1, new, b_end - 1, b - 1, -1)
         if end:
-            a_end, b_end = a_end - end, b_end - end
+            a_end = a_end - end
+            b_end = b_end - end
             found.append((a_end, b_end, end))
         anchors = _anchors(old, a, a_end, new, b, b_end) if a < a_end and b < b_end and depth < _DEPTH else []
         if anchors:
@@ -182,7 +190,8 @@ def _matches(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int
                     work.append((a, min(i + 1, a_end), b, min(j + 1, b_end), depth + 1))
                 elif i < a_end:
                     found.append((i, j, 1))
-                a, b = i + 1, j + 1
+                a = i + 1
+                b = j + 1
     return _joined(sorted(found))
 
 
@@ -190,13 +199,16 @@ def _same(old: Sequence[str], a: int, a_end: int, new: Sequence[str], b: int, b_
     """How many neighbours are equal from (a, b) on."""
     size = 0
     while a != a_end and b != b_end and old[a] == new[b]:
-        a, b, size = a + step, b + step, size + 1
+        a = a + step
+        b = b + step
+        size = size + 1
     return size
 
 
 def _anchors(old: Sequence[str], a: int, a_end: int, new: Sequence[str], b: int, b_end: int) -> list[tuple[int, int]]:
     """The longest run of lines that occur once on each side and stand in the same order on both."""
-    ours, theirs = Counter(old[a:a_end]), Counter(new[b:b_end])
+    ours = Counter(old[a:a_end])
+    theirs = Counter(new[b:b_end])
     place = {line: j for j, line in enumerate(new[b:b_end], b) if theirs[line] == 1 and ours[line] == 1}
     pairs = [(i, place[line]) for i, line in enumerate(old[a:a_end], a) if line in place]
     ends: list[int] = []

@@ -62,8 +62,14 @@ class Conductor:
         caps: CapWaits,
         displaced: Callable[[], None],
     ) -> None:
-        self._fleet, self._keepers, self._brains, self._road, self._launcher = fleet, keepers, brains, road, launcher
-        self._purse, self._caps, self._displaced = purse, caps, displaced
+        self._fleet = fleet
+        self._keepers = keepers
+        self._brains = brains
+        self._road = road
+        self._launcher = launcher
+        self._purse = purse
+        self._caps = caps
+        self._displaced = displaced
         self.closing = False
 
     def start(self, session: Session) -> None:
@@ -204,7 +210,8 @@ class Conductor:
 
     def _hold(self, session: Session, why: Trouble) -> None:
         """Its log is damaged: leave it alone until a human looks. What could be read stays readable."""
-        session.held, session.trouble = True, why
+        session.held = True
+        session.trouble = why
         if session.link is not None:
             session.link.wire.abort()
         session.touch()
@@ -274,7 +281,8 @@ class Conductor:
 
     def release(self, session: Session) -> None:
         """The user wants something of it again: forget what was counted against it."""
-        session.held, session.trouble = False, trouble.NONE
+        session.held = False
+        session.trouble = trouble.NONE
         # what the ground or a call is held for stands until it was looked at again
         for source in ("brain", "money"):
             session.unhinder(source)

@@ -78,7 +78,8 @@ def records(sid: str, s: SessionState, wish: Wish, used: t.Caps, by: t.By) -> li
 
     Pure. Raises OpError.
     """
-    name, text = s.name, wish.text.strip()
+    name = s.name
+    text = wish.text.strip()
     if s.ended is None:
         raise OpError("not_ended", f"{name} has not ended", _instead(sid, s))
     checks = list(dict.fromkeys([*(() if wish.replace_checks else s.checks), *wish.checks]))
@@ -168,7 +169,10 @@ class Continuing:
     """Answers the op. A session that has ended gets its keeper back; its worker then does the rest."""
 
     def __init__(self, fleet: Fleet, keepers: Keepers, conductor: Conductor, launcher: Launcher) -> None:
-        self._fleet, self._keepers, self._conductor, self._launcher = fleet, keepers, conductor, launcher
+        self._fleet = fleet
+        self._keepers = keepers
+        self._conductor = conductor
+        self._launcher = launcher
 
     async def run(self, session: Session, wish: Wish, spent_nano: int | None, by: t.By) -> None:
         """Durable when it returns.
@@ -212,7 +216,8 @@ class Continuing:
         try:
             await session.look("looking for its worktree", _LOOK_S, lambda: _whole(session))
         except (WorkspaceError, OSError) as exc:
-            repo, branch = s.intent.repo, s.intent.branch
+            repo = s.intent.repo
+            branch = s.intent.branch
             hint = (
                 f"its commits are on branch {branch}: git -C {repo} switch --detach {branch}, then: watchfloor launch"
                 f" --repo {repo} --goal TEXT"

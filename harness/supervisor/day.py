@@ -15,7 +15,8 @@ class Clock:
     """
 
     def __init__(self) -> None:
-        self._wall, self._boot = time.time(), time.clock_gettime(time.CLOCK_BOOTTIME)
+        self._wall = time.time()
+        self._boot = time.clock_gettime(time.CLOCK_BOOTTIME)
         self.jumped = False
 
     def _now(self) -> float:

@@ -29,7 +29,8 @@ def file_outcome(action: dict[str, Any], given: object) -> tuple[str, str]:
             if done
             else ("confirmed_not_done", "the file does not have the new content")
         )
-    old, new = str(asked.get("old", "")).encode(), str(asked.get("new", "")).encode()
+    old = str(asked.get("old", "")).encode()
+    new = str(asked.get("new", "")).encode()
     if content is None or (old in content) == (new in content and bool(new)):
         return "unknown_told_model", "the file holds neither or both of the old and the new text"
     return (

@@ -67,7 +67,8 @@ def _request(s: SessionState) -> Ask | None:
     """What the park that holds now must ask; None when none holds, or when it needs no request of its own."""
     if s.parked is None or s.parked.why in _NO_REQUEST:
         return None
-    why, detail = s.parked.why, s.parked.detail
+    why = s.parked.why
+    detail = s.parked.detail
     if why == "question":
         checks = {"checks": f"{s.checks_passed} of {len(s.checks)} pass"} if s.checks else {}
         return Ask(

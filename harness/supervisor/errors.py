@@ -15,7 +15,9 @@ class OpError(Exception):
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
         super().__init__(message)
-        self.code, self.message, self.hint = code, message, hint
+        self.code = code
+        self.message = message
+        self.hint = hint
 
     def to_wire(self) -> dict[str, str]:
         """The ``error`` member of a reply."""
@@ -33,7 +35,8 @@ class Later(Exception):
 
     def __init__(self, seconds: float, trouble: Trouble = NONE) -> None:
         super().__init__(str(trouble))
-        self.seconds, self.trouble = seconds, trouble
+        self.seconds = seconds
+        self.trouble = trouble
 
 
 class LinkLost(Exception):

@@ -94,10 +94,13 @@ class Session:
     """One session: folder, fold, link, processes. Everything in it is derived or re-adopted; the log is the truth."""
 
     def __init__(self, sid: str, folders: Folders, changed: Callable[[Session], None]) -> None:
-        self.sid, self.folder, self._worktrees = sid, folders.session(sid), folders.worktrees
+        self.sid = sid
+        self.folder = folders.session(sid)
+        self._worktrees = folders.worktrees
         self.state = SessionState()
         self.track = Track()
-        self._last, self._kept = b"", -1
+        self._last = b""
+        self._kept = -1
         self.loaded = False
         self.cached: SessionRow | None = None
         self.remembered: SessionRow | None = None
@@ -234,14 +237,19 @@ class Session:
             self.state, self.track, self._last, self._kept = memory.recall(self.folder)
         except (LogError, msgspec.DecodeError, OSError) as exc:
             self.state, self.track = memory.salvage(self.folder)
-            self._last, self.loaded = b"", self.state.intent is not None
-            self.held, self.damaged, self.trouble = True, str(exc), log_trouble(exc)
+            self._last = b""
+            self.loaded = self.state.intent is not None
+            self.held = True
+            self.damaged = str(exc)
+            self.trouble = log_trouble(exc)
             self.foreign = houses.foreign(self.folder, self._worktrees, self.state.intent)
             raise
-        self.loaded, self.damaged = True, ""
+        self.loaded = True
+        self.damaged = ""
         self.foreign = houses.foreign(self.folder, self._worktrees, self.state.intent)
         if self.foreign:
-            self.held, self.trouble = True, Trouble("foreign", self.foreign)
+            self.held = True
+            self.trouble = Trouble("foreign", self.foreign)
 
     def keep(self, least: int = memory.WORTH_KEEPING) -> None:
         """Begin to store a snapshot off the loop when ``least`` records are new since the last one; `kept` waits for

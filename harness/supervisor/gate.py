@@ -12,7 +12,10 @@ import math
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-OPEN, DOWN, LIMITED, PERSON = "open", "down", "limited", "person"
+OPEN = "open"
+DOWN = "down"
+LIMITED = "limited"
+PERSON = "person"
 
 NEEDS_PERSON = frozenset(("auth", "spend_limit", "model_unknown", "no_key", "redirect"))
 LIMITS = frozenset(("rate_limit",))
@@ -113,7 +116,9 @@ class Strikes:
 
     def other_passed(self) -> None:
         """Another session had its reply."""
-        self.passed, self.cleared, self.fresh = self.passed + 1, self.cleared + self.fresh, False
+        self.passed = self.passed + 1
+        self.cleared = self.cleared + self.fresh
+        self.fresh = False
 
     def other_failed(self) -> None:
         """Another session's request failed, after one that did not."""
@@ -242,7 +247,8 @@ class Gate:
         order = list(self.line)
         best = min(order, key=lambda sid: (sid in self.witnesses, self.line[sid], order.index(sid)))
         if now >= self._try_at(best):
-            self.probe, self.probe_until = best, now + GRANT_S
+            self.probe = best
+            self.probe_until = now + GRANT_S
 
     def _slot(self, sid: str, now: float) -> None:
         """Its place in the ramp, once; who comes late goes at its end."""
@@ -287,15 +293,14 @@ class Gate:
         """Begin closed, for others know of trouble here: the first request is the probe, unless it needs a person."""
         person = why in NEEDS_PERSON
         if self.state == OPEN:
-            self.since, self.closings = since, self.closings + 1
+            self.since = since
+            self.closings = self.closings + 1
         elif self.state == PERSON and not person:
             return
-        self.state, self.why, self.message, self.since = (
-            PERSON if person else DOWN,
-            why,
-            message,
-            min(self.since, since),
-        )
+        self.state = PERSON if person else DOWN
+        self.why = why
+        self.message = message
+        self.since = min(self.since, since)
         self.next_try = now if not person else now + SPEND_LOOK_S if why == "spend_limit" else math.inf
 
     def _answers(self, sid: str, outcome: Outcome, now: float, roll: float, early: bool) -> None:
@@ -310,7 +315,9 @@ class Gate:
     def _suspected(self, sid: str, outcome: Outcome, now: float, roll: float) -> bool:
         """Count a failure that may be the session's own; True when it is its own by all that is known."""
         own = self.strikes.setdefault(sid, Strikes())
-        own.count, own.fresh, own.message = own.count + 1, True, outcome.message
+        own.count = own.count + 1
+        own.fresh = True
+        own.message = outcome.message
         if own.cleared < SUSPECT_AFTER:
             return False
         own.not_before = now + _pause(own.count, outcome, roll)
@@ -319,7 +326,8 @@ class Gate:
     def _close(self, state: str, sid: str, outcome: Outcome, now: float, roll: float, early: bool) -> None:
         was_open = self.state == OPEN
         if was_open:
-            self.since, self.closings = now, self.closings + 1
+            self.since = now
+            self.closings = self.closings + 1
             self.failures = self.failures // 2 if now - self.opened_at < FLAP_S else 0
             self.witnesses.clear()
             self.slots.clear()
@@ -334,7 +342,10 @@ class Gate:
             self.witnesses.clear()
         else:
             self.witnesses.add(sid)
-        self.state, self.why, self.message, self.retried = state, outcome.kind, outcome.message, False
+        self.state = state
+        self.why = outcome.kind
+        self.message = outcome.message
+        self.retried = False
         self.asked_wait_s = outcome.wait_s or 0.0
         self.failures += 1
         if state == PERSON:
@@ -344,8 +355,13 @@ class Gate:
         self.fresh_try = now + 1.0 + 2.0 * roll
 
     def _open(self, now: float, roll: float) -> None:
-        self.state, self.why, self.message, self.opened_at, self.retried = OPEN, "", "", now, False
-        self.probe, self.asked_wait_s = "", 0.0
+        self.state = OPEN
+        self.why = ""
+        self.message = ""
+        self.opened_at = now
+        self.retried = False
+        self.probe = ""
+        self.asked_wait_s = 0.0
         self.witnesses.clear()
         self.gap = min(GAP_S, RAMP_S / max(1, len(self.line)))
         self.next_slot = now + roll * self.gap

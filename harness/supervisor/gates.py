@@ -79,7 +79,10 @@ class Gates:
     def __init__(
         self, credentials: Credentials, config: Callable[[], Config], fleet: Fleet, nudge: Callable[[], None]
     ) -> None:
-        self._credentials, self._config, self._fleet, self._nudge = credentials, config, fleet, nudge
+        self._credentials = credentials
+        self._config = config
+        self._fleet = fleet
+        self._nudge = nudge
         self._gates: dict[Key, g.Gate] = {}
         self._at: dict[str, Key] = {}
         self._bells: dict[str, asyncio.Event] = {}
@@ -116,7 +119,8 @@ class Gates:
                 None,
             )
             if closed is not None and key.name:
-                other, now = self._gates[closed], boottime()
+                other = self._gates[closed]
+                now = boottime()
                 made.doubt("network" if other.state == g.PERSON else other.why, other.message, now, now)
         return made
 
@@ -131,7 +135,8 @@ class Gates:
     # -- asking ------------------------------------------------------------------------------------
 
     def _ask(self, session: Session, key: Key) -> g.Answer:
-        sid, now = session.sid, boottime()
+        sid = session.sid
+        now = boottime()
         if self._at.get(sid, key) != key:
             self.left(session)
         self._at[sid] = key
@@ -156,7 +161,8 @@ class Gates:
         Raises OpError ``paused``, ``poison`` (only its own request fails).
         """
         assert session.state.intent is not None
-        key, end = Key(session.state.intent.base_url, name), boottime() + HOLD_S
+        key = Key(session.state.intent.base_url, name)
+        end = boottime() + HOLD_S
         bell = self._bells[session.sid] = asyncio.Event()
         try:
             while True:
@@ -238,7 +244,9 @@ class Gates:
         if intent is None:
             return None
         key = self._at.setdefault(session.sid, self._key(session))
-        own, now, roll = key._replace(model=intent.model), boottime(), random.random()
+        own = key._replace(model=intent.model)
+        now = boottime()
+        roll = random.random()
         if outcome.kind == "model_unknown" or own in self._gates:
             if outcome.kind in ("ok", "model_unknown"):
                 self._gate(own).told(session.sid, outcome, now, roll)
@@ -310,7 +318,8 @@ class Gates:
 
     def _settle(self, key: Key, but: str = "") -> None:
         """Whatever changed at a gate: ring those who may go (who did it knows), set its alarm, tell who looks."""
-        gate, now = self._gates[key], boottime()
+        gate = self._gates[key]
+        now = boottime()
         for sid in gate.wake(now):
             if sid != but:
                 self._ring(sid)

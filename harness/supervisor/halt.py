@@ -26,7 +26,8 @@ from harness.supervisor.threads import at_home
 LAUNCHES_S, TAKE_UP_S, ANSWER_S, END_S = 25.0, 8.0, 12.0, 30.0
 """Seconds for launches under way, for a keeper to be found, for its answer, and for a stop to be carried out."""
 _STRAYS_S = 3.0
-_TERM, _KILL = (signal.SIGTERM, 3.0), (signal.SIGKILL, 5.0)
+_TERM = (signal.SIGTERM, 3.0)
+_KILL = (signal.SIGKILL, 5.0)
 _KEEPER = b"harness.session"
 
 
@@ -43,7 +44,10 @@ class Halt:
     """Stops every session. Launches are refused from its beginning, and for good when it succeeds."""
 
     def __init__(self, folders: Folders, fleet: Fleet, conductor: Conductor, launcher: Launcher) -> None:
-        self._folders, self._fleet, self._conductor, self._launcher = folders, fleet, conductor, launcher
+        self._folders = folders
+        self._fleet = fleet
+        self._conductor = conductor
+        self._launcher = launcher
 
     async def run(self, by: t.By) -> list[str]:
         """Stop all. Returns what could not be put on record, one sentence for each session; nothing of these lives
@@ -157,7 +161,8 @@ class Halt:
 
     def _look(self, sid: str) -> list[Left]:
         """What lives of one session (blocking); a socket file that nobody serves any more is taken away."""
-        session, folder = self._fleet.sessions.get(sid), self._folders.session(sid)
+        session = self._fleet.sessions.get(sid)
+        folder = self._folders.session(sid)
         # a log from elsewhere names processes of elsewhere
         ours = session is not None and session.loaded and not session.foreign
         found = _living(folder, sid, session.state.keeper if session is not None and ours else None)

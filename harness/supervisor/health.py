@@ -66,7 +66,8 @@ class Disk:
     """
 
     def __init__(self, folder: Path, changed: Callable[[], None]) -> None:
-        self._folder, self._changed = folder, changed
+        self._folder = folder
+        self._changed = changed
         self.problem = ""
 
     async def watch(self) -> None:

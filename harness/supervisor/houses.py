@@ -21,7 +21,8 @@ def place(folder: Path) -> tuple[int, int]:
 
 def foreign(folder: SessionFolder, worktrees: Path, intent: t.SessionIntent | None) -> str:
     """Why this session is not ours to drive, or nothing. Blocking; reads one small file."""
-    here, sid = os.path.realpath(worktrees), folder.root.name
+    here = os.path.realpath(worktrees)
+    sid = folder.root.name
     try:
         root = trees.recorded_root(folder.git / "private")
     except DamagedWorktree:

@@ -141,7 +141,8 @@ class Index:
     async def flush(self) -> None:
         """Write what is queued now."""
         self._wake.clear()
-        batch, self._pending = self._pending, {}
+        batch = self._pending
+        self._pending = {}
         if self._db is None or not batch:
             return
         try:
@@ -155,7 +156,8 @@ class Index:
                 await self._db.rollback()
 
     async def _write(self, db: aiosqlite.Connection, batch: Iterable[tuple[str, Entry | None]]) -> None:
-        gone, rows = [], []
+        gone = []
+        rows = []
         for sid, entry in batch:
             gone.append((sid,))
             if entry is not None:
@@ -166,7 +168,8 @@ class Index:
 
     async def close(self) -> None:
         """Write nothing more; close the file."""
-        db, self._db = self._db, None
+        db = self._db
+        self._db = None
         if db is not None:
             with contextlib.suppress(sqlite3.Error):
                 await db.close()

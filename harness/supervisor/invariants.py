@@ -78,7 +78,8 @@ class _Books:
 
     def take(self, r: t.Record) -> Iterator[tuple[str, str]]:
         """Check one record against those before it."""
-        b, at = r.body, f"record {r.seq} ({r.type})"
+        b = r.body
+        at = f"record {r.seq} ({r.type})"
         if r.seq != self.seq + 1:
             yield "I1", f"{at} follows record {self.seq}"
         self.seq = r.seq
@@ -116,7 +117,8 @@ class _Books:
                     yield "I8", f"{at} wakes a session that was told to stop"
                 if self.quarantined:
                     yield "I9", f"{at} restarts a quarantined session"
-                self.gen, self.epoch = b.gen, b.epoch
+                self.gen = b.gen
+                self.epoch = b.epoch
                 self.brain = Identity(b.pid, b.start, b.boot) if b.pid else None
             case t.KeeperStarted():
                 self.keepers.append(Identity(b.pid, b.start, b.boot))
@@ -133,7 +135,9 @@ class _Books:
             case t.SessionContinued():
                 if not self.ended:
                     yield "I8", f"{at} continues a session that has not ended"
-                self.ended, self.desired, self.quarantined = "", "running", False
+                self.ended = ""
+                self.desired = "running"
+                self.quarantined = False
 
     def _approval(self, b: t.Body, at: str) -> Iterator[tuple[str, str]]:
         if isinstance(b, t.ApprovalRequested):
@@ -166,7 +170,8 @@ class _Books:
                 # an edited action is allowed by its own judgement
                 call.decision = b.decision_id if b.decision == "allow" else ""
         elif isinstance(b, t.ApprovalStale) and (call := self.calls.get(b.call_id)) is not None:
-            call.permitted, call.decision = False, ""
+            call.permitted = False
+            call.decision = ""
 
     def _call(self, b: t.Body, at: str) -> Iterator[tuple[str, str]]:
         assert isinstance(b, (t.ToolProposed, t.ToolJudged, t.ToolStarted, t.ToolEnded, t.ToolInDoubt, t.ToolResolved))
@@ -181,7 +186,9 @@ class _Books:
             return
         match b:
             case t.ToolJudged():
-                call.hash, call.permitted, call.decision = b.action_hash, b.verdict == "allow", ""
+                call.hash = b.action_hash
+                call.permitted = b.verdict == "allow"
+                call.decision = ""
                 if b.action is not None and action_hash(b.action) != b.action_hash:
                     yield "I3", f"{at}: the hash does not belong to the action"
             case t.ToolStarted():
@@ -224,7 +231,8 @@ def check(folders: Folders, *, live: bool, index: Mapping[str, SessionRow] | Non
         if folder.name.startswith(".") or not (folder / "log").is_dir():
             continue
         sid = folder.name
-        books, state = _Books(sid), SessionState()
+        books = _Books(sid)
+        state = SessionState()
         found += [Violation(i, sid, text) for i, text in _session(folders.session(sid), books, state)]
         known[sid] = books
         if index is not None and (row := index.get(sid)) is not None and row.seq == state.seq:
@@ -378,6 +386,7 @@ def _unregistered(folders: Folders, known: Mapping[str, _Books]) -> Iterator[Vio
         saved = folders.session(sid).git / "workspace.json"
         with contextlib.suppress(OSError, ValueError):
             value = json.loads(reading.read(saved))
-            root, admin = Path(value["root"]), Path(value["admin"])
+            root = Path(value["root"])
+            admin = Path(value["admin"])
             if value.get("ready") and root.is_dir() and not admin.is_dir():
                 yield Violation("I13", sid, f"worktree {root} is no longer known to its repository ({admin} is gone)")

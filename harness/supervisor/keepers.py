@@ -46,7 +46,8 @@ class Keepers:
     """``take_up`` gives a session its link, whatever it takes."""
 
     def __init__(self, folders: Folders, epoch: int) -> None:
-        self._folders, self._epoch = folders, epoch
+        self._folders = folders
+        self._epoch = epoch
         self._stopped: dict[str, float] = {}
         """Since when a keeper was found stopped whenever it was called."""
         self.nursery = Nursery("harness.session.nursery", network=False, isolated=True, on_push=self._ignore)
@@ -138,7 +139,8 @@ class Keepers:
 
     async def _follow(self, session: Session, link: KeeperLink, hello: KeeperHello) -> None:
         if hello.head < session.state.seq:  # what we folded is no longer what the log holds
-            session.state, session.track = SessionState(), Track()
+            session.state = SessionState()
+            session.track = Track()
             await at_home(session.load)
         session.link = link
         session.trouble = Trouble("unwritable", str(hello.poisoned)) if hello.poisoned else NONE
@@ -175,7 +177,8 @@ class Keepers:
         return seen is None or seen.stopped
 
     async def _ask(self, session: Session, link: KeeperLink) -> None:
-        since, silent = datetime.now(UTC), 0.0
+        since = datetime.now(UTC)
+        silent = 0.0
         answer = asyncio.ensure_future(link.call("ping", wait=None))
         try:
             while not (await asyncio.wait({answer}, timeout=MUTE_S if not silent else PULSE_S))[0]:

@@ -38,7 +38,8 @@ from harness.workspace.git import head_commit, open_repository
 MAX_GOAL = 256 * 1024
 MAX_NAME = 60
 MAX_CHECKS = 50
-_AGAIN_S, _FULL = 10.0, (errno.ENOSPC, errno.EDQUOT)
+_AGAIN_S = 10.0
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _CHECK_S, _CREATE_S = 30.0, 600.0
 """Seconds that looking at a repository and making a worktree of it may take."""
 _SPACE_S = 2.0
@@ -81,7 +82,8 @@ def given_credential(raw: dict[str, str] | None) -> Credential | None:
         return None
     if not isinstance(raw, dict) or not isinstance(raw.get("base_url"), str) or not isinstance(raw.get("key"), str):
         raise OpError("bad_request", "credential must be {base_url, key}")
-    url, key = raw["base_url"].rstrip("/"), raw["key"].strip()
+    url = raw["base_url"].rstrip("/")
+    key = raw["key"].strip()
     if problem := _unusable(url) or key_problem(key):
         raise OpError("bad_request", problem)
     return Credential(url, key) if key else None
@@ -141,8 +143,11 @@ class Launcher:
     def __init__(
         self, folders: Folders, fleet: Fleet, keepers: Keepers, settings: Settings, credentials: Credentials
     ) -> None:
-        self._folders, self._fleet, self._keepers = folders, fleet, keepers
-        self._settings, self._credentials = settings, credentials
+        self._folders = folders
+        self._fleet = fleet
+        self._keepers = keepers
+        self._settings = settings
+        self._credentials = credentials
         self._tasks: set[asyncio.Task[None]] = set()
         self._promised: set[str] = set()
         """Names of launches that are under way: their sessions have no name on record yet."""
@@ -229,7 +234,8 @@ class Launcher:
         return next(f"{wanted}-{i}" for i in range(2, 10_000) if f"{wanted}-{i}" not in taken)
 
     def _intent(self, sid: str, name: str, checked: Checked) -> t.SessionIntent:
-        request, config = checked.request, self._settings.config
+        request = checked.request
+        config = self._settings.config
         fingerprint = self._credentials.add(checked.credential) if checked.credential is not None else ""
         url = (
             checked.credential.base_url

@@ -91,7 +91,8 @@ def open_ledger(folder: Path, sessions: Path) -> Opened:
     except (DamagedLog, NotReserved, msgspec.DecodeError) as exc:
         anchor = msgspec.structs.replace(anchor or Anchor(), building=True)
         _write(folder, anchor)  # should we fall now, the next start completes what we began
-        aside, fits = _set_aside(folder), False
+        aside = _set_aside(folder)
+        fits = False
         made = Opened(folder, LogWriter.open(folder, LEDGER_ID))
         made.notes.append(f"the ledger was damaged ({exc}) and is kept as {aside}")
     try:
@@ -156,7 +157,8 @@ def _set_aside(folder: Path) -> Path:
 
 def _complete(made: Opened, sessions: Path, anchor: Anchor | None) -> None:
     """Add what the sessions' logs and the anchor know of and this ledger does not."""
-    known, decided = set[str](), set[str]()
+    known = set[str]()
+    decided = set[str]()
     for line in read(made.folder) if made.log.head >= 0 else ():
         record = decode(line)
         if isinstance(record, Reserved):

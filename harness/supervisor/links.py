@@ -23,7 +23,8 @@ class Wire(asyncio.Protocol):
     """Frames in both directions. ``on_frame`` gets each decoded object, ``on_lost`` is called once at the end."""
 
     def __init__(self, on_frame: Callable[[Wire, dict[str, Any]], None], on_lost: Callable[[Wire], None]) -> None:
-        self._on_frame, self._on_lost = on_frame, on_lost
+        self._on_frame = on_frame
+        self._on_lost = on_lost
         self._decoder = frames.Decoder()
         self.transport: asyncio.Transport | None = None
         self.closed = False
@@ -71,7 +72,9 @@ class Peer:
     """Requests with replies by id, pushes to a callback. Base of `KeeperLink` and of the nursery's client."""
 
     def __init__(self, name: str, on_push: Callable[[dict[str, Any]], None], on_lost: Callable[[], None]) -> None:
-        self._name, self._on_push, self._on_lost = name, on_push, on_lost
+        self._name = name
+        self._on_push = on_push
+        self._on_lost = on_lost
         self._ids = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self.wire = Wire(self._frame, self._lost)

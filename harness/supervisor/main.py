@@ -146,10 +146,14 @@ class Supervisor:
         purse: Purse,
         clocks: Callable[[], clock.Ticks] = clock.read,
     ) -> None:
-        self.folders, self.epoch, self._clocks = folders, epoch, clocks
+        self.folders = folders
+        self.epoch = epoch
+        self._clocks = clocks
         self.exit_code = EXIT_ASKED
-        self._stop, self._closed = asyncio.Event(), asyncio.Event()
-        self.settings, self.purse = settings, purse
+        self._stop = asyncio.Event()
+        self._closed = asyncio.Event()
+        self.settings = settings
+        self.purse = purse
         self._unindexed: set[str] = set()
         self._index_event = asyncio.Event()
         self.orphaned = False
@@ -251,14 +255,16 @@ class Supervisor:
         try:
             await session.read()
         except OpError as exc:
-            session.held, session.trouble = True, Trouble("still", exc.message)
+            session.held = True
+            session.trouble = Trouble("still", exc.message)
             self.upkeep.once(f"reading the log of session {session.sid}", lambda: self._second_look(session))
             return
         except (LogError, msgspec.DecodeError, OSError):
             return  # the session says so itself
         except Exception as exc:
             traceback.print_exc(file=sys.stderr)
-            session.held, session.damaged = True, f"a defect of Watchfloor met its log: {type(exc).__name__}: {exc}"
+            session.held = True
+            session.damaged = f"a defect of Watchfloor met its log: {type(exc).__name__}: {exc}"
             session.trouble = Trouble("defect", session.damaged)
             return
         if session.foreign or session.aside is not None:
@@ -271,7 +277,8 @@ class Supervisor:
         """A log that did not answer at the start is taken up when it does: the others did not wait for it."""
         await session.readable()
         if session.trouble.kind == "still":
-            session.held, session.trouble = False, NONE
+            session.held = False
+            session.trouble = NONE
         await self._first_look(session)
         session.touch()
 
@@ -303,7 +310,8 @@ class Supervisor:
             await self._index_event.wait()
             await asyncio.sleep(0.2)
             self._index_event.clear()
-            batch, self._unindexed = self._unindexed, set()
+            batch = self._unindexed
+            self._unindexed = set()
             for sid in batch:
                 session = self.fleet.sessions.get(sid)
                 if session is None or session.link is not None or not session.state.terminal:
@@ -597,7 +605,8 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as exc:
         traceback.print_exc(file=sys.stderr)
         print(f"cannot serve: {type(exc).__name__}: {exc}", file=sys.stderr, flush=True)
-        code, orphaned = EXIT_BROKEN, False
+        code = EXIT_BROKEN
+        orphaned = False
     if orphaned and folders.state.is_dir():
         _new_guardian(fd)
     return code

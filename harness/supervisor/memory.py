@@ -39,7 +39,9 @@ def recall(folder: SessionFolder) -> tuple[SessionState, Track, bytes, int]:
 
     Blocking. Raises LogError, DecodeError, OSError.
     """
-    state, track, start = SessionState(), Track(), -1
+    state = SessionState()
+    track = Track()
+    start = -1
     known = snapshots.load(folder.snapshots, folder.log, _version())
     if known is not None:
         try:
@@ -47,7 +49,8 @@ def recall(folder: SessionFolder) -> tuple[SessionState, Track, bytes, int]:
         except msgspec.DecodeError:
             known = None  # of another form than its version says: read the whole log
     if known is not None:
-        state, start = known.state, known.seq
+        state = known.state
+        start = known.seq
     last = b""
     for line in reader.read(folder.log, start):
         record = t.decode(line)
@@ -59,7 +62,8 @@ def recall(folder: SessionFolder) -> tuple[SessionState, Track, bytes, int]:
 
 def salvage(folder: SessionFolder) -> tuple[SessionState, Track]:
     """Fold and track of a damaged log as far as it goes. Blocking."""
-    state, track = SessionState(), Track()
+    state = SessionState()
+    track = Track()
     for record in Salvage(folder.log):
         track.note(state, record)
         advance(state, record)

@@ -14,7 +14,8 @@ from harness.supervisor.caps import Bookkeeper, Day, LedgerUnavailable, Standing
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet import Money, Session
 
-_LAST_INPUT, _LAST_OUTPUT = 100_000, 8192
+_LAST_INPUT = 100_000
+_LAST_OUTPUT = 8192
 _WORDS = 2_000
 """Tokens that the demand to finish, and what was said meanwhile, may add to a request that was refused."""
 _PAUSE = 5.0
@@ -121,7 +122,8 @@ class Purse:
         """See `Bookkeeper.reserve`. Raises CapReached, OpError ``no_space``, ``ledger``: then it only has to wait."""
         s = session.state
         allowance = None if s.finish_up is None else s.finish_up.allowance_nano
-        day, gen = self._live().today().day, session.state.lease_gen
+        day = self._live().today().day
+        gen = session.state.lease_gen
         try:
             made = await self._live().reserve(
                 session.sid,
@@ -192,7 +194,8 @@ class Purse:
 
         Raises OpError.
         """
-        s, books = session.state, self._live()
+        s = session.state
+        books = self._live()
         if not cap.startswith("session."):
             raise OpError(
                 "cap",
@@ -280,7 +283,9 @@ class Purse:
         """The fleet's money."""
         if self.books is None:
             return Totals()
-        all_time, day, limits = self.books.fleet(), self.books.today(), self.books.limits(t.Caps())
+        all_time = self.books.fleet()
+        day = self.books.today()
+        limits = self.books.limits(t.Caps())
         return Totals(day.spent_nano, all_time.spent_nano, all_time.reserved_nano, limits.day_usd, limits.fleet_usd)
 
 

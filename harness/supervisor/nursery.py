@@ -56,7 +56,10 @@ class Nursery:
     def __init__(
         self, module: str, *, network: bool, isolated: bool, on_push: Callable[[dict[str, Any]], None]
     ) -> None:
-        self._module, self._network, self._isolated, self._on_push = module, network, isolated, on_push
+        self._module = module
+        self._network = network
+        self._isolated = isolated
+        self._on_push = on_push
         self._peer: Peer | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._starting = asyncio.Lock()
@@ -118,7 +121,8 @@ class Nursery:
         if self._peer is not None:
             self._peer.close()
             self._peer = None
-        process, self._process = self._process, None
+        process = self._process
+        self._process = None
         if process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 await at_home(process.wait, 3)

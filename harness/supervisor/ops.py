@@ -279,7 +279,8 @@ class Ops:
         p = self._p
         sessions: list[Reply] = []
         for session in p.fleet:
-            money, row = p.purse.of(session.sid), p.fleet.row(session)
+            money = p.purse.of(session.sid)
+            row = p.fleet.row(session)
             sessions.append(
                 {
                     "sid": session.sid,
@@ -352,7 +353,8 @@ class Ops:
         return {"sid": session.sid, "name": session.name, "warnings": self._p.gates.warnings(session)}
 
     async def desire(self, c: Connection, m: Reply) -> Reply:
-        state, reason = _text(m, "state"), _text(m, "reason")
+        state = _text(m, "state")
+        reason = _text(m, "reason")
         try:
             session = await self._find(m)
         except OpError as exc:
@@ -455,14 +457,17 @@ class Ops:
 
     async def go_on(self, c: Connection, m: Reply) -> Reply:
         """``continue``: an ended session is taken up again."""
-        session, wish = await self._find(m), continuing.parse(m)
+        session = await self._find(m)
+        wish = continuing.parse(m)
         if (key := given_credential(m.get("credential"))) is not None:
             self._p.credentials.add(key)
         await self._p.continuing.run(session, wish, self._p.purse.of(session.sid).spent, c.by)
         return {"sid": session.sid, "name": session.name}
 
     async def remove(self, c: Connection, m: Reply) -> Reply:
-        p, session, force = self._p, self._p.fleet.find(_text(m, "sid")), m.get("force") is True
+        p = self._p
+        session = self._p.fleet.find(_text(m, "sid"))
+        force = m.get("force") is True
         try:
             await self._find(m)
         except OpError as exc:
@@ -488,7 +493,8 @@ class Ops:
         return {"approval": await self._p.approvals.view(self._p.fleet.approval(approval_id, "not_found"), approval_id)}
 
     async def changes(self, c: Connection, m: Reply) -> Reply:
-        approval_id, offset = _text(m, "approval_id"), m.get("offset", 0)
+        approval_id = _text(m, "approval_id")
+        offset = m.get("offset", 0)
         if isinstance(offset, bool) or not isinstance(offset, int):
             raise OpError("bad_request", "offset must be a whole number of characters")
         return await self._p.approvals.changes(self._p.fleet.approval(approval_id, "not_found"), approval_id, offset)
@@ -538,7 +544,8 @@ class Ops:
             raise OpError("not_ready", "the session is being taken up; try again")
         brain = self._p.brains.greet(session, int(m.get("gen", -1)), _text(m, "secret"), c.by.pid)
         await asyncio.wait_for(brain.leased.wait(), 15.0)
-        c.session, c.brain = session, brain
+        c.session = session
+        c.brain = brain
         return {"epoch": self._p.epoch}
 
     @staticmethod

@@ -46,7 +46,9 @@ TOOL_OPTIONS = ["allow", "allow_edited", "deny", "answer", "stop"]
 _DENIALS = 2
 _EDITED = "edited by you"
 _STALE_LIMIT = 5
-_RETRY_SPACE, _SHORTLY, _MET_S = 5.0, 0.2, 1.0
+_RETRY_SPACE = 5.0
+_SHORTLY = 0.2
+_MET_S = 1.0
 _CARD_S, _FACTS_S, _PUBLISH_S, _PROBE_S = 15.0, 90.0, 120.0, 90.0
 """Seconds that reading the worktree may take: for a card, for one call's facts, for a publish, for asking a remote."""
 HELD_S = 10.0
@@ -78,7 +80,9 @@ class Road:
         """``met`` handles what a call ended in that is none of its own ends, as it handles that of the session's
         worker.
         """
-        self._settings, self._later, self._met = settings, later, met
+        self._settings = settings
+        self._later = later
+        self._met = met
         self._stale: dict[tuple[str, str], int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -259,7 +263,8 @@ class Road:
         Whatever a person will be asked about is bound to the state of the worktree that he is shown. Raises
         WorkspaceError, OpError, Later.
         """
-        policy, kept = self._settings.policy, Kept(unprotected=unprotected)
+        policy = self._settings.policy
+        kept = Kept(unprotected=unprotected)
         if given.get("access", "fence") != "fence":
             kept = await self._world(session, proposed.call_id)
         action = await self._action(session, proposed, given, kept)
@@ -333,7 +338,8 @@ class Road:
         inline: dict[str, Any] | None = built.action
         ref = None
         if len(body) > INLINE_ACTION:
-            inline, ref = None, await put_blob(session, body, "application/json")
+            inline = None
+            ref = await put_blob(session, body, "application/json")
         return t.ToolJudged(
             call_id=call_id,
             action_hash=built.hash,
@@ -482,7 +488,8 @@ class Road:
 
     async def _unprotected(self, session: Session, call_id: str, why: str) -> None:
         """The state before the call cannot be kept: whoever allowed it did not know that."""
-        call, known = session.state.road.calls.get(call_id), session.track.calls.get(call_id)
+        call = session.state.road.calls.get(call_id)
+        known = session.track.calls.get(call_id)
         if call is None or known is None:
             return
         if call.approval_id:

@@ -12,7 +12,8 @@ class Saying(io.TextIOBase):
     """Whole lines to a descriptor; what cannot be written is dropped."""
 
     def __init__(self, fd: int) -> None:
-        self._fd, self._line = fd, ""
+        self._fd = fd
+        self._line = ""
 
     def write(self, text: str, /) -> int:
         lines, end, self._line = (self._line + text).rpartition("\n")

@@ -62,7 +62,9 @@ class Server:
     """
 
     def __init__(self, path: Path, fleet: Fleet, handlers: dict[str, Handler], feed: Feed) -> None:
-        self._path, self._handlers, self._feed = path, handlers, feed
+        self._path = path
+        self._handlers = handlers
+        self._feed = feed
         self._connections: dict[Wire, Connection] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
@@ -104,7 +106,8 @@ class Server:
             await asyncio.sleep(_SELF_CHECK)
             if self._look() != self._inode and not self._closing:
                 await make_place()
-                old, self._server = self._server, None
+                old = self._server
+                self._server = None
                 if old is not None:
                     old.close()
                 await self.listen()
@@ -168,7 +171,8 @@ class Server:
         task.add_done_callback(self._tasks.discard)
 
     async def _answer(self, connection: Connection, message: Reply) -> None:
-        number, op = message.get("id"), message.get("op")
+        number = message.get("id")
+        op = message.get("op")
         try:
             reply = await self._run(connection, str(op), message)
             answer: Reply = {"id": number, "ok": True, **reply}
@@ -249,10 +253,12 @@ class Server:
             await self._event.wait()
             self._event.clear()
             await asyncio.sleep(PUSH_INTERVAL)
-            changed, self._changed = self._changed, set()
+            changed = self._changed
+            self._changed = set()
             listeners = [c for c in self._connections.values() if c.subscribed]
             if not listeners:
-                last_approvals, everything = {}, False
+                last_approvals = {}
+                everything = False
                 continue
             rows = self._feed.rows(None if everything else changed)
             approvals = await self._feed.approvals()
@@ -260,7 +266,8 @@ class Server:
                 self._push(connection, rows)
                 if approvals != last_approvals:
                     self._push(connection, approvals)
-            last_approvals, everything = approvals, False
+            last_approvals = approvals
+            everything = False
 
     def _push(self, connection: Connection, message: Reply) -> None:
         """A client that does not read gets nothing more until its queue has drained, then everything at once."""

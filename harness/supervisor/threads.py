@@ -37,7 +37,10 @@ class _Job:
     __slots__ = ("began", "future", "lasting", "limit", "limit_s", "what", "work")
 
     def __init__(self, what: str, limit_s: float, work: Callable[[], Any], lasting: bool) -> None:
-        self.what, self.limit_s, self.work, self.lasting = what, limit_s, work, lasting
+        self.what = what
+        self.limit_s = limit_s
+        self.work = work
+        self.lasting = lasting
         self.future: Future[Any] = Future()
         self.limit: processes.Limit | None = None
         self.began = 0.0
@@ -50,7 +53,8 @@ class Threads:
     """
 
     def __init__(self, name: str, most: int) -> None:
-        self._name, self._most = name, most
+        self._name = name
+        self._most = most
         self._change = threading.Condition()
         self._waiting: deque[_Job] = deque()
         self._running: set[_Job] = set()
@@ -151,7 +155,8 @@ class Threads:
     def _do(job: _Job) -> None:
         if not job.future.set_running_or_notify_cancel():
             return
-        job.limit, job.began = processes.Limit(job.limit_s), time.monotonic()
+        job.limit = processes.Limit(job.limit_s)
+        job.began = time.monotonic()
         try:
             with processes.within(job.limit):
                 result = job.work()

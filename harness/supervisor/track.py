@@ -70,7 +70,8 @@ class Track:
             self.calls[b.call_id] = OpenCall(b)
         elif isinstance(b, t.ToolJudged):
             if (call := self.calls.get(b.call_id)) is not None:
-                call.judged, call.decided = b, None
+                call.judged = b
+                call.decided = None
         elif isinstance(b, t.ApprovalRequested):
             self.asked_seq[b.kind] = r.seq
             if b.kind == "in_doubt":

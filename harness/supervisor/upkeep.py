@@ -24,7 +24,9 @@ class Upkeep:
     """
 
     def __init__(self, problems: dict[str, str], changed: Callable[[], None], give_up: Callable[[], None]) -> None:
-        self._problems, self._changed, self._give_up = problems, changed, give_up
+        self._problems = problems
+        self._changed = changed
+        self._give_up = give_up
         self._tasks: set[asyncio.Task[None]] = set()
 
     def keep(self, what: str, work: Callable[[], Awaitable[None]]) -> None:

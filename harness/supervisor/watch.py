@@ -134,7 +134,8 @@ class Settings:
 
 class _Wake(FileSystemEventHandler):
     def __init__(self, loop: asyncio.AbstractEventLoop, wake: asyncio.Event) -> None:
-        self._loop, self._wake = loop, wake
+        self._loop = loop
+        self._wake = wake
 
     def on_any_event(self, event: FileSystemEvent) -> None:
         if event.event_type in ("opened", "closed_no_write"):

@@ -80,7 +80,8 @@ def same(old: bytes, new: bytes) -> bool:
     count, but for what is left out: there they are all that is known, and one that was too young to be believed is
     never the same.
     """
-    a, b = Entry.of(old), Entry.of(new)
+    a = Entry.of(old)
+    b = Entry.of(new)
     if a.digest == LEFT_OUT and _NEVER in (a.ctime_ns, b.ctime_ns):
         return False
     if old == new:
@@ -106,7 +107,8 @@ def differences(old: Mapping[bytes, bytes | None], new: Mapping[bytes, bytes | N
     """Every name whose thing is another one in ``new``, sorted by name."""
     found: list[Change] = []
     for path in sorted(old.keys() | new.keys()):
-        before, after = old.get(path), new.get(path)
+        before = old.get(path)
+        after = new.get(path)
         if before is None and after is not None:
             found.append(Change(path, "appeared"))
         elif before is not None and after is None:
@@ -186,13 +188,16 @@ def decode(data: bytes, limit: int = 1 << 31) -> Delta:
     except zlib.error as exc:
         raise DamagedTable(f"a table of names does not unpack: {exc}") from exc
     found: Delta = {}
-    at, size, width = 0, len(raw), STAMP.size + 32
+    at = 0
+    size = len(raw)
+    width = STAMP.size + 32
     while at < size:
         if at + 4 > size:
             raise DamagedTable("a table of names ends in the middle")
         start = at + 4
         end = start + _LENGTH.unpack_from(raw, at)[0]
-        path, sign = raw[start:end], raw[end : end + 1]
+        path = raw[start:end]
+        sign = raw[end : end + 1]
         at = end + 1
         if sign == b"+":
             found[path] = raw[at : at + width]

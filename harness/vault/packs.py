@@ -23,8 +23,11 @@ from harness.vault import entries
 from harness.vault.entries import Delta, State
 
 _FRAME = struct.Struct("<cQ")
-_BLOB, _TABLE, _SNAPSHOT = b"B", b"T", b"S"
-_PLAIN, _DEFLATED = b"0", b"z"
+_BLOB = b"B"
+_TABLE = b"T"
+_SNAPSHOT = b"S"
+_PLAIN = b"0"
+_DEFLATED = b"z"
 _HEAD = 33
 _FLUSH = 4 << 20
 _INCOMPRESSIBLE = 64
@@ -126,7 +129,8 @@ class Packs:
 
     @staticmethod
     def _frames(fd: int) -> Iterator[tuple[bytes, int, int]]:
-        at, total = 0, os.fstat(fd).st_size
+        at = 0
+        total = os.fstat(fd).st_size
         while at + _FRAME.size <= total:
             kind, size = _FRAME.unpack(os.pread(fd, _FRAME.size, at))
             at += _FRAME.size
@@ -225,8 +229,10 @@ class Packs:
             self._flush()
 
     def _flush(self) -> None:
-        fd, data = self._fds[self._current], memoryview(b"".join(self._ready))
-        self._ready, self._ready_bytes = [], 0
+        fd = self._fds[self._current]
+        data = memoryview(b"".join(self._ready))
+        self._ready = []
+        self._ready_bytes = 0
         while data:
             written = os.pwrite(fd, data, self.size + self._pending)
             self._pending += written
@@ -265,7 +271,9 @@ class Packs:
 
     def abandon(self) -> None:
         """Forget what was put since the last snapshot."""
-        self._ready, self._ready_bytes, self._pending = [], 0, 0
+        self._ready = []
+        self._ready_bytes = 0
+        self._pending = 0
         self._new.clear()
         os.ftruncate(self._fds[self._current], self.size)
 
@@ -283,11 +291,14 @@ class Packs:
         Interrupted anywhere, the packs that stood before stand still.
         """
         last = self.marks[-1]
-        old, number = self._current, self._current + 1
+        old = self._current
+        number = self._current + 1
         temporary = self._folder / f".{number:06d}.new"
         temporary.unlink(missing_ok=True)
-        kept_size, kept_where = self.size, dict(self._where)
-        self._current, self.size = number, 0
+        kept_size = self.size
+        kept_where = dict(self._where)
+        self._current = number
+        self.size = 0
         self._fds[number] = self._create(temporary)
         try:
             for value in state.values():
@@ -300,8 +311,12 @@ class Packs:
         except BaseException:
             os.close(self._fds.pop(number))
             temporary.unlink(missing_ok=True)
-            self._current, self.size, self._where = old, kept_size, kept_where
-            self._ready, self._ready_bytes, self._pending = [], 0, 0
+            self._current = old
+            self.size = kept_size
+            self._where = kept_where
+            self._ready = []
+            self._ready_bytes = 0
+            self._pending = 0
             self._new.clear()
             if self.marks[-1].pack == number:
                 self.marks.pop()

@@ -54,7 +54,8 @@ class OpenRoot:
 
     def open(self, relative: bytes, flags: int) -> int:
         """Open what is there, links nowhere on the way, however long the way is. Raises OSError."""
-        at, rest = self.fd, relative
+        at = self.fd
+        rest = relative
         try:
             while len(rest) > _AT_ONCE:
                 cut = rest.rindex(b"/", 0, _AT_ONCE)
@@ -63,7 +64,8 @@ class OpenRoot:
                 )
                 if at != self.fd:
                     os.close(at)
-                at, rest = below, rest[cut + 1 :]
+                at = below
+                rest = rest[cut + 1 :]
             return kernel.openat2(at, os.fsdecode(rest) or ".", flags | os.O_CLOEXEC, 0, _STRICT)
         finally:
             if at != self.fd:
@@ -148,7 +150,8 @@ class OpenRoot:
 @contextlib.contextmanager
 def _widened(handle: int, needed: int) -> Iterator[None]:
     """The owner has these rights meanwhile. Raises OSError."""
-    mode, name = stat.S_IMODE(os.fstat(handle).st_mode), f"/proc/self/fd/{handle}"
+    mode = stat.S_IMODE(os.fstat(handle).st_mode)
+    name = f"/proc/self/fd/{handle}"
     if mode & needed == needed:
         yield
         return

@@ -73,7 +73,8 @@ def serve(sock: socket.socket, folder: Path) -> NoReturn:
 
 class _Server:
     def __init__(self, folder: Path) -> None:
-        self._folder, self._limits = folder, limits.load(folder)
+        self._folder = folder
+        self._limits = limits.load(folder)
         self._vault: Vault | None = None
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:

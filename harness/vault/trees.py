@@ -29,7 +29,8 @@ class Trees:
 
     def __init__(self, roots: Iterable[Root], state: State, limits: Limits, put: Callable[[bytes], bytes]) -> None:
         """Raises OSError when the first folder (the worktree) cannot be opened; another that is missing is left out."""
-        self._limits, self._put = limits, put
+        self._limits = limits
+        self._put = put
         self.state = state
         self._roots: list[OpenRoot] = []
         self._doubtful: set[bytes] = set()
@@ -53,7 +54,8 @@ class Trees:
         """False when a folder was replaced by another since it was opened."""
         for root in self._roots:
             try:
-                info, mine = os.stat(root.root.path, follow_symlinks=False), os.fstat(root.fd)
+                info = os.stat(root.root.path, follow_symlinks=False)
+                mine = os.fstat(root.fd)
             except OSError:
                 return False
             if (info.st_dev, info.st_ino) != (mine.st_dev, mine.st_ino):
@@ -100,8 +102,13 @@ class Trees:
         return found
 
     def _below(self, number: int, start: bytes, found: dict[bytes, os.stat_result | None], missing: set[bytes]) -> None:
-        root, watcher, state, pack = self._roots[number], self._watcher, self.state, STAMP.pack
-        prefix, width, again_ns = root.root.letter + b"/", STAMP.size, self._again_ns
+        root = self._roots[number]
+        watcher = self._watcher
+        state = self.state
+        pack = STAMP.pack
+        prefix = root.root.letter + b"/"
+        width = STAMP.size
+        again_ns = self._again_ns
 
         def entered(path: bytes, fd: int) -> None:
             if watcher is not None:

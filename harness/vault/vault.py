@@ -66,7 +66,8 @@ class Vault:
             self._forget()
         if self._trees is None:
             state = self._packs.state() if self._packs.marks else State()
-            self._trees, self._roots = Trees(wanted, state, self._limits, self._packs.put), wanted
+            self._trees = Trees(wanted, state, self._limits, self._packs.put)
+            self._roots = wanted
         return self._trees
 
     # -- taking ------------------------------------------------------------------------------------
@@ -147,7 +148,8 @@ class Vault:
         for later in self._packs.marks:
             if later.number > mark.number:
                 touched |= self._packs.table(later).keys()
-        old, new = self._packs.state(mark.number), self._packs.state()
+        old = self._packs.state(mark.number)
+        new = self._packs.state()
         return entries.differences({n: old[n] for n in touched if n in old}, {n: new[n] for n in touched if n in new})
 
     def marks(self) -> list[Mark]:

@@ -14,11 +14,20 @@ import os
 import struct
 from dataclasses import dataclass, field
 
-_MODIFY, _ATTRIB, _CLOSE_WRITE = 0x2, 0x4, 0x8
-_MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x40, 0x80, 0x100, 0x200
-_OVERFLOW, _IGNORED, _ONLY_FOLDERS, _IS_FOLDER = 0x4000, 0x8000, 0x01000000, 0x40000000
+_MODIFY = 0x2
+_ATTRIB = 0x4
+_CLOSE_WRITE = 0x8
+_MOVED_FROM = 0x40
+_MOVED_TO = 0x80
+_CREATE = 0x100
+_DELETE = 0x200
+_OVERFLOW = 0x4000
+_IGNORED = 0x8000
+_ONLY_FOLDERS = 0x01000000
+_IS_FOLDER = 0x40000000
 _WANTED = _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _ONLY_FOLDERS
-_ARRIVED, _DEPARTED = _MOVED_TO | _CREATE, _MOVED_FROM | _DELETE
+_ARRIVED = _MOVED_TO | _CREATE
+_DEPARTED = _MOVED_FROM | _DELETE
 _EVENT = struct.Struct("iIII")
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -94,7 +103,8 @@ class Watcher:
 
     def read(self) -> Seen:
         """Everything that happened since the last read. Does not wait."""
-        seen, passing = Seen(all=self.lost), _Passing()
+        seen = Seen(all=self.lost)
+        passing = _Passing()
         while True:
             try:
                 data = os.read(self.fd, 1 << 16)

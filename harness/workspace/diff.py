@@ -79,7 +79,8 @@ def diff(tree: Worktree, limit: int = MAX_PATCH) -> Diff:
         _, raw = git.call(
             "diff-index", "--cached", *_COMMON, "--patch", "--end-of-options", tree.base, "--", limit=limit + 1
         )
-        pieces, size = [raw[:limit]], min(len(raw), limit)
+        pieces = [raw[:limit]]
+        size = min(len(raw), limit)
         truncated = len(raw) > limit
         for name in sorted(uncompared):
             files = [*(f for f in files if f.path != name), FileChange(name, "modified", None, None)]

@@ -62,7 +62,9 @@ class GitFailed(WorkspaceError):
 
     def __init__(self, command: str, status: int, stderr: str) -> None:
         super().__init__(f"git {command} failed with status {status}: {stderr.strip()[-2000:] or 'no message'}")
-        self.command, self.status, self.stderr = command, status, stderr
+        self.command = command
+        self.status = status
+        self.stderr = stderr
 
 
 class TooMuchToRead(WorkspaceError):
@@ -106,8 +108,11 @@ class UnsavedWork(WorkspaceError):
             f"the worktree holds {' and '.join(parts)}{note}; push or merge them, or remove with force_keep to keep"
             " them under refs/watchfloor/kept"
         )
-        self.files, self.commits = list(files), commits
-        self.nested, self.ignored, self.reproducible = list(nested), list(ignored), reproducible
+        self.files = list(files)
+        self.commits = commits
+        self.nested = list(nested)
+        self.ignored = list(ignored)
+        self.reproducible = reproducible
 
 
 class CannotKeep(WorkspaceError):

@@ -239,7 +239,9 @@ def open_repository(path: Path) -> Repository:
     real = Path(os.path.realpath(path))
     try:
         with git.Repo(str(real), search_parent_directories=True, expand_vars=False) as repo:
-            git_dir, common, tree = Path(repo.git_dir), Path(repo.common_dir), repo.working_tree_dir
+            git_dir = Path(repo.git_dir)
+            common = Path(repo.common_dir)
+            tree = repo.working_tree_dir
     except NoSuchPathError as exc:
         raise NotARepository(f"{path} does not exist; give the folder of a git repository") from exc
     except (InvalidGitRepositoryError, ValueError, OSError) as exc:

@@ -100,17 +100,21 @@ def archive(ground: Ground, path: str, item: Item, into: Path) -> None:
 def _add(tar: tarfile.TarFile, ground: Ground, name: str, item: Item, info: tarfile.TarInfo, left: int) -> int:
     """Add one thing; returns its bytes."""
     if item.kind is Kind.FOLDER:
-        info.type, info.mode = tarfile.DIRTYPE, 0o700
+        info.type = tarfile.DIRTYPE
+        info.mode = 0o700
         tar.addfile(info)
     elif item.kind is Kind.LINK:
-        info.type, info.linkname = tarfile.SYMTYPE, os.fsdecode(ground.link(name))
+        info.type = tarfile.SYMTYPE
+        info.linkname = os.fsdecode(ground.link(name))
         tar.addfile(info)
     elif item.kind is Kind.FILE:
         with open(ground.file(name), "rb") as file:
             about = os.fstat(file.fileno())
             if about.st_size > left:
                 raise OSError(f"more than {_amount(MAX_BYTES)} in all")
-            info.size, info.mode, info.mtime = about.st_size, stat.S_IMODE(about.st_mode), about.st_mtime
+            info.size = about.st_size
+            info.mode = stat.S_IMODE(about.st_mode)
+            info.mtime = about.st_mtime
             tar.addfile(info, file)
             return info.size
     return 0

@@ -75,7 +75,9 @@ def _amount(folder: Path) -> str:
             return "a file that is no folder"
     except OSError:
         return "something"
-    count, pending, partly = 0, [str(folder)], False
+    count = 0
+    pending = [str(folder)]
+    partly = False
     while pending and count < _COUNTED:
         try:
             with os.scandir(pending.pop()) as entries:

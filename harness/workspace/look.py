@@ -36,7 +36,8 @@ AUTHOR = {
     for who in ("AUTHOR", "COMMITTER")
     for what, text in (("NAME", "Watchfloor"), ("EMAIL", "keep@watchfloor.invalid"))
 }
-_GITLINK, _LINK = "160000", "120000"
+_GITLINK = "160000"
+_LINK = "120000"
 _CACHES = ("__pycache__",)
 _RULES = (".gitignore", ".gitattributes")
 
@@ -79,7 +80,9 @@ class View:
     """The worktree as it is during a ``with look(…)``, against one commit."""
 
     def __init__(self, tree: Worktree, commit: str, ground: Ground, made: Scratch) -> None:
-        self.commit, self.ground, self.scratch = commit, ground, made
+        self.commit = commit
+        self.ground = ground
+        self.scratch = made
         self._tree = tree
         self.entries = _entries(Git(tree.common), commit)
 
@@ -92,11 +95,13 @@ class View:
         """What became of the commit's files; our index then holds the worktree's state of them. Raises GitFailed."""
         self.scratch.git.run("read-tree", self.commit)
         known = stamps.read(self._tree.admin / "index", len(self.commit) // 2)
-        suspects, gone = set[str](), set[str]()
+        suspects = set[str]()
+        gone = set[str]()
         for path, entry in self.entries.items():
             if entry.mode == _GITLINK:
                 continue
-            item, stamp = seen.tracked.get(path), known.get(path)
+            item = seen.tracked.get(path)
+            stamp = known.get(path)
             if item is None:
                 if not (stamp is not None and stamp.skip):
                     gone.add(path)
@@ -225,7 +230,9 @@ class _Walk:
     """Level by level, so that git is asked about ignored names once for each level that has unknown ones."""
 
     def __init__(self, ground: Ground, made: Scratch, known: Collection[str], complete: bool) -> None:
-        self._ground, self._scratch, self._known = ground, made, known
+        self._ground = ground
+        self._scratch = made
+        self._known = known
         self._complete = complete
         self._seen = Seen()
         self._folders = folders_of(known)
@@ -241,7 +248,8 @@ class _Walk:
     def _level(self, level: list[tuple[str, str]]) -> list[tuple[str, str]]:
         """Take in these (folder, nested repository it is in) and return the folders below them."""
         below: list[tuple[str, str]] = []
-        files, folders = dict[str, Item](), dict[str, Item]()
+        files = dict[str, Item]()
+        folders = dict[str, Item]()
         for folder, nested in level:
             for path, item, inside in self._items(folder, nested):
                 if inside is not None:

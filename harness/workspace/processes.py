@@ -108,7 +108,8 @@ def run(
 
     Raises Overdue, TooMuch, and OSError when it cannot be started.
     """
-    limit_here, seconds = _limit(), left(timeout)
+    limit_here = _limit()
+    seconds = left(timeout)
     if not seconds:
         raise Overdue(seconds)
     end = time.monotonic() + seconds
@@ -153,8 +154,12 @@ class _Talk:
     """Feeding a child and reading both of its outputs until it ends, its time is over or it said enough."""
 
     def __init__(self, process: subprocess.Popen[bytes], given: bytes, most: int, may_cut: bool) -> None:
-        self._process, self._given, self._most, self._may_cut = process, memoryview(given), most, may_cut
-        self._out, self._err = bytearray(), bytearray()
+        self._process = process
+        self._given = memoryview(given)
+        self._most = most
+        self._may_cut = may_cut
+        self._out = bytearray()
+        self._err = bytearray()
 
     def until(self, end: float, seconds: float) -> Done:
         process = self._process

@@ -34,7 +34,9 @@ class Scratch:
     """
 
     def __init__(self, common: Path, made: Path) -> None:
-        self.tree, self._git_dir, self._common = made / "tree", made / "git", common
+        self.tree = made / "tree"
+        self._git_dir = made / "git"
+        self._common = common
         self.store = Path(os.path.realpath(common / "objects"))
         self.tree.mkdir(mode=0o700)
 
@@ -43,7 +45,8 @@ class Scratch:
         """Runs on our work tree, with those settings of the user's repository that change how files compare and name no
         program.
         """
-        git_dir, user = self._git_dir, Git(self._common)
+        git_dir = self._git_dir
+        user = Git(self._common)
         for path in (git_dir / "objects" / "info", git_dir / "objects" / "pack", git_dir / "refs", git_dir / "info"):
             path.mkdir(mode=0o700, parents=True)
         (git_dir / "HEAD").write_text("ref: refs/heads/none\n", "ascii")
@@ -128,7 +131,8 @@ def _format(kind: str) -> str:
 
 def _settings(user: Git) -> tuple[str, list[tuple[str, str]]]:
     """The repository's kind of object ids, and its settings that change how files compare and name no program."""
-    kind, found = "sha1", list[tuple[str, str]]()
+    kind = "sha1"
+    found = list[tuple[str, str]]()
     status, out = user.call("config", "-z", "--get-regexp", f"^(core\\.({_PASSED_ON})|{_KIND})$", ok=(0, 1))
     for entry in out.decode("utf-8", "surrogateescape").split("\0") if status == 0 else ():
         name, _, value = entry.partition("\n")

@@ -34,7 +34,8 @@ def refresh(common: Path, admin: Path, beside: Path, places: Iterable[Path] = ()
 
     ``places`` are folders that the fence mounts; one inside the git directory needs a folder to be mounted on.
     """
-    shown, stamp = beside / FOLDER, beside / STAMP
+    shown = beside / FOLDER
+    stamp = beside / STAMP
     began = time.time_ns()
     inner = sorted(str(place.relative_to(common)) for place in places if place.is_relative_to(common))
     newest, wanted = _state(common, admin)
@@ -96,7 +97,8 @@ def _folders(common: Path, admin: Path, shown: Path) -> None:
     """The folders git looks for, and the places over which the fence mounts."""
     for name in ("info", "refs/heads", "refs/tags", f"worktrees/{admin.name}"):
         (shown / name).mkdir(mode=0o700, parents=True, exist_ok=True)
-    store, place = common / "objects", shown / "objects"
+    store = common / "objects"
+    place = shown / "objects"
     if place.is_symlink() or (store.is_symlink() and place.exists()):
         place.unlink() if place.is_symlink() else place.rmdir()
     if store.is_symlink():
@@ -107,7 +109,8 @@ def _folders(common: Path, admin: Path, shown: Path) -> None:
 
 def _refs(git: Git, shown: Path) -> None:
     """All refs but the hidden ones: as one sorted file, symbolic ones each in its own."""
-    packed, symbolic = ["# pack-refs with: sorted \n"], dict[str, str]()
+    packed = ["# pack-refs with: sorted \n"]
+    symbolic = dict[str, str]()
     listed = git.run("for-each-ref", "--format=%(objectname)%00%(refname)%00%(symref)")
     for line in listed.decode("utf-8", "surrogateescape").split("\n"):
         oid, _, rest = line.partition("\0")

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _ENTRY = struct.Struct(">10I")
-_SKIP, _EXTENDED = 0x4000, 0x4000
+_SKIP = 0x4000
+_EXTENDED = 0x4000
 _LOW = 0xFFFFFFFF
 
 
@@ -56,7 +57,8 @@ def _parse(data: bytes, oid_bytes: int, written: int) -> dict[str, Stamp]:
     if magic != b"DIRC" or version not in (2, 3, 4):
         return {}
     found: dict[str, Stamp] = {}
-    at, name = 12, b""
+    at = 12
+    name = b""
     for _ in range(count):
         c_s, c_ns, m_s, m_ns, _, inode, _, _, _, size = _ENTRY.unpack_from(data, at)
         oid = data[at + 40 : at + 40 + oid_bytes].hex()

@@ -14,7 +14,7 @@ from textual.widgets import Static
 from harness.events.describe import describe, detail
 from harness.events.types import Record
 from harness.events.untrusted import to_display
-from widgets.facts import Facts
+from widgets.fact_list import Facts
 
 
 class RecordScreen(ModalScreen[None]):

@@ -25,7 +25,7 @@ from widgets.budget_bar import BudgetBar
 from widgets.cells import Line
 from widgets.diff_view import DiffView
 from widgets.event_log import EventLog
-from widgets.facts import Facts
+from widgets.fact_list import Facts
 from widgets.fleet_bar import Banner
 from widgets.help_bar import HelpBar
 from widgets.palette import palette

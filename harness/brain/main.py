@@ -21,10 +21,10 @@ import anthropic
 import httpx2
 import msgspec
 
-from harness.brain import conversation, loop, retry, stream
+from harness.brain import conversation, decide, retry, stream
 from harness.brain.accounts import Accounts, Outcome, Reservation
 from harness.brain.errors import Conflict, Fenced, Interruption, NoSupervisor, Refused, Stopped
-from harness.brain.journal import Journal
+from harness.brain.session_log import Journal
 from harness.brain.view import DamagedMessage
 from harness.events import types as t
 from harness.events.framing import LogError
@@ -94,16 +94,16 @@ class Brain:
 
     def step(self) -> int | None:
         """Decide and act once; the exit code when the brain is to leave."""
-        step = loop.next_step(self._journal.view)
+        step = decide.next_step(self._journal.view)
         try:
             match step:
-                case loop.Ask():
+                case decide.Ask():
                     return self._ask(step)
-                case loop.Propose():
+                case decide.Propose():
                     self._append(
                         [self._proposal(call_id, use.name, use.input, use.tool_use_id) for call_id, use in step.calls]
                     )
-                case loop.Check():
+                case decide.Check():
                     head = self._journal.head
                     self._append(
                         [
@@ -112,17 +112,17 @@ class Brain:
                         ],
                         head,
                     )
-                case loop.Say():
+                case decide.Say():
                     self._append([t.UserMessage(text=step.text, origin="harness")])
-                case loop.Abandon():
+                case decide.Abandon():
                     self._abandon(step.request)
-                case loop.Wait():
+                case decide.Wait():
                     self._journal.follow(_IDLE_S, self._accounts.link)
-                case loop.Park():
+                case decide.Park():
                     breaker = [] if step.breaker is None else [step.breaker]
                     self._append([*breaker, t.SessionParked(why=step.why, detail=step.detail)])
                     return OK
-                case loop.End():
+                case decide.End():
                     self._append(
                         [
                             t.SessionEnded(
@@ -131,7 +131,7 @@ class Brain:
                         ]
                     )
                     return OK
-                case loop.Leave():
+                case decide.Leave():
                     return OK
                 case _:
                     assert_never(step)
@@ -194,7 +194,7 @@ class Brain:
 
     # -- one attempt -------------------------------------------------------------------------------
 
-    def _ask(self, step: loop.Ask) -> int | None:
+    def _ask(self, step: decide.Ask) -> int | None:
         try:
             admitted = self._accounts.admit(self._spec.endpoint)
         except Refused as exc:

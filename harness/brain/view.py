@@ -141,7 +141,7 @@ class View:
         return self.finish_seq >= 0 and bool(self.models) and self.models[-1].seq > self.finish_seq
 
     def open_calls(self) -> list[str]:
-        return list(self.state.road.calls)
+        return list(self.state.calls.open)
 
     def forget(self) -> None:
         """Drop what was said before the newest reply, and its calls: no decision looks at it, and `conversation.Talk`

@@ -1,1 +1,4 @@
-"""Money, pure: prices and the arithmetic of caps. The ledger on disk belongs to `harness.supervisor.caps`."""
+"""Money, pure: prices and the arithmetic of caps.
+
+The ledger on disk belongs to `harness.supervisor.money.reservations`.
+"""

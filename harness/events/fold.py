@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from harness.events import types as t
-from harness.events.road import Road
+from harness.events.calls import OpenCalls
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ class SessionState:
     lease: t.LeaseGranted | None = None
     lease_gen: int = 0
     keeper: t.KeeperStarted | None = None
-    road: Road = field(default_factory=Road)
+    calls: OpenCalls = field(default_factory=OpenCalls)
     approvals: dict[str, OpenApproval] = field(default_factory=dict)
     request: t.ModelRequest | None = None
     doing: dict[str, Running] = field(default_factory=dict)
@@ -106,7 +106,7 @@ def advance(s: SessionState, r: t.Record) -> None:
     body = r.body
     kind = r.type
     if kind.startswith(("tool.", "approval.")) and not isinstance(body, t.Unknown):
-        s.road.apply(kind, msgspec.structs.asdict(body))
+        s.calls.apply(kind, msgspec.structs.asdict(body))
     handler = _HANDLERS.get(type(body))
     if handler is not None:
         handler(s, r, body)
@@ -287,7 +287,7 @@ def _proposed(s: SessionState, r: t.Record, b: t.ToolProposed) -> None:
 
 @_on(t.ToolStarted)
 def _started(s: SessionState, r: t.Record, b: t.ToolStarted) -> None:
-    call = s.road.calls.get(b.call_id)
+    call = s.calls.open.get(b.call_id)
     s.tool_calls += 1
     s.doing[b.call_id] = Running(f"running {call.tool if call else 'a tool'}", r.ts)
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import msgspec
 
+from harness.events import calls, types
 from harness.events import fold as fold_module
-from harness.events import road, types
 from harness.events.durable import sync_folder, write_file
 from harness.events.fold import SessionState, advance
 from harness.events.framing import GENESIS, BadLine, hash_of
@@ -54,7 +54,7 @@ class Snapshot:
 def fold_version() -> str:
     """Changes whenever the fold's code does: an older program's idea of a state is never continued."""
     digest = sha256()
-    for module in (fold_module, road, types):
+    for module in (fold_module, calls, types):
         digest.update(Path(str(module.__file__)).read_bytes())
     return digest.hexdigest()[:16]
 

@@ -274,7 +274,7 @@ class ModelFailed(Body, frozen=True, kw_only=True):
     usage: Usage | None = None
 
 
-# -- the road of one action ------------------------------------------------------------------------
+# -- the stages of one call -------------------------------------------------------------------------
 
 
 class ToolProposed(Body, frozen=True, kw_only=True):

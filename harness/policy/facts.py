@@ -1,4 +1,4 @@
-"""What the pure policy needs to know of the world, gathered beforehand by `harness.workspace.facts.gather`."""
+"""What the pure policy needs to know of the world, gathered beforehand by `harness.workspace.gather_facts.gather`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named points where a fault can be asked for, so that a crash at each arrow of the road can be reproduced.
+"""Named points where a fault can be asked for, so that a crash at each stage of a call can be reproduced.
 
 Standard library only.
 """

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from harness.events.framing import seq_of
 from harness.protocol import frames
+from harness.session.appender import Journal
 from harness.session.errors import OpError
-from harness.session.journal import Journal
 from harness.session.wire import PAUSE_BYTES, QUEUE_BYTES, Conn
 
 PUSH_BYTES = 512 * 1024

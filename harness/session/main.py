@@ -9,16 +9,16 @@ import socket
 import sys
 from collections.abc import Callable
 
+from harness.events.calls import CallError
 from harness.events.log import LogBusy, LogError, NoSpace
 from harness.events.reader import DamagedLog
-from harness.events.road import RoadError
 from harness.protocol.paths import FolderError, SessionFolder, ensure_private
 from harness.session import proc
+from harness.session.appender import Journal
 from harness.session.errors import OpError
+from harness.session.event_loop import Loop
 from harness.session.fault import FaultError, Faults
-from harness.session.journal import Journal
-from harness.session.loop import Loop
-from harness.session.ops import Ops
+from harness.session.keeper_ops import Ops
 from harness.session.recover import recover
 
 HOUSEKEEPING_S = 30.0
@@ -97,7 +97,7 @@ def _lock(folder: SessionFolder) -> int:
 def _open(folder: SessionFolder, sid: str) -> Journal:
     try:
         return Journal(folder, sid)
-    except (LogError, RoadError, KeyError, TypeError, ValueError, OSError) as exc:
+    except (LogError, CallError, KeyError, TypeError, ValueError, OSError) as exc:
         raise _start_error(exc, folder) from exc
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from harness.protocol.paths import SessionFolder
 from harness.session import proc, spool
-from harness.session.journal import Journal
+from harness.session.appender import Journal
 from harness.session.proc import Identity
 
 REBOOT = "reboot"
@@ -50,7 +50,7 @@ def recover(journal: Journal, folder: SessionFolder, me: Identity) -> None:
     journal.write("keeper.started", {"pid": me.pid, "start": me.start, "boot": me.boot, "recovered": cut is not None})
     if lost:
         journal.write("harness.note", {"level": "warning", "text": lost, "component": REBOOT})
-    for call in list(journal.memory.road.calls.values()):
+    for call in list(journal.memory.calls.open.values()):
         if call.stage != "started":
             continue
         base = spool.base(folder, call.call_id, call.attempt)
@@ -64,4 +64,4 @@ def recover(journal: Journal, folder: SessionFolder, me: Identity) -> None:
         if not gone:
             why += f"; its process {leader.pid if leader else ''} cannot be killed and may still be at work"
         journal.write("tool.in_doubt", {"call_id": call.call_id, "why": why})
-    spool.clean(folder, set(journal.memory.road.calls))
+    spool.clean(folder, set(journal.memory.calls.open))

@@ -17,7 +17,7 @@ from harness.session.proc import Identity
 
 
 def base(folder: SessionFolder, call_id: str, attempt: int) -> Path:
-    """Common beginning of the names; the call id was checked by the road."""
+    """Common beginning of the names; the call id was checked when it was proposed."""
     return folder.spool / f"{call_id}-{attempt}"
 
 

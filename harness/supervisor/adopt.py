@@ -1,5 +1,5 @@
-"""``python -m harness.supervisor.adopt``: make a copied, moved or restored state folder one that may be driven, session
-by session.
+"""``python -m harness.supervisor.adopt``: make a copied, moved or restored state folder one that may be
+driven, session by session.
 
 A session is taken over when its worktree, git folder and repository are here and nothing of the original is; its
 recorded paths are rewritten. What else is in the folder stays readable and is never driven. Prints one JSON object;
@@ -22,7 +22,7 @@ from harness.events.log import LogWriter
 from harness.events.salvage import salvage
 from harness.protocol import identity, locks
 from harness.protocol.paths import FolderError, Folders, SessionFolder, ensure_private, resolve
-from harness.supervisor.fleet import session_folders
+from harness.supervisor.fleet.fleet import session_folders
 from harness.supervisor.guardian import EXIT_REFUSED
 from harness.supervisor.ids import is_session_id
 from harness.supervisor.main import Refused, check_version, take_lock
@@ -139,7 +139,7 @@ def closing(state: SessionState, foreign: identity.Foreign | None) -> list[t.Bod
     if state.lease is not None:
         bodies.append(t.LeaseEnded(gen=state.lease.gen, reason="the state folder was adopted", exit_code=None))
     difference = [told if moved else f"{told}; the original may have been allowed this since"]
-    for call in state.road.calls.values():
+    for call in state.calls.open.values():
         if call.stage == "asked" or (moved and call.stage in ("judged", "decided")):
             bodies.append(t.ApprovalStale(approval_id=call.approval_id, call_id=call.call_id, difference=difference))
         elif not moved and call.stage in ("proposed", "judged", "decided"):

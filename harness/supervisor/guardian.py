@@ -157,7 +157,7 @@ def run(runtime: Path, credentials: int) -> int:
 
 def main() -> int:
     """Entry point; folders come through ``WATCHFLOOR_STATE`` and its siblings, or the user's defaults."""
-    from harness.supervisor.saying import say_without_fail
+    from harness.supervisor.stderr import say_without_fail
 
     os.umask(0o077)
     say_without_fail()

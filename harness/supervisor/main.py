@@ -27,35 +27,36 @@ from harness.events.framing import LogError
 from harness.events.trouble import NONE, Trouble
 from harness.protocol import identity
 from harness.protocol.paths import STATE_VERSION, STOPPING, FolderError, Folders, ensure_private, resolve
-from harness.supervisor import clock, epochs
-from harness.supervisor.approvals import Approvals
-from harness.supervisor.brains import Brains
-from harness.supervisor.caps import Bookkeeper
-from harness.supervisor.capwait import CapWaits
-from harness.supervisor.conduct import Conductor, unfinished
-from harness.supervisor.continuing import Continuing
-from harness.supervisor.credentials import Credentials
+from harness.supervisor.calls.approvals import Approvals
+from harness.supervisor.calls.call_flow import CallFlow
+from harness.supervisor.endpoints.credentials import Credentials
+from harness.supervisor.endpoints.endpoint_gates import Gates
 from harness.supervisor.errors import LinkLost, OpError, out_of_space
-from harness.supervisor.fence_report import FenceReport
-from harness.supervisor.fleet import Fleet, Session, session_folders
-from harness.supervisor.gates import Gates
+from harness.supervisor.fleet.fleet import Fleet, session_folders
+from harness.supervisor.fleet.index import Entry, Index, mark_of
+from harness.supervisor.fleet.session import Session
 from harness.supervisor.guardian import EXIT_ASKED, EXIT_BROKEN, EXIT_OTHER_LIVES, EXIT_REFUSED
-from harness.supervisor.health import Disk
 from harness.supervisor.ids import is_session_id
-from harness.supervisor.index import Entry, Index, mark_of
-from harness.supervisor.keepers import Keepers
-from harness.supervisor.launch import Launcher
-from harness.supervisor.money import Purse
-from harness.supervisor.ops import Ops, Parts
-from harness.supervisor.process import Identity, Watch, hide_from_ptrace, identify
-from harness.supervisor.road import Road
-from harness.supervisor.saying import say_without_fail
-from harness.supervisor.server import Server
-from harness.supervisor.space import Space
+from harness.supervisor.money.cap_waits import CapWaits
+from harness.supervisor.money.purse import Purse
+from harness.supervisor.money.reservations import Bookkeeper
+from harness.supervisor.processes.process import Identity, Watch, hide_from_ptrace, identify
+from harness.supervisor.serving.client_ops import Ops, Parts
+from harness.supervisor.serving.server import Server
+from harness.supervisor.sessions.brains import Brains
+from harness.supervisor.sessions.conductor import Conductor, unfinished
+from harness.supervisor.sessions.continuing import Continuing
+from harness.supervisor.sessions.keepers import Keepers
+from harness.supervisor.sessions.launch import Launcher
+from harness.supervisor.sessions.undo import Undo
+from harness.supervisor.settings import Settings, follow
+from harness.supervisor.stderr import say_without_fail
 from harness.supervisor.threads import at_home
-from harness.supervisor.undo import Undo
-from harness.supervisor.upkeep import Upkeep
-from harness.supervisor.watch import Settings, follow
+from harness.supervisor.upkeep import clock, epochs
+from harness.supervisor.upkeep.fence_report import FenceReport
+from harness.supervisor.upkeep.health import Disk
+from harness.supervisor.upkeep.space import Space
+from harness.supervisor.upkeep.tasks import Upkeep
 from harness.workspace import processes
 from harness.workspace.errors import DamagedWorktree
 from harness.workspace.worktrees import recorded_root
@@ -163,14 +164,14 @@ class Supervisor:
         self.gates = Gates(credentials, lambda: self.settings.config, self.fleet, lambda: self.server.nudge())
         self.fleet.at_gate = self.gates.words
         self.brains = Brains(folders, epoch, self.gates, lambda: self.settings.config, self._later)
-        self.road = Road(self.settings, self._later, self._met)
+        self.call_flow = CallFlow(self.settings, self._later, self._met)
         self.launcher = Launcher(folders, self.fleet, self.keepers, self.settings, credentials)
         self.caps = CapWaits(self.fleet, purse)
         self.space = Space(folders)
         self.conductor = Conductor(
-            self.fleet, self.keepers, self.brains, self.road, self.launcher, purse, self.caps, self._displaced
+            self.fleet, self.keepers, self.brains, self.call_flow, self.launcher, purse, self.caps, self._displaced
         )
-        self.approvals = Approvals(self.fleet, self.road, credentials, purse, self.gates, self.caps)
+        self.approvals = Approvals(self.fleet, self.call_flow, credentials, purse, self.gates, self.caps)
         self.fence = FenceReport()
         self.disk = Disk(folders.state, lambda: self.server.nudge())
         self.ops = Ops(

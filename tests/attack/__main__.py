@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.hands import fence
-from harness.workspace.facts import shfmt_program
+from harness.workspace.gather_facts import shfmt_program
 from tests.attack.ground import ground
 from tests.attack.play import play
 from tests.attack.registry import FAMILIES

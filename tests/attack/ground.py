@@ -23,7 +23,7 @@ from harness.policy.build import build_action
 from harness.protocol.config import FenceConfig
 from harness.protocol.paths import ensure_private
 from harness.workspace import worktrees
-from harness.workspace.facts import gather
+from harness.workspace.gather_facts import gather
 from harness.workspace.private import Worktree
 from tests.attack.model import Inside, Result
 from tests.attack.watch import Doors, Victim, Watch

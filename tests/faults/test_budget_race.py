@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.budget.caps import CapReached, Ledger
+from harness.budget.ledger import CapReached, Ledger
 from harness.budget.ledger_types import Reserved, decode
 from harness.events.reader import read
 from harness.events.types import Caps, Usage
 from harness.protocol.config import CapsConfig
-from harness.supervisor.caps import Bookkeeper
+from harness.supervisor.money.reservations import Bookkeeper
 
 MODEL = "claude-sonnet-5-5"
 ONE = 1000 * 2500 + 1000 * 10_000

@@ -105,7 +105,7 @@ def known(f: Fleet, sids: set[str]) -> bool:
     """True once the index holds these sessions as their logs are now."""
     import sqlite3
 
-    from harness.supervisor.index import mark_of
+    from harness.supervisor.fleet.index import mark_of
 
     with sqlite3.connect(f"file:{f.folders.index}?mode=ro", uri=True) as db:
         marks = dict(db.execute("SELECT sid, mark FROM sessions"))

@@ -22,9 +22,10 @@ from harness.events.offsets import OffsetIndex
 from harness.events.reader import Tail, read, verify
 from harness.events.salvage import salvage
 from harness.protocol.paths import SessionFolder
-from harness.supervisor import epochs, memory
-from harness.supervisor.index import mark_of
-from harness.supervisor.track import Track
+from harness.supervisor.fleet import fold_cache
+from harness.supervisor.fleet.call_records import Track
+from harness.supervisor.fleet.index import mark_of
+from harness.supervisor.upkeep import epochs
 from tests.fleetlib import Fleet, fleet, play, wait_for
 from tests.process.served import served
 
@@ -134,15 +135,15 @@ async def test_a_log_that_does_not_answer_is_said_and_taken_up_when_it_does(
     await asyncio.to_thread(f.run, "supervisor", "stop")
     wait_for("the guardian to leave", lambda: not f.folders.supervisor_socket.exists())
     f.folders.index.unlink(missing_ok=True)
-    answers, recall = threading.Event(), memory.recall
+    answers, recall = threading.Event(), fold_cache.recall
 
     def hangs(folder: SessionFolder) -> tuple[SessionState, Track, bytes, int]:
         if folder == f.folders.session(sids[0]):
             answers.wait()
         return recall(folder)
 
-    monkeypatch.setattr(memory, "recall", hangs)
-    monkeypatch.setattr("harness.supervisor.fleet.READ_S", 0.1)
+    monkeypatch.setattr(fold_cache, "recall", hangs)
+    monkeypatch.setattr("harness.supervisor.fleet.session.READ_S", 0.1)
     async with served(f):
         try:
             rows = {row["sid"]: row for row in await asyncio.to_thread(f.json, "ls")}

@@ -18,8 +18,8 @@ import pytest
 
 from harness.hands import precheck, reading
 from harness.protocol.config import FenceConfig
-from harness.supervisor import cards, doubt
-from harness.workspace import diff, facts, private, processes, worktrees
+from harness.supervisor.calls import cards, doubt
+from harness.workspace import diff, gather_facts, private, processes, worktrees
 from harness.workspace.errors import WorkspaceError
 
 CANARY = "canary-7f3a"
@@ -156,7 +156,8 @@ class World:
             )
         }
         found: dict[str, Callable[[], object]] = {
-            f"facts of {name}": lambda g=given: facts.gather(tree, *g, FenceConfig()) for name, given in gather.items()
+            f"facts of {name}": lambda g=given: gather_facts.gather(tree, *g, FenceConfig())
+            for name, given in gather.items()
         }
         return found | {
             "recheck": lambda: precheck.difference(

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.fence, pytest.mark.timeout(180)]
 def brain_nursery(f: Fleet) -> int:
     def look() -> int | None:
         of_supervisor = ((pid, Path(f"/proc/{pid}/cmdline").read_bytes()) for pid in descendants(f.supervisor_pid()))
-        return next((pid for pid, command in of_supervisor if b"harness.brain.nursery" in command), None)
+        return next((pid for pid, command in of_supervisor if b"harness.brain.brain_nursery" in command), None)
 
     return wait_for("the brains' nursery", look)
 

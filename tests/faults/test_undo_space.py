@@ -12,7 +12,7 @@ import pytest
 
 from harness.events import types as t
 from harness.events.reader import verify
-from harness.workspace.facts import Kept
+from harness.workspace.gather_facts import Kept
 from tests.fleetlib import fleet, play, wait_for
 from tests.process.keeperlib import Keepers, Refused, allowed, keepers
 from tests.process.undolib import Session, repository

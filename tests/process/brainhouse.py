@@ -33,7 +33,7 @@ class BrainNursery:
         self.sock, theirs = socket.socketpair()
         with theirs:
             os.set_inheritable(theirs.fileno(), True)
-            argv = [sys.executable, "-P", "-s", "-m", "harness.brain.nursery", "--fd", str(theirs.fileno())]
+            argv = [sys.executable, "-P", "-s", "-m", "harness.brain.brain_nursery", "--fd", str(theirs.fileno())]
             env = {"PATH": os.environ.get("PATH", ""), "LANG": "C.UTF-8"}
             self.pid = os.posix_spawn(sys.executable, argv, env)
         self._decoder, self._ids = frames.Decoder(), itertools.count(1)

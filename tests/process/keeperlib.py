@@ -144,7 +144,16 @@ class Keepers:
         ours, theirs = socket.socketpair()
         with theirs:
             os.set_inheritable(theirs.fileno(), True)
-            argv = [sys.executable, "-P", "-s", "-E", "-m", "harness.session.nursery", "--fd", str(theirs.fileno())]
+            argv = [
+                sys.executable,
+                "-P",
+                "-s",
+                "-E",
+                "-m",
+                "harness.session.keeper_nursery",
+                "--fd",
+                str(theirs.fileno()),
+            ]
             self.nursery_pid = os.posix_spawn(sys.executable, argv, self._env)
         ours.settimeout(PATIENCE_S)
         self.nursery, self._decoder, self._ids = ours, frames.Decoder(), itertools.count(1)

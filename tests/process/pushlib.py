@@ -16,7 +16,7 @@ from harness.policy.rules import default_policy
 from harness.protocol.config import FenceConfig
 from harness.protocol.paths import SessionFolder
 from harness.workspace import worktrees
-from harness.workspace.facts import gather
+from harness.workspace.gather_facts import gather
 
 HOOKS = ("pre-receive", "update", "post-receive", "post-update", "reference-transaction")
 ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}

@@ -7,13 +7,13 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from harness.supervisor import clock, epochs
-from harness.supervisor.caps import Bookkeeper
-from harness.supervisor.credentials import Credentials
-from harness.supervisor.day import Clock
+from harness.supervisor.endpoints.credentials import Credentials
 from harness.supervisor.main import Supervisor, prepare
-from harness.supervisor.money import Purse
-from harness.supervisor.watch import Settings
+from harness.supervisor.money.day import Clock
+from harness.supervisor.money.purse import Purse
+from harness.supervisor.money.reservations import Bookkeeper
+from harness.supervisor.settings import Settings
+from harness.supervisor.upkeep import clock, epochs
 from tests.fleetlib import Fleet, wait_for
 
 

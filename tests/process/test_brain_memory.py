@@ -7,7 +7,7 @@ import os
 import signal
 from pathlib import Path
 
-from harness.brain.nursery import harden
+from harness.brain.brain_nursery import harden
 from tests.fleetlib import alive
 from tests.process.brainhouse import House, nursery
 from tests.process.brainlib import ModelServer, stream

@@ -13,7 +13,7 @@ from harness.policy.judge import INSIDE, Verdict, judge
 from harness.policy.rules import default_policy
 from harness.protocol.config import FenceConfig
 from harness.workspace import worktrees
-from harness.workspace.facts import gather
+from harness.workspace.gather_facts import gather
 from harness.workspace.private import Worktree
 from tests.fleetlib import fleet, play
 from tests.process import everyday

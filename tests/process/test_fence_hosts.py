@@ -20,7 +20,7 @@ from harness.hands import children, fence, spawn, wayout
 from harness.policy.build import build_action
 from harness.protocol.config import FenceConfig
 from harness.session import proc
-from harness.workspace.facts import gather
+from harness.workspace.gather_facts import gather
 from tests.process.keeperlib import Keepers, action, allowed, keepers, wait_until
 from tests.process.pushlib import Ground, git
 

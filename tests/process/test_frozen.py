@@ -21,12 +21,12 @@ from app.feed import Feed
 from harness.events import types as t
 from harness.protocol.config import Config
 from harness.protocol.paths import Folders
-from harness.supervisor import brains, keepers
-from harness.supervisor.brains import Brains
 from harness.supervisor.errors import OpError
-from harness.supervisor.fleet import Brain, Session
-from harness.supervisor.keepers import Keepers
-from harness.supervisor.process import Identity, Watch, identify, look
+from harness.supervisor.fleet.session import Brain, Session
+from harness.supervisor.processes.process import Identity, Watch, identify, look
+from harness.supervisor.sessions import brains, keepers
+from harness.supervisor.sessions.brains import Brains
+from harness.supervisor.sessions.keepers import Keepers
 from tests.fleetlib import HOLD, Fleet, alive, fleet, play, wait_for
 
 pytestmark = pytest.mark.timeout(300)

@@ -18,7 +18,7 @@ from harness.protocol.config import FenceConfig
 from harness.workspace import shown_config, worktrees
 from harness.workspace.diff import diff, status
 from harness.workspace.errors import PartialClone, UnsavedWork, WorkspaceError
-from harness.workspace.facts import gather
+from harness.workspace.gather_facts import gather
 from harness.workspace.git import open_repository
 from harness.workspace.private import Worktree, binds, publish
 from tests.process.gittraps import ATTRIBUTES, ENV, SETTINGS, Traps, base_repository, commit_as_agent, git, session

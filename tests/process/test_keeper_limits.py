@@ -15,7 +15,7 @@ import pytest
 from harness.hands import fence
 from harness.hands.limits import MIB, Limits
 from harness.session import proc
-from harness.session.watch import Memory
+from harness.session.call_watch import KnownDisk
 from tests.process.keeperlib import SID, Keepers, Link, Refused, action, allowed, keepers, wait_gone, wait_until
 
 
@@ -102,8 +102,8 @@ def test_what_a_session_held_at_first_outlives_its_keeper(fleet: Keepers, tmp_pa
     fleet.kill(first)
     fleet.spawn(SID)
     assert json.loads(kept.read_text())["first_bytes"] >= 3 * MIB
-    memory = Memory(fleet.folder())
+    memory = KnownDisk(fleet.folder())
     assert memory.known is not None
     assert memory.known.first_files == 1
     kept.write_text('{"first_bytes": "many"}')
-    assert Memory(fleet.folder()).known is None, "a damaged one is counted anew"
+    assert KnownDisk(fleet.folder()).known is None, "a damaged one is counted anew"

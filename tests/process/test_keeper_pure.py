@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.events import framing
-from harness.events.road import RoadError
+from harness.events.calls import CallError
 from harness.session import feeds
 from harness.session.fault import ACTIONS, POINTS, FaultError, Faults
-from harness.session.memory import Memory, concerns, kind_of
+from harness.session.keeper_fold import KeeperState, concerns, kind_of
 
 KINDS = st.sampled_from(
     [
@@ -72,7 +72,7 @@ def test_the_type_is_found_without_parsing(kind: str, seq: int, text: str, gen: 
 def test_what_is_folded_on_a_copy_does_not_touch_the_original(
     first: list[tuple[str, int, str, str]], second: list[tuple[str, int, str, str]]
 ) -> None:
-    memory = Memory()
+    memory = KeeperState()
     for item in first:
         advance(memory, *record(*item))
     before = copy.deepcopy(memory)
@@ -81,14 +81,14 @@ def test_what_is_folded_on_a_copy_does_not_touch_the_original(
     for item in second:
         advance(trial, *record(*item))
     assert memory == before
-    assert set(memory.judged) <= set(memory.road.calls), "no action is kept of a call that is over"
+    assert set(memory.judged) <= set(memory.calls.open), "no action is kept of a call that is over"
 
 
-def advance(memory: Memory, kind: str, data: dict[str, object]) -> None:
+def advance(memory: KeeperState, kind: str, data: dict[str, object]) -> None:
     assert concerns(kind)
     try:
-        memory.road.check(kind, data)
-    except RoadError:
+        memory.calls.check(kind, data)
+    except CallError:
         return
     memory.take(kind, data)
 

@@ -22,7 +22,7 @@ from harness.events.action import action_hash
 from harness.events.log import LogWriter
 from harness.hands import precheck
 from harness.session import proc
-from harness.session.loop import Loop
+from harness.session.event_loop import Loop
 from tests.process.keeperlib import (
     SID,
     Keepers,

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from harness.protocol.paths import SessionFolder
-from harness.session import vault
-from harness.session.loop import Loop
+from harness.session import vault_client
+from harness.session.event_loop import Loop
 from tests.process.keeperlib import Keepers, action, allowed, keepers, wait_until
 
 
@@ -52,13 +52,13 @@ def test_a_vault_that_stands_still_is_replaced_and_the_call_runs(fleet: Keepers,
 
 
 def test_when_the_next_one_stands_still_too_the_answer_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vault, "serve", lambda *_: os.kill(os.getpid(), signal.SIGSTOP))
-    monkeypatch.setattr(vault, "STOPPED_S", 0.2)
-    monkeypatch.setattr(vault, "_LOOK_S", 0.05)
+    monkeypatch.setattr(vault_client, "serve", lambda *_: os.kill(os.getpid(), signal.SIGSTOP))
+    monkeypatch.setattr(vault_client, "STOPPED_S", 0.2)
+    monkeypatch.setattr(vault_client, "_LOOK_S", 0.05)
     loop = Loop(tmp_path / "sock")
     loop.on_frame = loop.on_closed = lambda *_: None
     loop.more, loop.after_turn = lambda: False, lambda: None
-    link = vault.VaultLink(loop, SessionFolder(tmp_path, tmp_path / "sock"))
+    link = vault_client.VaultLink(loop, SessionFolder(tmp_path, tmp_path / "sock"))
     answers: list[dict[str, Any]] = []
     pids: set[int] = set()
 

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from harness.budget.caps import CapReached, NotReserved
+from harness.budget.ledger import CapReached, NotReserved
 from harness.events.log import LogWriter
 from harness.events.log import NoSpace as DiskFull
 from harness.events.reader import read, verify
 from harness.events.types import Caps, Usage
 from harness.protocol.config import CapsConfig
-from harness.supervisor.caps import Bookkeeper, LedgerUnavailable
+from harness.supervisor.money.reservations import Bookkeeper, LedgerUnavailable
 
 FREE = CapsConfig(day_usd=None)
 MODEL = "claude-sonnet-5-5"

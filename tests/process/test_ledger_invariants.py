@@ -23,7 +23,7 @@ from harness.events.reader import read
 from harness.events.views import Liveness, row
 from harness.protocol.paths import Folders
 from harness.session.proc import identify
-from harness.supervisor.invariants import check
+from harness.supervisor.upkeep.invariants import check
 
 SID = "aaaaaaaaaa"
 ACTION = {"v": 1, "tool": "exec", "argv": ["x"]}

@@ -19,8 +19,8 @@ import pytest
 from harness.budget.ledger_types import LedgerRecord, Raised, Reserved, Settled, decode
 from harness.events import types as t
 from harness.events.reader import read
-from harness.supervisor import clock
-from harness.supervisor.day import Clock
+from harness.supervisor.money.day import Clock
+from harness.supervisor.upkeep import clock
 from tests.fleetlib import HOLD, Fleet, fleet, kill, play, wait_for
 from tests.process.keeperlib import Link as KeeperLink
 from tests.process.served import served

@@ -8,7 +8,7 @@ import pytest
 
 from harness.events.log import LogWriter
 from harness.events.views import SessionRow
-from harness.supervisor.index import Entry, Index, mark_of
+from harness.supervisor.fleet.index import Entry, Index, mark_of
 
 ROW = SessionRow("s1", "name", "done", "done", "", "", goal="\x1b[31m")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from harness.events.log import LogWriter
 from harness.events.reader import read
 from harness.protocol.paths import Folders
-from harness.supervisor.fleet import Session
+from harness.supervisor.fleet.session import Session
 
 EVENTS = 200_000
 

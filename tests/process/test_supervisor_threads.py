@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from harness.protocol.paths import Folders
-from harness.supervisor.fleet import Session
+from harness.supervisor.fleet.session import Session
 from harness.supervisor.threads import StandsStill, Threads, at_home
 from harness.workspace import processes
 from harness.workspace.errors import Unexamined

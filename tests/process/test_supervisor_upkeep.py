@@ -13,10 +13,10 @@ import pytest
 from harness.protocol import frames
 from harness.protocol.client import AsyncClient
 from harness.protocol.paths import Folders
-from harness.supervisor.fleet import Fleet, Money
-from harness.supervisor.server import Connection, Server
-from harness.supervisor.upkeep import Upkeep
-from harness.supervisor.watch import Settings
+from harness.supervisor.fleet.fleet import Fleet, Money
+from harness.supervisor.serving.server import Connection, Server
+from harness.supervisor.settings import Settings
+from harness.supervisor.upkeep.tasks import Upkeep
 
 LONG = 20.0
 

@@ -15,7 +15,7 @@ from harness.protocol.config import FenceConfig
 from harness.workspace import worktrees
 from harness.workspace.diff import diff, status
 from harness.workspace.errors import WorkspaceError
-from harness.workspace.facts import gather
+from harness.workspace.gather_facts import gather
 from harness.workspace.git import Git
 from harness.workspace.private import Worktree, publish
 

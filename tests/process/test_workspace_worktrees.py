@@ -29,7 +29,7 @@ from harness.workspace.errors import (
     UnsavedWork,
     WorktreeExists,
 )
-from harness.workspace.facts import gather
+from harness.workspace.gather_facts import gather
 from harness.workspace.git import open_repository
 from harness.workspace.private import Worktree, agent_head, prepare, publish
 

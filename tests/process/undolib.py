@@ -15,7 +15,7 @@ from harness.policy.build import build_action
 from harness.protocol import frames
 from harness.protocol.config import FenceConfig
 from harness.workspace import worktrees
-from harness.workspace.facts import Kept, gather
+from harness.workspace.gather_facts import Kept, gather
 from harness.workspace.private import real_objects
 from tests.process.keeperlib import SID, Keepers, Link, allowed
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 from harness.protocol.client import SupervisorError, Unreachable
-from harness.supervisor import invariants
+from harness.supervisor.upkeep import invariants
 from tests.soak.checks import Evidence, judge, tally
 from tests.soak.evidence import damage, gather, leftovers
 from tests.soak.scenarios.worker import FINISH

@@ -14,7 +14,7 @@ from harness.events.fold import fold
 from harness.events.framing import LogError
 from harness.events.reader import read, verify
 from harness.session.proc import Identity, alive
-from harness.supervisor import invariants
+from harness.supervisor.upkeep import invariants
 from tests.soak.checks import Evidence, SessionEvidence
 from tests.soak.scenarios.worker import GOAL, WIDTH
 from tests.soak.world import World

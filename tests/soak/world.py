@@ -173,8 +173,8 @@ class World:
                 _add(found["guardian"], parent)
             for child in children.get(number, ()):
                 for kind, module in (
-                    ("keeper nursery", b"harness.session.nursery"),
-                    ("brain nursery", b"harness.brain.nursery"),
+                    ("keeper nursery", b"harness.session.keeper_nursery"),
+                    ("brain nursery", b"harness.brain.brain_nursery"),
                 ):
                     if module in commands.get(child, b""):
                         _add(found[kind], child)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.screens.changes import PART, ChangesScreen, parts
-from harness.supervisor.changes import Side, compare, on_card
+from harness.supervisor.calls.comparison import Side, compare, on_card
 from tests.tui.app_pilot import Shown, shown
 from tests.tui.app_world import PUSH, World, stamp
 from widgets.card_text import CardLine, diff_lines

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import app
-from harness.supervisor.ops import Ops
+from harness.supervisor.serving.client_ops import Ops
 from tests.tui.app_world import World
 
 REAL = set(Ops.table(Ops.__new__(Ops)))

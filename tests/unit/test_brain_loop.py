@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.brain import conversation, loop
+from harness.brain import conversation, decide
 from harness.brain.retry import AT_THE_GATE
 from harness.brain.view import View
 from harness.events import types as t
@@ -68,17 +68,17 @@ class World:
         self.gen += 1
         self.put(t.LeaseGranted(gen=self.gen, epoch=1))
 
-    def step(self) -> loop.Step:
-        step = loop.next_step(self.view)
-        assert loop.next_step(self.lean) == step, "what a brain forgets decides nothing"
+    def step(self) -> decide.Step:
+        step = decide.next_step(self.view)
+        assert decide.next_step(self.lean) == step, "what a brain forgets decides nothing"
         return step
 
     def ask(self) -> None:
         step = self.step()
-        assert isinstance(step, loop.Ask), step
+        assert isinstance(step, decide.Ask), step
         self.request(step)
 
-    def request(self, step: loop.Ask) -> t.ModelRequest:
+    def request(self, step: decide.Ask) -> t.ModelRequest:
         whole = conversation.build(self.view)
         assert self.talk.build(self.lean) == whole, "kept turn by turn, a conversation is what it is when built anew"
         body = t.ModelRequest(
@@ -113,7 +113,7 @@ class World:
 
     def propose(self) -> list[str]:
         step = self.step()
-        assert isinstance(step, loop.Propose), step
+        assert isinstance(step, decide.Propose), step
         for call_id, use in step.calls:
             self.put(t.ToolProposed(call_id=call_id, tool=use.name, input=use.input, tool_use_id=use.tool_use_id))
         return [call_id for call_id, _ in step.calls]
@@ -132,7 +132,7 @@ class World:
 
     def check(self, *codes: int) -> None:
         step = self.step()
-        assert isinstance(step, loop.Check), step
+        assert isinstance(step, decide.Check), step
         head = self.view.state.seq
         ids = [f"c{head}.{i}" for i in range(len(step.commands))]
         for call_id, command in zip(ids, step.commands, strict=True):
@@ -215,12 +215,12 @@ class Play:
         w, step = self.world, self.world.step()
         s = w.view.state
         match step:
-            case loop.Ask():
+            case decide.Ask():
                 assert s.desired == "running"
                 assert not w.view.open_calls()
                 assert s.request is None
                 self.asked(step)
-            case loop.Propose():
+            case decide.Propose():
                 assert s.desired == "running"
                 last = w.view.last_model
                 assert last is not None
@@ -230,33 +230,33 @@ class Play:
                     assert call_id not in self.proposed
                     self.proposed.add(call_id)
                     w.put(t.ToolProposed(call_id=call_id, tool=one.name, input=one.input, tool_use_id=one.tool_use_id))
-            case loop.Check():
+            case decide.Check():
                 head = s.seq
                 for i, command in enumerate(step.commands):
                     assert command in s.checks
                     w.put(t.ToolProposed(call_id=f"c{head}.{i}", tool="check", input={"command": command}))
-            case loop.Say():
+            case decide.Say():
                 assert s.desired == "running"
                 w.put(t.UserMessage(text=step.text, origin="harness"))
-            case loop.Abandon():
+            case decide.Abandon():
                 w.put(
                     t.ModelFailed(
                         request_id=step.request.request_id, attempt=1, kind="cut", message="gone", retry_in_s=0.0
                     )
                 )
-            case loop.Wait():
+            case decide.Wait():
                 assert w.view.open_calls()
                 self.tool_world()
-            case loop.Park():
+            case decide.Park():
                 w.put(*([step.breaker] if step.breaker else []), t.SessionParked(why=step.why, detail=step.detail))
                 self.woken()
-            case loop.End():
+            case decide.End():
                 assert step.verified == (step.outcome == "done" and bool(s.checks))
                 self.over = True
-            case loop.Leave():
+            case decide.Leave():
                 self.over = True
 
-    def asked(self, step: loop.Ask) -> None:
+    def asked(self, step: decide.Ask) -> None:
         w = self.world
         messages = shape(w.view)
         assert messages[0]["content"][0]["text"] == "make it work"
@@ -286,7 +286,7 @@ class Play:
 
     def tool_world(self) -> None:
         w = self.world
-        call = self.draw(st.sampled_from(sorted(w.view.state.road.calls.values(), key=lambda c: c.call_id)))
+        call = self.draw(st.sampled_from(sorted(w.view.state.calls.open.values(), key=lambda c: c.call_id)))
         if call.stage in ("proposed", "decided"):
             if call.stage == "decided" and not call.allowed_by:
                 w.end(call.call_id, "denied", "not now", None)
@@ -375,7 +375,7 @@ def test_without_checks_the_agents_word_ends_it_unverified() -> None:
     w = World()
     w.ask()
     w.reply("end_turn", text("all done"))
-    assert w.step() == loop.End("done", "no check was given", False, "all done")
+    assert w.step() == decide.End("done", "no check was given", False, "all done")
 
 
 def test_checks_decide_and_failures_go_back_to_the_model() -> None:
@@ -384,14 +384,14 @@ def test_checks_decide_and_failures_go_back_to_the_model() -> None:
     w.reply("end_turn", text("done"))
     w.check(1, 0)
     step = w.step()
-    assert isinstance(step, loop.Say)
+    assert isinstance(step, decide.Say)
     assert "$ make test\n[exit 1]\nboom" in step.text
     assert "make lint" not in step.text
     w.put(t.UserMessage(text=step.text, origin="harness"))
     w.ask()
     w.reply("end_turn", text("now it is"))
     w.check(0, 0)
-    assert w.step() == loop.End("done", "2 of 2 checks passed", True, "now it is")
+    assert w.step() == decide.End("done", "2 of 2 checks passed", True, "now it is")
 
 
 def test_rounds_are_bounded() -> None:
@@ -402,9 +402,9 @@ def test_rounds_are_bounded() -> None:
         w.check(1)
         step = w.step()
         if round_number == 1:
-            assert isinstance(step, loop.Say)
+            assert isinstance(step, decide.Say)
             w.put(t.UserMessage(text=step.text, origin="harness"))
-    assert isinstance(step, loop.End)
+    assert isinstance(step, decide.End)
     assert step.outcome == "failed"
     assert "after 2 rounds" in step.reason
 
@@ -414,15 +414,15 @@ def test_a_check_that_could_not_run_parks_and_is_tried_again_by_the_next_brain()
     w.ask()
     w.reply("end_turn")
     step = w.step()
-    assert isinstance(step, loop.Check)
+    assert isinstance(step, decide.Check)
     call = f"c{w.view.state.seq}.0"
     w.put(t.ToolProposed(call_id=call, tool="check", input={"command": "x"}))
     w.end(call, "refused", "no fence", None)
-    assert isinstance(parked := w.step(), loop.Park)
+    assert isinstance(parked := w.step(), decide.Park)
     assert parked.why == "error"
     w.put(t.SessionParked(why="error"))
     w.lease()
-    assert w.step() == loop.Check(("x",))
+    assert w.step() == decide.Check(("x",))
 
 
 def test_everything_waits_for_a_human_then_park_else_wait() -> None:
@@ -430,7 +430,7 @@ def test_everything_waits_for_a_human_then_park_else_wait() -> None:
     w.ask()
     w.reply("tool_use", use(1), use(2))
     first, second = w.propose()
-    assert isinstance(w.step(), loop.Wait)
+    assert isinstance(w.step(), decide.Wait)
     for i, call in enumerate((first, second)):
         w.put(
             t.ToolJudged(
@@ -442,11 +442,11 @@ def test_everything_waits_for_a_human_then_park_else_wait() -> None:
             approval_id="a1", kind="tool", title="push?", options=["allow", "deny"], call_id=first, action_hash="h"
         )
     )
-    assert isinstance(w.step(), loop.Wait)
+    assert isinstance(w.step(), decide.Wait)
     w.put(t.ToolStarted(call_id=second, action_hash="h", effect="contained"))
     w.end(second)
     step = w.step()
-    assert isinstance(step, loop.Park)
+    assert isinstance(step, decide.Park)
     assert step.why == "approval"
 
 
@@ -456,7 +456,7 @@ def test_failures_of_the_conversation_park_at_once(kind: str) -> None:
     w.ask()
     w.fail(kind, "the reason")
     step = w.step()
-    assert isinstance(step, loop.Park)
+    assert isinstance(step, decide.Park)
     assert step.why == "error"
     assert "the reason" in step.detail
 
@@ -469,7 +469,7 @@ def test_trouble_of_the_endpoint_never_ends_a_session(kind: str) -> None:
     w = World()
     for number in range(1, 40):
         step = w.step()
-        assert isinstance(step, loop.Ask)
+        assert isinstance(step, decide.Ask)
         assert step.attempt == number
         w.request(step)
         w.fail(kind, retry_in_s=None)
@@ -478,9 +478,9 @@ def test_trouble_of_the_endpoint_never_ends_a_session(kind: str) -> None:
 def test_the_request_of_the_endpoint_holds_nobody() -> None:
     w = World()
     w.put(t.ApprovalRequested(approval_id="a1", kind="auth", title="no key", options=["retry", "stop"]))
-    assert w.step() == loop.Ask()
+    assert w.step() == decide.Ask()
     w.put(t.ApprovalRequested(approval_id="a2", kind="question", title="?", options=["answer"]))
-    assert isinstance(w.step(), loop.Park)
+    assert isinstance(w.step(), decide.Park)
 
 
 def test_refusal_parks_and_its_text_leaves_the_conversation() -> None:
@@ -488,10 +488,10 @@ def test_refusal_parks_and_its_text_leaves_the_conversation() -> None:
     w.ask()
     w.reply("refusal", text("I will not"))
     step = w.step()
-    assert step == loop.Park("refusal", "I will not")
+    assert step == decide.Park("refusal", "I will not")
     w.put(t.SessionParked(why="refusal"))
     w.lease()
-    assert w.step() == loop.Ask()
+    assert w.step() == decide.Ask()
     assert len(shape(w.view)) == 1
 
 
@@ -500,22 +500,22 @@ def test_cut_calls_get_a_nudge_and_more_room_then_park(kind: str) -> None:
     w = World()
     for number in range(1, 4):
         step = w.step()
-        assert isinstance(step, loop.Ask)
+        assert isinstance(step, decide.Ask)
         assert step.room == min(2, number - 1)
         w.request(step)
         w.fail(kind)
         if number < 3:
             nudge = w.step()
-            assert isinstance(nudge, loop.Say)
+            assert isinstance(nudge, decide.Say)
             w.put(t.UserMessage(text=nudge.text, origin="harness"))
-    assert isinstance(w.step(), loop.Park)
+    assert isinstance(w.step(), decide.Park)
 
 
 def test_pause_turn_is_resent_unchanged() -> None:
     w = World()
     w.ask()
     w.reply("pause_turn", text("one moment"))
-    assert w.step() == loop.Ask()
+    assert w.step() == decide.Ask()
     assert conversation.build(w.view).messages[-1] == {"role": "assistant", "content": [text("one moment")]}
 
 
@@ -523,7 +523,7 @@ def test_pause_turn_is_resent_unchanged() -> None:
 def test_breakers_open_once_and_start_anew(kind: str) -> None:
     w = World()
     turns = 0
-    while isinstance(step := w.step(), loop.Ask):
+    while isinstance(step := w.step(), decide.Ask):
         w.request(step)
         turns += 1
         w.reply("tool_use", use(turns, argv=["x"]) if kind == "same_call" else use(turns, "read_file", path=str(turns)))
@@ -532,23 +532,23 @@ def test_breakers_open_once_and_start_anew(kind: str) -> None:
                 w.end(call, "error", "no", 1)
             else:
                 w.end(call, files=["f"] if kind == "same_call" else None)
-    assert isinstance(step, loop.Park)
+    assert isinstance(step, decide.Park)
     assert step.why == "breaker"
     assert step.breaker is not None
     assert step.breaker.kind == kind
     assert turns == {"same_call": 5, "tool_errors": 10, "no_progress": 20}[kind]
     w.put(step.breaker, t.SessionParked(why="breaker"))
     w.put(t.ApprovalRequested(approval_id="a1", kind="question", title="go on?", options=["answer"]))
-    assert isinstance(w.step(), loop.Park)
+    assert isinstance(w.step(), decide.Park)
     w.put(t.ApprovalDecided(approval_id="a1", decision_id="d", decision="answer"))
     w.lease()
-    assert w.step() == loop.Ask()
+    assert w.step() == decide.Ask()
 
 
 def test_turns_with_commands_may_change_files_unseen_and_weigh_less() -> None:
     w = World()
     turns = 0
-    while isinstance(step := w.step(), loop.Ask):
+    while isinstance(step := w.step(), decide.Ask):
         w.request(step)
         turns += 1
         w.reply("tool_use", use(turns))
@@ -565,14 +565,14 @@ def test_finish_up_is_one_last_reply_without_tools() -> None:
     w.end(call)
     w.put(t.FinishUp(allowance_nano=5))
     step = w.step()
-    assert isinstance(step, loop.Ask)
+    assert isinstance(step, decide.Ask)
     assert step.finish
     assert "last reply" in shape(w.view)[-1]["content"][-1]["text"]
     w.request(step)
     w.reply("end_turn", text("half of it is done"))
     w.check(1)
     end = w.step()
-    assert isinstance(end, loop.End)
+    assert isinstance(end, decide.End)
     assert (end.outcome, end.verified, end.summary) == ("failed", False, "half of it is done")
 
 
@@ -582,7 +582,7 @@ def test_nothing_is_proposed_or_asked_against_the_users_will(state: str) -> None
     w.ask()
     w.reply("tool_use", use(1))
     w.put(t.SessionDesired(state=state))
-    assert isinstance(w.step(), loop.Park if state == "paused" else loop.Leave)
+    assert isinstance(w.step(), decide.Park if state == "paused" else decide.Leave)
 
 
 def test_an_attempt_of_a_dead_brain_is_given_up_first() -> None:
@@ -590,10 +590,10 @@ def test_an_attempt_of_a_dead_brain_is_given_up_first() -> None:
     w.ask()
     w.lease()
     step = w.step()
-    assert isinstance(step, loop.Abandon)
+    assert isinstance(step, decide.Abandon)
     w.put(t.ModelFailed(request_id=step.request.request_id, attempt=1, kind="cut", message="gone", retry_in_s=0.0))
     again = w.step()
-    assert again == loop.Ask(attempt=2, request_id=step.request.request_id)
+    assert again == decide.Ask(attempt=2, request_id=step.request.request_id)
 
 
 def test_a_window_overflow_clears_more_each_time_then_parks() -> None:
@@ -611,18 +611,18 @@ def test_a_window_overflow_clears_more_each_time_then_parks() -> None:
     assert sizes[1] < sizes[0] < 8 * 4000
     w.ask()
     w.fail("invalid", "prompt is too long: 210000 tokens > 200000 maximum")
-    assert isinstance(w.step(), loop.Park)
+    assert isinstance(w.step(), decide.Park)
 
 
 def turns_until_no_progress(w: World, one_turn: Callable[[int], None], most: int = 100) -> int:
     """How many turns go by until the breaker opens; ``most`` when it does not."""
     for turn in range(most):
         step = w.step()
-        if isinstance(step, loop.Park):
+        if isinstance(step, decide.Park):
             assert step.breaker is not None
             assert step.breaker.kind == "no_progress"
             return turn
-        assert isinstance(step, loop.Ask)
+        assert isinstance(step, decide.Ask)
         w.request(step)
         one_turn(turn)
     return most
@@ -677,7 +677,7 @@ def test_a_check_with_another_result_is_progress_and_the_same_result_is_none(
         w.reply("end_turn", text("done"))
         w.check(code)
         said = w.step()
-        assert isinstance(said, loop.Say)
+        assert isinstance(said, decide.Say)
         w.put(t.UserMessage(text=said.text, origin="harness"))
     assert opened == opens
 
@@ -689,11 +689,11 @@ def test_a_reboot_is_told_to_the_model_once() -> None:
     (call,) = w.propose()
     w.put(t.HarnessNote(level="warning", text="The machine was started anew.", component="reboot"))
     w.end(call)
-    assert w.step() == loop.Ask()
+    assert w.step() == decide.Ask()
     assert [b["type"] for b in shape(w.view)[-1]["content"]] == ["tool_result", "text"]
     assert shape(w.view)[-1]["content"][1]["text"] == "The machine was started anew."
     w.ask()
     w.reply("end_turn", text("done"))
     w.put(t.HarnessNote(level="warning", text="of no concern to it", component="workspace"))
-    assert isinstance(w.step(), loop.End)
+    assert isinstance(w.step(), decide.End)
     assert sum("started anew" in str(message) for message in conversation.build(w.view).messages) == 1

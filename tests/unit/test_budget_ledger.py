@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from harness.budget.caps import CapReached, Ledger, NotReserved
+from harness.budget.ledger import CapReached, Ledger, NotReserved
 from harness.budget.ledger_types import Limits, Raised, Reserved, Settled, Unknown, decode, to_wire
 
 LIMITS = Limits(session_usd=100, session_tokens=90, day_usd=200, day_tokens=180, fleet_usd=500, fleet_tokens=400)

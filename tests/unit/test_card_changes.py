@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from harness.events.views import NOT_COMPARED, NOT_SHOWN
 from harness.hands import files
-from harness.supervisor import cards, changes
-from harness.supervisor.changes import HEAD, TAIL, Side, compare, left_out, on_card
+from harness.supervisor.calls import cards, comparison
+from harness.supervisor.calls.comparison import HEAD, TAIL, Side, compare, left_out, on_card
 from widgets.card_text import diff_lines
 
 BYTES = st.lists(
@@ -240,5 +240,5 @@ def test_an_edit_without_a_place_shows_both_texts_and_says_why(
 )
 def test_what_cannot_all_be_shown_is_of_higher_risk(judged: str, raised: str) -> None:
     assert cards.risk(judged, on_card(shown(None, b"x\n" * 100_000))) == raised
-    assert cards.risk(judged, changes.replaced("a", "b", "why")) == raised
+    assert cards.risk(judged, comparison.replaced("a", "b", "why")) == raised
     assert cards.risk(judged, on_card(shown(None, b"x\n" * 100))) == judged

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.supervisor.clock import Gap, Ticks, follow, gap, read, words
+from harness.supervisor.upkeep.clock import Gap, Ticks, follow, gap, read, words
 
 START = Ticks(1_000_000.0, 500.0, 500.0)
 

@@ -6,12 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from harness.brain import conversation, loop
+from harness.brain import conversation, decide
 from harness.events import types as t
 from harness.events.describe import describe
 from harness.events.fold import SessionState, advance, fold
-from harness.supervisor import continuing, limits
+from harness.supervisor.calls import call_caps
 from harness.supervisor.errors import OpError
+from harness.supervisor.sessions import continuing
 from tests.unit.test_brain_loop import World, shape, text, use
 
 QUESTION = "I see two ways.\n\nShould I keep the old API?"
@@ -74,7 +75,7 @@ def test_time_in_which_nobody_could_work_counts_against_no_cap(bodies: list[t.Bo
     s = fold(at(i, b) for i, b in enumerate([intent, *bodies]))
     assert s.away_s == away_h * 3600
     now = datetime(2026, 11, 21, len(bodies), tzinfo=UTC)
-    assert limits.wall_used(s, now) == (len(bodies) - away_h) * 3600
+    assert call_caps.wall_used(s, now) == (len(bodies) - away_h) * 3600
 
 
 # -- the fold --------------------------------------------------------------------------------------
@@ -141,10 +142,10 @@ def failed_after_rounds() -> World:
     w.reply("end_turn", text("I did it."))
     w.check(1)
     step = w.step()
-    assert isinstance(step, loop.End)
+    assert isinstance(step, decide.End)
     assert step.outcome == "failed"
     w.put(t.SessionEnded(outcome="failed"))
-    assert isinstance(w.step(), loop.Leave)
+    assert isinstance(w.step(), decide.Leave)
     return w
 
 
@@ -154,13 +155,13 @@ def test_after_failing_it_runs_its_checks_anew_and_goes_on_for_as_many_rounds_ag
     w.lease()
     w.check(1)
     step = w.step()
-    assert isinstance(step, loop.Say)
+    assert isinstance(step, decide.Say)
     assert "1 more round left" in step.text
     w.put(t.UserMessage(text=step.text, origin="harness"))
     w.ask()
     w.reply("end_turn", text("Now."))
     w.check(1)
-    assert isinstance(end := w.step(), loop.End)
+    assert isinstance(end := w.step(), decide.End)
     assert "after 2 rounds" in end.reason
 
 
@@ -169,7 +170,7 @@ def test_what_a_human_mended_meanwhile_is_seen_without_asking_the_model() -> Non
     w.put(t.SessionContinued())
     w.lease()
     w.check(0)
-    assert w.step() == loop.End("done", "1 of 1 checks passed", True, "I did it.")
+    assert w.step() == decide.End("done", "1 of 1 checks passed", True, "I did it.")
 
 
 def test_words_begin_a_new_count_of_rounds_also_while_it_runs() -> None:
@@ -183,7 +184,7 @@ def test_words_begin_a_new_count_of_rounds_also_while_it_runs() -> None:
     w.reply("end_turn")
     w.check(1)
     step = w.step()
-    assert isinstance(step, loop.Say)
+    assert isinstance(step, decide.Say)
     assert "1 more round left" in step.text
 
 
@@ -194,11 +195,11 @@ def test_another_check_counts_beside_or_instead_of_the_first() -> None:
     w.check(0)
     w.put(t.SessionEnded(outcome="done", verified=True), t.SessionContinued(checks=["x", "y"]))
     w.lease()
-    assert w.step() == loop.Check(("x", "y"))
+    assert w.step() == decide.Check(("x", "y"))
     w.check(0, 0)
-    assert w.step() == loop.End("done", "2 of 2 checks passed", True, "done")
+    assert w.step() == decide.End("done", "2 of 2 checks passed", True, "done")
     w.put(t.SessionEnded(outcome="done", verified=True), t.SessionContinued(checks=["y"]))
-    assert w.step() == loop.Check(("y",))
+    assert w.step() == decide.Check(("y",))
 
 
 def test_words_are_asked_at_once() -> None:
@@ -207,7 +208,7 @@ def test_words_are_asked_at_once() -> None:
     w.reply("end_turn", text("done"))
     w.put(t.SessionEnded(outcome="done"), t.SessionContinued(), t.UserMessage(text="and the docs", origin="human"))
     w.lease()
-    assert isinstance(w.step(), loop.Ask)
+    assert isinstance(w.step(), decide.Ask)
     assert shape(w.view)[-1]["content"][-1]["text"] == "and the docs"
 
 
@@ -216,7 +217,7 @@ def test_calls_that_the_end_cut_off_are_not_made_and_the_model_reads_it() -> Non
     w.ask()
     w.reply("tool_use", use(1), use(2))
     step = w.step()
-    assert isinstance(step, loop.Propose)
+    assert isinstance(step, decide.Propose)
     call_id, first = step.calls[0]
     w.put(t.ToolProposed(call_id=call_id, tool=first.name, input=first.input, tool_use_id=first.tool_use_id))
     w.put(
@@ -225,7 +226,7 @@ def test_calls_that_the_end_cut_off_are_not_made_and_the_model_reads_it() -> Non
     )
     w.put(t.SessionEnded(outcome="stopped"), t.SessionContinued(), t.UserMessage(text="go on", origin="human"))
     w.lease()
-    assert isinstance(w.step(), loop.Ask)
+    assert isinstance(w.step(), decide.Ask)
     results = [b for b in shape(w.view)[-1]["content"] if b["type"] == "tool_result"]
     assert [r["is_error"] for r in results] == [True, True]
     assert "nothing ran" in results[1]["content"]
@@ -240,7 +241,7 @@ def test_after_finishing_up_at_a_cap_it_has_its_tools_again() -> None:
     w.put(t.FinishUp(allowance_nano=1))
     w.ask()
     w.reply("end_turn", text("That is how far I came. Shall I go on?"))
-    assert isinstance(end := w.step(), loop.End)
+    assert isinstance(end := w.step(), decide.End)
     assert end.reason.startswith("finished up at its cap")
     w.put(
         t.SessionEnded(outcome="done"),
@@ -249,7 +250,7 @@ def test_after_finishing_up_at_a_cap_it_has_its_tools_again() -> None:
     )
     w.lease()
     step = w.step()
-    assert isinstance(step, loop.Ask)
+    assert isinstance(step, decide.Ask)
     assert not step.finish
     assert conversation.build(w.view).messages[-1]["role"] == "user"
 
@@ -260,7 +261,7 @@ def test_failures_from_before_the_end_do_not_count() -> None:
     w.fail("auth")
     w.put(t.SessionDesired(state="stopped"), t.SessionEnded(outcome="stopped"), t.SessionContinued())
     w.lease()
-    assert isinstance(w.step(), loop.Ask)
+    assert isinstance(w.step(), decide.Ask)
 
 
 # -- a reply that ends in a question ---------------------------------------------------------------
@@ -270,19 +271,19 @@ def test_without_checks_a_question_waits_for_its_answer() -> None:
     w = World()
     w.ask()
     w.reply("end_turn", text(QUESTION))
-    assert w.step() == loop.Park("question", QUESTION)
+    assert w.step() == decide.Park("question", QUESTION)
     w.put(t.SessionParked(why="question", detail=QUESTION))
     w.put(t.ApprovalRequested(approval_id="a1", kind="question", title="?", options=["answer", "done", "stop"]))
     w.lease()
-    assert isinstance(w.step(), loop.Park)
+    assert isinstance(w.step(), decide.Park)
     w.put(
         t.ApprovalDecided(approval_id="a1", decision_id="d1", decision="answer", message="keep it"),
         t.UserMessage(text="keep it", origin="human"),
     )
-    assert isinstance(w.step(), loop.Ask)
+    assert isinstance(w.step(), decide.Ask)
     w.ask()
     w.reply("end_turn", text("Kept. Is there anything else you want?"))
-    assert isinstance(w.step(), loop.End)
+    assert isinstance(w.step(), decide.End)
 
 
 def test_a_question_beside_failing_checks_waits_too() -> None:
@@ -290,7 +291,7 @@ def test_a_question_beside_failing_checks_waits_too() -> None:
     w.ask()
     w.reply("end_turn", text(QUESTION))
     w.check(1)
-    assert w.step() == loop.Park("question", QUESTION)
+    assert w.step() == decide.Park("question", QUESTION)
 
 
 def test_checks_that_pass_decide_and_the_question_stays_visible() -> None:
@@ -298,7 +299,7 @@ def test_checks_that_pass_decide_and_the_question_stays_visible() -> None:
     w.ask()
     w.reply("end_turn", text(QUESTION))
     w.check(0)
-    assert w.step() == loop.End(
+    assert w.step() == decide.End(
         "done", "1 of 1 checks passed; its reply ends in a question: Should I keep the old API?", True, QUESTION
     )
 
@@ -315,7 +316,7 @@ def test_the_last_reply_at_a_cap_ends_it_whatever_it_asks(checks: list[str]) -> 
     w.reply("end_turn", text(QUESTION))
     if checks:
         w.check(1)
-    assert isinstance(w.step(), loop.End)
+    assert isinstance(w.step(), decide.End)
 
 
 # -- what may be given -----------------------------------------------------------------------------

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from harness.events import types as t
 from harness.events.fold import SessionState, advance
-from harness.supervisor.due import Ask, Due, Falls, Nothing, Wake, due
-from harness.supervisor.track import Track
+from harness.supervisor.fleet.call_records import Track
+from harness.supervisor.fleet.next_step import Ask, Due, Falls, Nothing, Wake, due
 
 TS = "2026-01-02T03:04:05.000Z"
 INTENT = t.SessionIntent(name="n", goal="g", repo="/r", branch="b", worktree="/w", model="m")
@@ -195,7 +195,7 @@ def test_no_brain_between_a_park_and_its_answer(steps: list[t.Body | str]) -> No
                 case Wake():
                     assert not waits, "nobody thinks before the answer"
                     assert (s.lease, s.desired, s.ended, s.quarantined) == (None, "running", None, None)
-                    assert not s.road.calls
+                    assert not s.calls.open
                     log.put(t.LeaseGranted(gen=s.lease_gen + 1, epoch=1))
                 case _:
                     pass

@@ -1,4 +1,4 @@
-"""Types, fold, road, snapshots, words: total on anything a log can hold, and the road never starts what was not
+"""Types, fold, calls, snapshots, words: total on anything a log can hold, and the calls never starts what was not
 allowed.
 """
 
@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.events import types as t
+from harness.events.calls import CallError, OpenCalls
 from harness.events.describe import GROUPS, describe, detail, group_of, usd
 from harness.events.fold import SessionState, advance, fold
 from harness.events.log import LogWriter
 from harness.events.reader import read
-from harness.events.road import Road, RoadError
 from harness.events.snapshots import follow, load, restore, save
 from harness.events.untrusted import to_display
 from harness.events.views import Liveness, row
@@ -176,7 +176,7 @@ def test_the_fold_is_total_and_the_same_in_one_go_or_in_two(kinds: list[str], se
     assert fold((t.decode(item) for item in lines[cut:]), restored) == state
 
 
-# -- road ------------------------------------------------------------------------------------------
+# -- calls ------------------------------------------------------------------------------------------
 
 ROAD = [kind for kind in KINDS if kind.startswith(("tool.", "approval."))]
 
@@ -192,7 +192,7 @@ _NEXT = {
 
 
 def test_nothing_starts_without_leave_and_a_decision_is_used_once() -> None:
-    """800 random walks, half of them along the road and half across it, through the keeper's check."""
+    """800 random walks, half of them along the calls and half across it, through the keeper's check."""
     assert sum(_walk(seed) for seed in range(800)) > 400, "walks that never start anything would prove nothing"
 
 
@@ -202,31 +202,31 @@ def _walk(seed: int) -> int:
     Returns the starts.
     """
     rng = random.Random(seed)
-    road = Road()
+    calls = OpenCalls()
     accepted: list[tuple[str, dict[str, Any]]] = []
     used: list[str] = []
     unique = starts = 0
     for _ in range(40):
         kind = rng.choice(ROAD)
-        if road.calls and rng.random() < 0.6:
-            kind = rng.choice(_NEXT[rng.choice(list(road.calls.values())).stage])
+        if calls.open and rng.random() < 0.6:
+            kind = rng.choice(_NEXT[rng.choice(list(calls.open.values())).stage])
         data = make(rng, t.TYPES[kind])
         unique += 1
         if kind == "tool.proposed":
             data["call_id"] = f"c{unique}.{rng.randrange(3)}"
-        elif "call_id" in data and road.calls:
-            data["call_id"] = rng.choice(list(road.calls))
+        elif "call_id" in data and calls.open:
+            data["call_id"] = rng.choice(list(calls.open))
         if kind == "approval.requested":
             data["approval_id"] = f"a{unique}"
-        elif "approval_id" in data and road.approvals:
-            data["approval_id"] = rng.choice(list(road.approvals))
+        elif "approval_id" in data and calls.approvals:
+            data["approval_id"] = rng.choice(list(calls.approvals))
         if kind == "approval.decided":
             data["decision_id"] = f"d{unique}"
         if "action_hash" in data and rng.random() < 0.8:
             data["action_hash"] = "h1"
         try:
-            road.check(kind, data)
-        except RoadError:
+            calls.check(kind, data)
+        except CallError:
             continue
         if kind == "tool.started":
             call, digest = data["call_id"], data["action_hash"]
@@ -252,10 +252,10 @@ def _walk(seed: int) -> int:
                 assert decided
                 assert all(d["action_hash"] == digest for d in decided if "action_hash" in d)
             if decided:
-                used.append(road.calls[call].allowed_by)
+                used.append(calls.open[call].allowed_by)
                 assert used.count(used[-1]) == 1, "a decision is used once"
             starts += 1
-        road.apply(kind, data)
+        calls.apply(kind, data)
         accepted.append((kind, data))
     return starts
 
@@ -264,83 +264,83 @@ def _approvals(accepted: list[tuple[str, dict[str, Any]]], call: str) -> set[str
     return {d["approval_id"] for k, d in accepted if k == "approval.requested" and d.get("call_id") == call}
 
 
-def step(road: Road, kind: str, **data: Any) -> None:
-    road.check(kind, data)
-    road.apply(kind, data)
+def step(calls: OpenCalls, kind: str, **data: Any) -> None:
+    calls.check(kind, data)
+    calls.apply(kind, data)
 
 
-def asked() -> Road:
-    road = Road()
-    step(road, "tool.proposed", call_id="c1.0", tool="exec")
-    step(road, "tool.judged", call_id="c1.0", action_hash="h", verdict="ask")
-    step(road, "approval.requested", approval_id="a1", call_id="c1.0")
-    return road
+def asked() -> OpenCalls:
+    calls = OpenCalls()
+    step(calls, "tool.proposed", call_id="c1.0", tool="exec")
+    step(calls, "tool.judged", call_id="c1.0", action_hash="h", verdict="ask")
+    step(calls, "approval.requested", approval_id="a1", call_id="c1.0")
+    return calls
 
 
 def test_an_edited_approval_lets_only_the_edited_action_start() -> None:
     """Also when a crash cuts the log between the decision and the judgement of what was edited."""
-    road = asked()
-    step(road, "approval.decided", approval_id="a1", decision="allow_edited", decision_id="d", action_hash="h")
+    calls = asked()
+    step(calls, "approval.decided", approval_id="a1", decision="allow_edited", decision_id="d", action_hash="h")
     for digest in ("h", "edited"):
-        with pytest.raises(RoadError, match="no allow verdict"):
-            road.check("tool.started", {"call_id": "c1.0", "action_hash": digest, "effect": "irreversible"})
-    step(road, "tool.judged", call_id="c1.0", action_hash="edited", verdict="allow")
-    with pytest.raises(RoadError, match="no allow verdict"):
-        road.check("tool.started", {"call_id": "c1.0", "action_hash": "h", "effect": "irreversible"})
-    step(road, "tool.started", call_id="c1.0", action_hash="edited", effect="irreversible")
+        with pytest.raises(CallError, match="no allow verdict"):
+            calls.check("tool.started", {"call_id": "c1.0", "action_hash": digest, "effect": "irreversible"})
+    step(calls, "tool.judged", call_id="c1.0", action_hash="edited", verdict="allow")
+    with pytest.raises(CallError, match="no allow verdict"):
+        calls.check("tool.started", {"call_id": "c1.0", "action_hash": "h", "effect": "irreversible"})
+    step(calls, "tool.started", call_id="c1.0", action_hash="edited", effect="irreversible")
 
 
 def test_the_whole_road() -> None:
-    road = asked()
-    with pytest.raises(RoadError, match="no allow verdict"):
-        road.check("tool.started", {"call_id": "c1.0", "action_hash": "h", "effect": "read"})
-    with pytest.raises(RoadError, match="another action"):
-        road.check(
+    calls = asked()
+    with pytest.raises(CallError, match="no allow verdict"):
+        calls.check("tool.started", {"call_id": "c1.0", "action_hash": "h", "effect": "read"})
+    with pytest.raises(CallError, match="another action"):
+        calls.check(
             "approval.decided", {"approval_id": "a1", "decision": "allow", "decision_id": "d", "action_hash": "other"}
         )
-    step(road, "approval.decided", approval_id="a1", decision="allow", decision_id="d", action_hash="h")
-    with pytest.raises(RoadError, match="not open"):
-        road.check(
+    step(calls, "approval.decided", approval_id="a1", decision="allow", decision_id="d", action_hash="h")
+    with pytest.raises(CallError, match="not open"):
+        calls.check(
             "approval.decided", {"approval_id": "a1", "decision": "allow", "decision_id": "d2", "action_hash": "h"}
         )
-    step(road, "tool.started", call_id="c1.0", action_hash="h", effect="irreversible")
-    with pytest.raises(RoadError):
-        road.check("tool.started", {"call_id": "c1.0", "action_hash": "h", "effect": "irreversible"})
-    step(road, "tool.in_doubt", call_id="c1.0")
-    step(road, "tool.resolved", call_id="c1.0", resolution="confirmed_not_done")
-    with pytest.raises(RoadError, match="no allow verdict"):
-        road.check("tool.started", {"call_id": "c1.0", "action_hash": "h", "effect": "irreversible"})
-    step(road, "tool.judged", call_id="c1.0", action_hash="h", verdict="allow")
-    step(road, "tool.started", call_id="c1.0", action_hash="h", effect="read")
-    step(road, "tool.ended", call_id="c1.0", status="ok")
-    assert road.calls == {}
-    with pytest.raises(RoadError, match="before"):
-        road.check("tool.proposed", {"call_id": "c1.0", "tool": "exec"})
+    step(calls, "tool.started", call_id="c1.0", action_hash="h", effect="irreversible")
+    with pytest.raises(CallError):
+        calls.check("tool.started", {"call_id": "c1.0", "action_hash": "h", "effect": "irreversible"})
+    step(calls, "tool.in_doubt", call_id="c1.0")
+    step(calls, "tool.resolved", call_id="c1.0", resolution="confirmed_not_done")
+    with pytest.raises(CallError, match="no allow verdict"):
+        calls.check("tool.started", {"call_id": "c1.0", "action_hash": "h", "effect": "irreversible"})
+    step(calls, "tool.judged", call_id="c1.0", action_hash="h", verdict="allow")
+    step(calls, "tool.started", call_id="c1.0", action_hash="h", effect="read")
+    step(calls, "tool.ended", call_id="c1.0", status="ok")
+    assert calls.open == {}
+    with pytest.raises(CallError, match="before"):
+        calls.check("tool.proposed", {"call_id": "c1.0", "tool": "exec"})
 
 
 def test_a_refusal_holds_whatever_stands_beside_it() -> None:
-    road = asked()
-    step(road, "approval.decided", approval_id="a1", decision="deny", decision_id="d")
-    assert not road.may_start(road.calls["c1.0"], "h")
-    road = asked()
-    step(road, "approval.requested", approval_id="a2", call_id="c1.0")
-    step(road, "approval.decided", approval_id="a1", decision="allow", decision_id="d", action_hash="h")
-    step(road, "approval.decided", approval_id="a2", decision="deny", decision_id="d2")
-    assert not road.may_start(road.calls["c1.0"], "h")
+    calls = asked()
+    step(calls, "approval.decided", approval_id="a1", decision="deny", decision_id="d")
+    assert not calls.may_start(calls.open["c1.0"], "h")
+    calls = asked()
+    step(calls, "approval.requested", approval_id="a2", call_id="c1.0")
+    step(calls, "approval.decided", approval_id="a1", decision="allow", decision_id="d", action_hash="h")
+    step(calls, "approval.decided", approval_id="a2", decision="deny", decision_id="d2")
+    assert not calls.may_start(calls.open["c1.0"], "h")
 
 
 def test_stale_closes_the_request_and_asks_for_a_new_judgement() -> None:
-    road = asked()
-    step(road, "approval.stale", approval_id="a1", call_id="c1.0")
-    assert (road.approvals, road.calls["c1.0"].stage) == ({}, "proposed")
+    calls = asked()
+    step(calls, "approval.stale", approval_id="a1", call_id="c1.0")
+    assert (calls.approvals, calls.open["c1.0"].stage) == ({}, "proposed")
 
 
 @pytest.mark.parametrize(
     "data", [{}, {"call_id": 7, "tool": "x"}, {"call_id": "x", "tool": "x"}, {"call_id": "c٣.0", "tool": "x"}]
 )
 def test_malformed_records_are_refused_with_words(data: dict[str, Any]) -> None:
-    with pytest.raises(RoadError):
-        Road().check("tool.proposed", data)
+    with pytest.raises(CallError):
+        OpenCalls().check("tool.proposed", data)
 
 
 # -- snapshots -------------------------------------------------------------------------------------

@@ -417,7 +417,7 @@ def test_whatever_happens_the_log_is_a_prefix_of_what_was_appended(
 def test_the_keepers_side_loads_the_standard_library_only() -> None:
     code = (
         "import sys, harness.events.log, harness.events.blobs, harness.events.reader, harness.events.offsets,"
-        " harness.events.road, harness.events.action;print([m for m in sys.modules if m.split('.')[0] in ('msgspec',"
+        " harness.events.calls, harness.events.action;print([m for m in sys.modules if m.split('.')[0] in ('msgspec',"
         " 'asyncio', 'textual', 'rich', 'harness') and not m.startswith('harness')])"
     )
     assert (

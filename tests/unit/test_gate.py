@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.supervisor import gate as g
+from harness.supervisor.endpoints import endpoint_gate as g
 
 REFUSED = g.Outcome("network", "connection refused")
 OVERLOADED = g.Outcome("overloaded", "Overloaded")

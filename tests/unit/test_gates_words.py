@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from harness.supervisor import gate as g
-from harness.supervisor.credentials import Credentials
-from harness.supervisor.gates import Gates, Key, boottime
+from harness.supervisor.endpoints import endpoint_gate as g
+from harness.supervisor.endpoints.credentials import Credentials
+from harness.supervisor.endpoints.endpoint_gates import Gates, Key, boottime
 
 
 def test_nobody_is_told_that_an_endpoint_answers_again_which_never_failed() -> None:

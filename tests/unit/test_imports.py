@@ -31,9 +31,9 @@ HARNESS = [
         " harness.events.offsets"
     ),
     "harness.protocol.client, harness.protocol.config",
-    "harness.session.main, harness.session.nursery",
-    "harness.supervisor.main, harness.supervisor.guardian, harness.supervisor.invariants",
-    "harness.policy.judge, harness.budget.caps, harness.workspace.worktrees",
+    "harness.session.main, harness.session.keeper_nursery",
+    "harness.supervisor.main, harness.supervisor.guardian, harness.supervisor.upkeep.invariants",
+    "harness.policy.judge, harness.budget.ledger, harness.workspace.worktrees",
 ]
 
 
@@ -61,7 +61,7 @@ def test_keeper_is_standard_library_only() -> None:
     foreign = {
         m
         for m in loaded_by(
-            "import harness.session.main, harness.session.nursery, harness.hands.spawn, harness.hands.precheck"
+            "import harness.session.main, harness.session.keeper_nursery, harness.hands.spawn, harness.hands.precheck"
         )
         if m not in sys.stdlib_module_names
     }

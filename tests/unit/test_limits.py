@@ -14,7 +14,7 @@ from harness.events.describe import describe
 from harness.hands import limits
 from harness.hands.limits import GIB, MIB, Limits, Over
 from harness.protocol import config
-from harness.session.watch import pause, strikes_needed
+from harness.session.call_watch import pause, strikes_needed
 
 FILE = Path("/conf/config.toml")
 

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.budget import prices
-from harness.budget.caps import CapReached, Ledger
 from harness.budget.evidence import NEVER_SENT, Books, Evidence, missing
+from harness.budget.ledger import CapReached, Ledger
 from harness.budget.ledger_types import LedgerRecord, Limits, Raised, Reserved, Settled, Unknown
 from harness.events import types as t
-from harness.supervisor.caps import Standing
-from harness.supervisor.capwait import Waiting, freed
+from harness.supervisor.money.cap_waits import Waiting, freed
+from harness.supervisor.money.reservations import Standing
 
 MODEL = "claude-haiku-5-5"
 LIMITS = Limits(day_usd=6_000_000, fleet_usd=20_000_000)

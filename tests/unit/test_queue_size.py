@@ -13,7 +13,7 @@ import pytest
 from harness.events.fold import OpenApproval
 from harness.events.views import ApprovalView
 from harness.protocol import frames
-from harness.supervisor.approvals import Approvals
+from harness.supervisor.calls.approvals import Approvals
 from widgets.card_text import shown_text
 
 OPTIONS = ["allow", "allow_edited", "deny", "answer", "stop"]

@@ -18,13 +18,14 @@ from harness.events import types as t
 from harness.events.fold import SessionState, advance, fold
 from harness.protocol.config import Credential
 from harness.protocol.paths import STATE_VERSION
-from harness.supervisor import cards, guardian, ids, main
-from harness.supervisor.credentials import Credentials, fingerprint
-from harness.supervisor.doubt import file_outcome
+from harness.supervisor import guardian, ids, main
+from harness.supervisor.calls import cards
+from harness.supervisor.calls.doubt import file_outcome
+from harness.supervisor.endpoints.credentials import Credentials, fingerprint
 from harness.supervisor.errors import OpError, out_of_space
-from harness.supervisor.fleet import Restarts
-from harness.supervisor.launch import Request, check, parse
-from harness.supervisor.track import Track, signature
+from harness.supervisor.fleet.call_records import Track, signature
+from harness.supervisor.fleet.session import Restarts
+from harness.supervisor.sessions.launch import Request, check, parse
 from harness.workspace.errors import GitFailed
 
 TS = "2026-01-02T03:04:05.000Z"
@@ -132,7 +133,7 @@ def test_track_follows_a_call_and_counts_denials() -> None:
     s = run(track, *bodies)
     name = signature(t.ToolProposed(call_id="c9.0", tool="exec", input={"argv": ["x"], "why": "another claim"}))
     assert track.denials == {name: 2}, "what the model claims makes no other call of it"
-    assert track.calls == {} == s.road.calls
+    assert track.calls == {} == s.calls.open
     assert track.oldest_open() == -1
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness.policy.rules import Policy, parse_policy
-from harness.supervisor.road import Road
+from harness.supervisor.calls.call_flow import CallFlow
 
 ACTION: dict[str, Any] = {"tool": "exec", "argv": ["curl", "x"], "effects": ["network"], "kind": "exec"}
 OLD = parse_policy('[[rule]]\nverdict = "allow"\neffect = "network"\n', "policy.toml")
@@ -20,7 +20,7 @@ DENIES = parse_policy('[[rule]]\nverdict = "deny"\neffect = "network"\n', "polic
 
 
 def still(now: Policy, rule: str) -> bool:
-    road = Road(SimpleNamespace(policy=now), lambda *_: None, None)  # type: ignore[arg-type]
+    road = CallFlow(SimpleNamespace(policy=now), lambda *_: None, None)  # type: ignore[arg-type]
     judged = SimpleNamespace(policy=OLD.hash, rule=rule, action=ACTION, action_blob=None)
     return asyncio.run(road._still_allowed(None, SimpleNamespace(judged=judged)))  # type: ignore[arg-type]
 

@@ -20,7 +20,7 @@ from harness.events.endpoints import ITEM_KINDS
 from harness.events.fold import fold
 from harness.events.trouble import CODES, FLEET, PARKED, PARTS, REQUESTS, SESSION, Trouble, Words
 from harness.events.views import NEEDS_YOU, RUNNING, FleetView, Liveness, TroubleView, row, troubled
-from harness.supervisor import health
+from harness.supervisor.upkeep import health
 from widgets.fleet_bar import trouble_phrase
 
 HARNESS = Path(trouble.__file__).parents[1]
@@ -78,9 +78,9 @@ def test_every_reason_to_park_has_its_words() -> None:
     found = {why for _, call in calls("SessionParked") for why in argument(call, 99, "why")} | {
         why for _, call in calls("Park") for why in argument(call, 0, "why")
     }
-    from harness.brain import loop
+    from harness.brain import decide
 
-    found |= set(loop._HUMAN_KINDS.values())
+    found |= set(decide._HUMAN_KINDS.values())
     assert {"approval", "paused", "cap", "limited", "error", "breaker", "question"} <= found
     assert found <= PARKED.keys()
 
@@ -88,7 +88,10 @@ def test_every_reason_to_park_has_its_words() -> None:
 def test_every_kind_of_request_has_its_words() -> None:
     found = {kind for _, call in calls("ApprovalRequested") for kind in argument(call, 99, "kind")}
     found |= {
-        kind for where, call in calls("Ask") if where.startswith("supervisor/due") for kind in argument(call, 0, "kind")
+        kind
+        for where, call in calls("Ask")
+        if where.startswith("supervisor/fleet/next_step")
+        for kind in argument(call, 0, "kind")
     }
     found |= ITEM_KINDS
     assert {"tool", "cap", "auth", "endpoint", "restart", "question", "in_doubt"} <= found

@@ -1,0 +1,173 @@
+"""The fork server of brains: ``python -P -s -m harness.brain.brain_nursery --fd N``.
+
+A small process of its own, exec'ed once, single-threaded, with the SDK loaded and frozen; it forks one brain for each
+request that comes over the inherited socket, reaps them and says so, and ends when the socket ends (its brains live
+on). Keys come over the socket only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes
+import gc
+import os
+import resource
+import select
+import signal
+import socket
+import ssl
+import sys
+import traceback
+from typing import Any, NoReturn
+
+import msgspec
+
+from harness.brain import main as brain
+from harness.brain import warm
+from harness.protocol import frames
+
+_PR_SET_DUMPABLE = 4
+_PR_SET_NAME = 15
+_M_TRIM_THRESHOLD = -1
+_M_MMAP_THRESHOLD = -3
+_LARGE = 128 * 1024
+
+
+def _prctl(option: int, argument: int | bytes) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(option, argument, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl failed")
+
+
+def harden() -> None:
+    """No core dump, no other process of this user may read our memory: it holds the key."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _prctl(_PR_SET_DUMPABLE, 0)
+
+
+def identity(pid: int) -> dict[str, Any]:
+    """``{pid, start, boot}`` of a live process; together they never mean another one."""
+    with open(f"/proc/{pid}/stat", "rb") as f:
+        start = int(f.read().rpartition(b")")[2].split()[19])
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
+        return {"pid": pid, "start": start, "boot": f.read().strip()}
+
+
+class Nursery:
+    """Serves one socket until it ends."""
+
+    def __init__(self, sock: socket.socket, context: ssl.SSLContext) -> None:
+        self._sock = sock
+        self._context = context
+        self._decoder = frames.Decoder()
+        self._alarm, self._wake = socket.socketpair()
+        self._alarm.setblocking(False)
+        self._wake.setblocking(False)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
+
+    def serve(self) -> None:
+        """Returns at the end of the stream. Raises OSError, FrameError when the peer is no supervisor of ours."""
+        while True:
+            readable = select.select((self._sock, self._alarm), (), ())[0]
+            if self._alarm in readable:
+                with contextlib.suppress(BlockingIOError):
+                    self._alarm.recv(4096)
+            self._reap()
+            if self._sock in readable:
+                data = self._sock.recv(1 << 18)
+                if not data:
+                    return
+                for body in self._decoder.feed(data):
+                    self._handle(frames.parse(body))
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            self._send({"push": "exited", "pid": pid, "code": os.waitstatus_to_exitcode(status)})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self._sock.sendall(frames.encode(message))
+
+    def _handle(self, message: dict[str, Any]) -> None:
+        number = message.get("id")
+        if message.get("op") != "spawn":
+            self._send(
+                {
+                    "id": number,
+                    "ok": False,
+                    "error": {"code": "bad_op", "message": f"the nursery knows no op {message.get('op')!r}"},
+                }
+            )
+            return
+        try:
+            spec = msgspec.convert(message.get("brain"), brain.Spec)
+            pid = self._fork(spec)
+        except (msgspec.ValidationError, OSError) as exc:
+            self._send(
+                {"id": number, "ok": False, "error": {"code": "spawn", "message": f"no brain was forked: {exc}"}}
+            )
+            return
+        self._send({"id": number, "ok": True, **identity(pid)})
+
+    def _fork(self, spec: brain.Spec) -> int:
+        pid = os.fork()
+        if pid == 0:
+            self._child(spec)
+        return pid
+
+    def _child(self, spec: brain.Spec) -> NoReturn:
+        """Never returns: the parent's stack must not unwind twice."""
+        code = brain.DEFECT
+        try:
+            os.setsid()
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for inherited in (self._sock, self._alarm, self._wake):
+                inherited.close()
+            harden()
+            _prctl(_PR_SET_NAME, b"wf-brain")
+            gc.enable()
+            code = brain.run(spec, self._context)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            with contextlib.suppress(OSError, ValueError):
+                sys.stderr.flush()
+            os._exit(code)
+
+
+def give_back() -> None:
+    """Large blocks go back to the system when they are freed: a request is a little larger each turn, and the heap
+    would grow by every one of them.
+    """
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "mallopt"):
+        libc.mallopt(_M_MMAP_THRESHOLD, _LARGE)
+        libc.mallopt(_M_TRIM_THRESHOLD, _LARGE)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description="Fork server of brains; started by the supervisor.")
+    parser.add_argument("--fd", type=int, required=True, help="inherited stream socket to the supervisor")
+    sock = socket.socket(fileno=parser.parse_args(argv).fd)
+    sock.set_inheritable(False)
+    harden()
+    give_back()
+    context = warm.load()
+    nursery = Nursery(sock, context)
+    warm.freeze()
+    with contextlib.suppress(ConnectionError):  # the supervisor is gone: the end of the stream, met while writing
+        nursery.serve()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

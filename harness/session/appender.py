@@ -1,0 +1,174 @@
+"""The keeper's hold on its log: stage records under the rules, commit them as one batch, hand out what became durable.
+
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+from harness.events import framing, reader
+from harness.events.calls import CallError
+from harness.events.log import LogWriter, NoSpace, Poisoned, Recovery
+from harness.protocol.paths import SessionFolder
+from harness.session.errors import OpError
+from harness.session.keeper_fold import KeeperState, concerns, kind_of
+
+RECENT_BYTES = 128 * 1024
+_ENVELOPE = 512
+
+
+class Journal:
+    """One open log.
+
+    ``memory`` is the fold of everything staged; a failed commit puts back the fold of what is in the log.
+    """
+
+    def __init__(self, folder: SessionFolder, sid: str) -> None:
+        """Open or recover the log and fold it. Raises DamagedLog, NewerLog, LogBusy, NoSpace, CallError, OSError."""
+        self._log = LogWriter.open(folder.log, sid)
+        self._folder = folder
+        self.memory = KeeperState()
+        self._committed = self.memory
+        self._recent: deque[tuple[int, bytes]] = deque()
+        self._recent_bytes = 0
+        self.staged = 0
+        try:
+            for line in reader.read(folder.log):
+                self._remember(framing.seq_of(line), line)
+                if concerns(kind := kind_of(line)):
+                    self.memory.take(kind, json.loads(line)["data"])
+        except BaseException:
+            self._log.close()
+            raise
+        self._mark = (self._log.segment, self._log.size)
+        self._fd = os.open(folder.log / reader.segment_name(self._log.segment), os.O_RDONLY | os.O_CLOEXEC)
+
+    @property
+    def recovery(self) -> Recovery | None:
+        return self._log.recovery
+
+    @property
+    def taken_leave(self) -> bool:
+        """True when the keeper before this one closed the log after its last record."""
+        return self._log.taken_leave
+
+    @property
+    def head(self) -> int:
+        """``seq`` of the last staged record; equal to `written` between commits."""
+        return self._log.head
+
+    @property
+    def written(self) -> int:
+        return self._log.written
+
+    @property
+    def hash(self) -> str:
+        return self._log.hash
+
+    @property
+    def poisoned(self) -> str:
+        return self._log.poisoned
+
+    def stage(self, records: list[tuple[str, dict[str, Any]]], *, actor: str, gen: int) -> tuple[int, int]:
+        """Put records into the batch, all or none; (first, last) ``seq``. Raises OpError."""
+        if self._log.poisoned:
+            raise OpError("poisoned", self._log.poisoned, "check the disk, then restart the session's keeper")
+        memory = self._rehearse(records)
+        try:
+            if len(records) > 1:
+                for kind, data in records:
+                    if len(framing.encode_data(data)) > framing.MAX_LINE - _ENVELOPE:
+                        raise ValueError(
+                            f"record {kind} is over the limit of {framing.MAX_LINE} bytes; put the payload into a blob"
+                        )
+            first = self._log.head + 1
+            for kind, data in records:
+                self._log.append(kind, data, actor=actor, gen=gen)
+        except (ValueError, RecursionError) as exc:
+            raise OpError("bad_record", str(exc)) from exc
+        self.memory = memory
+        self.staged += len(records)
+        return first, self._log.head
+
+    def _rehearse(self, records: list[tuple[str, dict[str, Any]]]) -> KeeperState:
+        if not any(concerns(kind) for kind, _ in records):
+            return self.memory
+        memory = self.memory.copy()
+        for kind, data in records:
+            if not concerns(kind):
+                continue
+            try:
+                memory.calls.check(kind, data)
+                memory.take(kind, data)
+            except CallError as exc:
+                raise OpError("refused", str(exc)) from exc
+            except (KeyError, TypeError, ValueError, AttributeError) as exc:
+                raise OpError("bad_record", f"{kind}: a field is missing or of the wrong kind: {exc}") from exc
+        return memory
+
+    def commit(self, sync: bool) -> list[tuple[int, bytes]]:
+        """Write the batch; the (seq, line without line feed) that reached the log.
+
+        Raises NoSpace, Poisoned (nothing of it is in force).
+        """
+        try:
+            self._log.commit(sync)
+        except (NoSpace, Poisoned):
+            self.memory = self._committed
+            raise
+        finally:
+            self.staged = 0
+        self._committed = self.memory
+        fresh = list(self._fresh())
+        for seq, line in fresh:
+            self._remember(seq, line)
+        return fresh
+
+    def write(self, kind: str, data: dict[str, Any]) -> list[tuple[int, bytes]]:
+        """One record of the keeper's own, durable on return; nothing else may be staged.
+
+        Raises OpError, NoSpace, Poisoned.
+        """
+        self.stage([(kind, data)], actor="keeper", gen=0)
+        return self.commit(True)
+
+    def recent(self, after: int) -> list[tuple[int, bytes]] | None:
+        """Lines with ``seq > after`` when all of them are still in memory, else None."""
+        if after >= self.written:
+            return []
+        if not self._recent or self._recent[0][0] > after + 1:
+            return None
+        return [item for item in self._recent if item[0] > after]
+
+    def tail(self, after: int) -> reader.Tail:
+        """A reader of the log's history from after that record on."""
+        return reader.Tail(self._folder.log, after)
+
+    def close(self) -> None:
+        """Flush and let go of the log. Raises Poisoned when the flush fails."""
+        os.close(self._fd)
+        self._log.close()
+
+    def _fresh(self) -> Iterator[tuple[int, bytes]]:
+        """What the last commit added: read back from the file, since only those bytes are the log."""
+        segment, size = self._mark
+        self._mark = (self._log.segment, self._log.size)
+        end = self._log.size if self._log.segment == segment else os.fstat(self._fd).st_size
+        data = os.pread(self._fd, end - size, size)
+        if self._log.segment != segment:
+            os.close(self._fd)
+            self._fd = os.open(self._folder.log / reader.segment_name(self._log.segment), os.O_RDONLY | os.O_CLOEXEC)
+        for line in data.split(b"\n"):
+            if framing.is_event(line):
+                yield framing.seq_of(line), line
+
+    def _remember(self, seq: int, line: bytes) -> None:
+        self._recent.append((seq, line))
+        self._recent_bytes += len(line)
+        while self._recent_bytes > RECENT_BYTES:
+            self._recent_bytes -= len(self._recent.popleft()[1])

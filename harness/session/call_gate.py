@@ -1,0 +1,452 @@
+"""The gate: the only place where a call gets its effect, and only with an allow verdict or an unused decision for
+exactly this action.
+
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from harness.events import blobs
+from harness.events.action import action_hash
+from harness.events.calls import Call
+from harness.events.log import LogError, NoSpace, Poisoned
+from harness.hands import limits, precheck, spawn, tools
+from harness.protocol.paths import SessionFolder
+from harness.session import spool
+from harness.session.appender import Journal
+from harness.session.call_runner import Running
+from harness.session.call_watch import KnownDisk
+from harness.session.errors import OpError
+from harness.session.event_loop import Loop
+from harness.session.fault import Faults
+from harness.session.keeper_fold import KeeperState
+from harness.session.vault_client import VaultLink
+
+Answer = Callable[[dict[str, Any] | OpError], None]
+UNPROTECTED = "no-undo"
+"""The effect of an action that a person allowed although the state before it cannot be kept."""
+
+
+@dataclass(slots=True)
+class _Preparing:
+    """A call that waits for the snapshot before it."""
+
+    call_id: str
+    answer: Answer
+    cancelled: bool = False
+    dropped: bool = False
+
+
+_COMPARED = "snapshot"
+"""The precondition that the vault compares, not `precheck`."""
+
+
+def _slow(action: dict[str, Any]) -> dict[str, Any] | None:
+    """As much of an action as it takes to observe what costs reading files; None when nothing of it does."""
+    pre = {name: value for name, value in (action.get("pre") or {}).items() if name not in (*precheck.QUICK, _COMPARED)}
+    return (
+        {name: action[name] for name in ("kind", "argv", "cwd", "env", "fence", "remote") if name in action}
+        | {"pre": pre}
+        if pre
+        else None
+    )
+
+
+def _quick(action: dict[str, Any]) -> dict[str, Any]:
+    return action | {
+        "pre": {name: value for name, value in (action.get("pre") or {}).items() if name in precheck.QUICK}
+    }
+
+
+def _to_be_kept(action: dict[str, Any]) -> bool:
+    """True when the state before it must be kept: it may change files, or a person was shown a state that must still be
+    there.
+    """
+    shown = _COMPARED in (action.get("pre") or {})
+    return shown or tools.may_change_files(str(action.get("tool")), str(action.get("access", "fence")))
+
+
+class Gate:
+    """Runs the calls of one session one at a time, in the order they were asked for; the rest wait and are checked when
+    their turn comes.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        journal: Journal,
+        folder: SessionFolder,
+        sid: str,
+        faults: Faults,
+        write: Callable[[str, dict[str, Any]], None],
+        on_over: Callable[[], None],
+    ) -> None:
+        self._loop = loop
+        self._journal = journal
+        self._folder = folder
+        self._sid = sid
+        self._faults = faults
+        self._write = write
+        self._on_over = on_over
+        self._now: Running | None = None
+        self._preparing: _Preparing | None = None
+        self._undoing = ""
+        self._disk = KnownDisk(folder)
+        self.limits = limits.DEFAULT
+        """What the calls that start from now on may take of this machine."""
+        self._queue: deque[tuple[str, Answer]] = deque()
+        self.vault = VaultLink(loop, folder)
+
+    @property
+    def running(self) -> list[str]:
+        """The call that runs or is about to, or the undo that is being carried out."""
+        if self._undoing:
+            return [self._undoing]
+        if self._preparing is not None:
+            return [self._preparing.call_id]
+        return [self._now.call_id] if self._now is not None else []
+
+    @property
+    def idle(self) -> bool:
+        """True when nothing runs and nothing waits."""
+        return not self.running and not self._queue
+
+    def execute(self, call_id: str, answer: Answer) -> None:
+        """Start a call, or let it wait for the one that runs; ``answer`` is told when it started or why it did not."""
+        if call_id in self.running or any(call_id == waiting for waiting, _ in self._queue):
+            raise OpError("conflict", f"call {call_id} is running or waiting already")
+        self._check(call_id)
+        self._queue.append((call_id, answer))
+        self._next()
+
+    def cancel(self, call_id: str) -> None:
+        """End a running call, or take a waiting one out and record it as cancelled.
+
+        Raises OpError when it is neither.
+        """
+        if self._now is not None and self._now.call_id == call_id:
+            self._now.stop("cancelled")
+            return
+        if self._preparing is not None and self._preparing.call_id == call_id:
+            self._preparing.cancelled = True
+            return
+        for item in self._queue:
+            if item[0] == call_id:
+                self._queue.remove(item)
+                self._write(
+                    "tool.ended", {"call_id": call_id, "status": "cancelled", "preview": "cancelled before it started"}
+                )
+                item[1](OpError("cancelled", f"call {call_id} was cancelled before it started"))
+                return
+        raise OpError("not_running", f"call {call_id} is not running")
+
+    def cancel_all(self) -> None:
+        if self._now is not None:
+            self._now.stop("cancelled")
+        if self._preparing is not None:
+            self._preparing.cancelled = True
+
+    def forget_queue(self) -> None:
+        """Nothing that waits may start any more: whoever asked for it is gone or the keeper ends."""
+        waiting = list(self._queue)
+        self._queue = deque()
+        if self._preparing is not None and not self._preparing.dropped:
+            self._preparing.dropped = True
+            waiting.append((self._preparing.call_id, self._preparing.answer))
+        for call_id, answer in waiting:
+            answer(
+                OpError(
+                    "not_started",
+                    f"call {call_id} was not started: the supervisor that asked for it is gone or this keeper ends",
+                )
+            )
+
+    def _next(self) -> None:
+        while not self.running and self._queue:
+            call_id, answer = self._queue.popleft()
+            self._answering(answer, functools.partial(self._begin, call_id, answer))
+
+    @staticmethod
+    def _answering(answer: Answer, step: Callable[[], dict[str, Any] | None]) -> None:
+        """Do one step of a call's start; its reply or its refusal is told, None means that another step follows."""
+        try:
+            reply = step()
+        except OpError as exc:
+            answer(exc)
+        except NoSpace as exc:
+            answer(OpError("no_space", str(exc), "free some space, then ask again"))
+        except Poisoned as exc:
+            answer(OpError("poisoned", str(exc), "check the disk, then restart the session's keeper"))
+        else:
+            if reply is not None:
+                answer(reply)
+
+    def _begin(self, call_id: str, answer: Answer) -> dict[str, Any] | None:
+        """The first step: whatever may change files, or was allowed for the world as it was shown, waits for a
+        snapshot; what takes long to look at is looked at beside it, so that everybody else is answered meanwhile.
+        """
+        _, action = self._check(call_id)
+        shown = (action.get("pre") or {}).get(_COMPARED)
+        slow = _slow(action)
+        keep = _to_be_kept(action)
+        if not keep and slow is None:
+            return self._start(call_id, None)
+        preparing = self._preparing = _Preparing(call_id, answer)
+        request: dict[str, Any] = {"op": "look", "action": slow}
+        if keep:
+            worked = self._journal.memory.snapshot or None
+            request |= {
+                "op": "take",
+                "label": call_id,
+                "roots": self.vault.roots(action),
+                "full": shown is not None,
+                "worked": worked,
+            }
+        if shown is not None:
+            request |= {"since": shown, "only": "w/"}
+        self.vault.ask(request, lambda reply: self._kept(preparing, reply))
+        return None
+
+    def _kept(self, preparing: _Preparing, reply: dict[str, Any]) -> None:
+        """The second step, once the state before the call is kept, or cannot be, and the world was looked at."""
+        if self._preparing is not preparing:
+            return
+        self._preparing = None
+        if preparing.cancelled:
+            self._try_write(
+                "tool.ended",
+                {"call_id": preparing.call_id, "status": "cancelled", "preview": "cancelled before it started"},
+            )
+        if preparing.dropped or preparing.cancelled:
+            if not preparing.dropped:
+                preparing.answer(OpError("cancelled", f"call {preparing.call_id} was cancelled before it started"))
+            self._over()
+            return
+        self._answering(preparing.answer, lambda: self._start(preparing.call_id, reply))
+        self._next()
+
+    def _check(self, call_id: str) -> tuple[Call, dict[str, Any]]:
+        """The open call and its judged action, when it may have its effect now. Raises OpError."""
+        if self._journal.poisoned:
+            raise OpError("poisoned", self._journal.poisoned, "check the disk, then restart the session's keeper")
+        memory = self._journal.memory
+        call = call_of(memory, call_id)
+        if call is None or (judged := memory.judged.get(call_id)) is None:
+            raise OpError("refused", f"call {call_id[:40]} is not open or was not judged")
+        action = self._action(call_id, judged)
+        try:
+            same = action_hash(action) == call.action_hash
+        except (ValueError, TypeError) as exc:
+            raise OpError("refused", f"the judged action of {call_id} has no hash: {exc}") from exc
+        if not same or action.get("session") != self._sid or action.get("call") != call_id:
+            raise OpError(
+                "refused",
+                f"the action stored for {call_id} is not the one that was judged for this call",
+                "judge it again",
+            )
+        if not memory.calls.may_start(call, call.action_hash):
+            raise OpError("refused", f"call {call_id} has no allow verdict or unused decision for its action")
+        return call, action
+
+    def _action(self, call_id: str, judged: dict[str, Any]) -> dict[str, Any]:
+        action = judged.get("action")
+        ref = judged.get("action_blob")
+        try:
+            if action is None and isinstance(ref, dict):
+                action = json.loads(blobs.get(self._folder.blobs, str(ref.get("sha"))))
+        except (LogError, OSError, ValueError) as exc:
+            raise OpError("refused", f"the judged action of {call_id} cannot be read: {exc}", "judge it again") from exc
+        if not isinstance(action, dict):
+            raise OpError("refused", f"the judgement of {call_id} holds no action", "judge it again")
+        return action
+
+    def _start(self, call_id: str, kept: dict[str, Any] | None) -> dict[str, Any]:
+        """The last step: everything is looked at once more, then the start is on record, then it starts."""
+        call, action = self._check(call_id)
+        if kept is not None and not kept.get("ok") and _to_be_kept(action):
+            error = kept["error"]
+            if error["code"] == "no_space":
+                raise OpError(
+                    "no_space",
+                    f"the state before the call cannot be kept: {error['message']}",
+                    "free some space, then ask again",
+                )
+            if (action.get("pre") or {}).get("snapshot") is not None or UNPROTECTED not in action.get("effects", []):
+                return {"unprotected": str(error["message"])}
+        expected: dict[str, Any] = action.get("pre") or {}
+        seen: dict[str, Any] = (kept or {}).get("seen") or {}
+        if _slow(action) is not None and not seen:
+            return {
+                "stale": [
+                    "what it depends on could not be looked at:"
+                    f" {(kept or {}).get('error', {}).get('message', 'no answer')}"
+                ]
+            }
+        compared = {_COMPARED: expected[_COMPARED]} if _COMPARED in expected else {}
+        difference = list((kept or {}).get("difference", []))
+        if difference := difference + precheck.difference(expected, seen | precheck.observe(_quick(action)) | compared):
+            return {"stale": difference}
+        attempt = call.attempt + 1
+        try:
+            effect = tools.effect_class(str(action.get("tool")), str(action.get("access", "fence")))
+            ready = spawn.command(action, self._folder, spool.base(self._folder, call_id, attempt), self.limits)
+        except (spawn.SpawnError, spawn.FenceUnavailable, KeyError, ValueError, TypeError, OSError) as exc:
+            why = (
+                f"nothing was run: {exc}"
+                if not isinstance(exc, KeyError)
+                else f"nothing was run: the action lacks or misnames {exc}"
+            )
+            self._write("tool.ended", {"call_id": call_id, "status": "refused", "preview": why})
+            raise OpError("cannot_start", why) from exc
+        try:
+            output = spool.open_output(self._folder, call_id, attempt)
+        except OSError as exc:
+            os.close(ready.action_fd)
+            raise OpError(
+                "no_space",
+                f"the spool of {self._folder.root} cannot be written: {exc.strerror}",
+                "free some space, then ask again",
+            ) from exc
+        try:
+            self._faults.hit("keeper.before_started")
+            started: dict[str, Any] = {
+                "call_id": call_id,
+                "action_hash": call.action_hash,
+                "effect": effect,
+                "attempt": attempt,
+                "pre": expected,
+            }
+            if call.allowed_by:
+                started["decision_id"] = call.allowed_by
+            if kept is not None and "snapshot" in kept:
+                started["snapshot"] = kept["snapshot"]
+                if worked := kept.get("worked"):
+                    started["worked"] = worked
+                if kept["left_out"]:
+                    started |= {"left_out": kept["left_out"], "left_out_names": kept["left_out_names"]}
+            self._write("tool.started", started)
+        except BaseException:
+            os.close(ready.action_fd)
+            os.close(output)
+            raise
+        self._faults.hit("keeper.after_started")
+        try:
+            self._now = Running(
+                self._loop,
+                self._folder,
+                self._faults,
+                call_id,
+                attempt,
+                ready,
+                output,
+                self._ended,
+                self._disk,
+                lambda: self.vault.pid,
+            )
+        except OSError as exc:
+            why = f"nothing was run: {exc}"
+            self._write("tool.ended", {"call_id": call_id, "status": "refused", "preview": why})
+            raise OpError("cannot_start", why) from exc
+        return {"started": True}
+
+    # -- undo --------------------------------------------------------------------------------------
+
+    def snapshot(self, request: dict[str, Any], answer: Callable[[dict[str, Any]], None]) -> None:
+        """Keep the present state between two calls, or ask what is kept. Raises OpError ``busy``."""
+        if not self.idle:
+            raise OpError("busy", f"call {self.running[0]} is at work in the worktree", "try again when it has ended")
+        self.vault.ask({**request, "roots": self.vault.roots()}, answer)
+
+    def undo(self, undo: dict[str, Any], answer: Answer) -> None:
+        """Bring a kept state back: the present one is kept first, then the intent is on record, then it is done.
+
+        Raises OpError.
+        """
+        if not self.idle:
+            raise OpError(
+                "busy", f"call {self.running[0]} is at work in the worktree", "pause the session, then try again"
+            )
+        self._undoing = str(undo["undo_id"])
+        request = {"op": "take", "label": f"undo {undo['undo_id']}", "full": True, "roots": self.vault.roots()}
+        self.vault.ask(request, lambda reply: self._before_undo(undo, answer, reply))
+
+    def _before_undo(self, undo: dict[str, Any], answer: Answer, reply: dict[str, Any]) -> None:
+        try:
+            if not reply.get("ok"):
+                raise OpError(
+                    str(reply["error"]["code"]),
+                    f"the present state cannot be kept, so nothing was undone: {reply['error']['message']}",
+                )
+            self._write("undo.started", undo | {"before": reply["snapshot"]})
+        except (OpError, NoSpace, Poisoned) as exc:
+            self._undoing = ""
+            answer(exc if isinstance(exc, OpError) else OpError("no_space", str(exc)))
+            self._over()
+            return
+        self._bring_back(undo | {"before": reply["snapshot"]}, answer)
+
+    def resume(self) -> None:
+        """Carry out the undo that an earlier keeper did not finish; nothing else starts before."""
+        if (undo := self._journal.memory.undo) is not None:
+            self._undoing = str(undo["undo_id"])
+            self._bring_back(undo, lambda _reply: None)
+
+    def _bring_back(self, undo: dict[str, Any], answer: Answer) -> None:
+        self._faults.hit("keeper.undo_started")
+        request = {
+            "op": "bring_back",
+            "snapshot": undo["snapshot"],
+            "label": f"undo {undo['undo_id']}",
+            "exact": ["w", "g"],
+        }
+        self.vault.ask({**request, "roots": self.vault.roots()}, lambda reply: self._brought_back(undo, answer, reply))
+
+    def _brought_back(self, undo: dict[str, Any], answer: Answer, reply: dict[str, Any]) -> None:
+        done: dict[str, Any] = {"undo_id": undo["undo_id"], "call_id": undo["call_id"]}
+        if reply.get("ok"):
+            done |= {name: reply[name] for name in ("written", "removed", "refused", "refused_count")}
+        else:
+            done["error"] = str(reply["error"]["message"])
+        self._undoing = ""
+        self._try_write("undo.ended", done)
+        answer({**done, "before": undo["before"]})
+        self._over()
+
+    def _try_write(self, kind: str, data: dict[str, Any]) -> None:
+        try:
+            self._write(kind, data)
+        except (OpError, NoSpace, Poisoned) as exc:
+            print(f"keeper: {kind} cannot be recorded: {exc}", file=sys.stderr, flush=True)
+
+    def _over(self) -> None:
+        self._on_over()
+        self._next()
+
+    def _ended(self, data: dict[str, Any]) -> None:
+        """Record the end of the running call. Raises NoSpace: then it stays open and is reported again."""
+        try:
+            self._write("tool.ended", data)
+        except (OpError, Poisoned) as exc:
+            print(
+                f"keeper: the end of call {data['call_id']} cannot be recorded: {exc}; its result stays in the spool",
+                file=sys.stderr,
+                flush=True,
+            )
+        else:
+            self._faults.hit("keeper.after_ended")
+            spool.clean(self._folder, set(self._journal.memory.calls.open))
+        self._now = None
+        self._over()
+
+
+def call_of(memory: KeeperState, call_id: object) -> Call | None:
+    return memory.calls.open.get(call_id) if isinstance(call_id, str) else None

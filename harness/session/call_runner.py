@@ -1,0 +1,356 @@
+"""Running one call: start it, spool its output within limits, end it in time, make its result durable.
+
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from harness.events import blobs
+from harness.events.log import NoSpace
+from harness.hands import spawn as hands
+from harness.hands.files import SHOWN_BYTES
+from harness.hands.limits import Over
+from harness.protocol.paths import SessionFolder
+from harness.session import call_watch, proc, spool
+from harness.session.event_loop import Loop, Timer
+from harness.session.fault import Faults
+
+PREVIEW_BYTES = SHOWN_BYTES
+_HEAD = 6 * 1024
+_TAIL = 2 * 1024
+_CHUNK = 256 * 1024
+_RESULT_BYTES = 1024 * 1024
+_FORCE_AFTER_S = 2.0
+_DRAIN_S = 2.0
+_STRAYS_S = 5.0
+_RETRY_S = 1.0
+_LOOK_S = 0.05
+_NEARLY = 0.9
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class Running:
+    """One call from its start to its durable result; ``on_end(data)`` gets the fields of ``tool.ended`` and may raise
+    NoSpace to be asked again.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        folder: SessionFolder,
+        faults: Faults,
+        call_id: str,
+        attempt: int,
+        spec: hands.Spawn,
+        output: int,
+        on_end: Callable[[dict[str, Any]], None],
+        disk: call_watch.KnownDisk,
+        spare: Callable[[], int],
+    ) -> None:
+        """Start it, spooling to the descriptor ``output``, which becomes ours. ``spare()`` is the child of ours that is
+        no tool.
+
+        Raises OSError when it cannot be started; then nothing is left behind.
+        """
+        self.call_id = call_id
+        self.attempt = attempt
+        self._loop = loop
+        self._folder = folder
+        self._faults = faults
+        self._spec = spec
+        self._on_end = on_end
+        self._spare = spare
+        self._base = spool.base(folder, call_id, attempt)
+        self._began = time.monotonic()
+        self._ms = 0
+        self._why = ""
+        self._over: Over | None = None
+        self._full: Over | None = None
+        self._largest = 0
+        self._said = bytearray()
+        self._disk = disk
+        self._watcher = 0
+        self._status: int | None = None
+        self._data: dict[str, Any] | None = None
+        self._kept = self._dropped = 0
+        self._result = bytearray()
+        self._timers: list[Timer] = []
+        self._deadline = 0.0
+        self._done = False
+        self._file = output
+        self._open: set[int] = set()
+        self._pid = self._start()
+        self._await_exit()
+        if (who := proc.identify(self._pid)) is not None:
+            with contextlib.suppress(OSError):
+                spool.note_leader(self._base, who)
+        self._after(spec.timeout_s, lambda: self.stop("timeout"))
+        self._after(0.0 if disk.known is None else call_watch.BEGIN_AFTER_S, self._watch)
+
+    def _watch(self) -> None:
+        """Look from now on what the call takes; until then what the kernel limits must do."""
+        if self._status is not None:
+            return
+        try:
+            self._watcher, said = call_watch.begin(self._spec, self._pid, self._disk.known)
+        except OSError as exc:
+            print(f"keeper: call {self.call_id} is not watched for its limits: {exc}", file=sys.stderr, flush=True)
+            return
+        self._said = bytearray()
+        self._open.add(said)
+        self._loop.watch(said, lambda: self._read(said, self._hear))
+
+    def _hear(self, data: bytes) -> None:
+        self._said += data
+        *lines, rest = self._said.split(b"\n")
+        self._said = bytearray(rest)
+        for line in lines:
+            for what, value in json.loads(line).items():
+                if what == "known":
+                    self._disk.take(value)
+                elif what == "full":
+                    self._full = Over(**value)
+                elif not self._why and self._status is None:
+                    self._over = Over(**value)
+                    self.stop("error")
+
+    def _unwatch(self) -> None:
+        """End the watcher; it is collected with whatever else the call left, and what it said before is still read."""
+        if self._watcher:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._watcher, signal.SIGKILL)
+            self._watcher = 0
+
+    def _start(self) -> int:
+        """Its pid.
+
+        All that can fail comes before the start or cannot fail after it: what is refused here never runs.
+        """
+        written: list[int] = []
+        try:
+            self._output = self._pipe(written, self._take_output)
+            self._results = self._pipe(written, self._take_result)
+            return hands.start(self._spec, *written)
+        except OSError:
+            for fd in list(self._open):
+                self._drop(fd)
+            os.close(self._file)
+            raise
+        finally:
+            for fd in written:
+                os.close(fd)
+
+    def _pipe(self, written: list[int], take: Callable[[bytes], None]) -> int:
+        """A pipe whose reading end is watched; the other goes to ``written``. Raises OSError."""
+        ours, theirs = os.pipe2(os.O_CLOEXEC)
+        written.append(theirs)
+        os.set_blocking(ours, False)
+        try:
+            self._loop.watch(ours, lambda: self._read(ours, take))
+        except OSError:
+            os.close(ours)
+            raise
+        self._open.add(ours)
+        return ours
+
+    def _await_exit(self) -> None:
+        """Hear of its end by a descriptor; when there is none to be had, look every now and then."""
+        self._pidfd = -1
+        try:
+            self._pidfd = os.pidfd_open(self._pid)
+            self._loop.watch(self._pidfd, self._exited)
+        except OSError as exc:
+            print(
+                f"keeper: call {self.call_id} has no descriptor to wait on, so it is looked at now and then: {exc}",
+                file=sys.stderr,
+                flush=True,
+            )
+            if self._pidfd >= 0:
+                os.close(self._pidfd)
+                self._pidfd = -1
+            self._loop.call_later(_LOOK_S, self._look_for_exit)
+
+    def _look_for_exit(self) -> None:
+        if os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            self._exited()
+        else:
+            self._loop.call_later(_LOOK_S, self._look_for_exit)
+
+    def _after(self, seconds: float, run: Callable[[], None]) -> None:
+        self._timers.append(self._loop.call_later(seconds, run))
+
+    # -- while it runs -----------------------------------------------------------------------------
+
+    def stop(self, why: str) -> None:
+        """End it before its time (``cancelled``, ``timeout``, or ``error`` for a limit): its whole tree, now."""
+        if self._why or self._status is not None:
+            return
+        self._why = why
+        hands.stop(self._spec, self._pid)
+        self._after(_FORCE_AFTER_S, self._force)
+
+    def _force(self) -> None:
+        if self._status is None:
+            hands.stop(self._spec, self._pid, force=True)
+            self._after(_FORCE_AFTER_S, self._force)
+
+    def _read(self, fd: int, take: Callable[[bytes], None]) -> None:
+        try:
+            data = os.read(fd, _CHUNK)
+        except BlockingIOError:
+            return
+        if data:
+            take(data)
+            return
+        self._drop(fd)
+        self._settle()
+
+    def _drop(self, fd: int) -> None:
+        self._open.discard(fd)
+        self._loop.unwatch(fd)
+        os.close(fd)
+
+    def _take_output(self, data: bytes) -> None:
+        room = max(0, self._spec.output_bytes - self._kept)
+        kept = 0
+        try:
+            kept = os.write(self._file, data[:room]) if room else 0
+        except OSError as exc:
+            if exc.errno not in _FULL:
+                raise
+        self._kept += kept
+        self._dropped += len(data) - kept
+        self._faults.hit("keeper.tool_running")
+
+    def _take_result(self, data: bytes) -> None:
+        self._result += data[: max(0, _RESULT_BYTES - len(self._result))]
+
+    # -- its end -----------------------------------------------------------------------------------
+
+    def _exited(self) -> None:
+        if self._pidfd >= 0:
+            self._loop.unwatch(self._pidfd)
+            os.close(self._pidfd)
+        _, self._status, used = os.wait4(self._pid, 0)
+        self._largest = used.ru_maxrss << 10
+        self._unwatch()
+        self._ms = round((time.monotonic() - self._began) * 1000)
+        for timer in self._timers:
+            timer.cancel()
+        self._deadline = time.monotonic() + _STRAYS_S
+        self._after(_DRAIN_S, self._stop_draining)
+        self._settle()
+
+    def _stop_draining(self) -> None:
+        for fd in list(self._open):
+            self._drop(fd)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Go on once the process, everything below it and both pipes are at their end."""
+        if self._status is None or self._done:
+            return
+        alone, largest = proc.reap(self._spare())
+        self._largest = max(self._largest, largest)
+        if not alone:
+            if time.monotonic() < self._deadline:
+                proc.kill_below_us(self._spare())
+                self._after(0.01, self._settle)
+                return
+            print(
+                f"keeper: call {self.call_id} left processes behind that cannot be killed", file=sys.stderr, flush=True
+            )
+        if self._open:
+            return
+        self._done = True
+        for timer in self._timers:
+            timer.cancel()
+        self._finish()
+
+    def _finish(self) -> None:
+        """Spool the result, then report it; without space both wait until there is some."""
+        try:
+            if self._data is None:
+                self._data = self._describe()
+                spool.put_result(self._base, self._data)
+                self._faults.hit("keeper.after_spool")
+            self._on_end(self._data)
+        except NoSpace:
+            self._loop.call_later(_RETRY_S, self._finish)
+            return
+        except OSError as exc:
+            if exc.errno not in _FULL:
+                raise
+            self._data = None
+            self._loop.call_later(_RETRY_S, self._finish)
+            return
+        os.close(self._file)
+        if self._spec.group is not None:
+            self._spec.group.remove()
+
+    def _describe(self) -> dict[str, Any]:
+        assert self._status is not None
+        outcome = hands.outcome(self._spec, self._status, bytes(self._result))
+        status = outcome.status
+        if self._why and not (self._spec.kind in ("file", "push") and status == "ok"):
+            status = self._why
+        over = self._over if status != "ok" else None
+        if over is None and status == "error":
+            over = self._guess(outcome.exit_code)
+        preview = self._preview(outcome.note, over)
+        data: dict[str, Any] = {"call_id": self.call_id, "status": status, "preview": preview, "ms": self._ms}
+        if over is not None:
+            data["limit"] = over.limit
+        if outcome.exit_code is not None:
+            data["exit_code"] = outcome.exit_code
+        if outcome.files_changed:
+            data["files_changed"] = outcome.files_changed
+        if self._dropped:
+            data["truncated"] = True
+        if self._kept > PREVIEW_BYTES:
+            sha, size = blobs.put(self._folder.blobs, os.pread(self._file, self._kept, 0))
+            data["output"] = {"sha": sha, "bytes": size, "media": "text/plain"}
+        return data
+
+    def _guess(self, exit_code: int | None) -> Over | None:
+        """The limit by which the kernel most likely made this call fail, when it was not ended by us."""
+        limits = self._spec.limits
+        group = self._spec.group
+        together = limits.together()
+        each = limits.each()
+        if group is not None and together is not None and group.out_of_memory():
+            return Over("memory", group.number("memory.peak") or together, together)
+        if group is not None and group.out_of_processes():
+            return Over("processes", limits.processes, limits.processes)
+        if exit_code == 128 + signal.SIGXFSZ and limits.file is not None:
+            return Over("file", limits.file, limits.file)
+        if group is None and self._spec.fenced and each is not None and self._largest >= each * _NEARLY:
+            return Over("process_memory", self._largest, each)
+        return self._full
+
+    def _preview(self, note: str, over: Over | None) -> str:
+        if self._kept <= PREVIEW_BYTES:
+            text = os.pread(self._file, PREVIEW_BYTES, 0).decode("utf-8", "replace")
+        else:
+            head = os.pread(self._file, _HEAD, 0).decode("utf-8", "replace")
+            tail = os.pread(self._file, _TAIL, self._kept - _TAIL).decode("utf-8", "replace")
+            text = f"{head}\n[… {self._kept - _HEAD - _TAIL} bytes left out here …]\n{tail}"
+        if self._dropped:
+            text += f"\n[the output was cut: {self._dropped} more bytes were not kept]"
+        if self._why == "timeout":
+            text += f"\n[stopped after its time limit of {self._spec.timeout_s} s]"
+        if over is not None:
+            text += f"\n[{'ended by a limit' if self._over is not None else 'a limit was reached'}: {over.text()}]"
+        if note and note not in text:
+            text += f"\n[{note}]" if text else note
+        return text

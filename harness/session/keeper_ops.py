@@ -1,0 +1,537 @@
+"""What a keeper does for its peers: the operations, and who may ask for them. Standard library only.
+
+Appends of one turn share one write and one fdatasync; every other operation first lets those finish, so that it sees,
+and answers after, everything that was asked before it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from harness.events import blobs
+from harness.events.log import LogError, NoSpace, Poisoned
+from harness.hands import limits
+from harness.protocol import frames
+from harness.protocol.paths import SessionFolder
+from harness.session import spool
+from harness.session.appender import Journal
+from harness.session.call_gate import Gate, call_of
+from harness.session.errors import OpError
+from harness.session.event_loop import Loop
+from harness.session.fault import Faults
+from harness.session.feeds import Feeds
+from harness.session.proc import Identity
+from harness.session.wire import Conn
+from harness.vault import limits as undo_limits
+
+BRAIN_TYPES = frozenset(
+    {
+        "user.message",
+        "model.request",
+        "model.message",
+        "model.failed",
+        "tool.proposed",
+        "budget.reached",
+        "breaker.opened",
+        "session.parked",
+        "session.ended",
+        "harness.note",
+    }
+)
+"""What a brain may append; of ``user.message`` only what does not claim to come from the human."""
+KEEPER_TYPES = frozenset(
+    {
+        "keeper.started",
+        "log.recovered",
+        "lease.granted",
+        "lease.ended",
+        "tool.started",
+        "tool.in_doubt",
+        "undo.started",
+        "undo.ended",
+    }
+)
+"""What nobody may append: these records are the keeper's own, written by what it does."""
+BATCH_RECORDS = 64
+MAX_TYPE = 64
+SHUTDOWN_S = 10.0
+
+
+class Ops:
+    """The authority over one session: epoch of its supervisor, lease of its brain, order of its records, gate of its
+    calls.
+    """
+
+    def __init__(
+        self, loop: Loop, journal: Journal, folder: SessionFolder, sid: str, me: Identity, faults: Faults
+    ) -> None:
+        self._loop = loop
+        self._journal = journal
+        self._folder = folder
+        self._sid = sid
+        self._me = me
+        st = os.stat(folder.root)
+        self._place = [st.st_dev, st.st_ino]
+        """Which folder this keeper keeps, whatever its name becomes: a copy of it has another number."""
+        self._feeds = Feeds(journal)
+        self._supervisor: Conn | None = None
+        self._epoch = journal.memory.epoch
+        self._secret = b""
+        self._waiting: list[tuple[Conn, dict[str, Any]]] = []
+        self._sync = False
+        self._shutdown: list[tuple[Conn, object]] | None = None
+        self._gate = Gate(loop, journal, folder, sid, faults, self.write, self._call_over)
+        self._ops: dict[str, tuple[tuple[str, ...], Callable[[Conn, dict[str, Any]], dict[str, Any] | None]]] = {
+            "append": (("supervisor", "brain"), self._append),
+            "blob": (("supervisor", "brain"), self._blob),
+            "subscribe": (("supervisor", "brain", "viewer"), self._subscribe),
+            "ping": (("supervisor", "brain", "viewer"), self._ping),
+            "stats": (("supervisor", "brain", "viewer"), self._stats),
+            "lease": (("supervisor",), self._lease),
+            "lease_end": (("supervisor",), self._lease_end),
+            "execute": (("supervisor",), self._execute),
+            "cancel": (("supervisor",), self._cancel),
+            "snapshot": (("supervisor",), self._snapshot),
+            "snapshots": (("supervisor",), self._snapshots),
+            "undo": (("supervisor",), self._undo),
+            "shutdown": (("supervisor",), self._end),
+        }
+        self._gate.resume()
+        loop.on_frame = self._frame
+        loop.on_closed = self._gone
+        loop.after_turn = self._turn
+        loop.more = self._feeds.hungry
+
+    # -- frames in, replies out --------------------------------------------------------------------
+
+    def _frame(self, conn: Conn, body: bytes) -> None:
+        try:
+            message = frames.parse(body)
+        except RecursionError as exc:
+            raise frames.FrameError("frame is nested too deeply") from exc
+        number = message.get("id")
+        try:
+            op = message.get("op")
+            if not conn.role:
+                if op != "hello":
+                    raise OpError("hello_first", "the first request of a connection must be hello")
+                self.flush()
+                reply: dict[str, Any] | None = self._hello(conn, message)
+            else:
+                roles, handle = self._ops.get(str(op), ((), self._append))
+                if not roles:
+                    raise OpError("unknown_op", f"there is no operation {str(op)[:40]!r}")
+                if conn.role not in roles:
+                    raise OpError("forbidden", f"{op} is not for a {conn.role}")
+                if op != "append":
+                    self.flush()
+                reply = handle(conn, message)
+        except OpError as exc:
+            _refuse(conn, number, exc)
+            if not conn.role:
+                conn.closing = True
+            return
+        except NoSpace as exc:
+            _refuse(conn, number, OpError("no_space", str(exc), "free some space, then ask again"))
+            return
+        except Poisoned as exc:
+            _refuse(conn, number, OpError("poisoned", str(exc)))
+            return
+        except Exception:
+            # One request must not cost the session its keeper: say so here, keep the trace for people, let this peer
+            # start over.
+            import traceback
+
+            traceback.print_exc()
+            _refuse(
+                conn,
+                number,
+                OpError("internal", "the keeper failed at this request; see keeper.err in the session's folder"),
+            )
+            conn.closing = True
+            return
+        if reply is not None:
+            conn.send({"id": number, "ok": True, **reply})
+
+    def _turn(self) -> None:
+        self.flush()
+        try:
+            self._feeds.pump()
+        except LogError as exc:
+            print(f"keeper: {exc}", file=sys.stderr, flush=True)
+            for conn in list(self._loop.conns):
+                if conn.tail is not None:
+                    self._feeds.drop(conn)
+                    conn.farewell("damaged", str(exc))
+
+    def _gone(self, conn: Conn) -> None:
+        self._feeds.drop(conn)
+        self._waiting = [(c, reply) for c, reply in self._waiting if c is not conn]
+        if conn is self._supervisor:
+            self._supervisor = None
+            self._gate.forget_queue()
+
+    def flush(self) -> None:
+        """Commit what was appended, then answer, then push.
+
+        A batch that did not reach the disk is refused as a whole.
+        """
+        if not self._journal.staged:
+            return
+        waiting = self._waiting
+        self._waiting = []
+        sync = self._sync
+        self._sync = False
+        try:
+            fresh = self._journal.commit(sync)
+        except NoSpace as exc:
+            refusal = OpError("no_space", str(exc), "free some space, then ask again")
+        except Poisoned as exc:
+            refusal = OpError("poisoned", str(exc), "check the disk, then restart the session's keeper")
+        else:
+            for conn, reply in waiting:
+                conn.send(reply)
+            self._feeds.publish(fresh)
+            return
+        for conn, reply in waiting:
+            _refuse(conn, reply["id"], refusal)
+
+    def write(self, kind: str, data: dict[str, Any]) -> None:
+        """One durable record of the keeper's own. Raises OpError, NoSpace, Poisoned."""
+        self.flush()
+        self._feeds.publish(self._journal.write(kind, data))
+
+    # -- who is there ------------------------------------------------------------------------------
+
+    def _hello(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
+        if message.get("proto") != frames.PROTOCOL:
+            raise OpError(
+                "proto",
+                f"this keeper speaks protocol {frames.PROTOCOL}, not {message.get('proto')!r}",
+                "restart the session's keeper",
+            )
+        role = message.get("role")
+        if role == "supervisor":
+            wanted = message.get("folder")
+            if isinstance(wanted, list) and wanted != self._place:
+                raise OpError(
+                    "foreign",
+                    "this keeper keeps a session of the same id in another state folder",
+                    "each fleet needs a runtime folder of its own",
+                )
+            self._new_supervisor(conn, _int(message, "epoch"))
+        elif role == "brain":
+            self._check_lease(_int(message, "gen"), _text(message, "secret"))
+            conn.gen = self._journal.memory.gen
+        elif role != "viewer":
+            raise OpError("bad_request", f"role {str(role)[:40]!r} is not supervisor, brain or viewer")
+        conn.role = str(role)
+        journal = self._journal
+        return {
+            "sid": self._sid,
+            "pid": self._me.pid,
+            "start": self._me.start,
+            "boot": self._me.boot,
+            "head": journal.written,
+            "hash": journal.hash,
+            "poisoned": journal.poisoned,
+            "epoch": self._epoch,
+            "gen": journal.memory.gen,
+            "running": self._gate.running,
+            "folder": self._place,
+        }
+
+    def _new_supervisor(self, conn: Conn, epoch: int) -> None:
+        if epoch < self._epoch:
+            raise OpError(
+                "stale_epoch", f"a supervisor of epoch {self._epoch} has been here; epoch {epoch} has no say any more"
+            )
+        if self._supervisor is not None:
+            old = self._supervisor
+            self._supervisor = None
+            self._gate.forget_queue()
+            old.farewell("stale_epoch", f"a supervisor of epoch {epoch} took over")
+        self._supervisor = conn
+        self._epoch = epoch
+        conn.epoch = epoch
+
+    def _check_lease(self, gen: int, secret: str) -> None:
+        lease = self._journal.memory.lease
+        if (
+            lease is None
+            or gen != lease["gen"]
+            or not self._secret
+            or not hmac.compare_digest(self._secret, secret.encode("utf-8", "replace"))
+        ):
+            raise OpError("stale_lease", f"generation {gen} does not hold the lease of this session")
+
+    # -- records -----------------------------------------------------------------------------------
+
+    def _append(self, conn: Conn, message: dict[str, Any]) -> None:
+        sync = message.get("cls", "A")
+        if sync not in ("A", "B", "C"):
+            raise OpError("bad_request", f"durability class {str(sync)[:40]!r} is not A, B or C")
+        records = self._records(conn, message.get("records"))
+        expect = message.get("expect")
+        if expect is not None and expect != self._journal.head:
+            raise OpError(
+                "conflict",
+                f"the log ends at record {self._journal.head}, not at {str(expect)[:40]}",
+                "read on, then decide again",
+            )
+        first, last = self._journal.stage(records, actor=conn.role, gen=conn.gen)
+        self._waiting.append(
+            (conn, {"id": message.get("id"), "ok": True, "first": first, "last": last, "hash": self._journal.hash})
+        )
+        self._sync = self._sync or sync != "C"
+        if self._journal.staged >= BATCH_RECORDS:
+            self.flush()
+        self._tidy(records)
+
+    def _records(self, conn: Conn, raw: object) -> list[tuple[str, dict[str, Any]]]:
+        if not isinstance(raw, list) or not raw:
+            raise OpError("bad_request", "records must be a list of at least one {type, data}")
+        records: list[tuple[str, dict[str, Any]]] = []
+        for item in raw:
+            kind, data = (item.get("type"), item.get("data")) if isinstance(item, dict) else (None, None)
+            if not isinstance(kind, str) or not isinstance(data, dict) or not 0 < len(kind) <= MAX_TYPE:
+                raise OpError("bad_request", "each record must be {type: text, data: object}")
+            self._may_append(conn, kind, data)
+            records.append((kind, data))
+        return records
+
+    def _may_append(self, conn: Conn, kind: str, data: dict[str, Any]) -> None:
+        if kind in KEEPER_TYPES:
+            raise OpError("refused", f"{kind} is written by the keeper alone")
+        if conn.role == "brain" and (
+            kind not in BRAIN_TYPES or (kind == "user.message" and data.get("origin", "human") == "human")
+        ):
+            raise OpError("refused", f"a brain may not append this {kind}")
+        if (
+            kind == "tool.ended"
+            and (call := call_of(self._journal.memory, data.get("call_id"))) is not None
+            and call.stage == "started"
+        ):
+            raise OpError(
+                "refused", f"call {call.call_id} is running: its end is written by the keeper alone", "cancel it"
+            )
+
+    def _tidy(self, records: list[tuple[str, dict[str, Any]]]) -> None:
+        if any(kind == "tool.resolved" for kind, _ in records):
+            self.flush()
+            spool.clean(self._folder, set(self._journal.memory.calls.open))
+
+    def _blob(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
+        try:
+            data = base64.b64decode(_text(message, "data"), validate=True)
+        except (binascii.Error, ValueError) as exc:
+            raise OpError("bad_request", f"data is not base64: {exc}") from exc
+        try:
+            sha, size = blobs.put(self._folder.blobs, data)
+        except NoSpace:
+            raise
+        except OSError as exc:
+            raise OpError("io", f"the payload cannot be stored: {exc.strerror or exc}") from exc
+        return {"sha": sha, "bytes": size}
+
+    def _subscribe(self, conn: Conn, message: dict[str, Any]) -> None:
+        after = _int(message, "after")
+        if after > self._journal.written or after < -1:
+            raise OpError(
+                "conflict", f"the log ends at record {self._journal.written}, there is no record {after} to go on from"
+            )
+        conn.send({"id": message.get("id"), "ok": True, "head": self._journal.written})
+        self._feeds.subscribe(conn, after)
+
+    def _stats(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
+        """Sizes of this process, which nobody else of this user may look into."""
+        sizes: dict[str, int] = {}
+        with open("/proc/self/smaps_rollup", encoding="ascii") as file:
+            for line in file:
+                name, _, rest = line.partition(":")
+                if name in ("Pss", "Rss", "Private_Dirty"):
+                    sizes[name.lower()] = int(rest.split()[0]) * 1024
+        return {"head": self._journal.written, "connections": len(self._loop.conns), "memory": sizes}
+
+    # -- the lease ---------------------------------------------------------------------------------
+
+    def _lease(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
+        gen = _int(message, "gen")
+        epoch = _int(message, "epoch")
+        data = {
+            "gen": gen,
+            "epoch": epoch,
+            "pid": _int(message, "pid"),
+            "start": _int(message, "start"),
+            "boot": _text(message, "boot"),
+        }
+        secret = _text(message, "secret").encode("utf-8", "replace")
+        memory = self._journal.memory
+        if epoch != self._epoch:
+            raise OpError("stale_epoch", f"the supervisor's epoch is {self._epoch}, not {epoch}")
+        if not secret:
+            raise OpError("bad_request", "secret is empty")
+        if (
+            memory.lease is not None
+            and not self._secret
+            and all(memory.lease.get(name) == data[name] for name in ("gen", "pid", "start", "boot"))
+        ):
+            # This keeper took over from one that died: the same brain goes on under the lease that is in the log.
+            self._secret = secret
+            return {}
+        if gen <= memory.gen:
+            raise OpError(
+                "stale_lease", f"generation {memory.gen} was granted already, the next must be higher than that"
+            )
+        self.write("lease.granted", data)
+        self._secret = secret
+        self._close_brains()
+        return {}
+
+    def _lease_end(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
+        gen = _int(message, "gen")
+        lease = self._journal.memory.lease
+        if lease is None or lease["gen"] != gen:
+            raise OpError("stale_lease", f"generation {gen} does not hold the lease")
+        data: dict[str, Any] = {"gen": gen, "reason": _text(message, "reason")}
+        if message.get("exit_code") is not None:
+            data["exit_code"] = _int(message, "exit_code")
+        self.write("lease.ended", data)
+        self._secret = b""
+        self._close_brains()
+        return {}
+
+    def _close_brains(self) -> None:
+        for conn in self._loop.conns:
+            if conn.role == "brain":
+                conn.farewell("stale_lease", f"generation {conn.gen} no longer holds the lease")
+
+    # -- calls -------------------------------------------------------------------------------------
+
+    def _execute(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any] | None:
+        if self._shutdown is not None:
+            raise OpError("shutting_down", "this keeper is about to end")
+        if conn is not self._supervisor:
+            raise OpError("stale_epoch", "only the supervisor of the present epoch may execute")
+        try:
+            self._gate.limits = limits.from_wire(message.get("limits"))
+        except ValueError as exc:
+            raise OpError("bad_request", str(exc)) from exc
+        self._undo_limits(message)
+        self._gate.execute(_text(message, "call_id"), self._answer(conn, message))
+        return None
+
+    def _ping(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
+        return {"waits": waits} if (waits := self._gate.vault.waits) else {}
+
+    def _undo_limits(self, message: dict[str, Any]) -> None:
+        """Take what a request says of ``[undo]``; without a word the last ones stay. Raises OpError."""
+        if (value := message.get("undo_limits")) is None:
+            return
+        try:
+            self._gate.vault.limits = undo_limits.from_wire(value)
+        except ValueError as exc:
+            raise OpError("bad_request", str(exc)) from exc
+
+    def _snapshot(self, conn: Conn, message: dict[str, Any]) -> None:
+        """Keep the worktree as it is now and say which snapshot that is, with what differs from ``since``."""
+        self._undo_limits(message)
+        request: dict[str, Any] = {
+            "op": "take",
+            "label": str(message.get("label") or "state"),
+            "full": message.get("full") is True,
+        }
+        if message.get("since") is not None:
+            request |= {"since": _text(message, "since"), "only": "w/"}
+        self._gate.snapshot(request, self._answer_of_vault(conn, message))
+
+    def _snapshots(self, conn: Conn, message: dict[str, Any]) -> None:
+        self._gate.snapshot({"op": "list"}, self._answer_of_vault(conn, message))
+
+    @staticmethod
+    def _answer_of_vault(conn: Conn, message: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
+        def answer(reply: dict[str, Any]) -> None:
+            conn.send({**reply, "id": message.get("id")})
+
+        return answer
+
+    def _undo(self, conn: Conn, message: dict[str, Any]) -> None:
+        if self._shutdown is not None:
+            raise OpError("shutting_down", "this keeper is about to end")
+        undo: dict[str, Any] = {name: _text(message, name) for name in ("undo_id", "call_id", "snapshot")}
+        undo["by"] = message.get("by")
+        self._gate.undo(undo, self._answer(conn, message))
+
+    def _answer(self, conn: Conn, message: dict[str, Any]) -> Callable[[dict[str, Any] | OpError], None]:
+        number = message.get("id")
+
+        def answer(reply: dict[str, Any] | OpError) -> None:
+            if isinstance(reply, OpError):
+                _refuse(conn, number, reply)
+            else:
+                conn.send({"id": number, "ok": True, **reply})
+
+        return answer
+
+    def _cancel(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
+        self._gate.cancel(_text(message, "call_id"))
+        return {}
+
+    def _call_over(self) -> None:
+        if self._shutdown is not None:
+            self._finish()
+
+    # -- the end -----------------------------------------------------------------------------------
+
+    def _end(self, conn: Conn, message: dict[str, Any]) -> None:
+        self._shutdown = [*(self._shutdown or []), (conn, message.get("id"))]
+        self._leave(kill=message.get("kill") is True)
+
+    def terminate(self) -> None:
+        """End as asked by a signal: the running call is cancelled and recorded, then the log is closed."""
+        self._shutdown = self._shutdown or []
+        self._leave(kill=True)
+
+    def _leave(self, *, kill: bool) -> None:
+        self._gate.forget_queue()
+        if not self._gate.running:
+            self._finish()
+        elif kill:
+            self._gate.cancel_all()
+            self._loop.call_later(SHUTDOWN_S, self._finish)
+
+    def _finish(self) -> None:
+        if self._loop.stopping:
+            return
+        self.flush()
+        for conn, number in self._shutdown or []:
+            conn.send({"id": number, "ok": True})
+        self._gate.vault.stop()
+        self._loop.stopping = True
+
+
+def _refuse(conn: Conn, number: object, exc: OpError) -> None:
+    conn.send({"id": number, "ok": False, "error": exc.body()})
+
+
+def _int(message: dict[str, Any], name: str) -> int:
+    value = message.get(name)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise OpError("bad_request", f"{name} must be a whole number")
+    return value
+
+
+def _text(message: dict[str, Any], name: str) -> str:
+    value = message.get(name)
+    if not isinstance(value, str):
+        raise OpError("bad_request", f"{name} must be a text")
+    return value
+
+
+__all__ = ["BRAIN_TYPES", "KEEPER_TYPES", "Ops"]

@@ -1,0 +1,250 @@
+"""The keeper's side of the vault: start its process when it is needed, ask, and get the answer as an event.
+
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NoReturn
+
+from harness.protocol import frames
+from harness.protocol.paths import SessionFolder
+from harness.session import proc
+from harness.session.event_loop import Loop, Timer
+from harness.vault.limits import Limits
+from harness.vault.serve import serve
+
+TIME_LIMIT_S = 300.0
+_LOOK_S = 1.0
+_COLLECT_S = 0.02
+_END_S = 1.0
+STOPPED_S, STILL_S = 5.0, 60.0
+"""Seconds that its process may be stopped, or do nothing at all, before another one takes its place."""
+_SAID_S = 10.0
+Answer = Callable[[dict[str, Any]], None]
+_GONE = {"code": "died", "message": "the process that keeps states of the worktree ended"}
+_STILL = {
+    "code": "timeout",
+    "message": "the process that keeps states of the worktree stood still, and so did the one after it",
+}
+_SLOW = {"code": "timeout", "message": f"keeping the worktree's state took longer than {TIME_LIMIT_S:.0f} s"}
+
+
+class VaultLink:
+    """Asks the vault of one session, one request at a time; a request that its process did not survive, or that it
+    stood still over, is asked once more, of another one.
+    """
+
+    def __init__(self, loop: Loop, folder: SessionFolder) -> None:
+        self._loop = loop
+        self._folder = folder
+        self._sock: socket.socket | None = None
+        self._decoder = frames.Decoder()
+        self._waiting: tuple[dict[str, Any], Answer, int] | None = None
+        self._queue: deque[tuple[dict[str, Any], Answer]] = deque()
+        self._timer: Timer | None = None
+        self._deadline = self._since = 0.0
+        self._seen: proc.Look | None = None
+        self._who: proc.Identity | None = None
+        self.limits: Limits | None = None
+        """What snapshots from now on may hold; None = as the last time."""
+        self.pid = 0
+        """Its process, or 0; a child of ours that is no tool."""
+
+    @property
+    def waits(self) -> str:
+        """For what in words, when an answer is awaited and nobody works on it; empty otherwise."""
+        still = time.monotonic() - self._since
+        if self._waiting is None or self._seen is None or still < (_LOOK_S if self._seen.stopped else _SAID_S):
+            return ""
+        since = time.strftime("%H:%M:%S", time.gmtime(time.time() - still))
+        how = (
+            "is stopped" if self._seen.stopped else "waits for its disk" if self._seen.state == "D" else "does nothing"
+        )
+        return f"process {self.pid} {how} since {since} UTC"
+
+    def ask(self, request: dict[str, Any], answer: Answer) -> None:
+        """Send a request when those before it are answered; ``answer`` gets ``{ok: true, …}`` or ``{ok: false, error}``
+        later, never from inside this call.
+        """
+        if self._waiting is None:
+            self._take(request, answer)
+        else:
+            self._queue.append((request, answer))
+
+    def _take(self, request: dict[str, Any], answer: Answer) -> None:
+        self._waiting = (request, answer, 2)
+        self._deadline = time.monotonic() + TIME_LIMIT_S
+        self._seen = None
+        self._timer = self._loop.call_later(_LOOK_S, self._look)
+        if self._sock is not None or not self.pid:  # else it is sent when the one before is gone
+            self._send(request)
+
+    def _send(self, request: dict[str, Any]) -> None:
+        try:
+            if self._sock is None:
+                self._start()
+            assert self._sock is not None
+            self._sock.sendall(
+                frames.encode({"id": 1, "limits": asdict(self.limits) if self.limits is not None else None, **request})
+            )
+        except OSError as exc:
+            error = {"code": "io", "message": f"the vault cannot be started: {exc.strerror}"}
+            self._loop.call_later(0, lambda: self._answered({"ok": False, "error": error}))
+
+    def roots(self, action: dict[str, Any] | None = None) -> list[list[object]]:
+        """The folders of the session as the vault wants them: the worktree, the private git folder, its objects."""
+        worktree = _worktree(action) if action is not None else ""
+        worktree = worktree or _recorded(self._folder.git / "workspace.json")
+        git = self._folder.git
+        listed: list[list[object]] = [["w", worktree, [".git"]]]
+        return listed + [
+            [letter, str(git / name), []]
+            for letter, name in (("g", "private"), ("o", "objects"))
+            if (git / name).is_dir()
+        ]
+
+    def stop(self) -> None:
+        """End its process; nobody is answered any more."""
+        self._waiting = None
+        self._queue.clear()
+        if not self.pid:
+            return
+        self._kill(_GONE)
+        end = time.monotonic() + _END_S
+        while self.pid and time.monotonic() < end:  # one that a disk holds must not hold us too
+            time.sleep(0.005)
+            self._collect()
+
+    # -- its process -------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair()
+        sys.stderr.flush()
+        pid = os.fork()
+        if pid == 0:
+            _become(theirs, self._folder.vault)
+        theirs.close()
+        self.pid = pid
+        self._sock = ours
+        self._decoder = frames.Decoder()
+        self._who = proc.identify(pid)
+        self._loop.watch(ours.fileno(), self._readable)
+
+    def _readable(self) -> None:
+        assert self._sock is not None
+        try:
+            data = self._sock.recv(1 << 16)
+        except OSError:
+            data = b""
+        if not data:
+            self._lost()
+            return
+        for body in self._decoder.feed(data):
+            self._answered(frames.parse(body))
+
+    def _answered(self, reply: dict[str, Any]) -> None:
+        if self._waiting is None:
+            return
+        _, answer, _ = self._waiting
+        self._waiting = None
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._queue:
+            self._take(*self._queue.popleft())
+        answer(reply)
+
+    def _look(self) -> None:
+        """Every second while an answer is awaited: one that only has much to do is left to it, one that stands still is
+        replaced.
+        """
+        if self._waiting is None:
+            return
+        self._timer = self._loop.call_later(_LOOK_S, self._look)
+        now = time.monotonic()
+        seen = proc.look(self._who) if self._who is not None else None
+        if seen != self._seen:
+            self._seen = seen
+            self._since = now
+        if now > self._deadline:
+            self._waiting = (*self._waiting[:2], 1)
+            self._kill(_SLOW)
+        elif (
+            self._sock is not None and seen is not None and now - self._since > (STOPPED_S if seen.stopped else STILL_S)
+        ):
+            self._kill(_STILL)
+
+    def _kill(self, error: dict[str, str]) -> None:
+        if self.pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+        self._lost(error)
+
+    def _lost(self, error: dict[str, str] = _GONE) -> None:
+        if self._sock is not None:
+            self._loop.unwatch(self._sock.fileno())
+            self._sock.close()
+            self._sock = None
+        if self._waiting is not None:
+            request, answer, tries = self._waiting
+            self._waiting = (request, answer, tries - 1)
+            if tries == 1:
+                self._answered({"ok": False, "error": error})
+        self._collect()
+
+    def _collect(self) -> None:
+        """What waits is sent to another one when the old one is gone, since both would write the same files."""
+        if self._sock is not None or not self.pid:
+            return
+        with contextlib.suppress(ChildProcessError):
+            if os.waitpid(self.pid, os.WNOHANG) == (0, 0):
+                self._loop.call_later(_COLLECT_S, self._collect)
+                return
+        self.pid = 0
+        self._who = None
+        if self._waiting is not None:
+            self._send(self._waiting[0])
+
+
+def _become(sock: socket.socket, folder: Path) -> NoReturn:
+    """In the child: keep nothing of the keeper but its memory and standard error."""
+    try:
+        os.setsid()
+        fd = os.dup2(sock.fileno(), 3)
+        os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGUSR1):
+            signal.signal(number, signal.SIG_DFL)
+        os.environ.clear()
+        serve(socket.socket(fileno=fd), folder)
+    except BaseException:
+        traceback.print_exc(file=sys.stderr)
+        sys.stderr.flush()
+    finally:
+        os._exit(1)
+
+
+def _worktree(action: dict[str, Any]) -> str:
+    profile = action.get("fence") or {}
+    return str(profile.get("worktree") or "")
+
+
+def _recorded(file: Path) -> str:
+    """The worktree's folder from the session's own record; empty when there is none yet."""
+    try:
+        value = json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return ""
+    return str(value.get("root", "")) if isinstance(value, dict) else ""

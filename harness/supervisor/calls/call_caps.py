@@ -1,0 +1,61 @@
+"""Caps on tool calls and wall time, and the request that any reached cap puts into the queue."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from harness.events import types as t
+from harness.events.fold import SessionState
+from harness.supervisor import ids
+from harness.supervisor.fleet.session import Session
+
+
+def over_cap(session: Session, now: datetime) -> t.BudgetReached | None:
+    """The cap on tool calls or on wall time that the next call would pass."""
+    s = session.state
+    if s.caps.tool_calls is not None and s.tool_calls >= s.caps.tool_calls:
+        return t.BudgetReached(cap="session.calls", used=s.tool_calls, limit=s.caps.tool_calls, need=1)
+    if s.caps.wall_s is not None and s.first_ts:
+        used = wall_used(s, now)
+        if used >= s.caps.wall_s:
+            return t.BudgetReached(cap="session.wall", used=used, limit=s.caps.wall_s)
+    return None
+
+
+def wall_used(s: SessionState, now: datetime) -> int:
+    """Seconds that count against the cap on wall time: since the launch, time spent waiting for you included, what
+    `SessionState.away_s` names not.
+    """
+    return max(0, int((now - datetime.fromisoformat(s.first_ts)).total_seconds()) - s.away_s) if s.first_ts else 0
+
+
+async def ask_cap(session: Session, reached: t.BudgetReached) -> None:
+    """Record that a cap is reached and put it in the queue, unless a cap is there already."""
+    if any(a.kind == "cap" for a in session.state.approvals.values()):
+        return
+    title = f"{reached.cap}: {_amount(reached.cap, reached.used)} of {_amount(reached.cap, reached.limit)}"
+    if reached.need:
+        title += f", the next step needs up to {_amount(reached.cap, reached.need)}"
+    await session.append(
+        reached,
+        t.ApprovalRequested(
+            approval_id=ids.approval_id(),
+            kind="cap",
+            title=title,
+            options=["raise", "finish", "stop"],
+            risk="medium",
+            detail={
+                "cap": reached.cap,
+                "used": reached.used,
+                "limit": reached.limit,
+                "need": reached.need,
+                **({"day": reached.day} if reached.day else {}),
+            },
+        ),
+    )
+
+
+def _amount(cap: str, value: int) -> str:
+    if cap.endswith(".usd"):
+        return f"${value / 1e9:.4f}" if value < 10**10 else f"${value / 1e9:,.2f}"
+    return f"{value:,} s" if cap.endswith(".wall") else f"{value:,}"

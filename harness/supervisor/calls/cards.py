@@ -1,0 +1,134 @@
+"""What an approval card is made from: title, diff and the view itself.
+
+The action is the only source; the agent's claim stays apart.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from harness.events.fold import OpenApproval, SessionState
+from harness.events.views import NOT_COMPARED, ApprovalView
+from harness.hands import files, reading
+from harness.supervisor.calls import comparison
+from harness.supervisor.calls.comparison import Side
+from harness.supervisor.fleet.call_records import OpenCall
+
+MAX_DIFF_SOURCE = 2 << 20
+_TITLE = 200
+_ABSENT = "nothing there"
+_RISKS = ("low", "medium", "high", "critical")
+
+
+def title(action: dict[str, Any]) -> str:
+    """One line that says what would run (untrusted text as it is)."""
+    kind = action["kind"]
+    if kind == "push":
+        refs = ", ".join(str(r[1]) for r in action.get("refspecs", []))
+        text = f"push to {action.get('remote') or action.get('url', '')}: {refs}"
+    elif "argv" in action:
+        text = shlex.join(action["argv"])
+    elif "script" in action:
+        first, _, rest = str(action["script"]).strip().partition("\n")
+        text = first + (f" (+{rest.count(chr(10)) + 1} lines)" if rest else "")
+    else:
+        text = f"{action['tool']} {action.get('path', '')}"
+    return text if len(text) <= _TITLE else text[: _TITLE - 1] + "…"
+
+
+def _now(folder: str, path: str) -> Side:
+    """The file as it is; without bytes when it is absent, behind a link, no regular file or too large to compare."""
+    try:
+        return Side.of(reading.read_named(folder, path, MAX_DIFF_SOURCE))
+    except (FileNotFoundError, NotADirectoryError):
+        return Side(None, _ABSENT)
+    except (OSError, ValueError) as exc:
+        return Side(None, f"not read: it {getattr(exc, 'strerror', '') or type(exc).__name__}")
+
+
+def whole_diff(action: dict[str, Any], given: dict[str, Any]) -> str:
+    """All that a write or edit would change in the file as it is now (blocking); empty for other tools.
+
+    ``given`` is the tool's whole input.
+    """
+    if action["tool"] not in ("write_file", "edit_file"):
+        return ""
+    now = _now(str(action.get("cwd", "")), str(action.get("path", "")))
+    if action["tool"] == "edit_file":
+        return _edit(now, given)
+    text = comparison.compare(now, Side.of(str(given.get("content", "")).encode("utf-8", "surrogatepass")))
+    if now.body is None and now.words != _ABSENT:
+        return f"{NOT_COMPARED}what is there now is too large or no plain file; it is replaced by what follows\n{text}"
+    return text
+
+
+def _edit(now: Side, given: dict[str, Any]) -> str:
+    old = str(given.get("old", ""))
+    new = str(given.get("new", ""))
+    before = now.body
+    if before is None:
+        return comparison.replaced(old, new, f"the file to edit is not there, too large or no plain file ({now.words})")
+    find, put = files.endings_of(before, old.encode(), new.encode())
+    count = before.count(find)
+    every = bool(given.get("all"))
+    size = len(before) + count * (len(put) - len(find))
+    if count == 0 or (count > 1 and not every):
+        return comparison.replaced(
+            old, new, f"the text to replace occurs {count} times in the file as it is now, so that the call would fail"
+        )
+    if size > 2 * MAX_DIFF_SOURCE:
+        return comparison.replaced(
+            old,
+            new,
+            f"the text to replace occurs {count:,} times; the file would grow from {len(before):,} to {size:,} bytes",
+        )
+    return comparison.compare(now, Side.of(before.replace(find, put)))
+
+
+def unread(why: Exception) -> str:
+    """In place of a comparison that could not be made."""
+    return f"{NOT_COMPARED}what it would change cannot be read: {' '.join(str(why).split())}"
+
+
+def diff(action: dict[str, Any], given: dict[str, Any]) -> str:
+    """What a card shows of `whole_diff` (blocking)."""
+    return comparison.on_card(whole_diff(action, given))
+
+
+def risk(judged: str, shown: str) -> str:
+    """The risk of a request: one step higher, and high at least, when its card cannot show all that would change."""
+    if not comparison.left_out(shown) or judged not in _RISKS:
+        return judged
+    return _RISKS[min(max(_RISKS.index(judged) + 1, _RISKS.index("high")), len(_RISKS) - 1)]
+
+
+def view(
+    sid: str, s: SessionState, a: OpenApproval, call: OpenCall | None, action: dict[str, Any] | None, shown_diff: str
+) -> ApprovalView:
+    """The card of one open request."""
+    judged = call.judged if call is not None else None
+    return ApprovalView(
+        approval_id=a.approval_id,
+        sid=sid,
+        session_name=s.name or sid,
+        kind=a.kind,
+        title=a.title,
+        options=a.options,
+        risk=a.risk,
+        ts=a.ts,
+        seq=a.seq,
+        call_id=a.call_id,
+        tool=call.proposed.tool if call is not None else "",
+        action_hash=a.action_hash,
+        action=action,
+        effects=judged.effects if judged is not None else [],
+        rule=judged.rule if judged is not None else "",
+        reason=judged.reason if judged is not None else "",
+        claim=call.proposed.claim if call is not None else "",
+        diff=shown_diff,
+        detail=a.detail,
+        deferred=a.deferred,
+        repo=s.intent.repo if s.intent else "",
+        branch=s.intent.branch if s.intent else "",
+    )

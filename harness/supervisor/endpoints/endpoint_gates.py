@@ -1,0 +1,584 @@
+"""The gates of all endpoints: brains held back until they may ask, parked sessions woken when their turn comes, one
+request in the queue for all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple, assert_never
+
+from harness.budget import prices
+from harness.events import endpoints
+from harness.events import types as t
+from harness.events.endpoints import ITEM_KINDS, EndpointView
+from harness.events.fold import OpenApproval, SessionState
+from harness.protocol.config import Config, ConfigError, Credential, credential
+from harness.supervisor import ids
+from harness.supervisor.endpoints import endpoint_gate as g
+from harness.supervisor.endpoints.credentials import Credentials, fingerprint
+from harness.supervisor.errors import OpError
+from harness.supervisor.fleet.fleet import Fleet
+from harness.supervisor.fleet.session import Session
+
+HOLD_S = 20.0
+"""How long a brain may wait at a gate; one that must wait longer leaves, and its session is woken when its turn comes.
+"""
+_MESSAGE = 300
+_WHY = {
+    "network": "it cannot be reached",
+    "overloaded": "it is overloaded",
+    "server": "it fails",
+    "cut": "it cuts its replies off",
+    "rate_limit": "its rate limit is reached",
+    "auth": "it refuses the key",
+    "spend_limit": "the account cannot pay",
+    "model_unknown": "it does not know this model",
+    "no_key": "there is no key for it",
+    "redirect": "it sends us elsewhere",
+}
+_STATES = {g.DOWN: endpoints.DOWN, g.LIMITED: endpoints.LIMITED, g.PERSON: endpoints.PERSON}
+
+
+class Key(NamedTuple):
+    """Whose gate it is: an endpoint with a credential's short name (empty: there is none), and a model when only that
+    one is refused.
+    """
+
+    url: str
+    name: str
+    model: str = ""
+
+    @property
+    def label(self) -> str:
+        return "|".join(self)
+
+
+def boottime() -> float:
+    """Seconds that count while the machine sleeps, so that what is due is due when it wakes."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A brain may ask, or ``held`` says in words why it is to leave; the session is woken when its turn comes."""
+
+    probe: bool = False
+    held: str = ""
+    since: str = ""
+
+
+class Gates:
+    """All gates. ``nudge`` tells clients that the fleet's view changed."""
+
+    def __init__(
+        self, credentials: Credentials, config: Callable[[], Config], fleet: Fleet, nudge: Callable[[], None]
+    ) -> None:
+        self._credentials = credentials
+        self._config = config
+        self._fleet = fleet
+        self._nudge = nudge
+        self._gates: dict[Key, g.Gate] = {}
+        self._at: dict[str, Key] = {}
+        self._bells: dict[str, asyncio.Event] = {}
+        self._alarms: dict[Key, asyncio.TimerHandle] = {}
+        self._shown: dict[Key, tuple[object, ...]] = {}
+        self._asking: set[Key] = set()
+        self._settled = False
+        fleet.observe(self._note)
+
+    # -- which gate --------------------------------------------------------------------------------
+
+    def credential(self, s: SessionState) -> Credential | None:
+        """What the session asks its endpoint with."""
+        if s.intent is None:
+            return None
+        configured: Credential | None = None
+        # an unreadable key file is a missing key: the request says which endpoint needs one
+        with contextlib.suppress(ConfigError):
+            configured = credential(self._config())
+        return self._credentials.find(s.intent.base_url, s.intent.credential, configured)
+
+    def _key(self, session: Session) -> Key:
+        found = self.credential(session.state)
+        url = session.state.intent.base_url if session.state.intent is not None else ""
+        return Key(url, fingerprint(found) if found is not None else "")
+
+    def _gate(self, key: Key) -> g.Gate:
+        """The gate, made when new: next to a closed one of the same endpoint it begins with a probe."""
+        made = self._gates.get(key)
+        if made is None:
+            made = self._gates[key] = g.Gate()
+            closed = next(
+                (k for k, other in self._gates.items() if k.url == key.url and not k.model and other.state != g.OPEN),
+                None,
+            )
+            if closed is not None and key.name:
+                other = self._gates[closed]
+                now = boottime()
+                made.doubt("network" if other.state == g.PERSON else other.why, other.message, now, now)
+        return made
+
+    def _standing(self, session: Session) -> tuple[Key, ...]:
+        """The gates that the session stands at."""
+        key = self._at.get(session.sid)
+        if key is None or session.state.intent is None:
+            return ()
+        own = key._replace(model=session.state.intent.model)
+        return tuple(k for k in (key, own) if k in self._gates)
+
+    # -- asking ------------------------------------------------------------------------------------
+
+    def _ask(self, session: Session, key: Key) -> g.Answer:
+        sid = session.sid
+        now = boottime()
+        if self._at.get(sid, key) != key:
+            self.left(session)
+        self._at[sid] = key
+        whole = self._gate(key)
+        own = self._gates.get(
+            key._replace(model=session.state.intent.model if session.state.intent is not None else "")
+        )
+        answer = own.may(sid, now) if own is not None else g.Go()
+        if isinstance(answer, g.Go):
+            answer = whole.may(sid, now)
+            if own is not None and not isinstance(answer, g.Go):
+                own.left(sid)
+        else:
+            whole.left(sid)
+        self._after(session)
+        return answer
+
+    async def admit(self, session: Session, name: str, still: Callable[[], object]) -> Admitted:
+        """Hold a brain for up to `HOLD_S` until its session may ask. ``still`` raises when the brain is not its brain
+        any more.
+
+        Raises OpError ``paused``, ``poison`` (only its own request fails).
+        """
+        assert session.state.intent is not None
+        key = Key(session.state.intent.base_url, name)
+        end = boottime() + HOLD_S
+        bell = self._bells[session.sid] = asyncio.Event()
+        try:
+            while True:
+                still()
+                if session.state.desired != "running":
+                    self.left(session)
+                    raise OpError("paused", f"the session is wanted {session.state.desired}")
+                bell.clear()
+                # it was forked before another key was given: its own would be refused
+                if (now := self._key(session).name) and now != name:
+                    self.left(session)
+                    return Admitted(held="its key was replaced; it goes on with the new one")
+                answer = self._ask(session, key)
+                match answer:
+                    case g.Go():
+                        for standing in self._standing(session):
+                            self._gates[standing].sent(session.sid, boottime())
+                        self._after(session)
+                        return Admitted(answer.probe)
+                    case g.Poison():
+                        self._gate(key).excuse(session.sid)
+                        what = (
+                            f"the endpoint failed {answer.times} times at this session's request while it answered"
+                            " others"
+                        )
+                        raise OpError("poison", f"{what}: {answer.message}")
+                    case g.Hold():
+                        left = end - boottime()
+                        if left <= 0 or self._long(session, end):
+                            return Admitted(
+                                held=self.words(session) or "the endpoint is not to be asked now",
+                                since=self._since(session),
+                            )
+                    case _:
+                        assert_never(answer)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(bell.wait(), min(left, max(0.01, answer.until - boottime())))
+        finally:
+            if self._bells.get(session.sid) is bell:
+                del self._bells[session.sid]
+
+    def _long(self, session: Session, end: float) -> bool:
+        """True when waiting is known to be long: nothing is gained by a process that waits."""
+        return any(
+            (gate.state == g.PERSON and not gate.retried)
+            or (gate.state == g.LIMITED and not gate.probe and gate.next_try > end)
+            for gate in (self._gates[k] for k in self._standing(session))
+        )
+
+    def may_wake(self, session: Session) -> bool:
+        """False while a session that has nothing to do but to ask its endpoint must wait; it is poked when its turn
+        comes.
+        """
+        if not self._settled:
+            return False
+        key = self._key(session)
+        if not key.name:
+            gate = self._gate(key)
+            if gate.state != g.PERSON or gate.retried:
+                gate.told("", g.Outcome("no_key"), boottime(), 0.0)
+            self._ask(session, key)
+            return False
+        s = session.state
+        if s.requests and not (s.parked is not None and s.parked.why == "limited"):
+            return True  # there may be more to do than to ask; its brain asks for itself
+        return not isinstance(self._ask(session, key), g.Hold)
+
+    # -- outcomes ----------------------------------------------------------------------------------
+
+    def heard(self, session: Session) -> None:
+        """The first words of a reply have come."""
+        for key in self._standing(session):
+            self._gates[key].heard(session.sid, boottime(), random.random())
+        self._after(session)
+
+    def told(self, session: Session, outcome: g.Outcome) -> float | None:
+        """What came of its request; seconds until the endpoint is asked again, when that is known."""
+        intent = session.state.intent
+        if intent is None:
+            return None
+        key = self._at.setdefault(session.sid, self._key(session))
+        own = key._replace(model=intent.model)
+        now = boottime()
+        roll = random.random()
+        if outcome.kind == "model_unknown" or own in self._gates:
+            if outcome.kind in ("ok", "model_unknown"):
+                self._gate(own).told(session.sid, outcome, now, roll)
+            else:
+                self._gates[own].left(session.sid)
+        if outcome.kind == "auth":
+            self._credentials.mark_bad(key.name)
+        gate = self._gate(key)
+        gate.told(session.sid, g.Outcome("answered") if outcome.kind == "model_unknown" else outcome, now, roll)
+        self._after(session)
+        return gate.next_try - now if gate.state in (g.DOWN, g.LIMITED) else None
+
+    def unsent(self, session: Session) -> None:
+        """What was let through is not asked, or nobody will hear what came of it."""
+        for key in self._standing(session):
+            self._gates[key].lost(session.sid)
+        self._after(session)
+
+    def left(self, session: Session) -> None:
+        """The session does not want to ask."""
+        standing = self._standing(session)
+        if not standing:
+            return
+        for key in standing:
+            gate = self._gates[key]
+            gate.ended(session.sid) if session.state.terminal else gate.left(session.sid)
+        self._after(session)
+        del self._at[session.sid]
+        for key in standing:
+            self._stir(key)
+            if key.model and self._gates[key].state == g.OPEN:
+                self._drop(key)
+            elif self._gates[key].state == g.PERSON and not self._gates[key].line and not self._gates[key].flying:
+                self._drop(key)  # who comes next finds out anew
+
+    def _drop(self, key: Key) -> None:
+        del self._gates[key]
+        self._shown.pop(key, None)
+        if (alarm := self._alarms.pop(key, None)) is not None:
+            alarm.cancel()
+
+    def retry(self, session: Session) -> None:
+        """A person wants it tried again now."""
+        for key in self._standing(session):
+            self._gates[key].answered(boottime())
+        self._after(session)
+
+    def answered(self, label: str) -> None:
+        """A person answered the request of that gate: one session tries, and with it all go on."""
+        for key, gate in list(self._gates.items()):
+            if key.label == label:
+                gate.answered(boottime())
+                self._stir(key)
+                self._settle(key)
+
+    def rekeyed(self) -> None:
+        """The settings or the key file changed: who would ask with another key now looks again, and nobody needs to say
+        retry.
+        """
+        for sid, at in list(self._at.items()):
+            if (session := self._fleet.sessions.get(sid)) is not None and self._key(session) != at:
+                self._ring(sid)
+
+    # -- the clock ---------------------------------------------------------------------------------
+
+    def _after(self, session: Session) -> None:
+        for key in self._standing(session):
+            self._settle(key, session.sid)
+
+    def _settle(self, key: Key, but: str = "") -> None:
+        """Whatever changed at a gate: ring those who may go (who did it knows), set its alarm, tell who looks."""
+        gate = self._gates[key]
+        now = boottime()
+        for sid in gate.wake(now):
+            if sid != but:
+                self._ring(sid)
+        if (alarm := self._alarms.pop(key, None)) is not None:
+            alarm.cancel()
+        if (due := gate.due(now)) is not None:
+            self._alarms[key] = asyncio.get_running_loop().call_later(max(0.01, due - now), self._alarm, key)
+        shown = (gate.state, gate.why, gate.message, gate.since, gate.next_try, gate.retried)
+        if shown != self._shown.get(key, (g.OPEN, "", "", gate.since, gate.next_try, False)):
+            self._shown[key] = shown
+            self._stir(key)
+        self._nudge()
+
+    def _alarm(self, key: Key) -> None:
+        self._alarms.pop(key, None)
+        if key in self._gates:
+            self._settle(key)
+
+    def _ring(self, sid: str) -> None:
+        if (bell := self._bells.get(sid)) is not None:
+            bell.set()
+        elif (session := self._fleet.sessions.get(sid)) is not None:
+            session.poke.set()
+
+    def _stir(self, key: Key) -> None:
+        """Have everybody at the gate look again: rows say something else, and who carries its request may change."""
+        for sid, at in list(self._at.items()):
+            if at == key._replace(model="") and (session := self._fleet.sessions.get(sid)) is not None:
+                session.touch()
+
+    def _note(self, session: Session) -> None:
+        """A session changed: one that is not wanted running does not wait for anything."""
+        if session.sid not in self._at:
+            return
+        if session.state.desired != "running" or session.state.terminal or session.removing:
+            if (bell := self._bells.get(session.sid)) is not None:
+                bell.set()
+            elif session.brain is None:
+                self.left(session)
+
+    # -- after a restart ---------------------------------------------------------------------------
+
+    def recall(self, session: Session) -> None:
+        """What a session's log tells of its endpoint, so that a new supervisor asks with one probe too."""
+        s = session.state
+        if s.terminal or s.desired != "running" or s.intent is None:
+            return
+        item = next((a for a in s.approvals.values() if a.kind in ITEM_KINDS), None)
+        failed = s.last_failure if s.last_failure is not None and s.last_failure.kind in g.WAITS else None
+        limited = s.parked is not None and s.parked.why == "limited"
+        if item is None and failed is None and not limited:
+            return
+        key = self._key(session)
+        if item is not None and (label := str(item.detail.get("endpoint", ""))).count("|") == 2:
+            key = Key(*label.split("|"))
+        why = (
+            str(item.detail.get("why", "auth"))
+            if item is not None
+            else failed.kind
+            if failed is not None
+            else "network"
+        )
+        message = (
+            str(item.detail.get("message", ""))
+            if item is not None
+            else failed.message
+            if failed is not None
+            else s.parked.detail
+            if s.parked
+            else ""
+        )
+        since = (
+            item.ts if item is not None else (s.parked.since if s.parked is not None and s.parked.since else s.last_ts)
+        )
+        now = boottime()
+        with contextlib.suppress(ValueError):
+            ago = max(0.0, time.time() - datetime.fromisoformat(since).timestamp())
+            if why == "auth":
+                self._credentials.mark_bad(key.name)
+            gate = self._gates.setdefault(key, g.Gate())
+            gate.doubt(why, message, now - ago, now)
+            if item is not None:  # it goes on carrying the request, so that a person finds the one they know
+                self._at[session.sid] = key._replace(model="")
+                gate.line.setdefault(session.sid, -math.inf)
+
+    def begin(self) -> None:
+        """Every log was read: sessions may be woken from now on."""
+        self._settled = True
+        for session in self._fleet:
+            session.poke.set()
+
+    # -- the one request ---------------------------------------------------------------------------
+
+    async def carry(self, session: Session) -> None:
+        """Let one waiting session have the request of its gate in its log; withdraw what nobody needs to answer any
+        more.
+        """
+        mine = [a for a in session.state.approvals.values() if a.kind in ITEM_KINDS and not a.call_id]
+        if mine and session.lock.locked():
+            return  # it is being decided this moment
+        key = self._needs_person(session)
+        if stale := [a for a in mine if key is None or str(a.detail.get("endpoint", "")) != key.label]:
+            why = "nothing of it needs you any more" if key is None else "another request says it now"
+            await session.append(*(t.ApprovalWithdrawn(approval_id=a.approval_id, why=why) for a in stale))
+        if key is None or len(mine) > len(stale) or key in self._asking or self.carried(key) is not None:
+            return
+        self._asking.add(key)
+        try:
+            await session.append(self._request(key, self._gates[key]))
+        finally:
+            self._asking.discard(key)
+
+    def _needs_person(self, session: Session) -> Key | None:
+        for key in self._standing(session):
+            gate = self._gates[key]
+            if (
+                gate.state == g.PERSON
+                and not gate.retried
+                and session.sid in gate.line
+                and session.state.desired == "running"
+            ):
+                # with another key it goes to another gate
+                return key if key._replace(model="") == self._key(session) else None
+        return None
+
+    def carried(self, key: Key) -> OpenApproval | None:
+        """The open request of a gate, whoever has it."""
+        for sid, at in self._at.items():
+            session = self._fleet.sessions.get(sid)
+            if session is not None and at == key._replace(model=""):
+                for approval in session.state.approvals.values():
+                    if approval.kind in ITEM_KINDS and str(approval.detail.get("endpoint", "")) == key.label:
+                        return approval
+        return None
+
+    @staticmethod
+    def _request(key: Key, gate: g.Gate) -> t.ApprovalRequested:
+        said = f": {gate.message[:_MESSAGE]}" if gate.message else ""
+        title = {
+            "no_key": f"no key for {key.url}",
+            "auth": f"{key.url} refuses the key{said}",
+            "spend_limit": f"the account at {key.url} cannot pay{said}",
+            "model_unknown": f"{key.url} does not know the model {key.model}{said}",
+            "redirect": f"{key.url} sends its requests elsewhere{said}",
+        }[gate.why]
+        todo = {
+            "no_key": "give a key and retry",
+            "auth": "give another key, or make this one valid, and retry",
+            "spend_limit": (
+                f"pay or raise the limit; it is asked again every {g.SPEND_LOOK_S / 60:.0f} minutes, or when you retry"
+            ),
+            "model_unknown": "retry when the endpoint knows the model, or stop the session and launch it with another",
+            "redirect": (
+                "nothing is sent there, because the key belongs to this address alone: retry when it answers itself,"
+                " or set model.base_url to the right address and launch the session again"
+            ),
+        }[gate.why]
+        detail = {
+            "base_url": key.url,
+            "endpoint": key.label,
+            "why": gate.why,
+            "message": gate.message[:_MESSAGE],
+            "todo": todo,
+        }
+        kind = "auth" if gate.why in ("auth", "no_key") else "endpoint"
+        return t.ApprovalRequested(
+            approval_id=ids.approval_id(),
+            kind=kind,
+            title=title,
+            options=["retry", "stop"],
+            risk="medium",
+            detail=detail,
+        )
+
+    def warnings(self, session: Session) -> list[str]:
+        """What will hold up a session that was just launched."""
+        intent = session.state.intent
+        if intent is None:
+            return []
+        found = []
+        key = self._key(session)
+        if not key.name:
+            found.append(
+                f"there is no key for {key.url}: the session waits until you give one and retry the request in the"
+                " queue"
+            )
+        if not prices.lookup(intent.model).known:
+            found.append(
+                f"the model {intent.model} is in no price list here: it is counted at the dearest price known, and the"
+                " endpoint may not know it"
+            )
+        closed = [
+            (at, gate)
+            for at in (key, key._replace(model=intent.model))
+            if (gate := self._gates.get(at)) is not None and gate.state != g.OPEN
+        ]
+        return [*found, *(endpoints.sentence(self._view(at, gate), datetime.now(UTC)) for at, gate in closed)]
+
+    # -- in words ----------------------------------------------------------------------------------
+
+    def views(self) -> tuple[EndpointView, ...]:
+        """Every endpoint that somebody waits for."""
+        return tuple(
+            self._view(key, gate)
+            for key, gate in self._gates.items()
+            if gate.state != g.OPEN and (gate.line or gate.flying)
+        )
+
+    def _view(self, key: Key, gate: g.Gate) -> EndpointView:
+        open_now = self.carried(key) if gate.state == g.PERSON else None
+        asking = gate.retried or (gate.probe != "" and gate.probe not in gate.line)
+        later = "" if asking or gate.next_try == math.inf else _wall(gate.next_try)
+        return EndpointView(
+            url=key.url,
+            state=_STATES[gate.state],
+            since=_wall(gate.since),
+            why=_why(gate),
+            next_try=later,
+            waiting=len(gate.line),
+            model=key.model,
+            asking=asking,
+            approval_id=open_now.approval_id if open_now is not None else "",
+        )
+
+    def words(self, session: Session) -> str:
+        """What a session that stands in line waits for; empty when it does not."""
+        for key in self._standing(session):
+            gate = self._gates[key]
+            if session.sid in gate.line:
+                if gate.state != g.OPEN:
+                    return endpoints.standing(self._view(key, gate))
+                if boottime() < gate.ramp_end:  # it was closed until a moment ago
+                    return "its turn comes in a moment: the endpoint answers again"
+        return ""
+
+    def _since(self, session: Session) -> str:
+        """Since when the gate is closed that it stands at."""
+        return next(
+            (_wall(self._gates[k].since) for k in self._standing(session) if self._gates[k].state != g.OPEN), ""
+        )
+
+
+def _why(gate: g.Gate) -> str:
+    said = _WHY.get(gate.why, gate.why)
+    if gate.message:
+        said += f": {gate.message[:_MESSAGE]}"
+    if gate.asked_wait_s > g.LONGEST_OBEYED_S:
+        said += f"; it asks to wait until {_day(gate.asked_wait_s)}, and is asked again every hour"
+    return said
+
+
+def _day(seconds: float) -> str:
+    try:
+        return datetime.fromtimestamp(time.time() + seconds, UTC).strftime("%d %b %Y %H:%M")
+    except (OverflowError, ValueError, OSError):
+        return "a time beyond every calendar"
+
+
+def _wall(at: float) -> str:
+    """A time of our clock as UTC RFC 3339, to the second: it must not move because it was converted again."""
+    return datetime.fromtimestamp(round(time.time() + at - boottime()), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

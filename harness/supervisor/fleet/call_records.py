@@ -1,0 +1,143 @@
+"""What the supervisor must remember of a log beyond the fold: the records of open calls and the order of a few events.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+from harness.events import types as t
+from harness.events.action import canonical
+from harness.events.calls import order
+from harness.events.fold import OpenApproval, SessionState
+
+_PASSED = 16
+
+
+@dataclass(slots=True)
+class OpenCall:
+    """The records of one call that has not ended."""
+
+    proposed: t.ToolProposed
+    judged: t.ToolJudged | None = None
+    decided: t.ApprovalDecided | None = None
+    doubt: t.ToolInDoubt | None = None
+
+
+def signature(p: t.ToolProposed) -> str:
+    """Equal for two proposals of the same tool with the same input, whatever the model claims about them."""
+    if p.input_blob is not None:
+        return f"{p.tool}:{p.input_blob.sha}"
+    asked = {k: v for k, v in (p.input or {}).items() if k != "why"}
+    try:
+        return f"{p.tool}:{hashlib.sha256(canonical(asked)).hexdigest()}"
+    except ValueError:
+        return f"{p.tool}:{hashlib.sha256(repr(sorted(asked.items())).encode('utf-8', 'replace')).hexdigest()}"
+
+
+@dataclass(slots=True)
+class Track:
+    """Advanced with each record, before the fold. ``ran_command`` is reset by its reader."""
+
+    calls: dict[str, OpenCall] = field(default_factory=dict)
+    denials: dict[str, int] = field(default_factory=dict)
+    denied_why: dict[str, str] = field(default_factory=dict)
+    changed: dict[str, list[str]] = field(default_factory=dict)
+    """By call: how the world differs from what a person was shown before."""
+    asked_seq: dict[str, int] = field(default_factory=dict)
+    parked_seq: int = -1
+    resumed_seq: int = -1
+    worked_gen: int = 0
+    """The newest lease under which a brain did something that stays: a reply, a call, a park, an end."""
+    request_gen: int = 0
+    """The lease under which the newest model request was sent."""
+    doubt_asked: dict[str, str] = field(default_factory=dict)
+    has_goal: bool = False
+    ran_command: bool = False
+    raises: dict[str, t.CapsRaised] = field(default_factory=dict)
+    """By cap: the newest raise of a cap above the session that was decided here."""
+    passed: dict[str, OpenApproval] = field(default_factory=dict)
+    """Requests about caps above the session that were withdrawn: an answer may be on its way."""
+
+    def note(self, s: SessionState, r: t.Record) -> None:
+        """Take in one record; ``s`` is the state before it."""
+        b = r.body
+        if isinstance(b, (t.ModelMessage, t.ToolProposed, t.SessionParked, t.SessionEnded)):
+            self.worked_gen = max(self.worked_gen, r.gen)
+        if isinstance(b, t.ToolProposed):
+            self.calls[b.call_id] = OpenCall(b)
+        elif isinstance(b, t.ToolJudged):
+            if (call := self.calls.get(b.call_id)) is not None:
+                call.judged = b
+                call.decided = None
+        elif isinstance(b, t.ApprovalRequested):
+            self.asked_seq[b.kind] = r.seq
+            if b.kind == "in_doubt":
+                self.doubt_asked[b.call_id] = b.approval_id
+        elif isinstance(b, t.ApprovalDecided):
+            self._decided(s, b)
+        elif isinstance(b, t.ApprovalStale):
+            self.changed[b.call_id] = list(b.difference)
+        elif isinstance(b, t.ToolInDoubt):
+            if (call := self.calls.get(b.call_id)) is not None:
+                call.doubt = b
+        elif isinstance(b, t.ToolEnded):
+            call = self.calls.get(b.call_id)
+            self.ran_command = self.ran_command or (
+                call is not None and call.proposed.tool in ("exec", "shell", "check")
+            )
+            self._gone(b.call_id)
+        elif isinstance(b, t.ModelRequest):
+            self.request_gen = r.gen
+        elif isinstance(b, t.CapsRaised):
+            if b.cap:
+                self.raises[b.cap] = b
+        elif isinstance(b, t.ApprovalWithdrawn):
+            asked = s.approvals.get(b.approval_id)
+            if (
+                asked is not None
+                and asked.kind == "cap"
+                and not str(asked.detail.get("cap", "")).startswith("session.")
+            ):
+                self.passed[b.approval_id] = asked
+                while len(self.passed) > _PASSED:
+                    del self.passed[next(iter(self.passed))]
+        elif isinstance(b, t.ToolResolved):
+            if b.resolution == "confirmed_not_done":
+                if (call := self.calls.get(b.call_id)) is not None:
+                    call.judged = call.decided = call.doubt = None
+                self.doubt_asked.pop(b.call_id, None)
+            else:
+                self._gone(b.call_id)
+        elif isinstance(b, t.SessionParked):
+            self.parked_seq = r.seq
+        elif isinstance(b, t.SessionContinued) or (isinstance(b, t.SessionDesired) and b.state == "running"):
+            self.resumed_seq = r.seq
+        elif isinstance(b, t.UserMessage):
+            self.has_goal = self.has_goal or b.origin == "goal"
+
+    def _gone(self, call_id: str) -> None:
+        self.calls.pop(call_id, None)
+        self.changed.pop(call_id, None)
+        self.doubt_asked.pop(call_id, None)
+
+    def _decided(self, s: SessionState, b: t.ApprovalDecided) -> None:
+        asked = s.approvals.get(b.approval_id)
+        call = self.calls.get(b.call_id or (asked.call_id if asked else ""))
+        if call is None or asked is None:
+            return
+        call.decided = b
+        if asked.kind != "tool":
+            return
+        name = signature(call.proposed)
+        if b.decision == "deny":
+            self.denials[name] = self.denials.get(name, 0) + 1
+            self.denied_why[name] = b.message
+        else:
+            self.denials.pop(name, None)
+
+    def oldest_open(self) -> int:
+        """Sequence number before which no record of an open call can stand; -1 when none is open."""
+        return min((order(c)[0] for c in self.calls), default=-1)

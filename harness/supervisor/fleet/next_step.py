@@ -1,0 +1,128 @@
+"""What is due next for a session's thinking, from what its log says alone. Pure: `sessions.brains` carries it out
+and asks again.
+
+A park stands until it is answered: nobody wakes a brain before, whoever died around it, because the rule looks at
+the log and at nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from harness.events import asking
+from harness.events.fold import SessionState
+from harness.supervisor.fleet.call_records import Track
+
+BLOCKING = frozenset({"cap", "restart", "question", "refusal"})
+"""Kinds of requests that a session waits for with all its thinking."""
+_NO_REQUEST = frozenset({"approval", "cap", "paused", "limited", "auth"})
+"""Parks whose request was made before them, that end by themselves, or whose request is the gate's, one for the whole
+fleet.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """The newest park has no request yet: put this one into the queue."""
+
+    kind: str
+    title: str
+    detail: dict[str, Any]
+    options: tuple[str, ...] = ("retry", "stop")
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """There is something to think about and nobody thinks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """Somebody thinks, something runs, or a person decides: the next record says more."""
+
+
+Due: TypeAlias = Ask | Wake | Nothing
+
+
+def due(s: SessionState, track: Track) -> Due:
+    """The one rule of parking and waking. When an endpoint may be asked again is for its gate to say."""
+    if (
+        s.intent is None
+        or s.created is None
+        or s.ended is not None
+        or s.quarantined is not None
+        or s.desired != "running"
+    ):
+        return Nothing()
+    asked = _request(s)
+    if asked is not None and not _answered(track, asked.kind):
+        return Nothing() if any(a.kind == asked.kind for a in s.approvals.values()) else asked
+    if s.lease is not None or s.calls.open or any(a.kind in BLOCKING for a in s.approvals.values()):
+        return Nothing()
+    return Wake()
+
+
+def _request(s: SessionState) -> Ask | None:
+    """What the park that holds now must ask; None when none holds, or when it needs no request of its own."""
+    if s.parked is None or s.parked.why in _NO_REQUEST:
+        return None
+    why = s.parked.why
+    detail = s.parked.detail
+    if why == "question":
+        checks = {"checks": f"{s.checks_passed} of {len(s.checks)} pass"} if s.checks else {}
+        return Ask(
+            "question", asking.asked(detail) or "it asks you", {"asks": detail, **checks}, ("answer", "done", "stop")
+        )
+    if why == "breaker":
+        return Ask(
+            "question",
+            detail or "a breaker opened: the agent goes in circles",
+            {"breaker": detail},
+            ("answer", "retry", "stop"),
+        )
+    if why == "refusal":
+        return Ask("refusal", detail.partition("\n")[0], {"asks": detail}, ("answer", "retry", "stop"))
+    return Ask("restart", detail or "the model cannot be reached", {"part": "model", "failures": s.failures_in_row})
+
+
+def _answered(track: Track, kind: str) -> bool:
+    """True when the newest park was asked about (whether that request is open yet is another matter), or resumed since
+    where that is the answer.
+    """
+    return track.asked_seq.get(kind, -1) > track.parked_seq or (
+        kind == "restart" and track.resumed_seq > track.parked_seq
+    )
+
+
+@dataclass(slots=True)
+class Falls:
+    """Brains in a row that died and did nothing.
+
+    Trying again costs nothing but a fork, so it never ends; what was asked and paid for is counted apart.
+    """
+
+    count: int = 0
+    paid: int = 0
+
+    def add(self, *, worked: bool, paid: bool) -> None:
+        """One more death; ``worked``: that brain did something first; ``paid``: a request of its own was under way."""
+        if worked:
+            self.count = self.paid = 0
+        self.count += 1
+        self.paid += paid
+
+    @property
+    def pause_s(self) -> float:
+        """Seconds before the next try: 0.2 s, four times as long each time, five minutes at most."""
+        return min(300.0, 0.2 * 4.0 ** min(8, max(0, self.count - 1)))
+
+    @property
+    def lasting(self) -> bool:
+        """True when it has gone on for minutes: then somebody should look."""
+        return self.count >= 6
+
+    @property
+    def too_dear(self) -> bool:
+        """True when too many replies in a row were paid for and lost: only then a person must decide."""
+        return self.paid >= 6

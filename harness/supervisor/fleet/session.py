@@ -1,0 +1,388 @@
+"""One session as the supervisor knows it: its fold, fed by its keeper, and everything about it that is in no log."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import sys
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import msgspec
+
+from harness.events import snapshots
+from harness.events import types as t
+from harness.events.fold import SessionState, advance
+from harness.events.framing import LogError, NewerLog
+from harness.events.trouble import NONE, Trouble
+from harness.events.views import ApprovalView, Liveness, SessionRow
+from harness.protocol.paths import Folders
+from harness.supervisor.errors import LinkLost, OpError
+from harness.supervisor.fleet import fold_cache, homes, set_aside
+from harness.supervisor.fleet.call_records import Track
+from harness.supervisor.fleet.next_step import Falls
+from harness.supervisor.processes.links import KeeperLink
+from harness.supervisor.processes.process import Identity, Look, Watch
+from harness.supervisor.threads import StandsStill, Threads, at_home
+from harness.workspace.errors import Unexamined
+
+_SEEN_WAIT = 15.0
+READ_S = 5.0
+"""Seconds after which whoever waits for a log to be read goes on without it."""
+_readers = Threads("reading logs", 16).call
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Brain:
+    """One living brain incarnation. ``secret`` is empty for one taken over from an earlier supervisor."""
+
+    gen: int
+    who: Identity
+    secret: str
+    leased: asyncio.Event = field(default_factory=asyncio.Event)
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+    watch: Watch | None = None
+    exit_code: int | None = None
+    since_seq: int = -1
+    stopped_s: float = 0.0
+    """For so long it was found stopped at every look."""
+    seen: Look | None = None
+    awaited_s: float = 0.0
+    """How it was at the last look, and for how long it has been so while a reply was awaited."""
+    why: str = ""
+    """Why we ended it; empty when we did not."""
+
+
+@dataclass(slots=True)
+class Restarts:
+    """Times of recent failures of one part; more than ``limit`` within ``window`` seconds is too many."""
+
+    limit: int = 3
+    window: float = 60.0
+    times: deque[float] = field(default_factory=deque)
+
+    def add(self, now: float) -> bool:
+        """Count one failure; True when the limit is reached."""
+        while self.times and now - self.times[0] > self.window:
+            self.times.popleft()
+        self.times.append(now)
+        return len(self.times) >= self.limit
+
+    def backoff(self, longest: float = 60.0) -> float:
+        """Seconds to wait after the newest failure: 0.2 s, quadrupling."""
+        return min(longest, 0.2 * 4.0 ** max(0, len(self.times) - 1))
+
+
+def log_trouble(exc: Exception) -> Trouble:
+    """What a log that cannot be read means for its session."""
+    return Trouble(
+        "newer" if isinstance(exc, NewerLog) else "disk" if isinstance(exc, OSError) else "damaged", str(exc)
+    )
+
+
+class Session:
+    """One session: folder, fold, link, processes. Everything in it is derived or re-adopted; the log is the truth."""
+
+    def __init__(self, sid: str, folders: Folders, changed: Callable[[Session], None]) -> None:
+        self.sid = sid
+        self.folder = folders.session(sid)
+        self._worktrees = folders.worktrees
+        self.state = SessionState()
+        self.track = Track()
+        self._last = b""
+        self._kept = -1
+        self.loaded = False
+        self.cached: SessionRow | None = None
+        self.remembered: SessionRow | None = None
+        """The index's row of a log that does not end where it did: counts only for what the log cannot say any more."""
+        self.damaged = self.foreign = ""
+        """Why its log can take no record; why it is not ours to drive. Both keep everything away from its keeper."""
+        self.aside: set_aside.Aside | None = None
+        self.link: KeeperLink | None = None
+        self.brain: Brain | None = None
+        self.buried: list[Brain] = []
+        self.trouble = NONE
+        """What holds it up now; with `held` it waits for a person, otherwise it ends by itself."""
+        self.held = False
+        self.hindrances: dict[str, Trouble] = {}
+        """Why it does not go on though nobody has to decide anything, by who found it."""
+        self.wish = asyncio.Lock()
+        """Held from the look at what is wanted of the session to the record of what is wanted now."""
+        self.removing = False
+        self.quiet = False
+        """Its end is about to be recorded: nothing new begins."""
+        self.executing: set[str] = set()
+        self.cards: dict[str, ApprovalView] = {}
+        self.diffs: dict[str, str] = {}
+        self.last_note = ""
+        self.lock = asyncio.Lock()
+        self.poke = asyncio.Event()
+        self.worker: asyncio.Task[None] | None = None
+        self.keeper_falls = Restarts()
+        self.brain_falls = Falls()
+        self.brain_fenced = Restarts(limit=10)
+        self.step_falls = Restarts()
+        self.brain_not_before = 0.0
+        self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._conditions: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
+        self._order = itertools.count()
+        self._changed = changed
+        self._storing: set[asyncio.Task[None]] = set()
+        self._reading: asyncio.Future[None] | None = None
+        self._hands = Threads(f"session {sid}", 1)
+        self._eyes = Threads(f"session {sid}", 1)
+
+    @property
+    def live(self) -> Liveness:
+        return Liveness(
+            keeper=self.link is not None or None if self.state.terminal else self.link is not None,
+            brain=self.brain is not None,
+        )
+
+    def touch(self) -> None:
+        """Its row may look different now, and its worker may have something to do."""
+        self.poke.set()
+        self._changed(self)
+
+    def hinder(self, source: str, told: Trouble) -> None:
+        """Say why the session does not go on just now; `unhinder` with the same ``source`` takes it back."""
+        if self.hindrances.get(source) != told:
+            self.hindrances[source] = told
+            self._changed(self)
+
+    def unhinder(self, source: str) -> None:
+        if self.hindrances.pop(source, None) is not None:
+            self._changed(self)
+
+    @property
+    def blocked(self) -> str:
+        """Why no reply may be paid for now: what it asks for could not be carried out.
+
+        Empty when nothing is in the way.
+        """
+        return next((str(h) for source in ("step", "call") if (h := self.hindrances.get(source)) is not None), "")
+
+    def feed(self, lines: list[str]) -> None:
+        """Fold raw log lines from the keeper. A line that does not decode drops the link: the log must be looked at."""
+        wanted = self.state.desired
+        try:
+            for line in lines:
+                raw = line.encode()
+                self._advance(t.decode(raw), raw)
+        except msgspec.DecodeError as exc:
+            self.trouble = Trouble("unclear", f"a record does not decode: {exc}")
+            if self.link is not None:
+                self.link.wire.abort()
+        if wanted != "stopped" == self.state.desired:
+            self._hands.interrupt()
+        self.keep(snapshots.EVERY)
+        while self._waiters and self._waiters[0][0] <= self.state.seq:
+            future = heapq.heappop(self._waiters)[2]
+            if not future.done():
+                future.set_result(None)
+        for condition, future in self._conditions:
+            if not future.done() and condition():
+                future.set_result(None)
+        self.touch()
+
+    def _advance(self, record: t.Record, line: bytes) -> None:
+        if record.seq <= self.state.seq:
+            return
+        if record.seq != self.state.seq + 1:
+            raise msgspec.DecodeError(f"record {record.seq} came after {self.state.seq}")
+        self.track.note(self.state, record)
+        advance(self.state, record)
+        self._last = line
+
+    async def read(self) -> None:
+        """`load` off the loop, once however many want it.
+
+        Raises what it raises, and OpError ``stands_still`` while it does not come back.
+        """
+        if self._reading is None:
+            self._reading = asyncio.ensure_future(_readers(self.load))
+        reading = self._reading
+        if not (await asyncio.wait({reading}, timeout=READ_S))[0]:
+            raise OpError(
+                "stands_still",
+                f"its log in {self.folder.log} is not read after {READ_S:.0f} s",
+                "see to its disk; it is looked at again by itself",
+            )
+        self._reading = None
+        reading.result()
+
+    async def readable(self) -> None:
+        """Wait until a reading that stands still has come back after all."""
+        if self._reading is not None:
+            await asyncio.wait({self._reading})
+
+    def load(self) -> None:
+        """Fold the log from disk (blocking: run it in a thread, and only while no keeper feeds this session).
+
+        Raises LogError, DecodeError or OSError for a log that cannot be read to its end; what is good of it is folded
+        then, and nothing drives it.
+        """
+        self.aside = set_aside.read(self.folder)
+        try:
+            self.state, self.track, self._last, self._kept = fold_cache.recall(self.folder)
+        except (LogError, msgspec.DecodeError, OSError) as exc:
+            self.state, self.track = fold_cache.salvage(self.folder)
+            self._last = b""
+            self.loaded = self.state.intent is not None
+            self.held = True
+            self.damaged = str(exc)
+            self.trouble = log_trouble(exc)
+            self.foreign = homes.foreign(self.folder, self._worktrees, self.state.intent)
+            raise
+        self.loaded = True
+        self.damaged = ""
+        self.foreign = homes.foreign(self.folder, self._worktrees, self.state.intent)
+        if self.foreign:
+            self.held = True
+            self.trouble = Trouble("foreign", self.foreign)
+
+    def keep(self, least: int = fold_cache.WORTH_KEEPING) -> None:
+        """Begin to store a snapshot off the loop when ``least`` records are new since the last one; `kept` waits for
+        it.
+        """
+        if self.removing or self.state.seq - self._kept < least or not self._last:
+            return
+        self._kept = self.state.seq
+        data = fold_cache.encode(self.state, self.track, self._last)
+        task = asyncio.get_running_loop().create_task(at_home(self._store, self._kept, data))
+        self._storing.add(task)
+        task.add_done_callback(self._storing.discard)
+
+    async def kept(self) -> None:
+        """Wait until every snapshot that was begun is on disk."""
+        await asyncio.gather(*self._storing)
+
+    # -- its worktree and git folder ---------------------------------------------------------------
+
+    async def do(self, what: str, limit_s: float, work: Callable[[], T], *, lasting: bool = False) -> T:
+        """Blocking work of the session's own worker on its worktree and git folder, one after the other, each within
+        ``limit_s`` seconds.
+
+        ``what`` says in words what is done. Raises WorkspaceError: what the work raises of it, Unexamined for what the
+        system refuses, StandsStill when it does not come back; then the session is held until its user looks at it. A
+        wish to stop the session ends it early unless it is ``lasting``.
+        """
+        return await self._blocking(self._hands, what, limit_s, work, lasting)
+
+    async def look(self, what: str, limit_s: float, work: Callable[[], T]) -> T:
+        """The same for somebody who only looks (a diff, a card), in a thread of its own: looking never delays the
+        session's calls.
+        """
+        return await self._blocking(self._eyes, what, limit_s, work)
+
+    async def _blocking(
+        self, threads: Threads, what: str, limit_s: float, work: Callable[[], T], lasting: bool = False
+    ) -> T:
+        if self.foreign:
+            raise Unexamined(self.foreign)
+        try:
+            return await threads.run(what, limit_s, work, lasting=lasting)
+        except StandsStill as exc:
+            if still := threads.still():
+                self.held = True
+                self.trouble = Trouble(
+                    "still", f"{exc} ({len(still)} of its workers stand{'s' if len(still) == 1 else ''} still)"
+                )
+                self.touch()
+            raise
+        except OSError as exc:
+            raise Unexamined(f"session {self.sid}: {what}: {exc}") from exc
+        except (ValueError, RecursionError) as exc:  # its text may quote what was read
+            raise Unexamined(
+                f"session {self.sid}: {what}: what is there cannot be understood ({type(exc).__name__})"
+            ) from exc
+
+    def _store(self, seq: int, data: bytes) -> None:
+        try:
+            snapshots.store(self.folder.snapshots, seq, data)
+        except FileNotFoundError:
+            return  # the session was removed meanwhile
+        except OSError as exc:  # only the next start is slower
+            print(f"session {self.sid}: no snapshot of its state could be stored: {exc}", file=sys.stderr, flush=True)
+
+    def lost(self) -> None:
+        """The keeper's connection ended: everybody who waits for a record learns it."""
+        self.link = None
+        for future in (*(w[2] for w in self._waiters), *(c[1] for c in self._conditions)):
+            if not future.done():
+                future.set_exception(LinkLost(f"keeper {self.sid} closed the connection"))
+        self._waiters.clear()
+        self.touch()
+
+    async def reached(self, seq: int) -> None:
+        """Wait until the fold stands at ``seq`` or later. Raises LinkLost."""
+        if self.state.seq >= seq:
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiters, (seq, next(self._order), future))
+        try:
+            await asyncio.wait_for(future, _SEEN_WAIT)
+        except TimeoutError as exc:
+            raise LinkLost(f"keeper {self.sid} did not show record {seq} in time") from exc
+
+    async def until(self, condition: Callable[[], bool], wait: float = _SEEN_WAIT) -> None:
+        """Wait until ``condition`` holds after some record.
+
+        Raises LinkLost when the link ends or ``wait`` seconds pass.
+        """
+        if condition():
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        entry = (condition, future)
+        self._conditions.append(entry)
+        try:
+            await asyncio.wait_for(future, wait)
+        except TimeoutError as exc:
+            raise LinkLost(f"keeper {self.sid} did not record what was awaited in time") from exc
+        finally:
+            self._conditions.remove(entry)
+
+    def keeper(self) -> KeeperLink:
+        """The link, or OpError ``lost``."""
+        if self.link is None:
+            raise OpError(
+                "lost",
+                f"{self.name} cannot take this now: " + str(self.trouble or Trouble("silent")),
+                (
+                    f"look at it: watchfloor verify {self.sid}; try again: watchfloor"
+                    f" {'continue' if self.state.terminal else 'resume'} {self.sid}"
+                    if self.held
+                    else "it is taken up again by itself; try again"
+                ),
+            )
+        return self.link
+
+    async def append(self, *bodies: t.Body, cls: str = "A") -> int:
+        """Append records and wait until our fold has them too; returns the last sequence number.
+
+        Raises OpError, LinkLost.
+        """
+        last = await self.keeper().append(list(bodies), cls)
+        await self.reached(last)
+        return last
+
+    @property
+    def name(self) -> str:
+        if self.loaded:
+            return self.state.name or self.sid
+        known = self.cached or self.remembered
+        return known.name if known is not None else self.sid
+
+    @property
+    def doing_calls(self) -> bool:
+        """True while a call runs or was just told to."""
+        return bool(self.executing) or any(c.stage == "started" for c in self.state.calls.open.values())
+
+    @property
+    def finished(self) -> bool:
+        """Terminal by its log, or known as such from the index."""
+        return self.aside is not None or (self.state.terminal if self.loaded else self.cached is not None)

@@ -1,0 +1,294 @@
+"""What the supervisor's other parts need of the ledger: the bridge between them and `reservations`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from harness.budget import prices
+from harness.budget.ledger_types import Raised
+from harness.events import types as t
+from harness.supervisor.errors import OpError
+from harness.supervisor.fleet.fleet import Money
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.money import reservations
+from harness.supervisor.money.reservations import Bookkeeper, Day, LedgerUnavailable, Standing
+
+_LAST_INPUT = 100_000
+_LAST_OUTPUT = 8192
+_WORDS = 2_000
+"""Tokens that the demand to finish, and what was said meanwhile, may add to a request that was refused."""
+_PAUSE = 5.0
+"""Seconds between two tries to open a ledger that cannot be opened."""
+_WAITS = (
+    "no request is sent meanwhile; it goes on by itself as soon as the ledger can be written (a full disk: free some"
+    " space)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """A granted reservation: its id and its worst case in nano-USD."""
+
+    reservation: str
+    nano: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What an attempt counts for, in nano-USD, and where the price came from."""
+
+    nano: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Money of the whole fleet in nano-USD."""
+
+    today: int = 0
+    total: int = 0
+    reserved: int = 0
+    day_cap: int | None = None
+    fleet_cap: int | None = None
+
+
+class CapReached(Exception):
+    """A reservation would pass a cap; nothing was reserved."""
+
+    def __init__(self, reached: t.BudgetReached) -> None:
+        super().__init__(
+            f"the cap {reached.cap} would be passed: used {reached.used} of {reached.limit}, needs {reached.need}"
+        )
+        self.reached = reached
+
+
+class Purse:
+    """The ledger for everybody else: sessions in, refusals out.
+
+    While it cannot be opened, everything can be looked at and nothing spent.
+    """
+
+    def __init__(self, open_books: Callable[[], Awaitable[Bookkeeper]]) -> None:
+        self._open_books = open_books
+        self.books: Bookkeeper | None = None
+        self._why = OpError("ledger", "the ledger is not open yet", _WAITS)
+
+    async def keep_open(self, opened: Callable[[], None], pause: float = _PAUSE) -> None:
+        """Try again to open a ledger that could not be, until it is; ``opened`` is called then."""
+        if self.books is not None:
+            return
+        while True:
+            await asyncio.sleep(pause)
+            if await self.open():
+                return opened()
+
+    async def open(self) -> bool:
+        """Try to open the ledger; False (and `problem` says why) when it cannot be."""
+        if self.books is None:
+            try:
+                self.books = await self._open_books()
+            except LedgerUnavailable as exc:
+                self._why = _refusal(exc)
+        return self.books is not None
+
+    async def close(self) -> None:
+        """Write what waits and let go of the ledger."""
+        if self.books is not None:
+            await self.books.close()
+
+    def _live(self) -> Bookkeeper:
+        if self.books is None:
+            raise self._why
+        return self.books
+
+    @property
+    def problem(self) -> str:
+        """Why nothing can be spent now, in words; empty when it can."""
+        if self.books is None:
+            return f"{self._why.message}; {self._why.hint}"
+        return f"{self.books.problem}; {_WAITS}" if self.books.problem else ""
+
+    @property
+    def notes(self) -> list[str]:
+        """What had to be mended when the ledger was opened."""
+        return [] if self.books is None else self.books.notes
+
+    # -- requests ----------------------------------------------------------------------------------
+
+    async def reserve(
+        self, session: Session, request_id: str, attempt: int, model: str, est_input: int, max_tokens: int
+    ) -> Reserved:
+        """See `Bookkeeper.reserve`. Raises CapReached, OpError ``no_space``, ``ledger``: then it only has to wait."""
+        s = session.state
+        allowance = None if s.finish_up is None else s.finish_up.allowance_nano
+        day = self._live().today().day
+        gen = session.state.lease_gen
+        try:
+            made = await self._live().reserve(
+                session.sid,
+                request_id,
+                attempt,
+                model,
+                est_input,
+                max_tokens,
+                s.caps,
+                allowance_nano=allowance,
+                gen=gen,
+            )
+        except reservations.CapReached as exc:
+            raise CapReached(
+                t.BudgetReached(
+                    cap=exc.cap,
+                    used=exc.used,
+                    limit=exc.limit,
+                    need=exc.need,
+                    day=day if exc.cap.startswith("day.") else "",
+                )
+            ) from exc
+        except LedgerUnavailable as exc:
+            raise _refusal(exc) from exc
+        return Reserved(made.reservation, made.nano)
+
+    async def settle(self, session: Session, reservation: str, usage: t.Usage | None) -> Settled:
+        """Settle by reported usage; None = outcome unknown, which counts in full.
+
+        Raises OpError ``unknown_reservation``, ``no_space``, ``ledger``.
+        """
+        try:
+            made = await self._live().settle(reservation, usage)
+        except reservations.NotReserved as exc:
+            raise OpError("unknown_reservation", str(exc)) from exc
+        except LedgerUnavailable as exc:
+            raise _refusal(exc) from exc
+        return Settled(made.nano, made.source)
+
+    def holding(self, sid: str) -> bool:
+        """True while a request of that session is held that nobody has settled."""
+        return self.books is not None and bool(self.books.holding(sid))
+
+    async def conclude(self, session: Session) -> None:
+        """Settle what the session's earlier brains left open, from its log; see `Bookkeeper.conclude`.
+
+        Raises OpError ``no_space``, ``ledger``.
+        """
+        lease = None if session.state.lease is None else session.state.lease.gen
+        if self.books is None or not self.books.holding(session.sid, lease):
+            return
+        try:
+            await self.books.conclude(session.sid, session.folder.log, lease)
+        except LedgerUnavailable as exc:
+            raise _refusal(exc) from exc
+
+    async def remember(self) -> None:
+        """What was spent is on record beside the ledger: said before a session is removed. Raises OpError."""
+        try:
+            await self._live().anchor()
+        except LedgerUnavailable as exc:
+            raise _refusal(exc) from exc
+
+    # -- caps --------------------------------------------------------------------------------------
+
+    async def finish(self, session: Session, cap: str) -> t.FinishUp:
+        """The allowance for one last reply: what the refused request needed beyond the session's USD cap.
+
+        Raises OpError.
+        """
+        s = session.state
+        books = self._live()
+        if not cap.startswith("session."):
+            raise OpError(
+                "cap",
+                f"{cap} is a cap above this session, so it cannot finish up past it",
+                f"raise {cap} first, or stop the session",
+            )
+        last = s.budget
+        need = (
+            last.need
+            if last is not None and last.cap == "session.usd"
+            else s.request.reserved_nano
+            if s.request is not None
+            else 0
+        )
+        model = s.intent.model if s.intent is not None else ""
+        need = (
+            need + prices.worst_case(model, _WORDS, 0).nano
+            if need
+            else prices.worst_case(model, _LAST_INPUT, _LAST_OUTPUT).nano
+        )
+        used = books.session(session.sid)
+        beyond = 0 if s.caps.usd_nano is None else max(0, used.spent_nano + used.reserved_nano + need - s.caps.usd_nano)
+        try:
+            books.room(session.sid, need, s.caps, beyond)
+        except reservations.CapReached as exc:
+            raise OpError(
+                "cap",
+                f"one last reply may cost {need} nano-USD and would pass {exc.cap}",
+                f"raise {exc.cap} first, or stop the session",
+            ) from exc
+        return t.FinishUp(allowance_nano=beyond)
+
+    def standing(self, cap: str) -> Standing:
+        """A cap of the day or the fleet now. Raises OpError."""
+        try:
+            return self._live().standing(cap)
+        except KeyError as exc:
+            raise OpError("bad_option", f"{cap} is not a cap of the day or the fleet") from exc
+
+    def raising(self, cap: str, limit: int, decision: str) -> Raised:
+        """See `Bookkeeper.raising`. Raises OpError ``bad_option``, ``bad_value``."""
+        try:
+            return self._live().raising(cap, limit, decision)
+        except KeyError as exc:
+            raise OpError("bad_option", f"{cap} is not a cap of the day or the fleet") from exc
+        except ValueError as exc:
+            raise OpError("bad_value", str(exc)) from exc
+
+    async def follow(self, raise_: Raised) -> None:
+        """See `Bookkeeper.follow`. Raises OpError ``no_space``, ``ledger``."""
+        try:
+            await self._live().follow(raise_)
+        except LedgerUnavailable as exc:
+            raise _refusal(exc) from exc
+
+    # -- figures -----------------------------------------------------------------------------------
+
+    def of(self, sid: str) -> Money:
+        """One session's money; unknown while the ledger is closed, then its log's own figures stand."""
+        if self.books is None:
+            return Money()
+        a = self.books.session(sid)
+        return Money(a.spent_nano, a.reserved_nano, a.price_source, a.tokens, a.requests, a.usage)
+
+    def others(self, known: set[str]) -> Money:
+        """All sessions together that are not among ``known``: those that were removed."""
+        found = Money(0)
+        for sid in self.books.sessions() - known if self.books is not None else ():
+            m = self.of(sid)
+            found = Money(
+                (found.spent or 0) + (m.spent or 0),
+                found.reserved + m.reserved,
+                "",
+                found.tokens + m.tokens,
+                found.requests + m.requests,
+                found.usage + m.usage,
+            )
+        return found
+
+    def days(self) -> list[Day]:
+        """Every day on which something was spent, oldest first."""
+        return [] if self.books is None else self.books.days(None)
+
+    def totals(self) -> Totals:
+        """The fleet's money."""
+        if self.books is None:
+            return Totals()
+        all_time = self.books.fleet()
+        day = self.books.today()
+        limits = self.books.limits(t.Caps())
+        return Totals(day.spent_nano, all_time.spent_nano, all_time.reserved_nano, limits.day_usd, limits.fleet_usd)
+
+
+def _refusal(exc: LedgerUnavailable) -> OpError:
+    return OpError(exc.code, str(exc), _WAITS)

@@ -1,0 +1,443 @@
+"""The ledger on disk: reservations are durable before a request is sent, settlements before anybody is told the cost.
+
+The arithmetic is `harness.budget.ledger`; this module is its only writer. One flush at a time runs in a thread and
+carries every record that waits (group commit), so the event loop never waits for the disk. Reservations are checked and
+held in memory before the first await, in one step: no two of them can both take what is left under a cap.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import sys
+import traceback
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.budget import prices
+from harness.budget.ledger import Account as Totals
+from harness.budget.ledger import CapReached, NotReserved
+from harness.budget.ledger_types import LedgerRecord, Limits, Raised, Reserved, Settled, Unknown, to_wire
+from harness.events.framing import LogError
+from harness.events.types import Caps, Usage
+from harness.protocol.config import CapsConfig
+from harness.supervisor.errors import out_of_space
+from harness.supervisor.money.day import Clock
+from harness.supervisor.money.ledger_files import Opened, drop_anchor, evidence_of, open_ledger
+from harness.supervisor.threads import Threads, at_home
+
+_REMEMBERED = 4096
+
+
+class LedgerUnavailable(Exception):
+    """The ledger cannot take a record, so no request may be sent; the message says why.
+
+    ``code`` is ``no_space`` or ``ledger``.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One account as shown: nano-USD and tokens that were spent, and what is held for requests under way; see
+    `harness.budget.ledger.Account`.
+    """
+
+    spent_nano: int = 0
+    reserved_nano: int = 0
+    tokens: int = 0
+    price_source: str = ""
+    requests: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """One day's totals; ``day`` is ``YYYY-MM-DD`` in UTC."""
+
+    day: str
+    spent_nano: int
+    reserved_nano: int
+    tokens: int
+    requests: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A cap above the sessions now: ``limit`` None = it is no more; ``day`` is the window that a request made now
+    counts for, ``decision`` what it was raised by last.
+    """
+
+    used: int
+    limit: int | None
+    day: str
+    decision: str = ""
+
+
+class Bookkeeper:
+    """The one owner of the ledger. Use `open`; all methods belong to one event loop."""
+
+    def __init__(
+        self, made: Opened, sessions: Path, limits: Callable[[], CapsConfig], clock: Clock, thread: Threads
+    ) -> None:
+        self._folder = made.folder
+        self._sessions = sessions
+        self._limits = limits
+        self._thread = thread
+        self.clock = clock
+        self._log = made.log
+        self._ledger = made.ledger
+        self._sources = made.sources
+        self.notes = made.notes
+        self._settled: OrderedDict[str, Settled] = OrderedDict()
+        self._settling: dict[str, asyncio.Task[Settled]] = {}
+        self._waiting: list[tuple[LedgerRecord, asyncio.Future[None]]] = []
+        self._flusher: asyncio.Task[None] | None = None
+        self._raising = asyncio.Lock()
+        self._closed = self._doubtful = False
+        self.problem = ""
+        """Why the newest record could not be written; empty when it could."""
+
+    @classmethod
+    async def open(
+        cls, folder: Path, limits: Callable[[], CapsConfig], sessions: Path | None = None, clock: Clock | None = None
+    ) -> Bookkeeper:
+        """Open the ledger log, complete it from the logs below ``sessions`` where something of it is gone, and rebuild
+        all accounts.
+
+        ``limits`` gives the caps in force now, at each call; ``notes`` of the result say what was mended.
+        Raises LedgerUnavailable when there is no space, or when the log is newer than us or open elsewhere.
+        """
+        sessions = folder.with_name("sessions") if sessions is None else sessions
+        try:
+            thread = Threads("the ledger", 1)
+            made = await thread.call(open_ledger, folder, sessions)
+        except (LogError, OSError) as exc:
+            raise _unavailable(exc, f"the ledger in {folder} cannot be opened: {exc}") from exc
+        return cls(made, sessions, limits, clock or Clock(), thread)
+
+    async def close(self) -> None:
+        """Write what waits and let go of the log."""
+        self._closed = True
+        while self._flusher is not None:
+            await asyncio.shield(self._flusher)
+        # without a newer anchor only less is known of a ledger that is lost later
+        with contextlib.suppress(LogError, OSError):
+            await self._thread.call(self._anchor)
+        await self._thread.call(self._log.close)
+
+    async def anchor(self) -> None:
+        """Write down what every session has spent, durably. Raises LedgerUnavailable."""
+        try:
+            await self._thread.call(self._anchor)
+        except OSError as exc:
+            raise _unavailable(exc, f"what was spent cannot be written down: {exc.strerror or exc}") from exc
+
+    def _anchor(self) -> None:
+        drop_anchor(self._folder, self._log, self._ledger)
+
+    @property
+    def clock_jumped(self) -> bool:
+        """True while the wall clock is more than an hour off from where it should be: the day window stays where it
+        was.
+        """
+        return self.clock.jumped
+
+    # -- what is asked of it -----------------------------------------------------------------------
+
+    async def reserve(
+        self,
+        sid: str,
+        request_id: str,
+        attempt: int,
+        model: str,
+        est_input: int,
+        max_tokens: int,
+        caps: Caps,
+        *,
+        allowance_nano: int | None = None,
+        gen: int = -1,
+    ) -> Reserved:
+        """Hold the worst case of one attempt against every cap above it; durable when this returns. The same attempt
+        asked again gets the same answer.
+
+        ``caps`` are the session's own; ``allowance_nano`` is what a human allowed on top of its USD cap to finish up;
+        ``gen`` is the lease of the brain that asks. Raises CapReached, LedgerUnavailable.
+        """
+        known = self._ledger.requests.get((sid, request_id, attempt))
+        if known is not None:
+            record = self._ledger.open[known]
+            await self._durable(None)
+            if known not in self._ledger.open:
+                raise LedgerUnavailable("ledger", "the reservation could not be written; ask again")
+            return record
+        worst = prices.worst_case(model, est_input, max_tokens)
+        record = Reserved(
+            reservation=f"r{secrets.token_hex(8)}",
+            sid=sid,
+            request_id=request_id,
+            attempt=attempt,
+            nano=worst.nano,
+            tokens=worst.tokens,
+            day=self._day_now(),
+            model=model,
+            source=worst.source,
+            limits=self.limits(caps, allowance_nano),
+            gen=gen,
+        )
+        self._ledger.reserve(record)
+        await self._durable(record)
+        self._sources[sid] = record.source
+        return record
+
+    def limits(self, caps: Caps, allowance_nano: int | None = None) -> Limits:
+        """Every cap in force for a session with these caps of its own; ``allowance_nano`` set = it is finishing up,
+        tokens no longer count.
+        """
+        day = self._day_now()
+        above = {cap: self._ledger.limit(cap, configured, day) for cap, configured in self._configured().items()}
+        return Limits(
+            session_usd=None if caps.usd_nano is None else caps.usd_nano + (allowance_nano or 0),
+            session_tokens=caps.tokens if allowance_nano is None else None,
+            day_usd=above["day.usd"],
+            day_tokens=above["day.tokens"],
+            fleet_usd=above["fleet.usd"],
+            fleet_tokens=above["fleet.tokens"],
+        )
+
+    def _configured(self) -> dict[str, int | None]:
+        c = self._limits()
+        return {
+            "day.usd": c.day_usd,
+            "day.tokens": c.day_tokens,
+            "fleet.usd": c.fleet_usd,
+            "fleet.tokens": c.fleet_tokens,
+        }
+
+    def standing(self, cap: str) -> Standing:
+        """A cap of the day or of the fleet as it stands now. Raises KeyError on another cap."""
+        day = self._day_now()
+        limit = self._ledger.limit(cap, self._configured()[cap], day)
+        raise_ = self._ledger.raised.get(cap)
+        account = self._ledger.fleet if cap.startswith("fleet.") else self._ledger.days.get(day, Totals())
+        return Standing(
+            account.nano if cap.endswith(".usd") else account.tokens,
+            limit,
+            day,
+            "" if raise_ is None else raise_.decision,
+        )
+
+    def raising(self, cap: str, limit: int, decision: str) -> Raised:
+        """The raise that a decision means now.
+
+        Raises KeyError on a cap that is not above the sessions, ValueError when nothing would rise.
+        """
+        base = self._configured()[cap]
+        now = self.standing(cap)
+        if base is None or now.limit is None or limit <= now.limit:
+            raise ValueError(f"{cap} is {'not capped' if now.limit is None else now.limit}; {limit} would not raise it")
+        return Raised(cap=cap, limit=limit, base=base, day=now.day, decision=decision)
+
+    async def follow(self, record: Raised) -> None:
+        """Carry out a raise that is decided, once: one that holds already changes nothing.
+
+        Raises LedgerUnavailable (follow it again later).
+        """
+        async with self._raising:
+            held = self._ledger.limit(record.cap, record.base, record.day)
+            if held is not None and held < record.limit:
+                await self._durable(record)
+                self._ledger.apply(record)
+
+    async def settle(self, reservation: str, usage: Usage | None, cost_nano: int | None = None) -> Settled:
+        """Replace a worst case by the real cost: of ``usage`` at list price, or ``cost_nano`` when that is more.
+
+        ``usage`` None: the outcome is unknown and the worst case counts as spent. Settling twice returns what the first
+        one said. Raises NotReserved, LedgerUnavailable (nothing changed; settle again later).
+        """
+
+        def end(held: Reserved) -> Settled | Unknown:
+            if usage is None:
+                return Unknown(reservation=reservation)
+            found = prices.cost(held.model, usage)
+            return Settled(
+                reservation=reservation,
+                nano=max(found.nano, cost_nano or 0),
+                tokens=found.tokens,
+                source=found.source,
+                usage=usage,
+            )
+
+        return await self._end(reservation, end)
+
+    async def _end(self, reservation: str, end: Callable[[Reserved], Settled | Unknown]) -> Settled:
+        if (done := self._settled.get(reservation)) is not None:
+            return done
+        if (running := self._settling.get(reservation)) is not None:
+            return await asyncio.shield(running)
+        task = asyncio.get_running_loop().create_task(self._ending(reservation, end))
+        self._settling[reservation] = task
+        task.add_done_callback(lambda _: self._settling.pop(reservation, None))
+        return await asyncio.shield(task)
+
+    async def _ending(self, reservation: str, end: Callable[[Reserved], Settled | Unknown]) -> Settled:
+        held = self._ledger.open.get(reservation) or self._ledger.unknown.get(reservation)
+        if held is None:
+            raise NotReserved(f"reservation {reservation} does not exist or was settled")
+        record = end(held)
+        if isinstance(record, Unknown):
+            if reservation in self._ledger.open:
+                await self._durable(record)
+                self._ledger.mark_unknown(reservation)
+            return Settled(
+                reservation=reservation, nano=held.nano, tokens=held.tokens, source="worst case, outcome unknown"
+            )
+        await self._durable(record)
+        self._ledger.apply(record)
+        self._sources[held.sid] = record.source if record.sent else self._sources.get(held.sid, "")
+        self._settled[reservation] = record
+        while len(self._settled) > _REMEMBERED:
+            self._settled.popitem(last=False)
+        return record
+
+    def holding(self, sid: str, lease: int | None = None) -> list[str]:
+        """The reservations of a session that no brain can settle any more, ``lease`` being the one that stands (None:
+        none does).
+        """
+        mine = (r for r in self._ledger.open.values() if r.sid == sid)
+        return [r.reservation for r in mine if lease is None or 0 <= r.gen < lease]
+
+    async def conclude(self, sid: str, log: Path, lease: int | None = None) -> int:
+        """End each of `holding` by what the session's log proves; how many there were. A brain without the lease can
+        write nothing more.
+
+        What was never sent costs nothing, what has a usage costs that, everything else counts in full. Raises
+        LedgerUnavailable.
+        """
+        await self._durable(None)  # a reservation that did not reach the disk is gone by then
+        if not (left := self.holding(sid, lease)):
+            return 0
+        evidence = await at_home(evidence_of, log, sid)
+        for reservation in left:
+            if reservation in self._ledger.open:
+                await self._end(reservation, evidence.settlement)
+        return len(left)
+
+    # -- what it knows -----------------------------------------------------------------------------
+
+    def session(self, sid: str) -> Account:
+        """Totals of one session."""
+        return _shown(self._ledger.sessions.get(sid, Totals()), self._sources.get(sid, ""))
+
+    def sessions(self) -> set[str]:
+        """Every session that the ledger knows, those that were removed included."""
+        return set(self._ledger.sessions)
+
+    def fleet(self) -> Account:
+        """Totals over all time."""
+        return _shown(self._ledger.fleet)
+
+    def today(self) -> Day:
+        """Totals of the day window that a reservation made now would count for."""
+        return self._day(self._day_now())
+
+    def days(self, last: int | None = 31) -> list[Day]:
+        """The newest day windows (None: all), oldest first."""
+        found = sorted(day for day, account in self._ledger.days.items() if account.requests or account.spent_nano)
+        return [self._day(day) for day in (found if last is None else found[-last:])]
+
+    def room(self, sid: str, nano: int, caps: Caps, allowance_nano: int) -> None:
+        """Raise CapReached when a request of ``nano`` would pass a cap even with that allowance."""
+        self._ledger.check(sid, self._day_now(), nano, 0, self.limits(caps, allowance_nano))
+
+    def _day_now(self) -> str:
+        return self._ledger.window(self.clock.today())
+
+    def _day(self, day: str) -> Day:
+        a = self._ledger.days.get(day, Totals())
+        return Day(day, a.spent_nano, a.held_nano, a.spent_tokens, a.requests)
+
+    # -- the disk ----------------------------------------------------------------------------------
+
+    async def _durable(self, record: LedgerRecord | None) -> None:
+        """Return once ``record`` (or everything that waits) is on the disk.
+
+        Not undone when the caller is cancelled: the record may be there already.
+        """
+        if self._closed:
+            raise LedgerUnavailable("ledger", "the ledger is closed; the supervisor is stopping")
+        loop = asyncio.get_running_loop()
+        if record is None:
+            if self._flusher is not None:
+                await asyncio.shield(self._flusher)
+            return
+        done: asyncio.Future[None] = loop.create_future()
+        self._waiting.append((record, done))
+        if self._flusher is None:
+            self._flusher = loop.create_task(self._flush())
+        await asyncio.shield(done)
+
+    async def _flush(self) -> None:
+        try:
+            while self._waiting:
+                batch = self._waiting
+                self._waiting = []
+                try:
+                    if self._log.poisoned or self._doubtful:
+                        await self._open_again(batch)
+                    await self._thread.call(self._write, [record for record, _ in batch])
+                except Exception as exc:
+                    if not isinstance(exc, LogError | OSError):
+                        traceback.print_exc(file=sys.stderr)
+                        self._doubtful = True  # part of the batch may wait in the log's memory
+                    failed = _unavailable(exc, f"the ledger cannot be written: {exc}")
+                    self.problem = str(failed)
+                    for record, done in batch:
+                        if isinstance(record, Reserved):
+                            self._ledger.release(record.reservation)
+                        if not done.done():
+                            done.set_exception(failed)
+                            done.exception()
+                else:
+                    self.problem = ""
+                    for _, done in batch:
+                        if not done.done():
+                            done.set_result(None)
+        finally:
+            self._flusher = None
+
+    async def _open_again(self, batch: list[tuple[LedgerRecord, asyncio.Future[None]]]) -> None:
+        """After a failed flush only the disk knows what is in the log: read it as a new supervisor would, and hold what
+        waits. Raises LogError, OSError.
+        """
+        await self._thread.call(self._log.close)
+        made = await self._thread.call(open_ledger, self._folder, self._sessions)
+        self._log = made.log
+        self._ledger = made.ledger
+        self._doubtful = False
+        for record, _ in (*batch, *self._waiting):
+            if isinstance(record, Reserved) and record.reservation not in made.ledger.open:
+                made.ledger.apply(record)
+
+    def _write(self, records: list[LedgerRecord]) -> None:
+        for record in records:
+            kind, data = to_wire(record)
+            self._log.append(kind, data, actor="supervisor")
+        self._log.commit(True)
+
+
+def _shown(a: Totals, source: str = "") -> Account:
+    return Account(a.spent_nano, a.held_nano, a.spent_tokens, source, a.requests, a.usage)
+
+
+def _unavailable(exc: Exception, text: str) -> LedgerUnavailable:
+    return LedgerUnavailable("no_space" if out_of_space(exc) else "ledger", text)
+
+
+__all__ = ["Account", "Bookkeeper", "CapReached", "Day", "LedgerUnavailable", "NotReserved"]

@@ -1,0 +1,131 @@
+"""Client of a nursery: a fork server that we exec once and that forks small processes on request."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from harness.supervisor.errors import LinkLost
+from harness.supervisor.processes.links import Peer
+from harness.supervisor.processes.process import Identity
+from harness.supervisor.threads import at_home
+
+_PASS = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "TZ",
+    "TMPDIR",
+    "WATCHFLOOR_STATE",
+    "WATCHFLOOR_RUNTIME",
+    "WATCHFLOOR_CONFIG",
+)
+_NETWORK = (
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "all_proxy",
+)
+
+
+def scrubbed(network: bool) -> dict[str, str]:
+    """The environment of a nursery: named variables only, so that no key can be among them."""
+    names = (*_PASS, *_NETWORK) if network else _PASS
+    env = {k: os.environ[k] for k in names if k in os.environ}
+    env.setdefault("LANG", "C.UTF-8")
+    return env
+
+
+class Nursery:
+    """Starts its process when first needed and again when it has died."""
+
+    def __init__(
+        self, module: str, *, network: bool, isolated: bool, on_push: Callable[[dict[str, Any]], None]
+    ) -> None:
+        self._module = module
+        self._network = network
+        self._isolated = isolated
+        self._on_push = on_push
+        self._peer: Peer | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._starting = asyncio.Lock()
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None and self._process.poll() is None else None
+
+    async def ensure(self) -> Peer:
+        """The connection to a running nursery. Raises OSError when it cannot be started."""
+        async with self._starting:
+            if self._peer is not None and self._peer.alive:
+                return self._peer
+            self._reap()
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+            with theirs:
+                self._process = await at_home(self._start, theirs.fileno())
+            peer = Peer(self._module, self._on_push, self._lost)
+            await peer.attach(ours)
+            self._peer = peer
+            return peer
+
+    def _start(self, fd: int) -> subprocess.Popen[bytes]:
+        flags = ["-P", "-s", "-E"] if self._isolated else ["-P", "-s"]
+        return subprocess.Popen(
+            [sys.executable, *flags, "-m", self._module, "--fd", str(fd)],
+            env=scrubbed(self._network),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[fd],
+            start_new_session=True,
+            cwd="/",
+        )
+
+    def _lost(self) -> None:
+        self._peer = None
+
+    def _reap(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+    async def spawn(self, request: Mapping[str, object], wait: float = 20.0) -> Identity:
+        """Fork one process. Raises OpError when refused; a nursery that died is started again once."""
+        for attempt in (1, 2):
+            peer = await self.ensure()
+            try:
+                reply = await peer.call("spawn", wait=wait, **request)
+                return Identity(int(reply["pid"]), int(reply["start"]), str(reply["boot"]))
+            except LinkLost:
+                peer.wire.abort()
+                if attempt == 2:
+                    raise
+        raise AssertionError("unreachable")
+
+    async def close(self) -> None:
+        """End the nursery; what it forked lives on."""
+        if self._peer is not None:
+            self._peer.close()
+            self._peer = None
+        process = self._process
+        self._process = None
+        if process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                await at_home(process.wait, 3)
+            if process.poll() is None:
+                process.kill()
+                await at_home(process.wait)

@@ -1,0 +1,294 @@
+"""One worker per session: whenever something changed it looks at the fold and does what is due.
+
+A bad session disturbs only itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import time
+import traceback
+from collections.abc import Callable
+
+from harness.events import trouble
+from harness.events import types as t
+from harness.events.framing import LogError
+from harness.events.trouble import Trouble
+from harness.supervisor.calls.call_flow import CallFlow
+from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
+from harness.supervisor.fleet.fleet import Fleet
+from harness.supervisor.fleet.next_step import Falls
+from harness.supervisor.fleet.session import Session, log_trouble
+from harness.supervisor.money.cap_waits import CapWaits
+from harness.supervisor.money.purse import Purse
+from harness.supervisor.processes.process import Identity, alive
+from harness.supervisor.sessions.brains import Brains, quarantine
+from harness.supervisor.sessions.keepers import Keepers
+from harness.supervisor.sessions.launch import Launcher
+
+_CANCEL_WAIT = 20.0
+_NOW_AND_THEN_S = 120.0
+_SPACE_S = 2.0
+_WAITING = frozenset({"no_space", "ledger", "mute"})
+"""Refusals that only have to be waited out: a full disk, a ledger that cannot be written, a keeper that is stopped."""
+
+
+def unfinished(session: Session) -> bool:
+    """True when an ended session still has something that must be put away: a keeper, a lease, an open request."""
+    s = session.state
+    keeper = s.keeper is not None and alive(Identity(s.keeper.pid, s.keeper.start, s.keeper.boot))
+    return keeper or s.lease is not None or bool(s.approvals)
+
+
+def stopping(session: Session) -> bool:
+    """True when its end can be carried out whatever holds it: stopping needs its keeper, and nothing of its
+    worktree.
+    """
+    return session.link is not None and (session.state.terminal or session.state.desired == "stopped")
+
+
+class Conductor:
+    """Runs the workers. ``displaced``: a newer supervisor rules."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        keepers: Keepers,
+        brains: Brains,
+        call_flow: CallFlow,
+        launcher: Launcher,
+        purse: Purse,
+        caps: CapWaits,
+        displaced: Callable[[], None],
+    ) -> None:
+        self._fleet = fleet
+        self._keepers = keepers
+        self._brains = brains
+        self._call_flow = call_flow
+        self._launcher = launcher
+        self._purse = purse
+        self._caps = caps
+        self._displaced = displaced
+        self.closing = False
+
+    def start(self, session: Session) -> None:
+        """Give a session its worker (once)."""
+        if session.worker is None:
+            session.worker = asyncio.get_running_loop().create_task(self._work(session), name=f"session {session.sid}")
+        session.poke.set()
+
+    async def _work(self, session: Session) -> None:
+        while not session.removing:
+            await session.poke.wait()
+            session.poke.clear()
+            if self.closing:
+                return
+            try:
+                if await self._step(session):
+                    session.worker = None
+                    session.touch()
+                    return
+                session.unhinder("step")
+            except Exception as exc:
+                await self.met(session, exc)
+
+    async def _step(self, session: Session) -> bool:
+        """Everything that is due; True when this session needs no worker any more."""
+        if session.loaded and session.state.terminal and session.link is None and not unfinished(session):
+            await self._purse.conclude(session)
+            return True
+        if session.held and not stopping(session):
+            return False
+        await self._keepers.take_up(session)
+        s = session.state
+        # the launch that began it died: its keeper obeys us now, so no intent can follow
+        if s.intent is None and not s.terminal and not session.quiet:
+            await self._launcher.forget(session)
+            return True
+        if session.buried:
+            await self._brains.bury(session)
+        if session.brain is None:
+            session.unhinder("money")
+        await self._purse.conclude(session)
+        if s.terminal:
+            return await self._finish(session)
+        if s.desired == "stopped":
+            await self._stop(session)
+            return False
+        if session.quiet:
+            return False
+        if s.quarantined is not None:
+            return False
+        await self._launcher.create(session)
+        await self._caps.step(session)
+        await self._brains.step(session)
+        await self._call_flow.step(session)
+        return False
+
+    async def _stop(self, session: Session) -> None:
+        """Carry out a stop: nothing runs, nothing is open, then the end is on record.
+
+        Repeated from the log after a crash.
+        """
+        await self._brains.end(session)
+        await self._brains.bury(session)
+        s = session.state
+        if s.lease is not None:
+            await self._brains.step(session)  # adopts a living brain of an earlier supervisor, or ends its lease
+            await self._brains.end(session)
+            await self._brains.bury(session)
+        for call in list(s.calls.open.values()):
+            if call.stage == "started":
+                with contextlib.suppress(OpError):  # it may have ended just now
+                    await session.keeper().call("cancel", call_id=call.call_id)
+                await self._gone(session, call.call_id)
+        bodies: list[t.Body] = [t.ApprovalWithdrawn(approval_id=a, why="the session was stopped") for a in s.approvals]
+        for call in s.calls.open.values():
+            if call.stage == "in_doubt":
+                bodies.append(
+                    t.ToolResolved(
+                        call_id=call.call_id,
+                        resolution="unknown_told_model",
+                        evidence="the session was stopped before this was settled",
+                    )
+                )
+            else:
+                bodies.append(t.ToolEnded(call_id=call.call_id, status="cancelled", preview="The session was stopped."))
+        await session.append(*bodies, t.SessionEnded(outcome="stopped", reason=s.desired_reason or "stopped by you"))
+
+    @staticmethod
+    async def _gone(session: Session, call_id: str) -> None:
+        await session.until(lambda: call_id not in session.state.calls.open, _CANCEL_WAIT)
+
+    async def _finish(self, session: Session) -> bool:
+        """After the last record: open requests are withdrawn, the work is published, the keeper leaves.
+
+        False when it goes on after all.
+        """
+        await self._brains.end(session, grace=2.0)
+        await self._brains.bury(session)
+        if session.state.lease is not None:
+            await self._brains.step(session)
+            await self._brains.end(session)
+            await self._brains.bury(session)
+        if open_now := list(session.state.approvals):
+            await session.append(*(t.ApprovalWithdrawn(approval_id=a, why="the session has ended") for a in open_now))
+        # an undo comes before all of this, so that what it brought back is published, or after it
+        async with session.lock:
+            if not session.state.terminal:
+                return False  # it was continued meanwhile
+            await self._call_flow.settle(session)
+            await self._keepers.shut(session, kill=True)
+            with contextlib.suppress(LinkLost):
+                await session.until(lambda: session.link is None)
+        await self._purse.conclude(session)
+        session.touch()
+        return True
+
+    # -- trouble -----------------------------------------------------------------------------------
+
+    async def met(self, session: Session, exc: Exception) -> None:
+        """What work on a session ended in: waited out, tried again with pauses, held for a person, or put on record as
+        a defect of ours.
+        """
+        if isinstance(exc, LogError | OSError) and out_of_space(exc):
+            self._wait(session, _SPACE_S, Trouble("no_space", str(exc)))
+        elif isinstance(exc, LogError):
+            self._hold(session, log_trouble(exc))
+        elif isinstance(exc, Later):
+            self._wait(session, exc.seconds, exc.trouble)
+        elif isinstance(exc, LinkLost):
+            self._retry(session, Trouble("gone", str(exc)))
+        elif isinstance(exc, OpError):
+            self._refused(session, exc)
+        elif isinstance(exc, OSError):
+            self._retry(session, Trouble("silent", str(exc)))
+        else:
+            traceback.print_exception(exc, file=sys.stderr)
+            await self._defect(session, exc)
+
+    def _hold(self, session: Session, why: Trouble) -> None:
+        """Its log is damaged: leave it alone until a human looks. What could be read stays readable."""
+        session.held = True
+        session.trouble = why
+        if session.link is not None:
+            session.link.wire.abort()
+        session.touch()
+        session.poke.clear()
+
+    def _wait(self, session: Session, seconds: float, why: Trouble) -> None:
+        """It ends by itself: look again after that time, however often. ``why`` is shown meanwhile."""
+        if why:
+            session.hinder("step", why)
+        session.touch()
+        session.poke.clear()
+        self.later(session, seconds)
+
+    def _refused(self, session: Session, exc: OpError) -> None:
+        if exc.code in _WAITING:
+            self._wait(session, _SPACE_S, trouble.of_code(exc.code, exc.message))
+            return
+        if exc.code == "stale_epoch":
+            self._displaced()
+        elif exc.code in ("damaged", "newer", "foreign"):
+            self._hold(session, trouble.of_code(exc.code, exc.message))
+        else:
+            self._retry(session, trouble.of_code(exc.code, exc.message + (f" ({exc.hint})" if exc.hint else "")))
+
+    def _retry(self, session: Session, why: Trouble) -> None:
+        """Try again with growing pauses; after too many within a minute only now and then, or when the user resumes
+        it.
+        """
+        if self.closing or session.removing:
+            return
+        now = time.monotonic()
+        if session.keeper_falls.add(now):
+            session.keeper_falls.times.clear()
+            session.trouble = Trouble("gave_up", str(why))
+            self.later(session, _NOW_AND_THEN_S)
+        else:
+            self.later(session, session.keeper_falls.backoff())
+            if session.link is None:
+                session.trouble = why
+        session.touch()
+        session.poke.clear()
+
+    async def _defect(self, session: Session, exc: Exception) -> None:
+        """Our own defect while handling this session: recorded, retried with pauses, quarantined when it persists."""
+        what = f"{type(exc).__name__}: {exc}"
+        print(f"session {session.sid}: defect: {what}", file=sys.stderr, flush=True)
+        too_many = session.step_falls.add(time.monotonic())
+        try:
+            await session.append(
+                t.HarnessNote(
+                    level="error", text=f"the supervisor met a defect of its own: {what}"[:2000], component="supervisor"
+                )
+            )
+            if too_many:
+                times = len(session.step_falls.times)
+                session.step_falls.times.clear()
+                await quarantine(session, "supervisor", what[:500], times)
+        except (OpError, LinkLost) as again:
+            self._retry(session, Trouble("defect", f"{what}; and it could not be put on record: {again}"))
+            return
+        session.poke.clear()
+        self.later(session, session.step_falls.backoff())
+
+    def later(self, session: Session, seconds: float) -> None:
+        """Look at the session again after that time."""
+        asyncio.get_running_loop().call_later(max(0.0, seconds), session.poke.set)
+
+    def release(self, session: Session) -> None:
+        """The user wants something of it again: forget what was counted against it."""
+        session.held = False
+        session.trouble = trouble.NONE
+        # what the ground or a call is held for stands until it was looked at again
+        for source in ("brain", "money"):
+            session.unhinder(source)
+        for falls in (session.keeper_falls, session.brain_fenced, session.step_falls):
+            falls.times.clear()
+        session.brain_falls = Falls()
+        session.brain_not_before = 0.0
+        self.start(session)

@@ -1,0 +1,251 @@
+"""Keepers: taken over where they live, spawned where they do not.
+
+A keeper that cannot be reached disturbs its own session only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import signal
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from harness.events.fold import SessionState
+from harness.events.trouble import NONE, Trouble
+from harness.protocol.paths import Folders
+from harness.supervisor.errors import LinkLost, OpError
+from harness.supervisor.fleet import homes
+from harness.supervisor.fleet.call_records import Track
+from harness.supervisor.fleet.fleet import Fleet
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.processes.links import KeeperHello, KeeperLink
+from harness.supervisor.processes.nursery_client import Nursery
+from harness.supervisor.processes.process import Identity, alive, end, look
+from harness.supervisor.threads import at_home
+
+CONNECT_BUDGET = 2.0
+_LEAVE_S, _KILLED_S = 10.0, 5.0
+"""Seconds a keeper has to leave when asked, and to be gone when killed."""
+_CATCH_UP = 60.0
+PULSE_S, MUTE_S = 3.0, 8.0
+"""Seconds between two questions to a keeper, and without an answer until its row may say so."""
+_RARELY = 10
+"""Of so many questions, one to a keeper that has nothing to do: it is only looked at otherwise, which costs it nothing.
+"""
+STOPPED_S, SILENT_S = 60.0, 300.0
+"""Seconds until a keeper that is stopped, or one that says nothing, is ended: its log and its calls are left as by any
+death of a keeper.
+"""
+
+
+class Keepers:
+    """``take_up`` gives a session its link, whatever it takes."""
+
+    def __init__(self, folders: Folders, epoch: int) -> None:
+        self._folders = folders
+        self._epoch = epoch
+        self._stopped: dict[str, float] = {}
+        """Since when a keeper was found stopped whenever it was called."""
+        self.nursery = Nursery("harness.session.keeper_nursery", network=False, isolated=True, on_push=self._ignore)
+
+    @staticmethod
+    def _ignore(message: dict[str, Any]) -> None:
+        """A keeper nursery pushes nothing that we act on."""
+
+    async def take_up(self, session: Session) -> None:
+        """Connect to the session's keeper, spawning it when none lives, and fold up to its head.
+
+        Raises LogError (damaged log), OpError (``damaged``, ``already_running``, ``stale_epoch``, …), LinkLost or
+        OSError.
+        """
+        if session.link is not None:
+            return
+        if (session.damaged or not session.loaded) and session.folder.log.is_dir():
+            await session.read()
+        if session.foreign:
+            raise OpError("foreign", session.foreign)
+        if session.aside is not None:
+            raise OpError("damaged", session.aside.reason)
+        session.loaded = True
+        try:
+            await self._connect(session)
+        except (OSError, LinkLost):
+            await self._past_stopped(session)
+            await self._spawn(session)
+            await self._connect(session)
+        self._stopped.pop(session.sid, None)
+
+    async def _past_stopped(self, session: Session) -> None:
+        """End a keeper that has been stopped for long. Raises OpError ``mute`` for one that is not stopped as long."""
+        k = session.state.keeper
+        who = Identity(k.pid, k.start, k.boot) if k is not None else None
+        seen = look(who) if who is not None and alive(who) else None
+        if who is None or seen is None or not seen.stopped:
+            self._stopped.pop(session.sid, None)
+            return
+        now = time.monotonic()
+        since = self._stopped.setdefault(session.sid, now)
+        if now - since < STOPPED_S:
+            raise OpError("mute", f"process {who.pid} is stopped")
+        await end(who, (signal.SIGKILL, _KILLED_S))
+
+    async def _spawn(self, session: Session) -> None:
+        where = {"sid": session.sid, "state": str(self._folders.state), "runtime": str(self._folders.runtime)}
+        try:
+            await self.nursery.spawn({**where, "fault": os.environ.get("WATCHFLOOR_FAULT", "")})
+        except OpError as exc:
+            if exc.code != "already_running":
+                raise
+            self.call_back(session.state)
+            await self._appear(session.folder.keeper_socket)
+
+    @staticmethod
+    def call_back(state: SessionState) -> None:
+        """A living keeper whose socket vanished binds it again on SIGUSR1."""
+        k = state.keeper
+        if k is not None and alive(Identity(k.pid, k.start, k.boot)):
+            os.kill(k.pid, signal.SIGUSR1)
+
+    @staticmethod
+    async def _appear(path: Path) -> None:
+        for _ in range(100):
+            if os.access(path, os.F_OK):
+                return
+            await asyncio.sleep(0.02)
+        raise OpError(
+            "lost",
+            f"a keeper holds the session's lock but does not answer at {path}",
+            "look for a stopped process of that session",
+        )
+
+    async def _connect(self, session: Session) -> None:
+        link = KeeperLink(session.sid, session.feed, lambda: self._lost(session, link))
+        try:
+            where = await at_home(homes.place, session.folder.root)
+            hello = await link.open(session.folder.keeper_socket, where, self._epoch, CONNECT_BUDGET)
+            if hello.folder is not None and hello.folder != where:
+                raise OpError(
+                    "foreign",
+                    f"the keeper at {session.folder.keeper_socket} keeps another state folder's session of this id",
+                )
+            await self._follow(session, link, hello)
+        except BaseException:
+            link.wire.abort()
+            raise
+
+    async def _follow(self, session: Session, link: KeeperLink, hello: KeeperHello) -> None:
+        if hello.head < session.state.seq:  # what we folded is no longer what the log holds
+            session.state = SessionState()
+            session.track = Track()
+            await at_home(session.load)
+        session.link = link
+        session.trouble = Trouble("unwritable", str(hello.poisoned)) if hello.poisoned else NONE
+        await link.call("subscribe", after=session.state.seq)
+        async with asyncio.timeout(_CATCH_UP):
+            await session.reached(hello.head)
+        session.touch()
+
+    async def pulse(self, fleet: Fleet) -> None:
+        """Ask every keeper now and then whether it is there, until cancelled: one that is frozen says nothing, and its
+        row must not say *running*.
+        """
+        asking: dict[str, asyncio.Task[None]] = {}
+        for turn in itertools.count():
+            await asyncio.sleep(PULSE_S)
+            asking = {sid: task for sid, task in asking.items() if not task.done()}
+            for at, session in enumerate(fleet):
+                if session.link is None or session.sid in asking:
+                    continue
+                if (turn + at) % _RARELY == 0 or self._matters(session, session.link):
+                    asking[session.sid] = asyncio.get_running_loop().create_task(self._ask(session, session.link))
+
+    @staticmethod
+    def _matters(session: Session, link: KeeperLink) -> bool:
+        """True when somebody counts on the keeper now, or something seems wrong with it."""
+        if (
+            session.brain is not None
+            or session.doing_calls
+            or not session.hindrances.keys().isdisjoint(("keeper", "vault"))
+        ):
+            return True
+        k = link.hello
+        seen = look(Identity(k.pid, k.start, k.boot)) if k is not None else None
+        return seen is None or seen.stopped
+
+    async def _ask(self, session: Session, link: KeeperLink) -> None:
+        since = datetime.now(UTC)
+        silent = 0.0
+        answer = asyncio.ensure_future(link.call("ping", wait=None))
+        try:
+            while not (await asyncio.wait({answer}, timeout=MUTE_S if not silent else PULSE_S))[0]:
+                # in steps, so that time in which we were frozen is not held against it
+                silent += PULSE_S if silent else MUTE_S
+                await self._mute(session, link, since, silent)
+            waits = str((await answer).get("waits", ""))
+        except (OpError, LinkLost):
+            # a keeper of an earlier version does not know the question; one that is gone is taken up again
+            waits = ""
+        finally:
+            answer.cancel()
+            session.unhinder("keeper")
+        if waits:
+            session.hinder("vault", Trouble("vault", waits))
+        else:
+            session.unhinder("vault")
+
+    @staticmethod
+    async def _mute(session: Session, link: KeeperLink, since: datetime, silent: float) -> None:
+        """Say of a keeper that it does not answer, and end it when that lasts; one that a disk holds is left to it,
+        since no signal reaches it.
+        """
+        if (k := link.hello) is None or (seen := look(who := Identity(k.pid, k.start, k.boot))) is None:
+            return
+        if not seen.stopped and silent <= MUTE_S:
+            return  # it may be us who were held up: its answer is looked for once more
+        how = "has been stopped" if seen.stopped else "has not answered"
+        session.hinder(
+            "keeper",
+            Trouble("mute_disk" if seen.state == "D" else "mute", f"process {k.pid} {how} since {since:%H:%M:%S} UTC"),
+        )
+        if seen.state == "D" or silent < (STOPPED_S if seen.stopped else SILENT_S):
+            return
+        print(
+            f"supervisor: keeper {k.pid} of session {session.sid} {how} since {since:%H:%M:%S} UTC and is ended",
+            file=sys.stderr,
+            flush=True,
+        )
+        session.keeper_falls.times.clear()  # what it owed an answer to failed because of it
+        await end(who, (signal.SIGKILL, _KILLED_S))
+
+    @staticmethod
+    def _lost(session: Session, link: KeeperLink) -> None:
+        if session.link is link:
+            session.lost()
+
+    async def shut(self, session: Session, kill: bool) -> None:
+        """Ask the keeper to close its log and leave; one that does not is killed.
+
+        Returns when it is gone; silent when it was already.
+        """
+        link = session.link
+        if link is None:
+            return
+        patience = _LEAVE_S
+        try:
+            await link.call("shutdown", wait=_LEAVE_S, kill=kill)
+        except (LinkLost, OpError):
+            link.wire.abort()
+            patience = 0.0
+        if (k := link.hello) is not None and not await end(
+            Identity(k.pid, k.start, k.boot), (None, patience), (signal.SIGKILL, _KILLED_S)
+        ):
+            print(
+                f"supervisor: keeper {k.pid} of session {session.sid} did not leave and cannot be killed",
+                file=sys.stderr,
+                flush=True,
+            )

@@ -1,0 +1,303 @@
+"""Launching: everything that can be wrong is said before anything is made; then the intent is durable; then the
+worktree is made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import shutil
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.events import types as t
+from harness.events.trouble import Trouble
+from harness.hands import tools
+from harness.protocol.config import DEFAULT_BASE_URL, Credential
+from harness.protocol.config import base_url as configured_url
+from harness.protocol.paths import FolderError, Folders, ensure_private
+from harness.supervisor import ids
+from harness.supervisor.calls.call_flow import private_of
+from harness.supervisor.endpoints.credentials import Credentials, given_credential, unusable
+from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
+from harness.supervisor.fleet.fleet import Fleet
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.sessions.keepers import Keepers
+from harness.supervisor.settings import Settings
+from harness.supervisor.threads import StandsStill, Threads, at_home
+from harness.workspace import worktrees
+from harness.workspace.errors import GitMissing, NoCommits, NotARepository, WorkspaceError
+from harness.workspace.git import head_commit, open_repository
+
+MAX_GOAL = 256 * 1024
+MAX_NAME = 60
+MAX_CHECKS = 50
+_AGAIN_S = 10.0
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_CHECK_S, _CREATE_S = 30.0, 600.0
+"""Seconds that looking at a repository and making a worktree of it may take."""
+_SPACE_S = 2.0
+_FIELDS = ("repo", "goal", "checks", "name", "model", "caps", "credential", "base_url")
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """Arguments of ``launch``, as the protocol has them."""
+
+    repo: str
+    goal: str
+    checks: list[str] = []
+    name: str = ""
+    model: str = ""
+    caps: t.Caps | None = None
+    base_url: str = ""
+    credential: dict[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A request that can be carried out."""
+
+    request: Request
+    repo: Path
+    credential: Credential | None
+
+
+def parse(arguments: dict[str, Any]) -> Request:
+    """Raises OpError ``bad_request`` naming the field."""
+    try:
+        return msgspec.convert({k: v for k, v in arguments.items() if k in _FIELDS}, Request)
+    except msgspec.ValidationError as exc:
+        raise OpError("bad_request", f"launch: {exc}") from exc
+
+
+def check(request: Request) -> Checked:
+    """Look at the repository and the texts (blocking). Raises OpError with a code for each thing that can be wrong."""
+    if not request.goal.strip():
+        raise OpError("bad_goal", "the goal is empty", "say what the agent should achieve")
+    if len(request.goal.encode("utf-8", "replace")) > MAX_GOAL:
+        raise OpError(
+            "bad_goal",
+            f"the goal is longer than {MAX_GOAL // 1024} KiB",
+            "put the details into a file of the repository and name it",
+        )
+    if len(request.name) > MAX_NAME or any(ord(c) < 32 for c in request.name):
+        raise OpError("bad_name", f"a name has at most {MAX_NAME} characters and no control characters")
+    if len(request.checks) > MAX_CHECKS:
+        raise OpError("bad_check", f"more than {MAX_CHECKS} checks")
+    for command in request.checks:
+        if problem := tools.validate("check", {"command": command}):
+            raise OpError("bad_check", problem)
+    if request.caps is not None and any(v is not None and v < 0 for v in msgspec.structs.astuple(request.caps)):
+        raise OpError("bad_caps", "a cap must not be negative")
+    if request.base_url and (problem := unusable(request.base_url)):
+        raise OpError("bad_request", problem)
+    return Checked(request, _repository(Path(request.repo)), given_credential(request.credential))
+
+
+def _repository(path: Path) -> Path:
+    if not path.is_absolute():
+        raise OpError("no_repo", f"{path} is not an absolute path")
+    if not path.exists():
+        raise OpError("no_repo", f"{path} does not exist", "name a folder that is a git repository")
+    if not path.is_dir():
+        raise OpError("no_repo", f"{path} is not a directory", "name the folder of a git repository")
+    try:
+        repository = open_repository(path)
+        head_commit(repository)
+    except NotARepository as exc:
+        raise OpError("not_git", str(exc), f"make it one: git -C {path} init") from exc
+    except NoCommits as exc:
+        raise OpError("no_commits", str(exc), "commit something first: a worktree starts from a commit") from exc
+    except WorkspaceError as exc:
+        raise OpError(exc.code, str(exc)) from exc
+    return Path(os.path.realpath(path))
+
+
+class Launcher:
+    """Makes sessions, and finishes making those that a crash left half made."""
+
+    def __init__(
+        self, folders: Folders, fleet: Fleet, keepers: Keepers, settings: Settings, credentials: Credentials
+    ) -> None:
+        self._folders = folders
+        self._fleet = fleet
+        self._keepers = keepers
+        self._settings = settings
+        self._credentials = credentials
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._promised: set[str] = set()
+        """Names of launches that are under way: their sessions have no name on record yet."""
+        self.closed = False
+        self._under_way = 0
+        self._none_under_way = asyncio.Event()
+        self._none_under_way.set()
+
+    async def launch(self, arguments: dict[str, Any]) -> Session:
+        """A session whose intent is durable; its worker makes the rest. Raises OpError."""
+        async with self.under_way():
+            return await self._launch(parse(arguments))
+
+    @contextlib.asynccontextmanager
+    async def under_way(self) -> AsyncIterator[None]:
+        """While something begins that stopping everything has to wait for.
+
+        Raises OpError ``stopping`` once that has begun.
+        """
+        if self.closed:
+            raise OpError("stopping", "everything is being stopped", "try again when that is done")
+        self._under_way += 1
+        self._none_under_way.clear()
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+            if not self._under_way:
+                self._none_under_way.set()
+
+    async def close(self) -> None:
+        """Refuse every launch from now on (`closed` says so, and may be taken back), and wait until none is under
+        way.
+        """
+        self.closed = True
+        await self._none_under_way.wait()
+
+    async def _launch(self, request: Request) -> Session:
+        try:
+            checked = await Threads(f"the repository {request.repo}", 1).run(
+                "looking at it", _CHECK_S, lambda: check(request)
+            )
+        except StandsStill as exc:
+            raise OpError("no_repo", str(exc), "see whether the folder's file system answers") from exc
+        sid = ids.session_id()
+        while sid in self._fleet.sessions or self._folders.session(sid).root.exists():
+            sid = ids.session_id()
+        name = self._name(request)
+        self._promised.add(name)
+        session = self._fleet.add(sid)
+        try:
+            await at_home(ensure_private, session.folder.root)
+            await self._keepers.take_up(session)
+            await session.append(self._intent(sid, name, checked))
+        except (FolderError, OSError) as exc:
+            await self.forget(session)
+            raise OpError(
+                "no_folder",
+                f"the session's folder cannot be made: {exc}",
+                "make room or make the state folder writable",
+            ) from exc
+        except BaseException:
+            await self.forget(session)
+            raise
+        finally:
+            self._promised.discard(name)
+        return session
+
+    def _name(self, request: Request) -> str:
+        taken = {s.name for s in self._fleet} | self._promised
+        wanted = request.name.strip() or ids.slug(request.goal)
+        like = next((s.sid for s in self._fleet if s.sid.startswith(wanted)), "")
+        if wanted not in taken and not like:
+            return wanted
+        if request.name.strip() and like:
+            told = "the id" if wanted == like else "the beginning of the id"
+            raise OpError(
+                "name_taken",
+                f"{wanted!r} is {told} of session {like}, so nobody could tell which of the two is meant",
+                "choose another name",
+            )
+        if request.name.strip():
+            raise OpError("name_taken", f"there is a session named {wanted!r} already", "choose another name")
+        return next(f"{wanted}-{i}" for i in range(2, 10_000) if f"{wanted}-{i}" not in taken)
+
+    def _intent(self, sid: str, name: str, checked: Checked) -> t.SessionIntent:
+        request = checked.request
+        config = self._settings.config
+        fingerprint = self._credentials.add(checked.credential) if checked.credential is not None else ""
+        url = (
+            checked.credential.base_url
+            if checked.credential is not None
+            else (request.base_url or configured_url(config)).rstrip("/")
+        )
+        caps = request.caps
+        if caps is None:
+            c = config.caps
+            caps = t.Caps(
+                usd_nano=c.session_usd, tokens=c.session_tokens, wall_s=c.session_wall, tool_calls=c.session_calls
+            )
+        return t.SessionIntent(
+            name=name,
+            goal=request.goal,
+            repo=str(checked.repo),
+            branch=f"watchfloor/{ids.slug(name)}-{sid}",
+            worktree=str(self._folders.worktrees / sid),
+            model=request.model or config.model.default,
+            base_url=url or DEFAULT_BASE_URL,
+            credential=fingerprint,
+            checks=list(request.checks),
+            caps=caps,
+            max_rounds=config.model.max_rounds,
+            host=socket.gethostname(),
+        )
+
+    async def forget(self, session: Session) -> None:
+        """Nothing was promised yet, for its intent is not on record: leave no trace."""
+        if session.state.intent is not None:
+            return
+        await self._keepers.shut(session, kill=True)
+        self._fleet.drop(session)
+        gone = session.folder.root.with_name(f".{session.sid}.given-up")
+        # out of the way first: a keeper that is just starting would go on making files below that name
+        with contextlib.suppress(OSError):
+            await at_home(session.folder.root.rename, gone)
+            await at_home(shutil.rmtree, gone)
+
+    async def create(self, session: Session) -> None:
+        """Make the worktree of a session that has only its intent; safe to repeat after a crash.
+
+        A failure ends the session, clearly.
+        """
+        intent = session.state.intent
+        if intent is None or session.state.created is not None:
+            return
+        try:
+            await at_home(session.folder.git.mkdir, 0o700, True, True)
+            where = (Path(intent.repo), self._folders.worktrees / session.sid, intent.branch, private_of(session))
+            tree = await session.do("making its worktree", _CREATE_S, lambda: worktrees.create(*where), lasting=True)
+        except (WorkspaceError, OSError) as exc:
+            if out_of_space(exc):
+                raise Later(_SPACE_S, Trouble("no_space", f"its worktree cannot be made: {exc}")) from exc
+            if isinstance(exc, GitMissing):
+                raise Later(_AGAIN_S, Trouble("ground", f"its worktree cannot be made: {exc}")) from exc
+            await session.append(t.SessionEnded(outcome="failed", reason=f"the worktree could not be made: {exc}"))
+            return
+        bodies: list[t.Body] = []
+        if tree.dirty:
+            text = (
+                f"the repository has {tree.dirty} uncommitted files; the session starts from commit {tree.base[:12]}"
+                " without them"
+            )
+            bodies.append(t.HarnessNote(level="warning", text=text, component="workspace"))
+        if not session.track.has_goal:
+            bodies.append(t.UserMessage(text=intent.goal, origin="goal"))
+        await session.append(
+            *bodies, t.SessionCreated(base=tree.base, worktree=str(tree.root), branch=tree.branch, dirty=tree.dirty)
+        )
+        self._keep_the_start(session)
+
+    def _keep_the_start(self, session: Session) -> None:
+        """The first state takes longest, so it is kept while the model thinks; the first call would do it otherwise."""
+
+        async def keep() -> None:
+            with contextlib.suppress(OpError, LinkLost):
+                await session.keeper().call("snapshot", wait=None, label="start")
+
+        task = asyncio.get_running_loop().create_task(keep())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

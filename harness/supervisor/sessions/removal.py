@@ -1,0 +1,123 @@
+"""Removing an ended session: in good order where it can be examined, else only by force and saying what was lost."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from harness.protocol import locks
+from harness.protocol.paths import Folders
+from harness.supervisor.calls.call_flow import private_of
+from harness.supervisor.calls.pushed import pushed
+from harness.supervisor.errors import OpError
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.threads import at_home
+from harness.workspace import worktrees
+from harness.workspace.discard import discard
+from harness.workspace.errors import DamagedWorktree, UnsavedWork, WorkspaceError
+from harness.workspace.leftovers import Leftovers
+
+REMOVE_S = 300.0
+"""Seconds that examining and removing a worktree may take."""
+
+
+class Removed(NamedTuple):
+    """Refs that keep work, and what could not be saved or stays, one phrase each."""
+
+    kept: list[str]
+    lost: list[str]
+
+
+class Removal:
+    """The removal of one session: `run` takes its worktree away and its folder out of sight, `forget` deletes that
+    folder.
+    """
+
+    def __init__(self, folders: Folders, session: Session) -> None:
+        self._session = session
+        intent = session.state.intent
+        repo, branch = (Path(intent.repo), intent.branch) if intent is not None else (None, "")
+        self._left = Leftovers(folders.worktrees / session.sid, session.folder.git, repo, branch)
+        self._doomed = session.folder.root.with_name(f".removing-{session.sid}")
+
+    async def run(self, force_keep: bool, force: bool) -> Removed:
+        """Raises OpError: ``busy`` while it has not ended, ``unsaved`` naming the work, ``unexamined`` when it cannot
+        be looked at.
+        """
+        session = self._session
+        if session.foreign:
+            return await self._from_here_only(force)
+        if force and session.held and session.link is None and not await at_home(locks.held, session.folder.lock):
+            session.removing = True  # its log can say nothing any more, and nothing of it lives
+            session.poke.set()
+        elif not session.state.terminal or session.link is not None or session.worker is not None:
+            raise OpError("busy", f"{session.name} has not ended", f"stop it first: watchfloor stop {session.sid}")
+        try:
+            removed = await session.do(
+                "removing its worktree", REMOVE_S, lambda: self._worktree(force_keep, force), lasting=True
+            )
+        except UnsavedWork as exc:
+            hint = f"keep it as a ref (watchfloor rm --keep-as-ref {session.sid}), or push or merge it first"
+            raise OpError("unsaved", str(exc), hint) from exc
+        except WorkspaceError as exc:
+            raise await self._unexamined(exc) from exc
+        session.removing = True
+        await at_home(session.folder.root.rename, self._doomed)
+        return removed
+
+    async def forget(self) -> None:
+        """Delete the folder; what stays of it is hidden and no session any more."""
+        with contextlib.suppress(WorkspaceError):
+            await self._session.do("removing its folder", REMOVE_S, lambda: discard(self._doomed), lasting=True)
+
+    async def _from_here_only(self, force: bool) -> Removed:
+        """A copy of another session: its files here go, and the worktree, repository and branch it names are the
+        original's.
+        """
+        session = self._session
+        if not force:
+            raise OpError(
+                "unexamined",
+                f"{session.name} is not ours: {session.foreign}",
+                f"to remove it from here only: watchfloor rm --force {session.sid}",
+            )
+        session.removing = True
+        with contextlib.suppress(FileNotFoundError):
+            await at_home(discard, self._left.worktree)
+        await at_home(session.folder.root.rename, self._doomed)
+        return Removed([], ["what this folder held of it; the session that it is a copy of keeps its own"])
+
+    async def _unexamined(self, why: WorkspaceError) -> OpError:
+        named = await at_home(self._left.named)
+        what = (
+            f"so nobody can say whether this is saved: {'; '.join(named)}" if named else "though nothing of it is left"
+        )
+        sid = self._session.sid
+        hint = f"mend it and try again, or: watchfloor rm --force {sid} (what is in its worktree is deleted)"
+        return OpError("unexamined", f"{self._session.name} cannot be examined ({why}), {what}", hint)
+
+    def _worktree(self, force_keep: bool, force: bool) -> Removed:
+        """Remove it (blocking). What can be kept is kept before anything is deleted by force."""
+        session = self._session
+        try:
+            tree = worktrees.open_worktree(private_of(session))
+            # whatever a record says, no other session's worktree is touched
+            if os.path.realpath(tree.root) != os.path.realpath(self._left.worktree):
+                raise DamagedWorktree(f"its record names the worktree {tree.root}, which is not its own")
+            arrived = pushed(session.folder, tree.root)
+            return Removed(worktrees.remove(tree, session.sid, force_keep=force_keep or force, pushed=arrived), [])
+        except (WorkspaceError, OSError, ValueError, RecursionError) as exc:
+            if isinstance(exc, DamagedWorktree) and self._nothing_to_lose():
+                return Removed([], [])
+            if not force:
+                raise
+            reason = str(exc) if isinstance(exc, WorkspaceError | OSError) else "what is there cannot be understood"
+            return Removed([], [reason, *self._left.delete()])
+
+    def _nothing_to_lose(self) -> bool:
+        """True when the worktree was never made, or a removal before us died at its very end."""
+        if self._session.state.created is None and not self._left.there:
+            return True
+        return worktrees.removed(private_of(self._session)) and not os.path.lexists(self._left.worktree)

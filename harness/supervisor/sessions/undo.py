@@ -1,0 +1,202 @@
+"""Undo: which states of a worktree can be had back, and bringing one back.
+
+The log says what happened, the vault what is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.events import reader
+from harness.events import types as t
+from harness.events.describe import call_text
+from harness.supervisor import ids
+from harness.supervisor.errors import OpError
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.sessions.keepers import Keepers
+
+LISTED = 200
+_CONCERNS = (b'"type":"tool.proposed"', b'"type":"tool.started"', b'"type":"undo.')
+_PLACE_OF_TYPE = 96
+_NOW = "now"
+_READ_S = 120.0
+
+
+class Point(msgspec.Struct, frozen=True):
+    """A state that can be had back: the one before ``call_id`` (a call, or an undo).
+
+    ``changed`` counts names that differ after it.
+    """
+
+    call_id: str
+    tool: str
+    title: str
+    ts: str
+    snapshot: str
+    left_out: int = 0
+    undone: bool = False
+    changed: int = 0
+    expired: bool = False
+
+
+@dataclass(slots=True)
+class _History:
+    points: list[Point] = field(default_factory=list)
+    titles: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def take(self, r: t.Record) -> None:
+        b = r.body
+        if isinstance(b, t.ToolProposed):
+            self.titles[b.call_id] = (b.tool, call_text(b.tool, b.input))
+        elif isinstance(b, t.ToolStarted):
+            tool, title = self.titles.pop(b.call_id, ("", ""))
+            if b.snapshot:
+                self.points.append(Point(b.call_id, tool, title, r.ts, b.snapshot, b.left_out))
+        elif isinstance(b, t.UndoStarted):
+            self._undone(b.call_id)
+            self.points.append(Point(b.undo_id, "undo", f"undo of {b.call_id} and all after it", r.ts, b.before))
+
+    def _undone(self, call_id: str) -> None:
+        """Everything from that call on is not in the worktree any more."""
+        start = max((i for i, p in enumerate(self.points) if p.call_id == call_id), default=len(self.points))
+        self.points[start:] = [msgspec.structs.replace(p, undone=True) for p in self.points[start:]]
+
+
+def history(lines: Iterable[bytes]) -> list[Point]:
+    """Every state that calls and undos left behind, oldest first. Pure."""
+    found = _History()
+    for line in lines:
+        if any(kind in line[: _PLACE_OF_TYPE + 40] for kind in _CONCERNS):
+            found.take(t.decode(line))
+    return found.points
+
+
+def counted(points: list[Point], marks: list[dict[str, Any]]) -> list[Point]:
+    """The same with what each changed and whether its state is still kept.
+
+    ``marks`` as the vault lists them, oldest first. Pure.
+    """
+    places = {m["id"]: i for i, m in enumerate(marks)}
+    sums = [0]
+    for mark in marks:
+        sums.append(sums[-1] + int(mark["changed"]))
+    found: list[Point] = []
+    after = len(marks) - 1
+    for point in reversed(points):
+        here = places.get(point.snapshot)
+        if here is None:
+            found.append(msgspec.structs.replace(point, expired=True))
+            continue
+        found.append(msgspec.structs.replace(point, changed=sums[after + 1] - sums[here + 1]))
+        after = here
+    return found[::-1]
+
+
+def newest(points: list[Point]) -> Point | None:
+    """What a plain undo means: the newest call that changed something, is still in the worktree, and whose state is
+    kept. Pure.
+    """
+    return next(
+        (p for p in reversed(points) if p.tool != "undo" and p.changed and not p.undone and not p.expired), None
+    )
+
+
+class Undo:
+    """Answers the two ops. A session that has ended gets its keeper back for as long as it takes."""
+
+    def __init__(self, keepers: Keepers) -> None:
+        self._keepers = keepers
+
+    async def points(self, session: Session) -> dict[str, Any]:
+        """``{points, store_bytes}``, newest first. Raises OpError."""
+        async with session.lock:
+            await self._at_work(session)
+            found, stored = await self._points(session)
+        return {"points": found[: -LISTED - 1 : -1], "store_bytes": stored}
+
+    async def undo(self, session: Session, to: str, by: t.By) -> dict[str, Any]:
+        """Bring the state before ``to`` back (empty: before the newest call that changed something). Raises OpError."""
+        async with session.lock:
+            await self._at_work(session)
+            found, _ = await self._points(session)
+            point = self._chosen(session, found, to)
+            undo_id = ids.undo_id()
+            reply = await session.keeper().call(
+                "undo",
+                wait=None,
+                undo_id=undo_id,
+                call_id=point.call_id,
+                snapshot=point.snapshot,
+                by=msgspec.to_builtins(by),
+            )
+            if error := reply.get("error"):
+                raise OpError(
+                    "not_undone",
+                    f"not everything could be brought back: {error}",
+                    f"repeat it: watchfloor undo {session.sid} --to {point.call_id}",
+                )
+            await session.until(lambda: session.state.last_undo == undo_id)
+            if not session.state.terminal:
+                await session.append(t.UserMessage(text=_told(point), origin="harness", by=by))
+            session.track.ran_command = True
+            session.touch()
+        return {
+            "undo_id": undo_id,
+            "to": point.call_id,
+            "title": point.title,
+            "restored": reply["written"],
+            "removed": reply["removed"],
+            "refused": reply["refused"],
+            "refused_count": reply["refused_count"],
+        }
+
+    async def _at_work(self, session: Session) -> None:
+        if session.link is None and session.state.terminal:
+            await self._keepers.take_up(session)
+        session.keeper()
+
+    @staticmethod
+    async def _points(session: Session) -> tuple[list[Point], int]:
+        await session.keeper().call("snapshot", wait=None, label=_NOW, full=True)
+        kept = await session.keeper().call("snapshots", wait=None)
+        listed = await session.do("reading its log", _READ_S, lambda: _read(session.folder.log))
+        return counted(listed, kept["marks"]), int(kept["stored"])
+
+    @staticmethod
+    def _chosen(session: Session, points: list[Point], to: str) -> Point:
+        point = next((p for p in reversed(points) if p.call_id == to), None) if to else newest(points)
+        if point is None:
+            why = (
+                f"{session.name} has no call {to}"
+                if to
+                else f"no call of {session.name} changed anything that is still there"
+            )
+            raise OpError(
+                "not_found",
+                f"{why}, so there is nothing to undo",
+                f"list what can be undone: watchfloor undo {session.sid} --list",
+            )
+        if point.expired:
+            raise OpError(
+                "expired",
+                f"the state before {point.call_id} is no longer kept",
+                f"list what is: watchfloor undo {session.sid} --list",
+            )
+        return point
+
+
+def _read(log: Path) -> list[Point]:
+    return history(reader.read(log))
+
+
+def _told(point: Point) -> str:
+    what = f"`{point.title}`" if point.title else point.call_id
+    return (
+        f"The human undid your work: the worktree and its git state are what they were just before {point.call_id}"
+        f" ({what}). Everything you changed from there on is gone from the worktree; look at it again before you go on."
+    )

@@ -12,6 +12,17 @@ import select
 import signal
 import time
 
+DEFAULTS = (
+    signal.SIGPIPE,
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGCHLD,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGXFSZ,
+)
+"""Signals that a child of ours finds as any program expects them, whatever we ignore or handle."""
 _HIGH = 100  # descriptors are first copied up here, so that no dup2 overwrites one that is still needed
 
 
@@ -31,18 +42,8 @@ def spawn(argv: list[str], env: dict[str, str], fds: dict[int, int], *, session:
             copy = fcntl.fcntl(ours, fcntl.F_DUPFD_CLOEXEC, _HIGH)
             copies.append(copy)
             actions.append((os.POSIX_SPAWN_DUP2, copy, number))
-        defaults = [
-            signal.SIGPIPE,
-            signal.SIGINT,
-            signal.SIGTERM,
-            signal.SIGHUP,
-            signal.SIGCHLD,
-            signal.SIGUSR1,
-            signal.SIGUSR2,
-            signal.SIGXFSZ,
-        ]
         return os.posix_spawn(
-            argv[0], argv, env, file_actions=actions, setsid=session, setsigmask=[], setsigdef=defaults
+            argv[0], argv, env, file_actions=actions, setsid=session, setsigmask=[], setsigdef=DEFAULTS
         )
     finally:
         for copy in copies:

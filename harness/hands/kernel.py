@@ -9,8 +9,12 @@ import os
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 PR_SET_SECCOMP = 22
+PR_CAPBSET_READ = 23
+PR_CAPBSET_DROP = 24
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
+PR_CAP_AMBIENT = 47
+PR_CAP_AMBIENT_CLEAR_ALL = 4
 SYS_OPENAT2 = 437
 RESOLVE_NO_MAGICLINKS = 0x02
 RESOLVE_NO_SYMLINKS = 0x04
@@ -61,3 +65,30 @@ def openat2(folder: int, path: str, flags: int, mode: int, resolve: int) -> int:
             if exc.errno != errno.EAGAIN:  # EAGAIN: a rename raced with the walk, which the kernel asks to repeat
                 raise
     raise OSError(errno.EAGAIN, "the folder tree keeps changing under the path", path)
+
+
+class _CapabilityHeader(ctypes.Structure):
+    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
+
+
+_CAPABILITY_VERSION_3 = 0x20080522
+
+
+def without_capabilities() -> None:
+    """Give up every capability for good: none is left now, and no program run later can get one. Raises OSError."""
+    number = 0
+    while _libc.prctl(PR_CAPBSET_READ, ctypes.c_ulong(number), 0, 0, 0) >= 0:
+        prctl(PR_CAPBSET_DROP, number)
+        number += 1
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
+    header = _CapabilityHeader(_CAPABILITY_VERSION_3, 0)
+    if _libc.capset(ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)())) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
+def setns(namespace: int) -> None:
+    """Join the namespace behind a descriptor of ``/proc/PID/ns/…``. Raises OSError."""
+    if _libc.setns(ctypes.c_int(namespace), ctypes.c_int(0)) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))

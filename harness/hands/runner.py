@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 if __name__ == "__main__":
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from harness.hands import bounds, kernel
+from harness.hands import beneath, bounds, files, kernel, landlock, programs, seccomp
 
 ACTION_FD = 3
 RESULT_FD = 4
@@ -112,8 +112,6 @@ def way_out(plan: dict[str, Any]) -> None:
 
 def confine(plan: dict[str, Any]) -> None:
     """All walls that a process can put around itself; anything that fails stops the call."""
-    from harness.hands import landlock, seccomp
-
     try:
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
         own_network = os.readlink("/proc/self/ns/net") != plan["host_net"]
@@ -137,8 +135,7 @@ def fenced(plan: dict[str, Any]) -> NoReturn:
 
 def file_tool(plan: dict[str, Any]) -> NoReturn:
     """Run one of the five file tools and give its text on the output pipe."""
-    from harness.hands import beneath, files
-
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)  # the keeper's memory is still behind us: no program replaces it here
     announce()
     places = files.Places(
         beneath.Root(plan["root"]),
@@ -174,8 +171,6 @@ def enter(cwd: str, shown: dict[str, int]) -> None:
 
 def program(plan: dict[str, Any]) -> tuple[str, list[str]]:
     """(path to execute, argv) of an exec, shell or check; raises Refusal when the program is not there."""
-    from harness.hands import programs
-
     if plan["kind"] in ("shell", "check"):
         bash = programs.bash()
         if not bash:

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.events.addresses import BadAddress, normal_host
-from harness.hands import bounds, cgroups, children, fence, remotes
+from harness.hands import bounds, cgroups, children, fence, joined, remotes, runner
 from harness.hands.fence import FenceUnavailable
 from harness.hands.limits import DEFAULT, Limits
 from harness.protocol.paths import SessionFolder
@@ -155,19 +155,29 @@ def start(spawn: Spawn, output_fd: int, result_fd: int) -> int:
         if spawn.group is not None:
             opened.append(spawn.group.create(spawn.limits))
             fds[bounds.GROUP_FD] = opened[-1]
-        return _with_way_out(spawn, fds) if spawn.hosts else children.spawn(spawn.argv, spawn.env, fds)
+        return _with_way_out(spawn, fds) if spawn.hosts else _begin(spawn, fds)
     finally:
         for fd in opened:
             os.close(fd)
+
+
+def _begin(spawn: Spawn, fds: dict[int, int]) -> int:
+    if spawn.fenced:
+        return joined.spawn(spawn.argv, fds, runner.main)
+    return children.spawn(spawn.argv, spawn.env, fds)
 
 
 def _with_way_out(spawn: Spawn, fds: dict[int, int]) -> int:
     """Start the call and, beside it, the proxy that dials its hosts; without the proxy nothing runs. Raises OSError."""
     import socket  # only here: few calls name hosts
 
+    from harness.hands import wayout
+
+    assert wayout.CHANNEL_FD == WAY_OUT_FD  # loaded before the fork: inside the fence it cannot be
+
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        pid = children.spawn(spawn.argv, spawn.env, {**fds, WAY_OUT_FD: theirs.fileno()})
+        pid = _begin(spawn, {**fds, WAY_OUT_FD: theirs.fileno()})
         try:
             _start_proxy(ours.fileno(), pid, spawn.hosts)
         except OSError:
@@ -192,18 +202,17 @@ def _start_proxy(channel: int, call: int, hosts: tuple[str, ...]) -> None:
 def stop(spawn: Spawn, pid: int, *, force: bool = False) -> None:
     """Kill the call's whole process tree.
 
-    Outside the fence the first try lets our monitor do it, which reaches daemons too.
+    The first try lets the process that watches over the call do it, which then ends when nothing is left.
     """
     if spawn.group is not None and (spawn.fenced or force):
         spawn.group.kill()
     try:
-        if spawn.fenced:  # the process namespace dies with its first process
-            os.kill(pid, signal.SIGKILL)
-        elif not force:
+        if not force:
             os.kill(pid, signal.SIGTERM)
-        else:
+            return
+        if not spawn.fenced:  # a process namespace dies with its first process, and that with the warden
             children.kill_below(pid)
-            os.kill(pid, signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         return
 
@@ -322,7 +331,7 @@ def _fenced(
     for path in profile["read"]:
         if (owner := _ours(path, folder)) is not None:
             raise SpawnError(f"the fence would show {path}, which holds Watchfloor's own {owner}")
-    return [*argv, fence.base_python(), "-I", "-S", f"{fence.INSIDE}/harness/hands/runner.py"]
+    return argv
 
 
 def _plain(hosts: list[str]) -> bool:

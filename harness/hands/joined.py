@@ -1,0 +1,164 @@
+"""Starting a fenced call without starting an interpreter: bubblewrap builds the fence around a shell that only waits,
+and a fork of this process enters it and goes on as the runner. Standard library only.
+
+An interpreter that begins inside the fence costs four times what the fence itself costs, and every call pays for it.
+The fork has everything loaded. Who is who, from the outside in: the *warden* (a fork of the caller, in its namespaces)
+starts bubblewrap, joins the namespaces that it made and forks the *inmate*, which is in the process namespace too,
+gives up every capability that joining gave it, and becomes the tool. The caller waits for the warden, which ends with
+the tool's exit code when nothing of the fence is left. When the caller dies, the warden is killed, and with it
+bubblewrap, the namespaces' first process and all that runs in them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import json
+import os
+import signal
+from collections.abc import Callable
+from typing import NoReturn
+
+from harness.hands import children, kernel
+
+WAITING = ["/bin/sh", "-c", "echo; read _"]
+"""What bubblewrap runs: it says that the fence stands, and waits until we are gone."""
+FAILED = 125
+"""Exit code of a call whose fence could not be built or entered; nothing ran."""
+_PLACES = 8
+"""Descriptors below this number are the call's own (see `harness.hands.spawn`)."""
+_STATUS_FD = 3
+_HIGH = 100
+_NS_GET_USERNS = 0xB701
+_NAMESPACES = ("cgroup", "ipc", "uts", "net", "pid", "mnt")
+
+
+def spawn(fence: list[str], fds: dict[int, int], inmate: Callable[[], object]) -> int:
+    """Start a call in the fence that the bubblewrap command line ``fence`` (up to its ``--``) describes; returns the
+    warden's pid, whose exit code is the call's.
+
+    ``inmate`` is what runs inside, with only the descriptors ``{number: ours}`` open, and must not return. The caller
+    must be able to fork: one thread, or none that holds a lock. Raises OSError when there can be no process.
+    """
+    caller = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        _warden(caller, fence, fds, inmate)
+    return pid
+
+
+def _warden(caller: int, fence: list[str], fds: dict[int, int], inmate: Callable[[], object]) -> NoReturn:
+    try:
+        gc.disable()  # objects of the caller believe that they own descriptors, whose numbers are others' now
+        _die_with(caller)
+        _alone(fds)
+        os._exit(_guard(caller, fence, inmate))
+    except BaseException as exc:
+        _complain(exc)
+    finally:
+        os._exit(FAILED)
+
+
+def _die_with(caller: int) -> None:
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != caller:
+        os._exit(FAILED)
+
+
+def _complain(exc: BaseException) -> None:
+    os.write(2, f"the fence could not be entered: {type(exc).__name__}: {exc}\n".encode("utf-8", "replace"))
+
+
+def _alone(fds: dict[int, int]) -> None:
+    """Nothing of the caller but its memory: own session, signals as they come, and exactly these descriptors."""
+    os.setsid()
+    signal.set_wakeup_fd(-1)
+    for sig in children.DEFAULTS:
+        signal.signal(sig, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    copies = {number: fcntl.fcntl(ours, fcntl.F_DUPFD_CLOEXEC, _HIGH) for number, ours in fds.items()}
+    for number, copy in copies.items():
+        os.dup2(copy, number, inheritable=True)
+    for number in range(_PLACES):
+        if number not in fds:
+            os.closerange(number, number + 1)
+    os.closerange(_PLACES, os.sysconf("SC_OPEN_MAX"))
+    os.environ.clear()
+
+
+def _guard(caller: int, fence: list[str], inmate: Callable[[], object]) -> int:
+    """Have the fence built, run the call in it, see that nothing of it is left; its exit code."""
+    ready, says = _pipe()
+    goes_on, hold = _pipe()
+    status, told = _pipe()
+    argv = [*fence[:-1], "--json-status-fd", str(_STATUS_FD), *fence[-1:], *WAITING]
+    builder = children.spawn(argv, {}, {0: goes_on, 1: says, 2: 2, _STATUS_FD: told}, session=False)
+    for fd in (says, goes_on, told):
+        os.close(fd)
+    if not os.read(ready, 1):
+        os.waitpid(builder, 0)
+        return FAILED  # bubblewrap has said why on the call's own output
+    first = int(json.loads(os.read(status, 1 << 12).split(b"\n")[0])["child-pid"])
+    _join(first)
+    _die_with(caller)  # joining may have undone it
+    signal.signal(signal.SIGTERM, lambda _number, _frame: os.kill(first, signal.SIGKILL))
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for fd in (ready, hold, status):
+            os.close(fd)
+        _enter(inmate)
+    _, ended = os.waitpid(child, 0)
+    os.kill(first, signal.SIGKILL)  # the kernel ends everything in the process namespace with it
+    os.waitpid(builder, 0)
+    code = os.waitstatus_to_exitcode(ended)
+    return code if code >= 0 else 128 - code
+
+
+def _pipe() -> tuple[int, int]:
+    """A pipe above the call's own descriptors."""
+    low = os.pipe2(os.O_CLOEXEC)
+    high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH) for fd in low]
+    for fd in low:
+        os.close(fd)
+    return high[0], high[1]
+
+
+def _join(first: int) -> None:
+    """Enter the namespaces of the process ``first``; children of ours are born in its process namespace.
+
+    The fence's mounts may belong to an outer user namespace than its processes: bubblewrap makes a second one when it
+    needed to be root in the first. Raises OSError.
+    """
+    opened = {name: _namespace(first, name) for name in (*_NAMESPACES, "user")}
+    others = [name for name in _NAMESPACES if os.stat(f"/proc/self/ns/{name}").st_ino != _number(opened[name])]
+    owner = fcntl.ioctl(opened["mnt"], _NS_GET_USERNS)
+    kernel.setns(owner)
+    for name in others:
+        kernel.setns(opened[name])
+    if _number(owner) != _number(opened["user"]):
+        kernel.setns(opened["user"])
+    for fd in (owner, *opened.values()):
+        os.close(fd)
+
+
+def _number(namespace: int) -> int:
+    return os.fstat(namespace).st_ino
+
+
+def _namespace(pid: int, name: str) -> int:
+    fd = os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC)
+    return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH) if fd < _PLACES else fd
+
+
+def _enter(inmate: Callable[[], object]) -> NoReturn:
+    """Inside: give up what joining brought, then run."""
+    try:
+        os.setsid()
+        kernel.without_capabilities()
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # else what is ours in /proc belongs to somebody else
+        inmate()
+    except BaseException as exc:
+        _complain(exc)
+    finally:
+        os._exit(FAILED)

@@ -15,14 +15,18 @@ import fcntl
 import gc
 import json
 import os
+import select
 import signal
 from collections.abc import Callable
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from harness.hands import children, kernel
 
-WAITING = ["/bin/sh", "-c", "echo; read _"]
-"""What bubblewrap runs: it says that the fence stands, and waits until we are gone."""
+TICKETS = 4096
+"""How many calls one fence can take; a page, so that whoever prints them never waits."""
+_WAITING = ["/bin/sh", "-c", f"printf %{TICKETS}s; read _"]
+"""What bubblewrap runs: it says that the fence stands, and waits until nobody holds it any more."""
+_WORDS = 1 << 14
 FAILED = 125
 """Exit code of a call whose fence could not be built or entered; nothing ran."""
 _PLACES = 8
@@ -33,26 +37,69 @@ _NS_GET_USERNS = 0xB701
 _NAMESPACES = ("cgroup", "ipc", "uts", "net", "pid", "mnt")
 
 
-def spawn(fence: list[str], fds: dict[int, int], inmate: Callable[[], object]) -> int:
-    """Start a call in the fence that the bubblewrap command line ``fence`` (up to its ``--``) describes; returns the
-    warden's pid, whose exit code is the call's.
+class Fence(NamedTuple):
+    """A fence that bubblewrap builds, or has built, around a waiting shell."""
 
-    ``inmate`` is what runs inside, with only the descriptors ``{number: ours}`` open, and must not return. The caller
-    must be able to fork: one thread, or none that holds a lock. Raises OSError when there can be no process.
+    builder: int
+    """Pid of bubblewrap; the fence and all in it end with it, and it with the process that started it."""
+    tickets: int
+    """Gives one byte to each who enters, as soon as the fence stands; ends when it could not be built."""
+    status: int
+    """A file in which bubblewrap tells the pid of the first process inside."""
+    words: int
+    """A file that takes what bubblewrap complains of."""
+    hold: int
+    """The fence stands while anybody has this open."""
+
+    def close(self) -> None:
+        """Close our descriptors: the fence goes, unless a call in it still holds it."""
+        for fd in self[1:]:
+            os.close(fd)
+
+
+def build(fence: list[str]) -> Fence:
+    """Begin to build the fence of a bubblewrap command line that ends in ``--``. Raises OSError."""
+    tickets, gives = _pipe()
+    waits, hold = _pipe()
+    status = os.memfd_create("status", os.MFD_CLOEXEC)
+    words = os.memfd_create("words", os.MFD_CLOEXEC)
+    try:
+        argv = [*fence[:-1], "--json-status-fd", str(_STATUS_FD), *fence[-1:], *_WAITING]
+        fds = {0: waits, 1: gives, 2: words, _STATUS_FD: status}
+        return Fence(children.spawn(argv, {}, fds), tickets, status, words, hold)
+    except OSError:
+        for fd in (tickets, status, words, hold):
+            os.close(fd)
+        raise
+    finally:
+        os.close(gives)
+        os.close(waits)
+
+
+def spawn(fence: list[str] | Fence, fds: dict[int, int], inmate: Callable[[], object], *, shared: bool = False) -> int:
+    """Start a call in a fence that stands already, or in one of its own, which is built from a bubblewrap command line;
+    returns the warden's pid, whose exit code is the call's.
+
+    ``inmate`` is what runs inside, with only the descriptors ``{number: ours}`` open, and must not return. A fence ends
+    with the call unless it is ``shared``, which only an inmate may do that runs nobody's program and leaves nothing.
+    The caller must be able to fork: one thread, or none that holds a lock. Raises OSError when there can be no process.
     """
     caller = os.getpid()
     pid = os.fork()
     if pid == 0:
-        _warden(caller, fence, fds, inmate)
+        _warden(caller, fence, fds, inmate, shared)
     return pid
 
 
-def _warden(caller: int, fence: list[str], fds: dict[int, int], inmate: Callable[[], object]) -> NoReturn:
+def _warden(
+    caller: int, fence: list[str] | Fence, fds: dict[int, int], inmate: Callable[[], object], shared: bool
+) -> NoReturn:
     try:
         gc.disable()  # objects of the caller believe that they own descriptors, whose numbers are others' now
         _die_with(caller)
-        _alone(fds)
-        os._exit(_guard(caller, fence, inmate))
+        fence = _alone(fds, fence)
+        own = fence if isinstance(fence, Fence) else build(fence)
+        os._exit(_guard(caller, own, inmate, shared))
     except BaseException as exc:
         _complain(exc)
     finally:
@@ -69,48 +116,50 @@ def _complain(exc: BaseException) -> None:
     os.write(2, f"the fence could not be entered: {type(exc).__name__}: {exc}\n".encode("utf-8", "replace"))
 
 
-def _alone(fds: dict[int, int]) -> None:
-    """Nothing of the caller but its memory: own session, signals as they come, and exactly these descriptors."""
+def _alone(fds: dict[int, int], fence: list[str] | Fence) -> list[str] | Fence:
+    """Nothing of the caller but its memory: own session, signals as they come, and exactly these descriptors; the
+    fence, with those of its own moved.
+    """
     os.setsid()
     signal.set_wakeup_fd(-1)
     for sig in children.DEFAULTS:
         signal.signal(sig, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    copies = {number: fcntl.fcntl(ours, fcntl.F_DUPFD_CLOEXEC, _HIGH) for number, ours in fds.items()}
+    kept = fence[1:] if isinstance(fence, Fence) else ()
+    wanted = {**fds, **dict(zip(range(_PLACES, _PLACES + len(kept)), kept, strict=True))}
+    copies = {number: fcntl.fcntl(ours, fcntl.F_DUPFD_CLOEXEC, _HIGH) for number, ours in wanted.items()}
     for number, copy in copies.items():
-        os.dup2(copy, number, inheritable=True)
+        os.dup2(copy, number, inheritable=number < _PLACES)
     for number in range(_PLACES):
         if number not in fds:
             os.closerange(number, number + 1)
-    os.closerange(_PLACES, os.sysconf("SC_OPEN_MAX"))
+    os.closerange(_PLACES + len(kept), os.sysconf("SC_OPEN_MAX"))
     os.environ.clear()
+    return Fence(fence.builder, *range(_PLACES, _PLACES + len(kept))) if isinstance(fence, Fence) else fence
 
 
-def _guard(caller: int, fence: list[str], inmate: Callable[[], object]) -> int:
-    """Have the fence built, run the call in it, see that nothing of it is left; its exit code."""
-    ready, says = _pipe()
-    goes_on, hold = _pipe()
-    status, told = _pipe()
-    argv = [*fence[:-1], "--json-status-fd", str(_STATUS_FD), *fence[-1:], *WAITING]
-    builder = children.spawn(argv, {}, {0: goes_on, 1: says, 2: 2, _STATUS_FD: told}, session=False)
-    for fd in (says, goes_on, told):
-        os.close(fd)
-    if not os.read(ready, 1):
-        os.waitpid(builder, 0)
-        return FAILED  # bubblewrap has said why on the call's own output
-    first = int(json.loads(os.read(status, 1 << 12).split(b"\n")[0])["child-pid"])
+def _guard(caller: int, fence: Fence, inmate: Callable[[], object], shared: bool) -> int:
+    """Enter the fence, run the call in it, see that nothing of it is left; its exit code."""
+    gone = os.pidfd_open(fence.builder)
+    if not os.read(fence.tickets, 1):
+        os.write(2, os.pread(fence.words, _WORDS, 0) or b"bubblewrap ended without a word")
+        return FAILED
+    first = int(json.loads(os.pread(fence.status, _WORDS, 0).split(b"\n")[0])["child-pid"])
     _join(first)
     _die_with(caller)  # joining may have undone it
     signal.signal(signal.SIGTERM, lambda _number, _frame: os.kill(first, signal.SIGKILL))
     child = os.fork()
     if child == 0:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        for fd in (ready, hold, status):
-            os.close(fd)
+        fence.close()
+        os.close(gone)
         _enter(inmate)
     _, ended = os.waitpid(child, 0)
-    os.kill(first, signal.SIGKILL)  # the kernel ends everything in the process namespace with it
-    os.waitpid(builder, 0)
+    if not shared:
+        os.kill(first, signal.SIGKILL)  # the kernel ends everything in the process namespace with it
+        poller = select.poll()
+        poller.register(gone, select.POLLIN)
+        poller.poll()
     code = os.waitstatus_to_exitcode(ended)
     return code if code >= 0 else 128 - code
 

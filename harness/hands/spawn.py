@@ -36,6 +36,7 @@ from harness.events.addresses import BadAddress, normal_host
 from harness.hands import bounds, cgroups, children, fence, joined, remotes, runner
 from harness.hands.fence import FenceUnavailable
 from harness.hands.limits import DEFAULT, Limits
+from harness.hands.ready import Ready
 from harness.protocol.paths import SessionFolder
 
 __all__ = ["FenceUnavailable", "Outcome", "Spawn", "SpawnError", "command", "outcome", "start", "stop"]
@@ -79,6 +80,10 @@ class Spawn:
     group: cgroups.Group | None
     hosts: tuple[str, ...] = ()
     """The only hosts that the call can reach, through a proxy that lives as long as the call."""
+    plain: bool = False
+    """It asks for nothing beyond the session's own fence, as the next call most likely does not either."""
+    reads: bool = False
+    """It only reads, by our own code: it leaves nothing in its fence, so others may use that after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +143,13 @@ def command(action: dict[str, Any], folder: SessionFolder, spool_base: Path, lim
         grows=[worktree, *(source for source, _, mode in (action.get("fence") or {}).get("binds", []) if mode == "rw")],
         group=group,
         hosts=tuple(plan.get("hosts", ())),
+        plain=access == "fence",
+        reads=action["kind"] == "file" and action["tool"] not in _WRITING,
     )
 
 
-def start(spawn: Spawn, output_fd: int, result_fd: int) -> int:
-    """Start it; returns the pid of the child to wait for.
+def start(spawn: Spawn, output_fd: int, result_fd: int, ready: Ready | None = None) -> int:
+    """Start it, in the fence that stands ``ready`` if there is one; returns the pid of the child to wait for.
 
     Raises OSError when even the outer program cannot be started.
     """
@@ -155,19 +162,27 @@ def start(spawn: Spawn, output_fd: int, result_fd: int) -> int:
         if spawn.group is not None:
             opened.append(spawn.group.create(spawn.limits))
             fds[bounds.GROUP_FD] = opened[-1]
-        return _with_way_out(spawn, fds) if spawn.hosts else _begin(spawn, fds)
+        return _with_way_out(spawn, fds, ready) if spawn.hosts else _begin(spawn, fds, ready)
     finally:
         for fd in opened:
             os.close(fd)
 
 
-def _begin(spawn: Spawn, fds: dict[int, int]) -> int:
-    if spawn.fenced:
+def _begin(spawn: Spawn, fds: dict[int, int], ready: Ready | None) -> int:
+    if not spawn.fenced:
+        return children.spawn(spawn.argv, spawn.env, fds)
+    if ready is None:
         return joined.spawn(spawn.argv, fds, runner.main)
-    return children.spawn(spawn.argv, spawn.env, fds)
+    if spawn.reads:
+        return joined.spawn(ready.lend(spawn.argv), fds, runner.main, shared=True)
+    given = ready.give(spawn.argv)
+    try:
+        return joined.spawn(given, fds, runner.main)
+    finally:
+        given.close()
 
 
-def _with_way_out(spawn: Spawn, fds: dict[int, int]) -> int:
+def _with_way_out(spawn: Spawn, fds: dict[int, int], ready: Ready | None) -> int:
     """Start the call and, beside it, the proxy that dials its hosts; without the proxy nothing runs. Raises OSError."""
     import socket  # only here: few calls name hosts
 
@@ -177,7 +192,7 @@ def _with_way_out(spawn: Spawn, fds: dict[int, int]) -> int:
 
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        pid = _begin(spawn, {**fds, WAY_OUT_FD: theirs.fileno()})
+        pid = _begin(spawn, {**fds, WAY_OUT_FD: theirs.fileno()}, ready)
         try:
             _start_proxy(ours.fileno(), pid, spawn.hosts)
         except OSError:

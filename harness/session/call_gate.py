@@ -20,13 +20,14 @@ from harness.events.action import action_hash
 from harness.events.calls import Call
 from harness.events.log import LogError, NoSpace, Poisoned
 from harness.hands import limits, precheck, spawn, tools
+from harness.hands.ready import Ready
 from harness.protocol.paths import SessionFolder
 from harness.session import spool
 from harness.session.appender import Journal
 from harness.session.call_runner import Running
 from harness.session.call_watch import KnownDisk
 from harness.session.errors import OpError
-from harness.session.event_loop import Loop
+from harness.session.event_loop import Loop, Timer
 from harness.session.fault import Faults
 from harness.session.keeper_fold import KeeperState
 from harness.session.vault_client import VaultLink
@@ -46,6 +47,8 @@ class _Preparing:
     dropped: bool = False
 
 
+_READY_S = 60.0
+"""Seconds for which a fence stands ready after a call."""
 _COMPARED = "snapshot"
 """The precondition that the vault compares, not `precheck`."""
 
@@ -105,6 +108,8 @@ class Gate:
         """What the calls that start from now on may take of this machine."""
         self._queue: deque[tuple[str, Answer]] = deque()
         self.vault = VaultLink(loop, folder)
+        self.ready = Ready()
+        self._dismiss: Timer | None = None
 
     @property
     def running(self) -> list[str]:
@@ -350,7 +355,8 @@ class Gate:
                 output,
                 self._ended,
                 self._disk,
-                lambda: self.vault.pid,
+                lambda: {self.vault.pid, self.ready.pid},
+                self.ready,
             )
         except OSError as exc:
             why = f"nothing was run: {exc}"
@@ -444,8 +450,27 @@ class Gate:
         else:
             self._faults.hit("keeper.after_ended")
             spool.clean(self._folder, set(self._journal.memory.calls.open))
+        fence = self._now.fence if self._now is not None else []
         self._now = None
         self._over()
+        if fence and self.idle:
+            self._stand_ready(fence)
+
+    def _stand_ready(self, fence: list[str]) -> None:
+        """The next call will most likely ask for the same fence: have it stand by then, and not for longer than it may
+        be wanted.
+        """
+        try:
+            self.ready.prepare(fence)
+        except OSError as exc:
+            print(f"keeper: no fence stands ready for the next call: {exc}", file=sys.stderr, flush=True)
+        if self._dismiss is not None:
+            self._dismiss.cancel()
+        self._dismiss = self._loop.call_later(_READY_S, self._put_away)
+
+    def _put_away(self) -> None:
+        if self.idle:
+            self.ready.drop()
 
 
 def call_of(memory: KeeperState, call_id: object) -> Call | None:

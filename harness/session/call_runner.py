@@ -20,6 +20,7 @@ from harness.events.log import NoSpace
 from harness.hands import spawn as hands
 from harness.hands.files import SHOWN_BYTES
 from harness.hands.limits import Over
+from harness.hands.ready import Ready
 from harness.protocol.paths import SessionFolder
 from harness.session import call_watch, proc, spool
 from harness.session.event_loop import Loop, Timer
@@ -55,10 +56,11 @@ class Running:
         output: int,
         on_end: Callable[[dict[str, Any]], None],
         disk: call_watch.KnownDisk,
-        spare: Callable[[], int],
+        spare: Callable[[], set[int]],
+        ready: Ready,
     ) -> None:
-        """Start it, spooling to the descriptor ``output``, which becomes ours. ``spare()`` is the child of ours that is
-        no tool.
+        """Start it, spooling to the descriptor ``output``, which becomes ours. ``spare()`` are children of ours that
+        are no tool.
 
         Raises OSError when it cannot be started; then nothing is left behind.
         """
@@ -70,6 +72,7 @@ class Running:
         self._spec = spec
         self._on_end = on_end
         self._spare = spare
+        self._ready = ready
         self._base = spool.base(folder, call_id, attempt)
         self._began = time.monotonic()
         self._ms = 0
@@ -140,7 +143,8 @@ class Running:
         try:
             self._output = self._pipe(written, self._take_output)
             self._results = self._pipe(written, self._take_result)
-            return hands.start(self._spec, *written)
+            output, results = written
+            return hands.start(self._spec, output, results, self._ready)
         except OSError:
             for fd in list(self._open):
                 self._drop(fd)
@@ -191,11 +195,18 @@ class Running:
 
     # -- while it runs -----------------------------------------------------------------------------
 
+    @property
+    def fence(self) -> list[str]:
+        """Command line of its fence when that is the session's own and nothing more; empty otherwise."""
+        return self._spec.argv if self._spec.plain else []
+
     def stop(self, why: str) -> None:
         """End it before its time (``cancelled``, ``timeout``, or ``error`` for a limit): its whole tree, now."""
         if self._why or self._status is not None:
             return
         self._why = why
+        if self._spec.reads:
+            self._ready.drop()  # others shared its fence, and it may be the fence that hangs
         hands.stop(self._spec, self._pid)
         self._after(_FORCE_AFTER_S, self._force)
 

@@ -513,6 +513,7 @@ class Ops:
         for conn, number in self._shutdown or []:
             conn.send({"id": number, "ok": True})
         self._gate.vault.stop()
+        self._gate.ready.drop()
         self._loop.stopping = True
 
 

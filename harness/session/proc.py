@@ -7,6 +7,7 @@ import ctypes
 import os
 import signal
 import time
+from collections.abc import Collection
 from typing import NamedTuple
 
 _PR_SET_DUMPABLE = 4
@@ -104,19 +105,19 @@ def descendants(root: int) -> list[int]:
     return found
 
 
-def reap(spare: int = 0) -> tuple[bool, int]:
-    """Collect the dead among our children: (none but ``spare`` is left and so, for a subreaper, no other descendant;
+def reap(spare: Collection[int] = ()) -> tuple[bool, int]:
+    """Collect the dead among our children: (none but ``spare`` are left and so, for a subreaper, no other descendant;
     bytes the largest held).
 
     The largest includes those that the dead had themselves waited for.
     """
     largest = 0
     for pid in _children():
-        if pid != spare:
+        if pid not in spare:
             with contextlib.suppress(ChildProcessError):
                 _, _, used = os.wait4(pid, os.WNOHANG)
                 largest = max(largest, used.ru_maxrss << 10)
-    return all(pid == spare for pid in _children()), largest
+    return all(pid in spare for pid in _children()), largest
 
 
 def _children() -> list[int]:
@@ -130,12 +131,13 @@ def _children() -> list[int]:
         return [pid for pid, fields in parents.items() if fields is not None and int(fields[1]) == me]
 
 
-def kill_below_us(spare: int = 0) -> None:
-    """Send SIGKILL to every descendant but ``spare`` that exists now; callers repeat until `reap` says that none is
-    left.
+def kill_below_us(spare: Collection[int] = ()) -> None:
+    """Send SIGKILL to every descendant that exists now but ``spare`` and those below them; callers repeat until `reap`
+    says that none is left.
     """
+    kept = {*spare, *(below for pid in spare if pid for below in descendants(pid))}
     for pid in descendants(os.getpid()):
-        if pid == spare:
+        if pid in kept:
             continue
         try:
             os.kill(pid, signal.SIGKILL)

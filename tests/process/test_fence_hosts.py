@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from harness.hands import children, fence, spawn, wayout
+from harness.hands import fence, joined, runner, spawn, wayout
 from harness.policy.build import build_action
 from harness.protocol.config import FenceConfig
 from harness.session import proc
@@ -277,9 +277,8 @@ def test_without_its_proxy_nothing_runs(ground: Ground) -> None:
     ours, theirs = socket.socketpair()
     results, result = os.pipe()
     null = os.open("/dev/null", os.O_RDWR)
-    pid = children.spawn(
-        ready.argv, {}, {0: null, 1: null, 2: null, 3: ready.action_fd, 4: result, wayout.CHANNEL_FD: theirs.fileno()}
-    )
+    given = {0: null, 1: null, 2: null, 3: ready.action_fd, 4: result, wayout.CHANNEL_FD: theirs.fileno()}
+    pid = joined.spawn(ready.argv, given, runner.main)
     for end in (ours, theirs):
         end.close()
     for fd in (result, null, ready.action_fd):

@@ -1,0 +1,186 @@
+"""A fence that stands ready for the next call: readers share it, programs take it, and nothing of one call is there for
+another.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.hands import joined, spawn
+from harness.hands.ready import Ready
+from tests.fleetlib import alive, wait_for
+from tests.process.test_fence_run import Ground, ends
+
+pytestmark = pytest.mark.fence
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path)
+
+
+@pytest.fixture
+def ready() -> Iterator[Ready]:
+    made = Ready()
+    yield made
+    made.drop()
+
+
+def begun(call: spawn.Spawn, ready: Ready) -> tuple[int, int, int]:
+    """(pid, output, results) of a call that was started."""
+    output, ours = os.pipe2(os.O_CLOEXEC)
+    results, told = os.pipe2(os.O_CLOEXEC)
+    pid = spawn.start(call, ours, told, ready)
+    os.close(ours)
+    os.close(told)
+    return pid, output, results
+
+
+def ended(call: spawn.Spawn, pid: int, output: int, results: int) -> tuple[spawn.Outcome, str]:
+    text = ends(output).decode()
+    result = ends(results)
+    _, status = os.waitpid(pid, 0)
+    os.close(output)
+    os.close(results)
+    return spawn.outcome(call, status, result), text
+
+
+def ran(call: spawn.Spawn, ready: Ready) -> tuple[spawn.Outcome, str]:
+    return ended(call, *begun(call, ready))
+
+
+def shell(ground: Ground, script: str) -> spawn.Spawn:
+    return ground.command("shell", script=script)
+
+
+def read(ground: Ground, path: str) -> spawn.Spawn:
+    return ground.command("file", "read_file", input={"path": path})
+
+
+def test_a_program_takes_the_fence_and_finds_nothing_of_the_one_before(ground: Ground, ready: Ready) -> None:
+    first = shell(ground, "echo secret > /tmp/left; sleep 600 >/dev/null 2>&1 & echo $!")
+    ready.prepare(first.argv)
+    builder = ready.pid
+    outcome, text = ran(first, ready)
+    assert (outcome.status, ready.pid) == ("ok", 0), "it was taken"
+    assert not alive(builder), "and ended with the call"
+    second = shell(ground, f"cat /tmp/left; kill -0 {int(text)}")
+    ready.prepare(second.argv)
+    assert ready.pid != builder
+    outcome, text = ran(second, ready)
+    assert outcome.status == "error"
+    assert "No such file" in text
+    assert "No such process" in text
+
+
+def test_readers_share_one_fence_and_see_what_is_there_now(ground: Ground, ready: Ready) -> None:
+    file = ground.worktree / "a.txt"
+    seen = set()
+    for number in range(3):
+        file.write_text(f"line {number}\n")
+        outcome, text = ran(read(ground, "a.txt"), ready)
+        assert outcome.status == "ok"
+        assert f"line {number}" in text
+        seen.add(ready.pid)
+    assert len(seen) == 1
+    assert seen != {0}
+
+
+def test_two_readers_at_once_do_not_disturb_each_other(ground: Ground, ready: Ready) -> None:
+    (ground.worktree / "a.txt").write_text("one\n")
+    (ground.worktree / "b.txt").write_text("two\n")
+    calls = [read(ground, name) for name in ("a.txt", "b.txt")]
+    started = [begun(call, ready) for call in calls]
+    texts = [ended(call, *parts)[1] for call, parts in zip(calls, started, strict=True)]
+    assert "one" in texts[0]
+    assert "two" in texts[1]
+
+
+def test_another_folder_under_the_same_name_gets_another_fence(ground: Ground, ready: Ready) -> None:
+    (ground.worktree / "a.txt").write_text("old\n")
+    ready.prepare(read(ground, "a.txt").argv)
+    builder = ready.pid
+    ground.worktree.rename(ground.worktree.with_name("moved"))
+    ground.worktree.mkdir()
+    (ground.worktree / "a.txt").write_text("new\n")
+    outcome, text = ran(read(ground, "a.txt"), ready)
+    assert outcome.status == "ok"
+    assert "new" in text
+    assert ready.pid != builder
+
+
+def test_a_fence_that_died_meanwhile_is_built_again(ground: Ground, ready: Ready) -> None:
+    call = shell(ground, "echo fine")
+    ready.prepare(call.argv)
+    builder = ready.pid
+    os.kill(builder, signal.SIGKILL)
+    wait_for("it to be gone", lambda: not alive(builder))
+    outcome, text = ran(call, ready)
+    assert (outcome.status, text) == ("ok", "fine\n")
+
+
+def test_no_fence_lends_more_than_it_can(ground: Ground, ready: Ready) -> None:
+    argv = read(ground, "a.txt").argv
+    first = ready.lend(argv).builder
+    for _ in range(joined.TICKETS - 1):
+        assert ready.lend(argv).builder == first
+    assert ready.lend(argv).builder != first
+
+
+def test_a_fence_that_cannot_be_built_says_why(ground: Ground, ready: Ready) -> None:
+    call = shell(ground, "echo never")
+    at = call.argv.index("--chdir")
+    call.argv[at:at] = ["--ro-bind", "/no/such/folder", "/mnt"]
+    outcome, text = ran(call, ready)
+    assert outcome.status == "refused"
+    assert "/no/such/folder" in text
+    assert "never" not in text
+
+
+def test_a_call_has_no_capability_and_only_its_own_descriptors(ground: Ground, ready: Ready) -> None:
+    call = shell(ground, "grep -E '^Cap(Inh|Prm|Eff|Bnd|Amb)' /proc/self/status; ls /proc/self/fd | tr '\\n' ' '")
+    ready.prepare(call.argv)
+    outcome, text = ran(call, ready)
+    assert outcome.status == "ok"
+    *capabilities, descriptors = text.splitlines()
+    assert [int(line.split()[1], 16) for line in capabilities] == [0] * 5
+    assert descriptors.split() == ["0", "1", "2", "3"], "3 is the folder that ls itself reads"
+
+
+def test_a_stopped_call_is_over_when_nothing_of_it_lives(ground: Ground, ready: Ready) -> None:
+    mark = ground.worktree / "alive"
+    call = shell(ground, "setsid sh -c 'while :; do date > alive; done' & echo up; sleep 600")
+    ready.prepare(call.argv)
+    builder = ready.pid
+    pid, output, results = begun(call, ready)
+    wait_for("it to be at work", mark.exists)
+    spawn.stop(call, pid)
+    os.waitpid(pid, 0)
+    assert not alive(builder)
+    mark.unlink()
+    ends(output)
+    os.close(output)
+    os.close(results)
+    assert not mark.exists(), "nobody writes any more"
+
+
+def test_what_stands_ready_ends_with_its_owner(ground: Ground) -> None:
+    read_end, write_end = os.pipe()
+    owner = os.fork()
+    if owner == 0:
+        mine = Ready()
+        mine.prepare(shell(ground, "true").argv)
+        os.write(write_end, str(mine.pid).encode())
+        signal.pause()
+    builder = int(os.read(read_end, 100))
+    assert alive(builder)
+    os.kill(owner, signal.SIGKILL)
+    os.waitpid(owner, 0)
+    wait_for("the fence to be gone", lambda: not alive(builder))
+    os.close(read_end)
+    os.close(write_end)

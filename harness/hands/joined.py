@@ -24,7 +24,7 @@ from harness.hands import children, kernel
 
 TICKETS = 4096
 """How many calls one fence can take; a page, so that whoever prints them never waits."""
-_WAITING = ["/bin/sh", "-c", f"printf %{TICKETS}s; read _"]
+WAITING = ["/bin/sh", "-c", f"printf %{TICKETS}s; read _"]
 """What bubblewrap runs: it says that the fence stands, and waits until nobody holds it any more."""
 _WORDS = 1 << 14
 FAILED = 125
@@ -64,7 +64,7 @@ def build(fence: list[str]) -> Fence:
     status = os.memfd_create("status", os.MFD_CLOEXEC)
     words = os.memfd_create("words", os.MFD_CLOEXEC)
     try:
-        argv = [*fence[:-1], "--json-status-fd", str(_STATUS_FD), *fence[-1:], *_WAITING]
+        argv = [*fence[:-1], "--json-status-fd", str(_STATUS_FD), *fence[-1:], *WAITING]
         fds = {0: waits, 1: gives, 2: words, _STATUS_FD: status}
         return Fence(children.spawn(argv, {}, fds), tickets, status, words, hold)
     except OSError:

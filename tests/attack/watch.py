@@ -16,6 +16,8 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from harness.hands import joined
+
 VICTIM = """
 import os, signal, sys
 secret = os.environ.pop("SECRET")
@@ -28,6 +30,8 @@ os.write(1, b"R")
 while True:
     signal.pause()
 """
+_OF_ONE_FENCE = 3
+"""Processes of a fence that waits for its call: bubblewrap without and within, and a shell."""
 SETTINGS = (
     *(
         f"/proc/sys/kernel/{name}"
@@ -204,6 +208,13 @@ def _keeps_states(pid: int, keeper: int) -> bool:
     return False
 
 
+def _stands_ready(pid: int) -> bool:
+    """True for bubblewrap and the waiting shell of the fence that a keeper has ready for its next call."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().endswith("\0".join((*joined.WAITING, "")).encode())
+    return False
+
+
 def inhabitants(base: Path) -> list[int]:
     """Processes in a fence whose mounts show ``base``: what a call left behind."""
     needle = os.fsencode(str(base))
@@ -257,10 +268,15 @@ class Watch:
         self._settings = settings
         return found + self.left(keeper)
 
+    def _strangers(self, keeper: int) -> list[int]:
+        found = [*(pid for pid in below(keeper) if not _keeps_states(pid, keeper)), *inhabitants(self.base)]
+        ready = {pid for pid in found if _stands_ready(pid)}
+        return [pid for pid in found if pid not in ready or len(ready) > _OF_ONE_FENCE]
+
     def left(self, keeper: int, patience_s: float = 10.0) -> list[str]:
         """Processes that outlived their call; those that are just going get a moment. They are ended."""
         end = time.monotonic() + patience_s
-        while pids := [*(pid for pid in below(keeper) if not _keeps_states(pid, keeper)), *inhabitants(self.base)]:
+        while pids := self._strangers(keeper):
             if time.monotonic() > end:
                 for pid in pids:
                     with contextlib.suppress(ProcessLookupError):

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import time
 from collections.abc import Coroutine, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
 from textual.app import App
@@ -18,6 +18,7 @@ from textual.timer import Timer
 from app import themes
 from app.actions import ACTIONS, EVERYWHERE
 from app.feed import Feed
+from app.host import Host
 from app.keymap import Keymap
 from app.models import Dirty, Snapshot
 from app.pace import MACHINE_GAP_S, Pace
@@ -263,7 +264,8 @@ class WatchApp(App[int]):
     def do_app_help(self) -> None:
         from app.help import HelpScreen
 
-        self.push_screen(HelpScreen(self.screen))
+        scopes = self.screen.SCOPES if isinstance(self.screen, WatchScreen) else ()
+        self.push_screen(HelpScreen(self.keys, scopes))
 
     def can_go_back(self) -> bool:
         # A dialog lies above the screen that asks; it is not a place to come back from.
@@ -351,6 +353,13 @@ class WatchApp(App[int]):
             if done:
                 self.tell(done)
 
-    def run_beside(self, work: Coroutine[Any, Any, None]) -> None:
+    def run_beside(self, work: Coroutine[Any, Any, object]) -> None:
         """Run a coroutine owned by the app, without holding up keys."""
         self.run_worker(work, group="requests")
+
+
+if TYPE_CHECKING:
+
+    def _as_host(app: WatchApp) -> Host:
+        """Has the type checker compare the application with what its screens ask of it."""
+        return app

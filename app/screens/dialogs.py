@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
-from app.screens.base import Form
+from app.screens.form import Form
 from harness.events.untrusted import to_display
 from widgets.help_bar import HelpBar
 

@@ -14,7 +14,8 @@ from textual.binding import BindingType
 from textual.containers import Container
 
 from app.models import Dirty, Snapshot
-from app.screens.base import SessionCommands, bindings
+from app.screens.base import bindings
+from app.screens.session_commands import SessionCommands
 from harness.events.views import NEEDS_YOU, SessionRow
 from widgets import tiling
 from widgets.fleet_bar import Banner, FleetBar

@@ -112,7 +112,7 @@ class QueueScreen(WatchScreen):
         return True
 
     def on_screen_resume(self) -> None:
-        self.host.clear_notifications()
+        self.app.clear_notifications()
         super().on_screen_resume()
 
     def on_queue_list_moved(self) -> None:
@@ -134,9 +134,9 @@ class QueueScreen(WatchScreen):
         """Advance the arming of the card, and say in one line where it stands."""
         view = self._shown
         now = time.monotonic()
-        if not self.host.is_running:
+        if not self.app.is_running:
             return  # the screen is being taken down and has lost its card
-        if self.host.screen is not self:
+        if self.app.screen is not self:
             self._arming = Arming()  # covered by a dialog: it appears anew when that closes
             return
         key = (view.approval_id, view.action_hash, str(self.card.size)) if view is not None else ()
@@ -271,7 +271,7 @@ class QueueScreen(WatchScreen):
         from app.screens.changes import ChangesScreen
 
         if self._shown is not None:
-            self.host.push_screen(ChangesScreen(self._shown))
+            self.app.push_screen(ChangesScreen(self._shown))
 
     # -- deciding ----------------------------------------------------------------------------------
 
@@ -312,7 +312,7 @@ class QueueScreen(WatchScreen):
                 self._decide(view, decision, shown_hash=shown)
 
         question = f"This is critical: {view.title}. Type the session's name to let it run once."
-        self.host.push_screen(Ask("Approve for", view.session_name, question, submit="approve", check=check), typed)
+        self.app.push_screen(Ask("Approve for", view.session_name, question, submit="approve", check=check), typed)
 
     def do_queue_edit(self) -> None:
         from app.screens.dialogs import EditInput
@@ -326,7 +326,7 @@ class QueueScreen(WatchScreen):
             if value is not None:
                 self._decide(view, "allow_edited", shown_hash=shown, edited=value)
 
-        self.host.push_screen(EditInput(view.session_name, view.action["input"]), edited)
+        self.app.push_screen(EditInput(view.session_name, view.action["input"]), edited)
 
     def do_queue_deny(self) -> None:
         self._with_text("Deny", "deny", "The agent reads your reason and goes on without this.", "deny")
@@ -351,7 +351,7 @@ class QueueScreen(WatchScreen):
             if message is not None:
                 self._decide(view, decision, shown_hash=shown, message=message)
 
-        self.host.push_screen(
+        self.app.push_screen(
             Ask(
                 title,
                 view.session_name,
@@ -393,7 +393,7 @@ class QueueScreen(WatchScreen):
         )
         text = f"The cap is {money(limit) if in_usd else f'{limit:,}'} now. New cap in {unit}:"
         default = f"{proposed / NANO:.2f}" if in_usd else str(proposed)
-        self.host.push_screen(
+        self.app.push_screen(
             Ask("Raise the cap of", view.session_name, text, value=default, submit="raise", check=check), amount
         )
 
@@ -413,7 +413,7 @@ class QueueScreen(WatchScreen):
             if yes:
                 self._decide(view, "stop", shown_hash=shown)
 
-        self.host.push_screen(
+        self.app.push_screen(
             Confirm(
                 "Stop",
                 view.session_name,

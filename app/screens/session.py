@@ -17,7 +17,8 @@ from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
 from app.models import Dirty, Snapshot
-from app.screens.base import SessionCommands, bindings
+from app.screens.base import bindings
+from app.screens.session_commands import SessionCommands
 from harness.events.views import SessionRow
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets import cells
@@ -282,7 +283,7 @@ class SessionScreen(SessionCommands):
                 self._searched = True
                 self.log_view.search(text)
 
-        self.host.push_screen(
+        self.app.push_screen(
             Ask(
                 "Search in",
                 self._called,
@@ -313,7 +314,7 @@ class SessionScreen(SessionCommands):
 
         record = self.log_view.record(message.seq)
         if record is not None:
-            self.host.push_screen(RecordScreen(record))
+            self.app.push_screen(RecordScreen(record))
 
     @property
     def _called(self) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Protocol, cast
 from textual.app import App
 
 from app.feed import Feed
+from app.handlers import Handlers
 from app.keymap import Keymap
 from app.models import Snapshot
 from harness.protocol.paths import Folders
@@ -30,6 +31,10 @@ class Host(Protocol):
     def snapshot(self) -> Snapshot:
         """What is known now."""
 
+    @property
+    def everywhere(self) -> Handlers:
+        """What works on every screen that does not do it itself."""
+
     async def no_hand(self, ident: str) -> str:
         """Why the key or click now handled must not decide; empty when a hand pressed it."""
 
@@ -38,6 +43,9 @@ class Host(Protocol):
 
     def tell(self, text: str, *, bad: bool = False) -> None:
         """A short notice; the text is untrusted."""
+
+    def explain(self, why: str) -> None:
+        """Say why a key does nothing now; while that is shown, pressing on does not say it again."""
 
     def send(self, done: str, op: str, **arguments: Any) -> None:
         """Send a request beside everything else; say ``done`` when it was accepted, or why not."""

@@ -1,35 +1,22 @@
-"""What all screens share: bindings from the registry, truthful help, and syncing."""
+"""What all screens share: running actions, truthful help, and syncing."""
 
 from __future__ import annotations
 
 from collections.abc import Set
+from functools import cached_property
 from typing import Any, ClassVar
 
-from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from app.actions import ACTIONS, BY_ID, EVERYWHERE, Action, show_key
+from app.handlers import Handler, Handlers
 from app.host import Host, host_of
 from app.models import Dirty, Snapshot
 from widgets.help_bar import HelpBar
 
 
-def handler_name(ident: str) -> str:
-    """``session.pause`` → ``do_session_pause``."""
-    return "do_" + ident.replace(".", "_")
-
-
-def bindings(*scopes: str, priority: bool = False) -> list[BindingType]:
-    """The registry's bindings of these scopes, by action id so that the keymap can change them."""
-    return [
-        Binding(",".join(a.keys), f"do('{a.id}')", a.title, show=False, id=a.id, priority=priority)
-        for a in ACTIONS
-        if set(scopes) & set(a.scopes)
-    ]
-
-
 class WatchScreen(Screen[Any]):
-    """A screen that shows snapshots. Actions are methods ``do_<id>``; ``can_<id>`` says whether one makes sense now."""
+    """A screen that shows snapshots. `handlers` says which actions it knows."""
 
     SCOPES: ClassVar[tuple[str, ...]] = ()
     AUTO_FOCUS: ClassVar[str | None] = None
@@ -44,30 +31,52 @@ class WatchScreen(Screen[Any]):
 
     # -- actions -----------------------------------------------------------------------------------
 
+    def handlers(self) -> Handlers:
+        """What this screen does for the actions of the registry; what it leaves out the application may do."""
+        raise NotImplementedError
+
+    @cached_property
+    def _own_handlers(self) -> Handlers:
+        return self.handlers()
+
+    def handler(self, ident: str) -> Handler | None:
+        """Who does this action: this screen, else the application; None when neither knows it."""
+        return self._own_handlers.get(ident) or self.host.everywhere.get(ident)
+
     def can(self, ident: str) -> bool:
         """True when the action exists here (or everywhere) and would do something now."""
-        if hasattr(self, handler_name(ident)):
-            check = getattr(self, "can_" + ident.replace(".", "_"), None)
-        elif hasattr(self.host, handler_name(ident)) and not self.is_modal:
-            check = getattr(self.host, "can_" + ident.replace(".", "_"), None)
-        else:
-            return False
-        return bool(check()) if check is not None else True
+        handler = self.handler(ident)
+        return handler is not None and not handler.why_not()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "do":
-            return self.can(str(parameters[0]))
+            ident = str(parameters[0])
+            return self.can(ident) or self._answers(ident)
         return super().check_action(action, parameters)
 
+    def _answers(self, ident: str) -> bool:
+        """True when a key of this impossible action has to say why: nothing else that it means here is possible."""
+        if self.handler(ident) is None:
+            return False
+        keys = self.host.keys.keys
+        possible = {key for action in self.active_actions() for key in keys[action.id]}
+        return possible.isdisjoint(keys[ident])
+
     async def action_do(self, ident: str) -> None:
-        """Run an action of the registry, this screen's own or the application's.
+        """Run an action of the registry, or say why that is impossible now.
 
         What decides must have been pressed by a hand.
         """
+        handler = self.handler(ident)
+        if handler is None:
+            return
+        if why := handler.why_not():
+            self.host.explain(why)
+            return
         if BY_ID[ident].decides and (why := await self.host.no_hand(ident)):
             self.host.tell(why)
             return
-        getattr(self if hasattr(self, handler_name(ident)) else self.host, handler_name(ident))()
+        handler.run()
         self.show_keys()
 
     def active_actions(self) -> list[Action]:

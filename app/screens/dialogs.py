@@ -67,7 +67,7 @@ class Dialog(Form):
         """The value to return; raises ValueError (shown inline) while it cannot be used."""
         return True
 
-    def do_form_submit(self) -> None:
+    def submit(self) -> None:
         try:
             value = self.result()
         except ValueError as exc:

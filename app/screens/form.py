@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, ClassVar
 
 from textual.binding import BindingType
 from textual.screen import ModalScreen
 
 from app.actions import BY_ID
+from app.handlers import Handler, Handlers, bindings
 from app.host import Host, host_of
-from app.screens.base import bindings, handler_name
 
 
 class Form(ModalScreen[Any]):
@@ -22,12 +23,27 @@ class Form(ModalScreen[Any]):
         """The application, as screens see it."""
         return host_of(self.app)
 
+    def handlers(self) -> Handlers:
+        """What this dialog does for the actions of the registry."""
+        return {
+            "form.submit": Handler(self.submit),
+            "form.cancel": Handler(lambda: self.dismiss(None)),
+        }
+
+    @cached_property
+    def _own_handlers(self) -> Handlers:
+        return self.handlers()
+
+    def submit(self) -> None:
+        """Send what the form says, or say inline why it cannot be used."""
+        raise NotImplementedError
+
     async def action_do(self, ident: str) -> None:
         """Run an action of the registry. What decides must have been pressed by a hand."""
         if BY_ID[ident].decides and (why := await self.host.no_hand(ident)):
             self.complain(why)
             return
-        getattr(self, handler_name(ident))()
+        self._own_handlers[ident].run()
 
     def complain(self, text: str) -> None:
         """Say why nothing was done; dialogs say it inline."""
@@ -35,8 +51,5 @@ class Form(ModalScreen[Any]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "do":
-            return hasattr(self, handler_name(str(parameters[0])))
+            return str(parameters[0]) in self._own_handlers
         return super().check_action(action, parameters)
-
-    def do_form_cancel(self) -> None:
-        self.dismiss(None)

@@ -171,7 +171,7 @@ class LaunchForm(Form):
         if field in _LABELS:
             self.query_one(f"#{field}").focus()
 
-    def do_form_submit(self) -> None:
+    def submit(self) -> None:
         if self._sending:
             return
         try:

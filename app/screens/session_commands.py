@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from app import key
+from app.handlers import Handler, Handlers
 from app.screens.base import WatchScreen
 from harness.events.views import SessionRow
 from harness.protocol import config as configuration
@@ -19,24 +21,31 @@ class SessionCommands(WatchScreen):
         """The session that commands apply to."""
         raise NotImplementedError
 
-    def can_session_pause(self) -> bool:
-        row = self.target
-        return row is not None and row.desired == "running" and row.state not in ("done", "stopped", "failed")
+    def handlers(self) -> Handlers:
+        return {
+            "session.pause": Handler(self._pause, self._reason(not_pausing)),
+            "session.resume": Handler(self._resume, self._reason(not_resuming)),
+            "session.continue": Handler(self._continue, self._reason(not_continuing)),
+            "session.stop": Handler(self._stop, self._reason(not_going_on)),
+            "session.remove": Handler(self._remove, self._reason(not_removing)),
+            "session.undo": Handler(self._undo, self._reason(not_undoing)),
+            "session.say": Handler(self._say, self._reason(not_going_on)),
+        }
 
-    def do_session_pause(self) -> None:
+    def _reason(self, why_not: Callable[[SessionRow], str]) -> Callable[[], str]:
+        """Asks it about the session that commands apply to."""
+
+        def reason() -> str:
+            row = self.target
+            return why_not(row) if row is not None else "no session is selected"
+
+        return reason
+
+    def _pause(self) -> None:
         if row := self.target:
             self.host.send(f"{row.name}: pausing at its next turn", "desire", sid=row.sid, state="paused")
 
-    def can_session_resume(self) -> bool:
-        row = self.target
-        return (
-            row is not None
-            and not row.ended
-            and row.desired != "stopped"
-            and (row.desired == "paused" or row.state in ("failed", "parked"))
-        )
-
-    def do_session_resume(self) -> None:
+    def _resume(self) -> None:
         row = self.target
         if row is None:
             return
@@ -47,21 +56,13 @@ class SessionCommands(WatchScreen):
             return
         self.host.send(f"{row.name}: resuming", "desire", sid=row.sid, state="running", **handed)
 
-    def can_session_continue(self) -> bool:
-        row = self.target
-        return row is not None and row.ended
-
-    def do_session_continue(self) -> None:
+    def _continue(self) -> None:
         from app.screens.going_on import ContinueDialog
 
         if row := self.target:
             self.app.push_screen(ContinueDialog(row))
 
-    def can_session_stop(self) -> bool:
-        row = self.target
-        return row is not None and not row.ended and row.desired != "stopped"
-
-    def do_session_stop(self) -> None:
+    def _stop(self) -> None:
         if row := self.target:
             self._ask_stop(row)
 
@@ -79,11 +80,7 @@ class SessionCommands(WatchScreen):
 
         self.app.push_screen(Confirm("Stop", row.name, text, "stop it"), decided)
 
-    def can_session_remove(self) -> bool:
-        row = self.target
-        return row is not None and row.state in ("done", "stopped", "failed")
-
-    def do_session_remove(self) -> None:
+    def _remove(self) -> None:
         from app.screens.dialogs import Confirm
 
         row = self.target
@@ -97,11 +94,7 @@ class SessionCommands(WatchScreen):
         text = "Its worktree is deleted. That is refused while it holds work that is neither committed nor pushed."
         self.app.push_screen(Confirm("Remove", row.name, text, "remove it"), decided)
 
-    def can_session_undo(self) -> bool:
-        row = self.target
-        return row is not None and row.tool_calls > 0
-
-    def do_session_undo(self) -> None:
+    def _undo(self) -> None:
         if row := self.target:
             self.host.run_beside(self._ask_undo(row))
 
@@ -121,12 +114,12 @@ class SessionCommands(WatchScreen):
 
         def chosen(call_id: str | None) -> None:
             if call_id is not None:
-                self.host.run_beside(self._undo(row, call_id))
+                self.host.run_beside(self._bring_back(row, call_id))
 
         if self.app.screen is self:  # not above a question that was opened meanwhile
             self.app.push_screen(UndoDialog(row.name, points, time.time()), chosen)
 
-    async def _undo(self, row: SessionRow, call_id: str) -> None:
+    async def _bring_back(self, row: SessionRow, call_id: str) -> None:
         from app.screens.undo import names
 
         try:
@@ -142,11 +135,7 @@ class SessionCommands(WatchScreen):
         )
         self.host.tell(f"{row.name}: {done}{left}", bad=bool(refused))
 
-    def can_session_say(self) -> bool:
-        row = self.target
-        return row is not None and not row.ended and row.desired != "stopped"
-
-    def do_session_say(self) -> None:
+    def _say(self) -> None:
         from app.screens.dialogs import Ask
 
         row = self.target
@@ -158,3 +147,48 @@ class SessionCommands(WatchScreen):
                 self.host.send(f"{row.name}: will read it at its next turn", "say", sid=row.sid, text=text)
 
         self.app.push_screen(Ask("Say to", row.name, "Your message is part of its next turn.", lines=True), written)
+
+
+_ENDED = ("done", "stopped", "failed")
+
+
+def not_pausing(row: SessionRow) -> str:
+    """Why this session cannot be paused; empty when it can."""
+    if row.state in _ENDED:
+        return f"{row.name} is {row.state}; nothing is going on that could be paused"
+    if row.desired == "stopped":
+        return f"{row.name} is being stopped"
+    return f"{row.name} is paused already" if row.desired == "paused" else ""
+
+
+def not_resuming(row: SessionRow) -> str:
+    """Why this session cannot be resumed; empty when it can."""
+    if why := not_going_on(row):
+        return why
+    if row.desired != "paused" and row.state not in ("failed", "parked"):
+        return f"{row.name} is neither paused nor at a standstill"
+    return ""
+
+
+def not_continuing(row: SessionRow) -> str:
+    """Why this session cannot be continued; empty when it can."""
+    return "" if row.ended else f"{row.name} has not ended"
+
+
+def not_going_on(row: SessionRow) -> str:
+    """Why this session cannot be stopped or told something: it does not go on; empty when it does."""
+    if row.ended:
+        return f"{row.name} has ended; it can be continued"
+    if row.desired == "stopped":
+        return f"{row.name} is being stopped"
+    return ""
+
+
+def not_removing(row: SessionRow) -> str:
+    """Why this session cannot be removed; empty when it can."""
+    return "" if row.state in _ENDED else f"{row.name} has not ended; stop it first"
+
+
+def not_undoing(row: SessionRow) -> str:
+    """Why nothing of this session can be undone; empty when something may be."""
+    return "" if row.tool_calls > 0 else f"{row.name} has not called a tool yet"

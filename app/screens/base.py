@@ -98,10 +98,7 @@ class WatchScreen(Screen[Any]):
     def _taken(self, key: str) -> bool:
         focused = self.focused
         first = key.split(" ")[0]
-        character = (
-            " " if first == "space" else shown if len(shown := show_key(first)) == 1 and shown not in "↑↓←→" else None
-        )
-        return focused is not None and focused.check_consume_key(first, character)
+        return focused is not None and focused.check_consume_key(first, _typed(first))
 
     def show_keys(self) -> None:
         """Bring the help bar up to date, once for all that asks for it in one go."""
@@ -186,3 +183,11 @@ class WatchScreen(Screen[Any]):
     def tell(self, text: str, *, bad: bool) -> bool:
         """Show a notice inside the screen; False leaves it to a toast above the screen."""
         return False
+
+
+def _typed(key: str) -> str | None:
+    """The character that a key types; None for a key that types none."""
+    if key == "space":
+        return " "
+    shown = show_key(key)
+    return shown if len(shown) == 1 and shown not in "↑↓←→" else None

@@ -94,7 +94,8 @@ class CostTable(ScrollView, can_focus=True):
     def _columns(self) -> tuple[int, ...]:
         width = self.scrollable_content_region.width
         meter = 14 if width >= 100 else 0
-        tokens, cached, model = (10, 9, 22) if width >= 120 else (10, 9, 0) if width >= 76 else (0, 0, 0)
+        tokens, cached = (10, 9) if width >= 76 else (0, 0)
+        model = 22 if width >= 120 else 0
         fixed = 2 + 11 + 16 + meter + tokens + cached + model
         return 2, max(10, width - fixed), 11, 16, meter, tokens, cached, model
 

@@ -122,9 +122,9 @@ class Ask(Dialog):
         self.query_one("#field").focus()
 
     def result(self) -> Any:
-        field = self.query_one("#field")
-        text = field.text if isinstance(field, TextArea) else field.value if isinstance(field, Input) else ""
-        return self._check(text)
+        if self._lines:
+            return self._check(self.query_one("#field", TextArea).text)
+        return self._check(self.query_one("#field", Input).value)
 
     async def on_input_submitted(self) -> None:
         # Enter is enough for a line that only says something; what lets an action run is sent by the chord alone.

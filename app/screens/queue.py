@@ -156,8 +156,9 @@ class QueueScreen(WatchScreen):
         notice = self._notice if now < self._notice_until else Content("")
         foot = self.query_one("#foot", Static)
         arming = self._arming_text(now)
-        # A long notice takes both lines; what can be decided is said again when it is gone.
-        lines = [notice] if len(notice.plain) > foot.size.width else [notice, arming] if notice.plain else [arming]
+        lines = [notice, arming] if notice.plain else [arming]
+        if len(notice.plain) > foot.size.width:
+            lines = [notice]  # it takes both lines; what can be decided is said again when it is gone
         foot.update(Content("\n").join(lines))
 
     def _arming_text(self, now: float) -> Content:

@@ -352,8 +352,10 @@ def advice(row: SessionRow, key: str) -> list[str]:
     Empty when nothing holds it up.
     """
     by = " or ".join(way for way in (key, row.command) if way)
-    todo = f"{row.do}{f' ({by})' if by else ''}" if row.do else ""
-    return [text for text in (f"next: {row.next}" if row.next else "", f"you can: {todo}" if todo else "") if text]
+    said = [f"next: {row.next}"] if row.next else []
+    if row.do:
+        said.append(f"you can: {row.do} ({by})" if by else f"you can: {row.do}")
+    return said
 
 
 def evidence(row: SessionRow) -> list[tuple[str, str]]:

@@ -27,6 +27,7 @@ pytestmark = pytest.mark.fence
 
 ASK = [("exec", {"argv": ["true"], "access": "unfenced", "why": "because"})]
 WORK = [("shell", {"script": "echo one > one"})]
+LAUNCH = {"repo": "$repo", "checks": [], "model": "claude-haiku-5-5", "caps": {}, "base_url": "$endpoint"}
 STRUCTS: dict[str, Any] = {
     "row": SessionRow,
     "rows": list[SessionRow],
@@ -98,30 +99,30 @@ class Side:
 
 
 def _real(f: Fleet) -> Side:
-    side = Side(f.folders, f.repository())
+    side = Side(f.folders, f.repository(), {"endpoint": f.base_url})
     asking = ("asking", "deciding", "deferring", "undone", "paused")
     ended = ("over", "again", "gone")
-    for role in asking:
-        side.names[role] = f.launch(play(WORK, ASK, "All done."), name=role)
-    for role in ended:
-        side.names[role] = f.launch(play("All done."), name=role)
+    f.run("supervisor", "start")
+    line = Line(f.folders)
+    for role in (*asking, *ended):
+        goal = play(WORK, ASK, "All done.") if role in asking else play("All done.")
+        side.names[role] = line.ask("launch", **side.filled(LAUNCH | {"goal": goal, "name": role}))["sid"]
     for role in asking:
         f.wait_state(side.names[role], "waiting")
-        view = f.approval(side.names[role])
+        (view,) = (v for v in line.ask("approvals")["approvals"] if v["sid"] == side.names[role])
         side.names[f"{role}.approval"] = view["approval_id"]
         side.names[f"{role}.hash"] = view["action_hash"]
         side.names[f"{role}.call"] = f.wait_event(side.names[role], "tool.ended").body.call_id
     for role in ended:
         f.wait_state(side.names[role], "done")
-    line = Line(f.folders)
-    for role in ended:  # put away: its keeper and its brain have left
+        # put away: its keeper and its brain have left
         wait_for("it is put away", lambda role=role: line.ask("undo_points", sid=side.names[role])["ok"])
     line.close()
     return side
 
 
 def _stand_in(world: World, repo: Path) -> Side:
-    side = Side(world.folders, repo)
+    side = Side(world.folders, repo, {"endpoint": "http://127.0.0.1:9"})
     for role in ("asking", "deciding", "deferring", "undone", "paused"):
         session = world.add(role, t.LeaseGranted(gen=1, epoch=3), *work(), repo=str(repo))
         view = world.ask(session, PUSH)
@@ -159,7 +160,7 @@ def served(world: World) -> Iterator[None]:
             session.writer.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Side, Side]]:
     root = tmp_path_factory.mktemp("world")
     world = World(app_world.folders(root))
@@ -221,7 +222,7 @@ DONE: list[tuple[str, dict[str, Any]]] = [
     ),
     ("continue", {"sid": "$again", "text": "once more"}),
     ("remove", {"sid": "$gone"}),
-    ("launch", {"repo": "$repo", "goal": 'play: [{"text": "Done."}]', "checks": [], "name": "new", "caps": {}}),
+    ("launch", LAUNCH | {"goal": play("Done."), "name": "new"}),
 ]
 
 REFUSED: list[tuple[str, str, dict[str, Any]]] = [

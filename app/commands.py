@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from textual.app import App
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
+from app.host import host_of
 from app.screens.base import WatchScreen
 from harness.events.untrusted import to_display
 
-if TYPE_CHECKING:
-    from app.watch_app import WatchApp
 
-
-def open_palette(app: WatchApp) -> None:
+def open_palette(app: App[Any]) -> None:
     """Show the palette above the present screen."""
     if not isinstance(app.screen, CommandPalette):
         app.push_screen(CommandPalette(providers=[Registry], placeholder="run a command or go to a session"))
@@ -29,24 +28,24 @@ class Registry(Provider):
         screen = self.screen
         if not isinstance(screen, WatchScreen):
             return []
-        app = cast("WatchApp", self.app)
+        host = host_of(self.app)
         made: list[tuple[str, str, Callable[[], Any]]] = []
         for action in screen.active_actions():
             if action.palette:
-                key = app.keys.shown(action.id)
+                key = host.keys.shown(action.id)
                 made.append(
                     (
                         action.title,
                         f"{action.help}{f'  [{key}]' if key else ''}",
-                        partial(app.run_action, f"do('{action.id}')", screen),
+                        partial(self.app.run_action, f"do('{action.id}')", screen),
                     )
                 )
-        rows = sorted(app.snapshot.rows.values(), key=lambda r: r.name)
+        rows = sorted(host.snapshot.rows.values(), key=lambda r: r.name)
         made += [
             (
                 f"Open {to_display(row.name, limit=60)}",
                 f"{row.state}: {to_display(row.detail, limit=80)}",
-                partial(app.open_session, row.sid),
+                partial(host.open_session, row.sid),
             )
             for row in rows
         ]

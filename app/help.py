@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.style import Style
@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Size
-from textual.screen import ModalScreen, Screen
+from textual.screen import ModalScreen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Static
@@ -20,9 +20,6 @@ from app.actions import ACTIONS, EVERYWHERE, SCOPES, show_key
 from app.keymap import Keymap
 from widgets.cells import Line
 from widgets.palette import palette
-
-if TYPE_CHECKING:
-    from app.watch_app import WatchApp
 
 
 def lines(keymap: Keymap, scopes: tuple[str, ...]) -> list[tuple[str, str, str]]:
@@ -101,14 +98,14 @@ class HelpScreen(ModalScreen[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1", "dismiss", show=False)]
 
-    def __init__(self, below: Screen[Any]) -> None:
+    def __init__(self, keymap: Keymap, scopes: tuple[str, ...]) -> None:
         super().__init__()
-        self._scopes: tuple[str, ...] = getattr(below, "SCOPES", ())
+        self._keymap = keymap
+        self._scopes = scopes
 
     def compose(self) -> ComposeResult:
-        keymap = cast("WatchApp", self.app).keys
         with Vertical():
-            yield KeyTable(lines(keymap, self._scopes))
+            yield KeyTable(lines(self._keymap, self._scopes))
             yield Static(
                 Content.styled(
                     "esc closes · every key can be changed: [ui.keys] in config.toml, see docs/keys.md", "$text-muted"

@@ -76,12 +76,25 @@ class Keymap:
         An action with sequences only gets a key nobody can press.
         """
         made = {}
+        mapped = self._mapped()
         for action, keys in self.keys.items():
-            if keys == BY_ID[action].keys:
+            if action not in mapped:
                 continue  # every key that Textual has to map costs on each key press
             single = [key for key in keys if " " not in key]
             made[action] = ",".join(single) if single else f"unbound_{action}"
         return made
+
+    def _mapped(self) -> set[str]:
+        """The changed actions, and all that share a key with one of them: Textual takes a key that it maps away from
+        every action that it does not map.
+        """
+        mapped = {action for action, keys in self.keys.items() if keys != BY_ID[action].keys}
+        while True:
+            taken = {key for action in mapped for key in (*BY_ID[action].keys, *self.keys[action])}
+            sharing = {action for action, keys in self.keys.items() if not taken.isdisjoint(keys)}
+            if sharing <= mapped:
+                return mapped
+            mapped |= sharing
 
     def shown(self, action: str) -> str:
         """The first key of an action as people write it; empty when it has none."""

@@ -6,7 +6,8 @@ import asyncio
 import gc
 import time
 from collections.abc import Coroutine, Sequence
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
 from textual.app import App
@@ -16,8 +17,10 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from app import themes
-from app.actions import ACTIONS, EVERYWHERE
+from app.actions import EVERYWHERE
 from app.feed import Feed
+from app.handlers import Handler, Handlers, bindings
+from app.host import Host
 from app.keymap import Keymap
 from app.models import Dirty, Snapshot
 from app.pace import MACHINE_GAP_S, Pace
@@ -28,6 +31,8 @@ from harness.protocol.client import SupervisorError, Unreachable
 from harness.protocol.paths import Folders
 
 TICK_HZ = 25
+_NOTICE_S = 4.0
+_BAD_NOTICE_S = 8.0
 
 
 class WatchApp(App[int]):
@@ -39,11 +44,7 @@ class WatchApp(App[int]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-normal"), (120, "-wide"), (180, "-vast")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (32, "-tall")]
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(
-            Binding(",".join(a.keys), f"do('{a.id}')", a.title, show=False, id=a.id)
-            for a in ACTIONS
-            if EVERYWHERE in a.scopes
-        ),
+        *bindings(EVERYWHERE),
         Binding("ctrl+c", "say_how_to_leave", "", show=False),
     ]
 
@@ -68,6 +69,8 @@ class WatchApp(App[int]):
         self._ticker: Timer | None = None
         self._quiet_ticks = 0
         self._not_before = 0.0
+        self._explained = ""
+        self._explained_until = 0.0
         for made in themes.themes():
             self.register_theme(made)
         self.theme = theme
@@ -194,9 +197,7 @@ class WatchApp(App[int]):
             prefix = self.prefix
             self.prefix = ""
             self._show_keys()
-            for ident in self.keys.sequences.get((prefix, key), ()):
-                if await self._try(ident):
-                    break
+            await self._run_first(self.keys.sequences.get((prefix, key), []))
             return True
         if (
             key in self.keys.prefixes
@@ -208,11 +209,15 @@ class WatchApp(App[int]):
             return True
         return False
 
-    async def _try(self, ident: str) -> bool:
+    async def _run_first(self, idents: Sequence[str]) -> None:
+        """Run the first of these actions that is possible now; when none is, the first that is known says why."""
         screen = self.screen
-        if isinstance(screen, WatchScreen) and screen.can(ident):
-            return await self.run_action(f"do('{ident}')", screen)
-        return False
+        if not isinstance(screen, WatchScreen):
+            return
+        known = [ident for ident in idents if screen.handler(ident) is not None]
+        chosen = next((ident for ident in known if screen.can(ident)), known[0] if known else "")
+        if chosen:
+            await screen.action_do(chosen)
 
     def _show_keys(self) -> None:
         if isinstance(self.screen, WatchScreen):
@@ -234,7 +239,7 @@ class WatchApp(App[int]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "do":
             screen = self.screen
-            return isinstance(screen, WatchScreen) and screen.can(str(parameters[0]))
+            return screen.check_action(action, parameters) if isinstance(screen, WatchScreen) else False
         return super().check_action(action, parameters)
 
     async def action_do(self, ident: str) -> None:
@@ -246,57 +251,72 @@ class WatchApp(App[int]):
         """Ctrl+C is pressed by reflex; it must neither leave nor stop anything."""
         self.tell(f"{self.keys.shown('app.detach')} detaches; every agent goes on")
 
-    def do_app_detach(self) -> None:
-        self.exit(0)
+    def handlers(self) -> Handlers:
+        """What the application does for the actions of the registry."""
+        return {
+            "app.detach": Handler(lambda: self.exit(0)),
+            "app.palette": Handler(self._open_palette),
+            "app.help": Handler(self._open_help),
+            "app.theme": Handler(self._next_theme),
+            "app.reconnect": Handler(lambda: self.feed.reconnect(start=True), self._connected),
+            "go.floor": Handler(self._back_to_floor, self._at_floor),
+            "go.queue": Handler(lambda: self.open_queue(""), self._at_queue),
+            "go.costs": Handler(self._open_costs, self._at_costs),
+            "go.back": Handler(self._back, self._at_floor),
+            "session.launch": Handler(self._open_launch),
+        }
 
-    def do_app_theme(self) -> None:
+    @cached_property
+    def everywhere(self) -> Handlers:
+        """What works on every screen that does not do it itself."""
+        return self.handlers()
+
+    def _connected(self) -> str:
+        return "the supervisor is connected" if self.snapshot.live else ""
+
+    def _at_floor(self) -> str:
+        # A dialog lies above the screen that asks; it is not a place to come back from.
+        if sum(1 for screen in self.screen_stack if not screen.is_modal) > 1:
+            return ""
+        return f"this is the floor; {self.keys.shown('app.detach')} detaches"
+
+    def _at_queue(self) -> str:
+        return "this is the queue" if self._is_at("queue") else ""
+
+    def _at_costs(self) -> str:
+        return "these are the costs" if self._is_at("costs") else ""
+
+    def _is_at(self, scope: str) -> bool:
+        return isinstance(self.screen, WatchScreen) and scope in self.screen.SCOPES
+
+    def _next_theme(self) -> None:
         self.theme = themes.following(self.theme)
 
-    def do_app_reconnect(self) -> None:
-        self.feed.reconnect(start=True)
-
-    def do_app_palette(self) -> None:
+    def _open_palette(self) -> None:
         from app.commands import open_palette
 
         open_palette(self)
 
-    def do_app_help(self) -> None:
+    def _open_help(self) -> None:
         from app.help import HelpScreen
 
-        self.push_screen(HelpScreen(self.screen))
+        scopes = self.screen.SCOPES if isinstance(self.screen, WatchScreen) else ()
+        self.push_screen(HelpScreen(self.keys, scopes))
 
-    def can_go_back(self) -> bool:
-        # A dialog lies above the screen that asks; it is not a place to come back from.
-        return sum(1 for screen in self.screen_stack if not screen.is_modal) > 1
-
-    can_go_floor = can_go_back
-
-    def can_go_queue(self) -> bool:
-        return "queue" not in getattr(self.screen, "SCOPES", ())
-
-    def can_go_costs(self) -> bool:
-        return "costs" not in getattr(self.screen, "SCOPES", ())
-
-    def can_app_reconnect(self) -> bool:
-        return not self.snapshot.live
-
-    def do_go_floor(self) -> None:
+    def _back_to_floor(self) -> None:
         while len(self.screen_stack) > 1:
             self.pop_screen()
 
-    def do_go_back(self) -> None:
+    def _back(self) -> None:
         if len(self.screen_stack) > 1:
             self.pop_screen()
 
-    def do_go_queue(self) -> None:
-        self.open_queue("")
-
-    def do_go_costs(self) -> None:
+    def _open_costs(self) -> None:
         from app.screens.costs import CostsScreen
 
         self._only(CostsScreen())
 
-    def do_session_launch(self) -> None:
+    def _open_launch(self) -> None:
         from app.screens.launch import LaunchForm
 
         self.push_screen(LaunchForm())
@@ -318,8 +338,7 @@ class WatchApp(App[int]):
 
     def _only(self, screen: Screen[Any]) -> None:
         """Show a screen directly above the floor, so that going back from anywhere is short."""
-        while len(self.screen_stack) > 1:
-            self.pop_screen()
+        self._back_to_floor()
         self.push_screen(screen)
 
     # -- requests ----------------------------------------------------------------------------------
@@ -333,8 +352,16 @@ class WatchApp(App[int]):
             to_display(text, limit=400),
             severity="error" if bad else "information",
             markup=False,
-            timeout=8 if bad else 4,
+            timeout=_BAD_NOTICE_S if bad else _NOTICE_S,
         )
+
+    def explain(self, why: str) -> None:
+        """Say why a key does nothing now; while that is shown, pressing on does not say it again."""
+        now = time.monotonic()
+        if why != self._explained or now >= self._explained_until:
+            self._explained = why
+            self._explained_until = now + _NOTICE_S
+            self.tell(why)
 
     def send(self, done: str, op: str, **arguments: Any) -> None:
         """Send a request beside everything else; say ``done`` when it was accepted, or why not."""
@@ -351,6 +378,13 @@ class WatchApp(App[int]):
             if done:
                 self.tell(done)
 
-    def run_beside(self, work: Coroutine[Any, Any, None]) -> None:
+    def run_beside(self, work: Coroutine[Any, Any, object]) -> None:
         """Run a coroutine owned by the app, without holding up keys."""
         self.run_worker(work, group="requests")
+
+
+if TYPE_CHECKING:
+
+    def _as_host(app: WatchApp) -> Host:
+        """Has the type checker compare the application with what its screens ask of it."""
+        return app

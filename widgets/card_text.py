@@ -372,13 +372,11 @@ def _details(detail: Mapping[str, Any]) -> list[CardLine]:
     money = str(detail.get("cap", "")).endswith("usd")
     out = []
     for name, value in sorted((name, value) for name, value in detail.items() if name != "asks"):
-        shown = (
-            trouble.part(str(value))
-            if name == "part"
-            else usd(value)
-            if money and name in ("used", "limit", "need") and isinstance(value, int)
-            else str(value)
-        )
+        shown = str(value)
+        if name == "part":
+            shown = trouble.part(shown)
+        elif money and name in ("used", "limit", "need") and isinstance(value, int):
+            shown = usd(value)
         lines = to_display_lines(shown)
         out += [CardLine(f"  {to_display(str(name))}  {lines[0]}"), *(CardLine(f"    {line}") for line in lines[1:])]
     return out

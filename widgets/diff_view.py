@@ -116,12 +116,11 @@ class DiffView(ScrollView, can_focus=True):
             return Line(width).left(text, self._style("meta")).strip(base)
         style = base + self._style(self._roles[row])
         line = self._lines[row]
-        shown = (
-            line
-            if row < self._summaries
-            else patch_display(line[:_MAX_LINE])
-            + (f"⟨+{len(line) - _MAX_LINE} characters⟩" if len(line) > _MAX_LINE else "")
-        )
+        shown = line
+        if row >= self._summaries:
+            shown = patch_display(line[:_MAX_LINE])
+            if len(line) > _MAX_LINE:
+                shown += f"⟨+{len(line) - _MAX_LINE} characters⟩"
         left = round(self.scroll_x)
         fill = style if self._roles[row] == "file" else base
         return Strip([Segment(shown, style)]).crop_extend(left, left + width, fill)

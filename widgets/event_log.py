@@ -264,7 +264,8 @@ class EventLog(ScrollView, can_focus=True):
         hit: int | None = -1
         if rows is not None and needle is not None and seq is not None:
             until = time.perf_counter() + _STEP_S
-            for hit in rows.look(needle, seq + (1 if forward else -1) if beyond else seq, forward=forward):
+            step = 1 if forward else -1
+            for hit in rows.look(needle, seq + step if beyond else seq, forward=forward):
                 if rows is not self._rows or needle is not self._needle:
                     return
                 if hit is not None:
@@ -439,16 +440,9 @@ class EventLog(ScrollView, can_focus=True):
             return self._head_line(width)
         position = round(self.scroll_y) + y - self._head
         if self._rows is None or not 0 <= position < self._count:
-            text = (
-                (self._problem or ("" if self._folder is None else "nothing recorded yet" if not self._count else ""))
-                if y == self._head
-                else ""
-            )
-            return (
-                Line(width)
-                .left(to_display(text), self._style("bad" if self._problem else "dim"))
-                .strip(self.rich_style)
-            )
+            text = self._instead() if y == self._head else ""
+            style = self._style("bad" if self._problem else "dim")
+            return Line(width).left(to_display(text), style).strip(self.rich_style)
         seq = self._rows.seq_at(position)
         marked = position == self._cursor and (self.has_focus or not self.follow) and not (self.compact and self.follow)
         strip = self._strips.get((seq, marked))
@@ -457,6 +451,12 @@ class EventLog(ScrollView, can_focus=True):
                 self._strips.clear()
             strip = self._strips[seq, marked] = self._row_line(seq, marked, width)
         return strip
+
+    def _instead(self) -> str:
+        """What stands where the first record would: what is wrong, or that there is none."""
+        if self._problem or self._folder is None:
+            return self._problem
+        return "" if self._count else "nothing recorded yet"
 
     def _head_line(self, width: int) -> Strip:
         line = Line(width)

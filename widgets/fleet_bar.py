@@ -88,7 +88,9 @@ def trouble_phrase(fleet: FleetView, now: float) -> str:
     for at in fleet.endpoints:
         age = cells.age(at.since, now)
         left = _left(at.next_try, now)
-        tried = ", asked again now" if at.asking else f", next try {left}" if left else ""
+        tried = f", next try {left}" if left else ""
+        if at.asking:
+            tried = ", asked again now"
         return f"{_ENDPOINT.get(at.state, at.state)}{f' for {age}' if age else ''}{tried}"
     return next((found.headline for found in fleet.troubles), "")
 
@@ -105,7 +107,9 @@ def _left(ts: str, now: float) -> str:
     if then is None:
         return ""
     seconds = round(then - now)
-    return "now" if seconds <= 0 else f"in {seconds}s" if seconds < 100 else f"in {-(-seconds // 60)}m"
+    if seconds <= 0:
+        return "now"
+    return f"in {seconds}s" if seconds < 100 else f"in {-(-seconds // 60)}m"
 
 
 def fence_text(fence: str) -> tuple[str, bool]:

@@ -35,7 +35,9 @@ class Look:
 
 def time_width(width: int, compact: bool) -> int:
     """Cells of the time column: hours and minutes, seconds when there is room, the day when there is more."""
-    return 5 if compact and width < 60 else 14 if not compact and width >= 100 else 8
+    if compact:
+        return 5 if width < 60 else 8
+    return 14 if width >= 100 else 8
 
 
 def heading(width: int) -> str:
@@ -92,4 +94,6 @@ def _clock(ts: str, width: int) -> str:
         local = datetime.fromisoformat(ts).astimezone()
     except ValueError:
         return ""
-    return local.strftime("%H:%M" if width < 8 else "%H:%M:%S" if width < 14 else "%m-%d %H:%M:%S")
+    if width < 8:
+        return local.strftime("%H:%M")
+    return local.strftime("%H:%M:%S" if width < 14 else "%m-%d %H:%M:%S")

@@ -48,12 +48,8 @@ def adopt(ctx: Context, args: argparse.Namespace) -> int:
             + (f"; it came from {safe(str(told['from']))}" if told["from"] else "; the folder was this fleet's already")
         )
     for session in told["sessions"]:
-        what = (
-            "only to be looked at: " + safe(str(session["why"]))
-            if not session["driven"]
-            else "ended"
-            if session["ended"]
-            else "goes on"
-        )
+        what = "ended" if session["ended"] else "goes on"
+        if not session["driven"]:
+            what = "only to be looked at: " + safe(str(session["why"]))
         say(f"  {session['sid']}  {safe(str(session['name']), 24):<24}  {what}")
     return exits.OK

@@ -169,7 +169,8 @@ def _right_now(status: dict[str, Any], requests: int) -> list[Finding]:
 def told(found: TroubleView) -> str:
     """One trouble as a sentence or three: what is wrong and why, what comes next by itself, what can be done."""
     why = f" ({found.cause})" if found.cause else ""
-    todo = f" You can: {found.do}{f': {found.command}' if found.command else ''}." if found.do else ""
+    command = f": {found.command}" if found.command else ""
+    todo = f" You can: {found.do}{command}." if found.do else ""
     return f"{found.headline}{why}. Next: {found.next}.{todo}"
 
 

@@ -1,42 +1,22 @@
-"""What all screens share: bindings from the registry, truthful help, syncing, and the commands on a session."""
+"""What all screens share: running actions, truthful help, and syncing."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Set
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from functools import cached_property
+from typing import Any, ClassVar
 
-from textual.binding import Binding, BindingType
-from textual.screen import ModalScreen, Screen
+from textual.screen import Screen
 
-from app import key
 from app.actions import ACTIONS, BY_ID, EVERYWHERE, Action, show_key
+from app.handlers import Handler, Handlers
+from app.host import Host, host_of
 from app.models import Dirty, Snapshot
-from harness.events.views import SessionRow
-from harness.protocol import config as configuration
-from harness.protocol.client import SupervisorError, Unreachable
 from widgets.help_bar import HelpBar
-
-if TYPE_CHECKING:
-    from app.watch_app import WatchApp
-
-
-def handler_name(ident: str) -> str:
-    """``session.pause`` → ``do_session_pause``."""
-    return "do_" + ident.replace(".", "_")
-
-
-def bindings(*scopes: str, priority: bool = False) -> list[BindingType]:
-    """The registry's bindings of these scopes, by action id so that the keymap can change them."""
-    return [
-        Binding(",".join(a.keys), f"do('{a.id}')", a.title, show=False, id=a.id, priority=priority)
-        for a in ACTIONS
-        if set(scopes) & set(a.scopes)
-    ]
 
 
 class WatchScreen(Screen[Any]):
-    """A screen that shows snapshots. Actions are methods ``do_<id>``; ``can_<id>`` says whether one makes sense now."""
+    """A screen that shows snapshots. `handlers` says which actions it knows."""
 
     SCOPES: ClassVar[tuple[str, ...]] = ()
     AUTO_FOCUS: ClassVar[str | None] = None
@@ -45,36 +25,58 @@ class WatchScreen(Screen[Any]):
     _synced: Snapshot | None = None
 
     @property
-    def host(self) -> WatchApp:
-        """The application, as what it is."""
-        return cast("WatchApp", self.app)
+    def host(self) -> Host:
+        """The application, as screens see it."""
+        return host_of(self.app)
 
     # -- actions -----------------------------------------------------------------------------------
 
+    def handlers(self) -> Handlers:
+        """What this screen does for the actions of the registry; what it leaves out the application may do."""
+        raise NotImplementedError
+
+    @cached_property
+    def _own_handlers(self) -> Handlers:
+        return self.handlers()
+
+    def handler(self, ident: str) -> Handler | None:
+        """Who does this action: this screen, else the application; None when neither knows it."""
+        return self._own_handlers.get(ident) or self.host.everywhere.get(ident)
+
     def can(self, ident: str) -> bool:
         """True when the action exists here (or everywhere) and would do something now."""
-        if hasattr(self, handler_name(ident)):
-            check = getattr(self, "can_" + ident.replace(".", "_"), None)
-        elif hasattr(self.host, handler_name(ident)) and not self.is_modal:
-            check = getattr(self.host, "can_" + ident.replace(".", "_"), None)
-        else:
-            return False
-        return bool(check()) if check is not None else True
+        handler = self.handler(ident)
+        return handler is not None and not handler.why_not()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "do":
-            return self.can(str(parameters[0]))
+            ident = str(parameters[0])
+            return self.can(ident) or self._answers(ident)
         return super().check_action(action, parameters)
 
+    def _answers(self, ident: str) -> bool:
+        """True when a key of this impossible action has to say why: nothing else that it means here is possible."""
+        if self.handler(ident) is None:
+            return False
+        keys = self.host.keys.keys
+        possible = {key for action in self.active_actions() for key in keys[action.id]}
+        return possible.isdisjoint(keys[ident])
+
     async def action_do(self, ident: str) -> None:
-        """Run an action of the registry, this screen's own or the application's.
+        """Run an action of the registry, or say why that is impossible now.
 
         What decides must have been pressed by a hand.
         """
+        handler = self.handler(ident)
+        if handler is None:
+            return
+        if why := handler.why_not():
+            self.host.explain(why)
+            return
         if BY_ID[ident].decides and (why := await self.host.no_hand(ident)):
             self.host.tell(why)
             return
-        getattr(self if hasattr(self, handler_name(ident)) else self.host, handler_name(ident))()
+        handler.run()
         self.show_keys()
 
     def active_actions(self) -> list[Action]:
@@ -96,10 +98,7 @@ class WatchScreen(Screen[Any]):
     def _taken(self, key: str) -> bool:
         focused = self.focused
         first = key.split(" ")[0]
-        character = (
-            " " if first == "space" else shown if len(shown := show_key(first)) == 1 and shown not in "↑↓←→" else None
-        )
-        return focused is not None and focused.check_consume_key(first, character)
+        return focused is not None and focused.check_consume_key(first, _typed(first))
 
     def show_keys(self) -> None:
         """Bring the help bar up to date, once for all that asks for it in one go."""
@@ -137,7 +136,7 @@ class WatchScreen(Screen[Any]):
 
     def on_help_bar_pressed(self, message: HelpBar.Pressed) -> None:
         message.stop()
-        self.host.run_beside(_run(self.host, message.action, self))
+        self.host.run_beside(self.app.run_action(f"do('{message.action}')", self))
 
     # -- what is shown -----------------------------------------------------------------------------
 
@@ -186,184 +185,9 @@ class WatchScreen(Screen[Any]):
         return False
 
 
-async def _run(app: WatchApp, ident: str, target: Any) -> None:
-    await app.run_action(f"do('{ident}')", target)
-
-
-class SessionCommands(WatchScreen):
-    """Pause, resume, continue, stop, remove, undo and say, for the session that the screen is about (`target`)."""
-
-    @property
-    def target(self) -> SessionRow | None:
-        """The session that commands apply to."""
-        raise NotImplementedError
-
-    def can_session_pause(self) -> bool:
-        row = self.target
-        return row is not None and row.desired == "running" and row.state not in ("done", "stopped", "failed")
-
-    def do_session_pause(self) -> None:
-        if row := self.target:
-            self.host.send(f"{row.name}: pausing at its next turn", "desire", sid=row.sid, state="paused")
-
-    def can_session_resume(self) -> bool:
-        row = self.target
-        return (
-            row is not None
-            and not row.ended
-            and row.desired != "stopped"
-            and (row.desired == "paused" or row.state in ("failed", "parked"))
-        )
-
-    def do_session_resume(self) -> None:
-        row = self.target
-        if row is None:
-            return
-        try:
-            handed = key.here(self.host.folders)
-        except configuration.ConfigError as exc:
-            self.host.tell(f"{row.name} was not resumed: {exc}", bad=True)
-            return
-        self.host.send(f"{row.name}: resuming", "desire", sid=row.sid, state="running", **handed)
-
-    def can_session_continue(self) -> bool:
-        row = self.target
-        return row is not None and row.ended
-
-    def do_session_continue(self) -> None:
-        from app.screens.going_on import ContinueDialog
-
-        if row := self.target:
-            self.host.push_screen(ContinueDialog(row))
-
-    def can_session_stop(self) -> bool:
-        row = self.target
-        return row is not None and not row.ended and row.desired != "stopped"
-
-    def do_session_stop(self) -> None:
-        if row := self.target:
-            self._ask_stop(row)
-
-    def _ask_stop(self, row: SessionRow) -> None:
-        from app.screens.dialogs import Confirm
-
-        text = (
-            "What runs now is killed and its agent ends. The worktree, the branch and the log stay; only continuing"
-            " takes it up again."
-        )
-
-        def decided(yes: bool | None) -> None:
-            if yes:
-                self.host.send(f"{row.name}: stopping", "desire", sid=row.sid, state="stopped", reason="stopped by you")
-
-        self.host.push_screen(Confirm("Stop", row.name, text, "stop it"), decided)
-
-    def can_session_remove(self) -> bool:
-        row = self.target
-        return row is not None and row.state in ("done", "stopped", "failed")
-
-    def do_session_remove(self) -> None:
-        from app.screens.dialogs import Confirm
-
-        row = self.target
-        if row is None:
-            return
-
-        def decided(yes: bool | None) -> None:
-            if yes:
-                self.host.send(f"{row.name}: removed", "remove", sid=row.sid)
-
-        text = "Its worktree is deleted. That is refused while it holds work that is neither committed nor pushed."
-        self.host.push_screen(Confirm("Remove", row.name, text, "remove it"), decided)
-
-    def can_session_undo(self) -> bool:
-        row = self.target
-        return row is not None and row.tool_calls > 0
-
-    def do_session_undo(self) -> None:
-        if row := self.target:
-            self.host.run_beside(self._ask_undo(row))
-
-    async def _ask_undo(self, row: SessionRow) -> None:
-        import msgspec
-
-        from app.screens.undo import UndoDialog, points_of
-
-        try:
-            points = points_of(await self.host.feed.call("undo_points", sid=row.sid))
-        except (SupervisorError, Unreachable, msgspec.ValidationError) as exc:
-            self.host.tell(f"{row.name}: {exc}", bad=True)
-            return
-        if not points:
-            self.host.tell(f"{row.name}: nothing to undo; no call may have changed a file yet")
-            return
-
-        def chosen(call_id: str | None) -> None:
-            if call_id is not None:
-                self.host.run_beside(self._undo(row, call_id))
-
-        if self.host.screen is self:  # not above a question that was opened meanwhile
-            self.host.push_screen(UndoDialog(row.name, points, time.time()), chosen)
-
-    async def _undo(self, row: SessionRow, call_id: str) -> None:
-        from app.screens.undo import names
-
-        try:
-            reply = await self.host.feed.call("undo", sid=row.sid, to=call_id)
-        except (SupervisorError, Unreachable) as exc:
-            self.host.tell(f"{row.name}: {exc}", bad=True)
-            return
-        refused = int(reply.get("refused_count", 0))
-        left = f"; {names(refused)} could not be brought back" if refused else ""
-        done = (
-            f"undone to before {reply.get('to', call_id)}: {names(int(reply.get('restored', 0)))} brought back,"
-            f" {names(int(reply.get('removed', 0)))} removed"
-        )
-        self.host.tell(f"{row.name}: {done}{left}", bad=bool(refused))
-
-    def can_session_say(self) -> bool:
-        row = self.target
-        return row is not None and not row.ended and row.desired != "stopped"
-
-    def do_session_say(self) -> None:
-        from app.screens.dialogs import Ask
-
-        row = self.target
-        if row is None:
-            return
-
-        def written(text: str | None) -> None:
-            if text:
-                self.host.send(f"{row.name}: will read it at its next turn", "say", sid=row.sid, text=text)
-
-        self.host.push_screen(Ask("Say to", row.name, "Your message is part of its next turn.", lines=True), written)
-
-
-class Form(ModalScreen[Any]):
-    """A dialog: its own keys win over those of its fields, everything below is unreachable while it is open."""
-
-    BINDINGS: ClassVar[list[BindingType]] = bindings("form", priority=True)
-
-    @property
-    def host(self) -> WatchApp:
-        """The application, as what it is."""
-        return cast("WatchApp", self.app)
-
-    async def action_do(self, ident: str) -> None:
-        """Run an action of the registry. What decides must have been pressed by a hand."""
-        if BY_ID[ident].decides and (why := await self.host.no_hand(ident)):
-            self.complain(why)
-            return
-        getattr(self, handler_name(ident))()
-
-    def complain(self, text: str) -> None:
-        """Say why nothing was done; dialogs say it inline."""
-        self.host.tell(text)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "do":
-            return hasattr(self, handler_name(str(parameters[0])))
-        return super().check_action(action, parameters)
-
-    def do_form_cancel(self) -> None:
-        self.dismiss(None)
+def _typed(key: str) -> str | None:
+    """The character that a key types; None for a key that types none."""
+    if key == "space":
+        return " "
+    shown = show_key(key)
+    return shown if len(shown) == 1 and shown not in "↑↓←→" else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -11,14 +11,12 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from app.host import Host, host_of
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets.approval_card import ApprovalCard
 from widgets.card_text import CardLine, diff_lines
-
-if TYPE_CHECKING:
-    from app.watch_app import WatchApp
 
 PART = 64 * 1024
 """Characters of one part: as much as can be wrapped without a wait."""
@@ -69,9 +67,9 @@ class ChangesScreen(ModalScreen[None]):
         self._at = 0
 
     @property
-    def host(self) -> WatchApp:
-        """The application, as what it is."""
-        return cast("WatchApp", self.app)
+    def host(self) -> Host:
+        """The application, as screens see it."""
+        return host_of(self.app)
 
     @property
     def card(self) -> ApprovalCard:
@@ -97,7 +95,7 @@ class ChangesScreen(ModalScreen[None]):
             self._parts = [[CardLine(to_display(str(exc)), "warn")]]
         else:
             self._parts = parts(diff_lines(text))
-        if self.is_attached and self.host.is_running:
+        if self.is_attached and self.app.is_running:
             self._show()
 
     async def _whole(self) -> str:

@@ -12,8 +12,9 @@ from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
-from app.screens.base import WatchScreen, bindings
+from app.screens.base import WatchScreen
 from harness.events.views import SessionRow
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets import cells
@@ -93,7 +94,8 @@ class CostTable(ScrollView, can_focus=True):
     def _columns(self) -> tuple[int, ...]:
         width = self.scrollable_content_region.width
         meter = 14 if width >= 100 else 0
-        tokens, cached, model = (10, 9, 22) if width >= 120 else (10, 9, 0) if width >= 76 else (0, 0, 0)
+        tokens, cached = (10, 9) if width >= 76 else (0, 0)
+        model = 22 if width >= 120 else 0
         fixed = 2 + 11 + 16 + meter + tokens + cached + model
         return 2, max(10, width - fixed), 11, 16, meter, tokens, cached, model
 
@@ -142,7 +144,7 @@ class CostsScreen(WatchScreen):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.do_session_reload()
+        self._reload()
 
     @property
     def table(self) -> CostTable:
@@ -164,7 +166,7 @@ class CostsScreen(WatchScreen):
             )
         return False
 
-    def do_session_reload(self) -> None:
+    def _reload(self) -> None:
         self.host.run_beside(self._read())
 
     async def _read(self) -> None:
@@ -177,23 +179,21 @@ class CostsScreen(WatchScreen):
         if self.stands:
             self.sync(self.host.snapshot, Dirty.ROWS)
 
-    def _any(self) -> bool:
-        return bool(self.host.snapshot.rows)
+    # -- actions -----------------------------------------------------------------------------------
 
-    can_list_up = can_list_down = can_list_first = can_list_last = can_session_open = _any
+    def handlers(self) -> Handlers:
+        return {
+            "list.up": Handler(lambda: self.table.move(-1), self._no_session),
+            "list.down": Handler(lambda: self.table.move(1), self._no_session),
+            "list.first": Handler(lambda: self.table.move(-(10**6)), self._no_session),
+            "list.last": Handler(lambda: self.table.move(10**6), self._no_session),
+            "session.open": Handler(self._open, self._no_session),
+            "session.reload": Handler(self._reload),
+        }
 
-    def do_list_up(self) -> None:
-        self.table.move(-1)
+    def _no_session(self) -> str:
+        return "" if self.host.snapshot.rows else "there is no session yet"
 
-    def do_list_down(self) -> None:
-        self.table.move(1)
-
-    def do_list_first(self) -> None:
-        self.table.move(-(10**6))
-
-    def do_list_last(self) -> None:
-        self.table.move(10**6)
-
-    def do_session_open(self) -> None:
+    def _open(self) -> None:
         if self.table.selected:
             self.host.open_session(self.table.selected, "cost")

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
-from app.screens.base import Form
+from app.screens.form import Form
 from harness.events.untrusted import to_display
 from widgets.help_bar import HelpBar
 
@@ -67,7 +67,7 @@ class Dialog(Form):
         """The value to return; raises ValueError (shown inline) while it cannot be used."""
         return True
 
-    def do_form_submit(self) -> None:
+    def submit(self) -> None:
         try:
             value = self.result()
         except ValueError as exc:
@@ -122,9 +122,9 @@ class Ask(Dialog):
         self.query_one("#field").focus()
 
     def result(self) -> Any:
-        field = self.query_one("#field")
-        text = field.text if isinstance(field, TextArea) else field.value if isinstance(field, Input) else ""
-        return self._check(text)
+        if self._lines:
+            return self._check(self.query_one("#field", TextArea).text)
+        return self._check(self.query_one("#field", Input).value)
 
     async def on_input_submitted(self) -> None:
         # Enter is enough for a line that only says something; what lets an action run is sent by the chord alone.

@@ -13,8 +13,9 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 
+from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
-from app.screens.base import SessionCommands, bindings
+from app.screens.session_commands import SessionCommands
 from harness.events.views import NEEDS_YOU, SessionRow
 from widgets import tiling
 from widgets.fleet_bar import Banner, FleetBar
@@ -130,7 +131,7 @@ class FloorScreen(SessionCommands):
     def on_queue_head_opened(self, message: QueueHead.Opened) -> None:
         self.host.open_queue(message.approval_id)
 
-    # -- selection and focus -----------------------------------------------------------------------
+    # -- actions -----------------------------------------------------------------------------------
 
     @property
     def target(self) -> SessionRow | None:
@@ -142,126 +143,87 @@ class FloorScreen(SessionCommands):
         """True while the panes have the focus."""
         return self.focused is not None and isinstance(self.focused, PaneWall)
 
-    def _in_list(self) -> bool:
-        return not self.in_panes and bool(self.list.rows)
+    def handlers(self) -> Handlers:
+        return {
+            **super().handlers(),
+            "list.up": Handler(lambda: self.list.move(-1), self._not_in_list),
+            "list.down": Handler(lambda: self.list.move(1), self._not_in_list),
+            "list.first": Handler(lambda: self.list.move(-len(self.list.rows)), self._not_in_list),
+            "list.last": Handler(lambda: self.list.move(len(self.list.rows)), self._not_in_list),
+            "focus.next": Handler(self._other_part),
+            "focus.previous": Handler(self._other_part),
+            "focus.panes": Handler(lambda: self.wall.focus(), self._not_in_list),
+            "session.open": Handler(self._open, self._nothing_selected),
+            "session.why": Handler(lambda: self._open("why"), self._nothing_selected),
+            "pane.left": Handler(self._pane_left, self._not_in_panes),
+            "pane.right": Handler(lambda: self.wall.move("right"), self._not_in_panes),
+            "pane.up": Handler(lambda: self.wall.move("up"), self._not_in_panes),
+            "pane.down": Handler(lambda: self.wall.move("down"), self._not_in_panes),
+            "pane.split_right": Handler(lambda: self._split_pane(across=True), self._no_session),
+            "pane.split_below": Handler(lambda: self._split_pane(across=False), self._no_session),
+            "pane.close": Handler(lambda: self.wall.close_pane(), self._one_pane),
+            "pane.zoom": Handler(self._zoom, self._no_session),
+            "pane.pin": Handler(self._pin, self._no_session),
+            "pane.wider": Handler(lambda: self.wall.grow(across=True, delta=50), self._one_pane),
+            "pane.narrower": Handler(lambda: self.wall.grow(across=True, delta=-50), self._one_pane),
+            "pane.taller": Handler(lambda: self.wall.grow(across=False, delta=50), self._one_pane),
+            "pane.shorter": Handler(lambda: self.wall.grow(across=False, delta=-50), self._one_pane),
+            "pane.even": Handler(lambda: self.wall.even(), self._one_pane),
+            "pane.page_up": Handler(lambda: self._turn_page(-1), self._no_session),
+            "pane.page_down": Handler(lambda: self._turn_page(1), self._no_session),
+        }
 
-    can_list_up = can_list_down = can_list_first = can_list_last = can_focus_panes = _in_list
+    # -- why not -----------------------------------------------------------------------------------
 
-    def do_list_up(self) -> None:
-        self.list.move(-1)
+    def _no_session(self) -> str:
+        return "" if self.host.snapshot.rows else "there is no session yet"
 
-    def do_list_down(self) -> None:
-        self.list.move(1)
+    def _nothing_selected(self) -> str:
+        return "" if self.target is not None else "no session is selected"
 
-    def do_list_first(self) -> None:
-        self.list.move(-len(self.list.rows))
+    def _not_in_list(self) -> str:
+        if self.in_panes:
+            return "the panes have the focus, not the list"
+        return "" if self.list.rows else "there is no session yet"
 
-    def do_list_last(self) -> None:
-        self.list.move(len(self.list.rows))
+    def _not_in_panes(self) -> str:
+        return "" if self.in_panes else "the list has the focus, not the panes"
 
-    def do_focus_next(self) -> None:
+    def _one_pane(self) -> str:
+        if why := self._no_session():
+            return why
+        return "" if isinstance(self.wall.tiles, tiling.Split) else "there is only one pane"
+
+    # -- moving and panes --------------------------------------------------------------------------
+
+    def _other_part(self) -> None:
         (self.list if self.in_panes else self.wall).focus()
 
-    do_focus_previous = do_focus_next
-
-    def do_focus_panes(self) -> None:
-        self.wall.focus()
-
-    def can_session_open(self) -> bool:
-        return self.target is not None
-
-    def do_session_open(self) -> None:
+    def _open(self, tab: str = "") -> None:
         if row := self.target:
-            self.host.open_session(row.sid)
+            self.host.open_session(row.sid, tab)
 
-    can_session_why = can_session_open
-
-    def do_session_why(self) -> None:
-        if row := self.target:
-            self.host.open_session(row.sid, "why")
-
-    # -- panes -------------------------------------------------------------------------------------
-
-    def _panes(self) -> bool:
-        return self.in_panes
-
-    can_pane_left = can_pane_right = can_pane_up = can_pane_down = _panes
-
-    def do_pane_left(self) -> None:
+    def _pane_left(self) -> None:
         if not self.wall.move("left"):
             self.list.focus()
 
-    def do_pane_right(self) -> None:
-        self.wall.move("right")
-
-    def do_pane_up(self) -> None:
-        self.wall.move("up")
-
-    def do_pane_down(self) -> None:
-        self.wall.move("down")
-
-    def _any(self) -> bool:
-        return bool(self.host.snapshot.rows)
-
-    can_pane_split_right = can_pane_split_below = can_pane_zoom = _any
-
-    def do_pane_split_right(self) -> None:
-        self._split(across=True)
-
-    def do_pane_split_below(self) -> None:
-        self._split(across=False)
-
-    def _split(self, *, across: bool) -> None:
+    def _split_pane(self, *, across: bool) -> None:
         if not self.wall.split(across=across):
             self.host.tell(
                 "this pane is too small to split" if not self.wall.zoomed else "give the zoomed pane back first"
             )
 
-    def _several(self) -> bool:
-        return self._any() and isinstance(self.wall.tiles, tiling.Split)
-
-    can_pane_close = can_pane_wider = can_pane_narrower = can_pane_taller = can_pane_shorter = can_pane_even = _several
-
-    def do_pane_close(self) -> None:
-        self.wall.close_pane()
-
-    def do_pane_zoom(self) -> None:
+    def _zoom(self) -> None:
         self.wall.zoomed = not self.wall.zoomed
         self.sync_logs(None)
 
-    def can_pane_pin(self) -> bool:
-        return self._any()
-
-    def do_pane_pin(self) -> None:
+    def _pin(self) -> None:
         if self.list.selected:
             self.wall.show(self.list.selected)
 
-    def do_pane_wider(self) -> None:
-        self.wall.grow(across=True, delta=50)
-
-    def do_pane_narrower(self) -> None:
-        self.wall.grow(across=True, delta=-50)
-
-    def do_pane_taller(self) -> None:
-        self.wall.grow(across=False, delta=50)
-
-    def do_pane_shorter(self) -> None:
-        self.wall.grow(across=False, delta=-50)
-
-    def do_pane_even(self) -> None:
-        self.wall.even()
-
-    def do_pane_page_up(self) -> None:
-        self._scroll(-1)
-
-    def do_pane_page_down(self) -> None:
-        self._scroll(1)
-
-    def _scroll(self, pages: int) -> None:
+    def _turn_page(self, pages: int) -> None:
         if (log := self.wall.current_log()) is not None:
             log.action_page(pages)
-
-    can_pane_page_up = can_pane_page_down = _any
 
     # -- the layout, kept per user -----------------------------------------------------------------
 

@@ -65,7 +65,7 @@ class ContinueDialog(Dialog):
         else:
             self.focus_next()
 
-    def do_form_submit(self) -> None:
+    def submit(self) -> None:
         if self._sending:
             return
         try:

@@ -13,8 +13,8 @@ from textual.content import Content
 from textual.widgets import Input, Static, TextArea
 
 from app import key
-from app.screens.base import Form
 from app.screens.dialogs import Notice
+from app.screens.form import Form
 from harness.events.untrusted import to_display
 from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
@@ -171,7 +171,7 @@ class LaunchForm(Form):
         if field in _LABELS:
             self.query_one(f"#{field}").focus()
 
-    def do_form_submit(self) -> None:
+    def submit(self) -> None:
         if self._sending:
             return
         try:
@@ -202,7 +202,7 @@ class LaunchForm(Form):
         if self.is_attached and self.is_running:
             self.dismiss(str(reply.get("sid", "")))
         if warnings := [str(text) for text in reply.get("warnings", [])]:
-            self.host.push_screen(Notice("Launched", str(reply.get("name", "")), "; ".join(warnings)))
+            self.app.push_screen(Notice("Launched", str(reply.get("name", "")), "; ".join(warnings)))
 
 
 def _field_of(message: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
@@ -13,8 +14,9 @@ from textual.widgets import Static
 
 from app import key
 from app.arming import ARM_S, Arming, differences
+from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
-from app.screens.base import WatchScreen, bindings
+from app.screens.base import WatchScreen
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
 from harness.protocol import config as configuration
@@ -29,6 +31,7 @@ from widgets.queue_list import QueueList
 _WATCH_S = 0.1
 _NOTICE_S = 4.0
 _BAD_NOTICE_S = 10.0
+_NOTHING = "no request is selected"
 
 
 class QueueScreen(WatchScreen):
@@ -112,7 +115,7 @@ class QueueScreen(WatchScreen):
         return True
 
     def on_screen_resume(self) -> None:
-        self.host.clear_notifications()
+        self.app.clear_notifications()
         super().on_screen_resume()
 
     def on_queue_list_moved(self) -> None:
@@ -134,9 +137,9 @@ class QueueScreen(WatchScreen):
         """Advance the arming of the card, and say in one line where it stands."""
         view = self._shown
         now = time.monotonic()
-        if not self.host.is_running:
+        if not self.app.is_running:
             return  # the screen is being taken down and has lost its card
-        if self.host.screen is not self:
+        if self.app.screen is not self:
             self._arming = Arming()  # covered by a dialog: it appears anew when that closes
             return
         key = (view.approval_id, view.action_hash, str(self.card.size)) if view is not None else ()
@@ -153,8 +156,9 @@ class QueueScreen(WatchScreen):
         notice = self._notice if now < self._notice_until else Content("")
         foot = self.query_one("#foot", Static)
         arming = self._arming_text(now)
-        # A long notice takes both lines; what can be decided is said again when it is gone.
-        lines = [notice] if len(notice.plain) > foot.size.width else [notice, arming] if notice.plain else [arming]
+        lines = [notice, arming] if notice.plain else [arming]
+        if len(notice.plain) > foot.size.width:
+            lines = [notice]  # it takes both lines; what can be decided is said again when it is gone
         foot.update(Content("\n").join(lines))
 
     def _arming_text(self, now: float) -> Content:
@@ -184,94 +188,104 @@ class QueueScreen(WatchScreen):
         more = "; then you type the session's name" if view.risk == "critical" else ""
         return Content.assemble((f"● {keys.shown('queue.approve')} ", "bold $success"), (what + more, "$text-muted"))
 
-    # -- what can be decided -----------------------------------------------------------------------
+    # -- actions ----------------------------------------------------------------------------------
 
     @staticmethod
     def _approving(view: ApprovalView) -> bool:
         return bool({"allow", "retry"} & set(view.options))
 
-    def _offers(self, *options: str) -> bool:
-        return self._shown is not None and bool(set(options) & set(self._shown.options))
-
     def _is(self, *kinds: str) -> bool:
         return self._shown is not None and self._shown.kind in kinds
 
-    def can_queue_approve(self) -> bool:
-        return self._offers("allow", "retry")
+    def handlers(self) -> Handlers:
+        in_doubt = "no call is in doubt in this request"
+        return {
+            "focus.next": Handler(self.focus_next),
+            "focus.previous": Handler(self.focus_previous),
+            "queue.up": Handler(lambda: self.requests.move(-1), self._no_request),
+            "queue.down": Handler(lambda: self.requests.move(1), self._no_request),
+            "queue.card_up": Handler(lambda: self.card.scroll_page_up(animate=False), self._nothing_shown),
+            "queue.card_down": Handler(self._card_down, self._nothing_shown),
+            "queue.session": Handler(self._open_session, self._nothing_shown),
+            "queue.changes": Handler(self._show_changes, self._no_changes),
+            "queue.defer": Handler(self._defer, self._nothing_shown),
+            "queue.approve": Handler(
+                self._approve, self._unless("there is nothing to approve in this request", "allow", "retry")
+            ),
+            "queue.edit": Handler(self._edit, self._not_editable),
+            "queue.deny": Handler(self._deny, self._unless("this request cannot be denied", "deny")),
+            "queue.answer": Handler(self._answer, self._unless("this request takes no answer", "answer")),
+            "queue.raise": Handler(self._raise, self._unless("this request is not about a cap", "raise")),
+            "queue.finish": Handler(
+                lambda: self._plain("finish"), self._unless("this request does not offer to finish up", "finish")
+            ),
+            "queue.stop": Handler(
+                self._ask_stop, self._unless("this request does not offer to stop its session", "stop")
+            ),
+            "queue.done": Handler(lambda: self._plain("done"), self._not_in_doubt),
+            "queue.accept": Handler(lambda: self._plain("done"), self._not_finished),
+            "queue.failed": Handler(lambda: self._plain("failed"), self._unless(in_doubt, "failed")),
+            "queue.unknown": Handler(lambda: self._plain("unknown"), self._unless(in_doubt, "unknown")),
+        }
 
-    def can_queue_edit(self) -> bool:
-        return (
-            self._offers("allow_edited")
-            and self._shown is not None
-            and isinstance((self._shown.action or {}).get("input"), dict)
-        )
+    # -- why not -----------------------------------------------------------------------------------
 
-    def can_queue_deny(self) -> bool:
-        return self._offers("deny")
+    def _unless(self, sentence: str, *options: str) -> Callable[[], str]:
+        """Says the sentence unless the request on screen offers one of the options."""
 
-    def can_queue_answer(self) -> bool:
-        return self._offers("answer")
+        def reason() -> str:
+            if self._shown is None:
+                return _NOTHING
+            return "" if set(options) & set(self._shown.options) else sentence
 
-    def can_queue_raise(self) -> bool:
-        return self._offers("raise")
+        return reason
 
-    def can_queue_finish(self) -> bool:
-        return self._offers("finish")
+    def _no_request(self) -> str:
+        return "" if self.requests.views else "no request is open"
 
-    def can_queue_stop(self) -> bool:
-        return self._offers("stop")
+    def _nothing_shown(self) -> str:
+        return "" if self._shown is not None else _NOTHING
 
-    def can_queue_done(self) -> bool:
-        return self._offers("done") and not self._is("question")
+    def _no_changes(self) -> str:
+        if self._shown is None:
+            return _NOTHING
+        return "" if self._shown.diff else "this request changes no file"
 
-    def can_queue_accept(self) -> bool:
-        return self._offers("done") and self._is("question")
+    def _not_editable(self) -> str:
+        if self._shown is None:
+            return _NOTHING
+        editable = "allow_edited" in self._shown.options and isinstance((self._shown.action or {}).get("input"), dict)
+        return "" if editable else "this request has no input that could be edited"
 
-    def can_queue_failed(self) -> bool:
-        return self._offers("failed")
+    def _not_in_doubt(self) -> str:
+        if self._shown is None:
+            return _NOTHING
+        in_doubt = "done" in self._shown.options and self._shown.kind != "question"
+        return "" if in_doubt else "no call is in doubt in this request"
 
-    def can_queue_unknown(self) -> bool:
-        return self._offers("unknown")
+    def _not_finished(self) -> str:
+        if self._shown is None:
+            return _NOTHING
+        asks = "done" in self._shown.options and self._shown.kind == "question"
+        return "" if asks else "this request does not ask whether the session is finished"
 
-    def _something(self) -> bool:
-        return self._shown is not None
+    # -- looking -----------------------------------------------------------------------------------
 
-    can_queue_defer = can_queue_session = can_queue_card_up = can_queue_card_down = _something
-
-    def can_queue_up(self) -> bool:
-        return bool(self.requests.views)
-
-    can_queue_down = can_queue_up
-
-    # -- moving ------------------------------------------------------------------------------------
-
-    def do_queue_up(self) -> None:
-        self.requests.move(-1)
-
-    def do_queue_down(self) -> None:
-        self.requests.move(1)
-
-    def do_queue_card_up(self) -> None:
-        self.card.scroll_page_up(animate=False)
-
-    def do_queue_card_down(self) -> None:
+    def _card_down(self) -> None:
         # One page per frame: a page that was scrolled past unpainted would never count as shown.
         if self._paged_at < self.host.frames:
             self._paged_at = self.host.frames
             self.card.scroll_page_down(animate=False)
 
-    def do_queue_session(self) -> None:
+    def _open_session(self) -> None:
         if self._shown is not None:
             self.host.open_session(self._shown.sid)
 
-    def can_queue_changes(self) -> bool:
-        return self._shown is not None and bool(self._shown.diff)
-
-    def do_queue_changes(self) -> None:
+    def _show_changes(self) -> None:
         from app.screens.changes import ChangesScreen
 
         if self._shown is not None:
-            self.host.push_screen(ChangesScreen(self._shown))
+            self.app.push_screen(ChangesScreen(self._shown))
 
     # -- deciding ----------------------------------------------------------------------------------
 
@@ -285,7 +299,7 @@ class QueueScreen(WatchScreen):
             self._told_to_scroll = self._arming.unread
         return bool(why)
 
-    def do_queue_approve(self) -> None:
+    def _approve(self) -> None:
         self._watch_card()
         view = self._shown
         if view is None or self._refused():
@@ -312,9 +326,9 @@ class QueueScreen(WatchScreen):
                 self._decide(view, decision, shown_hash=shown)
 
         question = f"This is critical: {view.title}. Type the session's name to let it run once."
-        self.host.push_screen(Ask("Approve for", view.session_name, question, submit="approve", check=check), typed)
+        self.app.push_screen(Ask("Approve for", view.session_name, question, submit="approve", check=check), typed)
 
-    def do_queue_edit(self) -> None:
+    def _edit(self) -> None:
         from app.screens.dialogs import EditInput
 
         view = self._shown
@@ -326,12 +340,12 @@ class QueueScreen(WatchScreen):
             if value is not None:
                 self._decide(view, "allow_edited", shown_hash=shown, edited=value)
 
-        self.host.push_screen(EditInput(view.session_name, view.action["input"]), edited)
+        self.app.push_screen(EditInput(view.session_name, view.action["input"]), edited)
 
-    def do_queue_deny(self) -> None:
+    def _deny(self) -> None:
         self._with_text("Deny", "deny", "The agent reads your reason and goes on without this.", "deny")
 
-    def do_queue_answer(self) -> None:
+    def _answer(self) -> None:
         what = (
             "Your text is its next instruction."
             if self._is("question", "refusal")
@@ -351,7 +365,7 @@ class QueueScreen(WatchScreen):
             if message is not None:
                 self._decide(view, decision, shown_hash=shown, message=message)
 
-        self.host.push_screen(
+        self.app.push_screen(
             Ask(
                 title,
                 view.session_name,
@@ -362,7 +376,7 @@ class QueueScreen(WatchScreen):
             written,
         )
 
-    def do_queue_raise(self) -> None:
+    def _raise(self) -> None:
         from app.screens.dialogs import Ask
 
         view = self._shown
@@ -393,15 +407,11 @@ class QueueScreen(WatchScreen):
         )
         text = f"The cap is {money(limit) if in_usd else f'{limit:,}'} now. New cap in {unit}:"
         default = f"{proposed / NANO:.2f}" if in_usd else str(proposed)
-        self.host.push_screen(
+        self.app.push_screen(
             Ask("Raise the cap of", view.session_name, text, value=default, submit="raise", check=check), amount
         )
 
-    def do_queue_finish(self) -> None:
-        if self._shown is not None and not self._refused():
-            self._decide(self._shown, "finish")
-
-    def do_queue_stop(self) -> None:
+    def _ask_stop(self) -> None:
         from app.screens.dialogs import Confirm
 
         view = self._shown
@@ -413,7 +423,7 @@ class QueueScreen(WatchScreen):
             if yes:
                 self._decide(view, "stop", shown_hash=shown)
 
-        self.host.push_screen(
+        self.app.push_screen(
             Confirm(
                 "Stop",
                 view.session_name,
@@ -427,18 +437,7 @@ class QueueScreen(WatchScreen):
         if self._shown is not None and not self._refused():
             self._decide(self._shown, decision)
 
-    def do_queue_done(self) -> None:
-        self._plain("done")
-
-    do_queue_accept = do_queue_done
-
-    def do_queue_failed(self) -> None:
-        self._plain("failed")
-
-    def do_queue_unknown(self) -> None:
-        self._plain("unknown")
-
-    def do_queue_defer(self) -> None:
+    def _defer(self) -> None:
         if self._shown is not None:
             self.host.send(
                 "deferred; it stays open, at the end of the queue", "defer", approval_id=self._shown.approval_id

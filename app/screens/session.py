@@ -16,8 +16,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
+from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
-from app.screens.base import SessionCommands, bindings
+from app.screens.session_commands import SessionCommands
 from harness.events.views import SessionRow
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets import cells
@@ -240,41 +241,55 @@ class SessionScreen(SessionCommands):
         names = [name for name, _ in TABS]
         self._choose(names[(names.index(self._tab) + step) % len(names)])
 
-    def do_tab_next(self) -> None:
-        self._step(1)
-
-    def do_tab_previous(self) -> None:
-        self._step(-1)
-
-    do_focus_next = do_tab_next
-    do_focus_previous = do_tab_previous
-
-    def do_session_why(self) -> None:
-        self._choose("why")
-
-    def can_session_why(self) -> bool:
-        return self._tab != "why"
-
-    def can_session_reload(self) -> bool:
-        return self._tab in ("diff", "cost", "plan")
-
-    def do_session_reload(self) -> None:
+    def _reload(self) -> None:
         self._stamps = {}
         self._choose(self._tab)
 
-    # -- the log -----------------------------------------------------------------------------------
+    # -- actions -----------------------------------------------------------------------------------
 
+    def handlers(self) -> Handlers:
+        return {
+            **super().handlers(),
+            "tab.next": Handler(lambda: self._step(1)),
+            "tab.previous": Handler(lambda: self._step(-1)),
+            "focus.next": Handler(lambda: self._step(1)),
+            "focus.previous": Handler(lambda: self._step(-1)),
+            "session.why": Handler(lambda: self._choose("why"), self._already_why),
+            "session.reload": Handler(self._reload, self._not_read_once),
+            "log.search": Handler(self._search, self._not_on_log),
+            "log.filter": Handler(lambda: self.log_view.cycle_filter(), self._not_on_log),
+            "log.record": Handler(lambda: self.log_view.action_open_record(), self._not_on_log),
+            "log.next": Handler(lambda: self.log_view.next_match(forward=True), self._not_searched),
+            "log.previous": Handler(lambda: self.log_view.next_match(forward=False), self._not_searched),
+            "log.up": Handler(self._up),
+            "log.down": Handler(self._down),
+            "log.page_up": Handler(self._page_up),
+            "log.page_down": Handler(self._page_down),
+            "log.first": Handler(self._first),
+            "log.last": Handler(self._last),
+        }
+
+    @property
     def _on_log(self) -> bool:
         return self._tab == "log"
 
-    def can_log_next(self) -> bool:
-        return self._tab == "log" and self._searched
+    def _already_why(self) -> str:
+        return "this is the tab that says why" if self._tab == "why" else ""
 
-    can_log_search = can_log_filter = can_log_record = _on_log
+    def _not_read_once(self) -> str:
+        return "" if self._tab in ("diff", "cost", "plan") else "this tab is always up to date"
 
-    can_log_previous = can_log_next
+    def _not_on_log(self) -> str:
+        return "" if self._on_log else "this is for the log; go back to its tab"
 
-    def do_log_search(self) -> None:
+    def _not_searched(self) -> str:
+        if why := self._not_on_log():
+            return why
+        return "" if self._searched else "nothing was searched for yet"
+
+    # -- the log -----------------------------------------------------------------------------------
+
+    def _search(self) -> None:
         from app.screens.dialogs import Ask
 
         def typed(text: str | None) -> None:
@@ -282,7 +297,7 @@ class SessionScreen(SessionCommands):
                 self._searched = True
                 self.log_view.search(text)
 
-        self.host.push_screen(
+        self.app.push_screen(
             Ask(
                 "Search in",
                 self._called,
@@ -292,28 +307,16 @@ class SessionScreen(SessionCommands):
             typed,
         )
 
-    def do_log_next(self) -> None:
-        self.log_view.next_match(forward=True)
-
-    def do_log_previous(self) -> None:
-        self.log_view.next_match(forward=False)
-
-    def do_log_filter(self) -> None:
-        self.log_view.cycle_filter()
-
     def on_event_log_searched(self, message: EventLog.Searched) -> None:
         if message.seq < 0:
             self.host.tell(f"not found: {message.text}")
-
-    def do_log_record(self) -> None:
-        self.log_view.action_open_record()
 
     def on_event_log_opened(self, message: EventLog.Opened) -> None:
         from app.screens.record import RecordScreen
 
         record = self.log_view.record(message.seq)
         if record is not None:
-            self.host.push_screen(RecordScreen(record))
+            self.app.push_screen(RecordScreen(record))
 
     @property
     def _called(self) -> str:
@@ -324,23 +327,23 @@ class SessionScreen(SessionCommands):
         """What scrolls on this tab."""
         return self.query_one({"cost": "#costs"}.get(self._tab, f"#{self._tab}"))
 
-    def do_log_up(self) -> None:
-        self.log_view.action_cursor(-1) if self._on_log() else self._body().scroll_up(animate=False)
+    def _up(self) -> None:
+        self.log_view.action_cursor(-1) if self._on_log else self._body().scroll_up(animate=False)
 
-    def do_log_down(self) -> None:
-        self.log_view.action_cursor(1) if self._on_log() else self._body().scroll_down(animate=False)
+    def _down(self) -> None:
+        self.log_view.action_cursor(1) if self._on_log else self._body().scroll_down(animate=False)
 
-    def do_log_page_up(self) -> None:
-        self.log_view.action_page(-1) if self._on_log() else self._body().scroll_page_up(animate=False)
+    def _page_up(self) -> None:
+        self.log_view.action_page(-1) if self._on_log else self._body().scroll_page_up(animate=False)
 
-    def do_log_page_down(self) -> None:
-        self.log_view.action_page(1) if self._on_log() else self._body().scroll_page_down(animate=False)
+    def _page_down(self) -> None:
+        self.log_view.action_page(1) if self._on_log else self._body().scroll_page_down(animate=False)
 
-    def do_log_first(self) -> None:
-        self.log_view.action_first() if self._on_log() else self._body().scroll_home(animate=False)
+    def _first(self) -> None:
+        self.log_view.action_first() if self._on_log else self._body().scroll_home(animate=False)
 
-    def do_log_last(self) -> None:
-        self.log_view.action_last() if self._on_log() else self._body().scroll_end(animate=False)
+    def _last(self) -> None:
+        self.log_view.action_last() if self._on_log else self._body().scroll_end(animate=False)
 
 
 def advice(row: SessionRow, key: str) -> list[str]:
@@ -349,8 +352,10 @@ def advice(row: SessionRow, key: str) -> list[str]:
     Empty when nothing holds it up.
     """
     by = " or ".join(way for way in (key, row.command) if way)
-    todo = f"{row.do}{f' ({by})' if by else ''}" if row.do else ""
-    return [text for text in (f"next: {row.next}" if row.next else "", f"you can: {todo}" if todo else "") if text]
+    said = [f"next: {row.next}"] if row.next else []
+    if row.do:
+        said.append(f"you can: {row.do} ({by})" if by else f"you can: {row.do}")
+    return said
 
 
 def evidence(row: SessionRow) -> list[tuple[str, str]]:

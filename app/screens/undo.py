@@ -105,7 +105,11 @@ class UndoDialog(Dialog):
         return self.query_one(OptionList).highlighted or 0
 
     def _line(self, point: UndoPoint) -> Content:
-        known = "no longer kept" if point.expired else "undone" if point.undone else f"{point.changed:,} changed"
+        known = f"{point.changed:,} changed"
+        if point.expired:
+            known = "no longer kept"
+        elif point.undone:
+            known = "undone"
         style = "$text-muted" if point.expired or point.undone or not point.changed else "$foreground"
         words = to_display(point.title or point.tool, limit=200)
         return Content.styled(

@@ -28,7 +28,7 @@ from harness.events.fold import SessionState, advance
 from harness.events.log import LogWriter
 from harness.events.reader import read
 from harness.events.views import ApprovalView, FleetView, Liveness, SessionRow, row
-from harness.protocol import frames
+from harness.protocol import frames, identity
 from harness.protocol.paths import Folders, ensure_private
 
 NANO = 1_000_000_000
@@ -55,6 +55,14 @@ class Session:
 
     def row(self) -> SessionRow:
         return row(self.sid, self.state, self.live)
+
+
+class Refused(Exception):
+    """A request that is answered with an error of this code."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class World:
@@ -209,17 +217,21 @@ class World:
 
     def push_rows(self, *sessions: Session, gone: Sequence[str] = ()) -> None:
         rows = [s.row() for s in sessions] if sessions or gone else self.rows()
-        self._push(
-            {
-                "push": "rows",
-                "rows": msgspec.to_builtins(rows),
-                "gone": list(gone),
-                "fleet": msgspec.to_builtins(self.fleet_view()),
-            }
-        )
+        self._push(self._rows_push(rows, gone))
 
     def push_approvals(self) -> None:
-        self._push({"push": "approvals", "approvals": msgspec.to_builtins(self.approvals())})
+        self._push(self._approvals_push())
+
+    def _rows_push(self, rows: Sequence[SessionRow], gone: Sequence[str] = ()) -> dict[str, Any]:
+        return {
+            "push": "rows",
+            "rows": msgspec.to_builtins(rows),
+            "gone": list(gone),
+            "fleet": msgspec.to_builtins(self.fleet_view()),
+        }
+
+    def _approvals_push(self) -> dict[str, Any]:
+        return {"push": "approvals", "approvals": msgspec.to_builtins(self.approvals())}
 
     def _push(self, message: dict[str, Any]) -> None:
         for writer, subscribed in self._writers.items():
@@ -256,12 +268,14 @@ class World:
 
     async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers[writer] = False
+        greeted = False
         try:
             while (body := await frames.read_frame(reader)) is not None:
                 request = frames.parse(body)
                 if request["op"] in self.held:
                     await self.held[request["op"]].wait()
-                reply = self._reply(request, writer)
+                greeted = greeted or request["op"] == "hello"
+                reply = self._reply(request, writer) if greeted else _error("hello_first", "say hello first")
                 writer.write(frames.encode({"id": request["id"], **reply}))
                 await writer.drain()
         except (OSError, frames.FrameError):
@@ -280,24 +294,55 @@ class World:
             return {"ok": False, "error": self.refuse[op]}
         handler = getattr(self, f"_op_{op}", None)
         if handler is None:
-            return {"ok": False, "error": {"code": "bad_op", "message": f"unknown op {op}"}}
-        reply = handler(request, writer)
+            return _error("unknown_op", f"there is no operation {op!r}")
+        try:
+            reply = handler(request, writer)
+        except Refused as exc:
+            return _error(exc.code, str(exc))
         return {"ok": True, **(reply or {})}
 
+    def _find(self, r: dict[str, Any]) -> Session:
+        """The session that is asked for. Raises Refused."""
+        session = self.sessions.get(r["sid"])
+        if session is None:
+            raise Refused("not_found", f"no session {r['sid']!r}")
+        return session
+
+    def _open(self, r: dict[str, Any], code: str) -> tuple[Session, ApprovalView]:
+        """The open request that is asked for, and its session. Raises Refused."""
+        for session in self.sessions.values():
+            if (view := session.views.get(r["approval_id"])) is not None:
+                return session, view
+        raise Refused(code, f"request {r['approval_id']!r} is not open")
+
+    @staticmethod
+    def _refuse_ended(session: Session, wanted: str = "running") -> None:
+        if session.state.terminal or (session.state.desired == "stopped" and wanted != "stopped"):
+            raise Refused("ended", f"{session.state.name} has ended")
+
     def _op_hello(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
-        return {"proto": 1, "epoch": self.fleet["epoch"], "version": "0.1.0", "pid": os.getpid()}
+        return {
+            "proto": 1,
+            "epoch": self.fleet["epoch"],
+            "version": "0.1.0",
+            "pid": os.getpid(),
+            "state": identity.who(self.folders.state),
+        }
 
     def _op_subscribe(self, r: dict[str, Any], w: asyncio.StreamWriter) -> None:
+        """Everything as it is first, then changes."""
         self._writers[w] = True
+        w.write(frames.encode(self._rows_push(self.rows())))
+        w.write(frames.encode(self._approvals_push()))
 
     def _op_sessions(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         return {"rows": msgspec.to_builtins(self.rows()), "fleet": msgspec.to_builtins(self.fleet_view())}
 
     def _op_session(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
-        s = self.sessions[r["sid"]]
+        s = self._find(r)
         return {
             "row": msgspec.to_builtins(s.row()),
-            "state": {},
+            "state": msgspec.to_builtins(s.state),
             "approvals": msgspec.to_builtins(list(s.views.values())),
             "folder": str(self.folders.session(s.sid).root),
         }
@@ -306,10 +351,12 @@ class World:
         return {"approvals": msgspec.to_builtins(self.approvals())}
 
     def _op_approval(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
-        return {"approval": msgspec.to_builtins(next(v for v in self.approvals() if v.approval_id == r["approval_id"]))}
+        return {"approval": msgspec.to_builtins(self._open(r, "not_found")[1])}
 
     def _op_changes(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
-        view = next(v for v in self.approvals() if v.approval_id == r["approval_id"])
+        if not isinstance(r["offset"], int):
+            raise Refused("bad_request", "offset must be a whole number of characters")
+        _, view = self._open(r, "not_found")
         whole = self.whole.get(view.approval_id, view.diff)
         piece = whole[r["offset"] :][: self.piece]
         return {
@@ -320,12 +367,14 @@ class World:
         }
 
     def _op_undo_points(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
-        return {"points": self.points.get(r["sid"], []), "store_bytes": 5 << 20}
+        return {"points": self.points.get(self._find(r).sid, []), "store_bytes": 5 << 20}
 
     def _op_undo(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         """Go back as the real one does: what came after is marked as undone, and the undo is a state of its own."""
-        points = self.points[r["sid"]]
-        at = next(i for i, p in enumerate(points) if p["call_id"] == r["to"])
+        points = self.points.get(self._find(r).sid, [])
+        at = next((i for i, p in enumerate(points) if p["call_id"] == r["to"]), None)
+        if at is None:
+            raise Refused("not_found", f"there is no call {r['to']}, so there is nothing to undo")
         points[: at + 1] = [p | {"undone": True} for p in points[: at + 1]]
         undo_id = f"u{len(points)}"
         changed = points[at]["changed"]
@@ -341,41 +390,52 @@ class World:
         }
 
     def _op_desire(self, r: dict[str, Any], w: asyncio.StreamWriter) -> None:
-        session = self.sessions[r["sid"]]
+        session = self._find(r)
+        if r["state"] not in ("running", "paused", "stopped"):
+            raise Refused("bad_request", f"a session cannot be wanted {r['state']!r}")
+        self._refuse_ended(session, r["state"])
         self.log(session, t.SessionDesired(state=r["state"], reason=r.get("reason", "")))
         self.push_rows(session)
 
     def _op_decide(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
-        for session in self.sessions.values():
-            if (view := session.views.pop(r["approval_id"], None)) is not None:
-                data = {
-                    k: r[k] for k in ("decision", "message", "edited", "value", "shown_hash") if r.get(k) is not None
-                }
-                self.log(
-                    session,
-                    t.ApprovalDecided(
-                        approval_id=view.approval_id,
-                        decision_id="d1",
-                        call_id=view.call_id,
-                        action_hash=view.action_hash,
-                        **data,
-                    ),
-                )
-                self.push_rows(session)
-                self.push_approvals()
+        session, view = self._open(r, "not_open")
+        if r["decision"] not in view.options:
+            raise Refused("bad_option", f"{r['decision']!r} is not an answer to this request")
+        if view.action_hash and r["action_hash"] != view.action_hash:
+            raise Refused("stale", "what you decided on is not what would run now")
+        del session.views[view.approval_id]
+        data = {k: r[k] for k in ("decision", "message", "edited", "value", "shown_hash") if r.get(k) is not None}
+        self.log(
+            session,
+            t.ApprovalDecided(
+                approval_id=view.approval_id,
+                decision_id="d1",
+                call_id=view.call_id,
+                action_hash=view.action_hash,
+                **data,
+            ),
+        )
+        self.push_rows(session)
+        self.push_approvals()
         return {"decision_id": "d1"}
 
     def _op_defer(self, r: dict[str, Any], w: asyncio.StreamWriter) -> None:
-        for session in self.sessions.values():
-            if (view := session.views.get(r["approval_id"])) is not None:
-                session.views[view.approval_id] = msgspec.structs.replace(view, deferred="")
-                self.push_approvals()
+        session, view = self._open(r, "not_open")
+        session.views[view.approval_id] = msgspec.structs.replace(view, deferred="")
+        self.push_approvals()
 
     def _op_say(self, r: dict[str, Any], w: asyncio.StreamWriter) -> None:
-        self.log(self.sessions[r["sid"]], t.UserMessage(text=r["text"]))
+        session = self._find(r)
+        if not r["text"].strip():
+            raise Refused("bad_request", "the message is empty")
+        self._refuse_ended(session)
+        self.log(session, t.UserMessage(text=r["text"]))
+        self.push_rows(session)
 
     def _op_continue(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
-        session = self.sessions[r["sid"]]
+        session = self._find(r)
+        if not session.state.terminal:
+            raise Refused("not_ended", f"{session.state.name} has not ended")
         self.log(
             session,
             t.SessionContinued(rounds=r.get("rounds", 0)),
@@ -385,37 +445,55 @@ class World:
         return {"sid": session.sid, "name": session.state.name}
 
     def _op_remove(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
-        self.sessions.pop(r["sid"]).writer.close()
-        self.push_rows(gone=[r["sid"]])
-        return {"kept": []}
+        session = self._find(r)
+        if not session.state.terminal:
+            raise Refused("busy", f"{session.state.name} has not ended")
+        self.sessions.pop(session.sid).writer.close()
+        self.push_rows(gone=[session.sid])
+        return {"kept": [], "lost": []}
 
     def _op_launch(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        if not r["goal"].strip():
+            raise Refused("bad_goal", "the goal is empty")
+        if not Path(r["repo"]).is_dir():
+            raise Refused("no_repo", f"{r['repo']} does not exist")
         session = self.add(r.get("name") or "session", goal=r["goal"])
         self.push_rows(session)
         return {"sid": session.sid, "name": session.state.name, "warnings": self.warnings}
 
     def _op_diff(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
-        return self.sessions[r["sid"]].diff
+        diff = self._find(r).diff
+        files = [{"old_path": "", **entry} for entry in diff["files"]]
+        return {"files": files, "patch": diff["patch"], "truncated": False}
 
     def _op_costs(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        usage = {"input": 1200, "cache_read": 34000, "output": 900}
+        figures = {"reserved_nano": 0, "usage": usage, "cache_hit": 0.91, "price_source": "list"}
         sessions = [
             {
                 "sid": x.sid,
                 "name": x.name,
                 "model": x.model,
+                "state": x.state,
+                "cap_nano": x.cap_nano,
                 "spent_nano": x.spent_nano,
-                "reserved_nano": 0,
-                "usage": {"input": 1200, "cache_read": 34000, "output": 900},
-                "cache_hit": 0.91,
-                "price_source": "list",
+                "requests": x.requests,
+                "tokens": x.tokens,
+                **figures,
             }
             for x in self.rows()
         ]
+        day = {"day": "2026-11-21", "nano": 1_240_000_000, "reserved_nano": 0, "tokens": 36_100, "requests": 12}
         return {
             "fleet": msgspec.to_builtins(self.fleet_view()),
             "sessions": sessions,
-            "days": [{"day": "2026-11-21", "spent_nano": 1_240_000_000}],
+            "removed": {"spent_nano": 0, "requests": 0, "tokens": 0, **figures},
+            "days": [day],
         }
+
+
+def _error(code: str, message: str) -> dict[str, Any]:
+    return {"ok": False, "error": {"code": code, "message": message}}
 
 
 # -- scenes ----------------------------------------------------------------------------------------

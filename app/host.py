@@ -1,0 +1,65 @@
+"""What screens need of the application. It implements this; they know no more of it, so that neither imports the other
+in a circle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any, Protocol, cast
+
+from textual.app import App
+
+from app.feed import Feed
+from app.handlers import Handlers
+from app.keymap import Keymap
+from app.models import Snapshot
+from harness.protocol.paths import Folders
+
+
+class Host(Protocol):
+    """The application as its screens see it; what Textual gives every application they ask their ``app`` for."""
+
+    folders: Folders
+    keys: Keymap
+    feed: Feed
+    prefix: str
+    """The first key of a sequence while its second one is awaited, else empty."""
+    frames: int
+    """How often the terminal was painted."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What is known now."""
+
+    @property
+    def everywhere(self) -> Handlers:
+        """What works on every screen that does not do it itself."""
+
+    async def no_hand(self, ident: str) -> str:
+        """Why the key or click now handled must not decide; empty when a hand pressed it."""
+
+    def input_age(self) -> float:
+        """Seconds since the input that is being handled was made."""
+
+    def tell(self, text: str, *, bad: bool = False) -> None:
+        """A short notice; the text is untrusted."""
+
+    def explain(self, why: str) -> None:
+        """Say why a key does nothing now; while that is shown, pressing on does not say it again."""
+
+    def send(self, done: str, op: str, **arguments: Any) -> None:
+        """Send a request beside everything else; say ``done`` when it was accepted, or why not."""
+
+    def run_beside(self, work: Coroutine[Any, Any, object]) -> None:
+        """Run a coroutine owned by the application, without holding up keys."""
+
+    def open_session(self, sid: str, tab: str = "") -> None:
+        """Show one session."""
+
+    def open_queue(self, approval_id: str) -> None:
+        """Show the queue, on this request when one is named."""
+
+
+def host_of(app: App[Any]) -> Host:
+    """The application that is running, as its screens see it."""
+    return cast("Host", app)

@@ -1,0 +1,55 @@
+"""What all dialogs share: their keys, and that what decides was pressed by a hand."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, ClassVar
+
+from textual.binding import BindingType
+from textual.screen import ModalScreen
+
+from app.actions import BY_ID
+from app.handlers import Handler, Handlers, bindings
+from app.host import Host, host_of
+
+
+class Form(ModalScreen[Any]):
+    """A dialog: its own keys win over those of its fields, everything below is unreachable while it is open."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("form", priority=True)
+
+    @property
+    def host(self) -> Host:
+        """The application, as screens see it."""
+        return host_of(self.app)
+
+    def handlers(self) -> Handlers:
+        """What this dialog does for the actions of the registry."""
+        return {
+            "form.submit": Handler(self.submit),
+            "form.cancel": Handler(lambda: self.dismiss(None)),
+        }
+
+    @cached_property
+    def _own_handlers(self) -> Handlers:
+        return self.handlers()
+
+    def submit(self) -> None:
+        """Send what the form says, or say inline why it cannot be used."""
+        raise NotImplementedError
+
+    async def action_do(self, ident: str) -> None:
+        """Run an action of the registry. What decides must have been pressed by a hand."""
+        if BY_ID[ident].decides and (why := await self.host.no_hand(ident)):
+            self.complain(why)
+            return
+        self._own_handlers[ident].run()
+
+    def complain(self, text: str) -> None:
+        """Say why nothing was done; dialogs say it inline."""
+        self.host.tell(text)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "do":
+            return str(parameters[0]) in self._own_handlers
+        return super().check_action(action, parameters)

@@ -1,0 +1,194 @@
+"""The commands on one session, which the floor and the session's own screen share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from app import key
+from app.handlers import Handler, Handlers
+from app.screens.base import WatchScreen
+from harness.events.views import SessionRow
+from harness.protocol import config as configuration
+from harness.protocol.client import SupervisorError, Unreachable
+
+
+class SessionCommands(WatchScreen):
+    """Pause, resume, continue, stop, remove, undo and say, for the session that the screen is about (`target`)."""
+
+    @property
+    def target(self) -> SessionRow | None:
+        """The session that commands apply to."""
+        raise NotImplementedError
+
+    def handlers(self) -> Handlers:
+        return {
+            "session.pause": Handler(self._pause, self._reason(not_pausing)),
+            "session.resume": Handler(self._resume, self._reason(not_resuming)),
+            "session.continue": Handler(self._continue, self._reason(not_continuing)),
+            "session.stop": Handler(self._stop, self._reason(not_going_on)),
+            "session.remove": Handler(self._remove, self._reason(not_removing)),
+            "session.undo": Handler(self._undo, self._reason(not_undoing)),
+            "session.say": Handler(self._say, self._reason(not_going_on)),
+        }
+
+    def _reason(self, why_not: Callable[[SessionRow], str]) -> Callable[[], str]:
+        """Asks it about the session that commands apply to."""
+
+        def reason() -> str:
+            row = self.target
+            return why_not(row) if row is not None else "no session is selected"
+
+        return reason
+
+    def _pause(self) -> None:
+        if row := self.target:
+            self.host.send(f"{row.name}: pausing at its next turn", "desire", sid=row.sid, state="paused")
+
+    def _resume(self) -> None:
+        row = self.target
+        if row is None:
+            return
+        try:
+            handed = key.here(self.host.folders)
+        except configuration.ConfigError as exc:
+            self.host.tell(f"{row.name} was not resumed: {exc}", bad=True)
+            return
+        self.host.send(f"{row.name}: resuming", "desire", sid=row.sid, state="running", **handed)
+
+    def _continue(self) -> None:
+        from app.screens.going_on import ContinueDialog
+
+        if row := self.target:
+            self.app.push_screen(ContinueDialog(row))
+
+    def _stop(self) -> None:
+        if row := self.target:
+            self._ask_stop(row)
+
+    def _ask_stop(self, row: SessionRow) -> None:
+        from app.screens.dialogs import Confirm
+
+        text = (
+            "What runs now is killed and its agent ends. The worktree, the branch and the log stay; only continuing"
+            " takes it up again."
+        )
+
+        def decided(yes: bool | None) -> None:
+            if yes:
+                self.host.send(f"{row.name}: stopping", "desire", sid=row.sid, state="stopped", reason="stopped by you")
+
+        self.app.push_screen(Confirm("Stop", row.name, text, "stop it"), decided)
+
+    def _remove(self) -> None:
+        from app.screens.dialogs import Confirm
+
+        row = self.target
+        if row is None:
+            return
+
+        def decided(yes: bool | None) -> None:
+            if yes:
+                self.host.send(f"{row.name}: removed", "remove", sid=row.sid)
+
+        text = "Its worktree is deleted. That is refused while it holds work that is neither committed nor pushed."
+        self.app.push_screen(Confirm("Remove", row.name, text, "remove it"), decided)
+
+    def _undo(self) -> None:
+        if row := self.target:
+            self.host.run_beside(self._ask_undo(row))
+
+    async def _ask_undo(self, row: SessionRow) -> None:
+        import msgspec
+
+        from app.screens.undo import UndoDialog, points_of
+
+        try:
+            points = points_of(await self.host.feed.call("undo_points", sid=row.sid))
+        except (SupervisorError, Unreachable, msgspec.ValidationError) as exc:
+            self.host.tell(f"{row.name}: {exc}", bad=True)
+            return
+        if not points:
+            self.host.tell(f"{row.name}: nothing to undo; no call may have changed a file yet")
+            return
+
+        def chosen(call_id: str | None) -> None:
+            if call_id is not None:
+                self.host.run_beside(self._bring_back(row, call_id))
+
+        if self.app.screen is self:  # not above a question that was opened meanwhile
+            self.app.push_screen(UndoDialog(row.name, points, time.time()), chosen)
+
+    async def _bring_back(self, row: SessionRow, call_id: str) -> None:
+        from app.screens.undo import names
+
+        try:
+            reply = await self.host.feed.call("undo", sid=row.sid, to=call_id)
+        except (SupervisorError, Unreachable) as exc:
+            self.host.tell(f"{row.name}: {exc}", bad=True)
+            return
+        refused = int(reply.get("refused_count", 0))
+        left = f"; {names(refused)} could not be brought back" if refused else ""
+        done = (
+            f"undone to before {reply.get('to', call_id)}: {names(int(reply.get('restored', 0)))} brought back,"
+            f" {names(int(reply.get('removed', 0)))} removed"
+        )
+        self.host.tell(f"{row.name}: {done}{left}", bad=bool(refused))
+
+    def _say(self) -> None:
+        from app.screens.dialogs import Ask
+
+        row = self.target
+        if row is None:
+            return
+
+        def written(text: str | None) -> None:
+            if text:
+                self.host.send(f"{row.name}: will read it at its next turn", "say", sid=row.sid, text=text)
+
+        self.app.push_screen(Ask("Say to", row.name, "Your message is part of its next turn.", lines=True), written)
+
+
+_ENDED = ("done", "stopped", "failed")
+
+
+def not_pausing(row: SessionRow) -> str:
+    """Why this session cannot be paused; empty when it can."""
+    if row.state in _ENDED:
+        return f"{row.name} is {row.state}; nothing is going on that could be paused"
+    if row.desired == "stopped":
+        return f"{row.name} is being stopped"
+    return f"{row.name} is paused already" if row.desired == "paused" else ""
+
+
+def not_resuming(row: SessionRow) -> str:
+    """Why this session cannot be resumed; empty when it can."""
+    if why := not_going_on(row):
+        return why
+    if row.desired != "paused" and row.state not in ("failed", "parked"):
+        return f"{row.name} is neither paused nor at a standstill"
+    return ""
+
+
+def not_continuing(row: SessionRow) -> str:
+    """Why this session cannot be continued; empty when it can."""
+    return "" if row.ended else f"{row.name} has not ended"
+
+
+def not_going_on(row: SessionRow) -> str:
+    """Why this session cannot be stopped or told something: it does not go on; empty when it does."""
+    if row.ended:
+        return f"{row.name} has ended; it can be continued"
+    if row.desired == "stopped":
+        return f"{row.name} is being stopped"
+    return ""
+
+
+def not_removing(row: SessionRow) -> str:
+    """Why this session cannot be removed; empty when it can."""
+    return "" if row.state in _ENDED else f"{row.name} has not ended; stop it first"
+
+
+def not_undoing(row: SessionRow) -> str:
+    """Why nothing of this session can be undone; empty when something may be."""
+    return "" if row.tool_calls > 0 else f"{row.name} has not called a tool yet"

@@ -145,7 +145,6 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
             ),
         ),
         ("checks", f"{row.checks_passed} of {row.checks_total} pass" if row.checks_total else "none given"),
-        ("posture", safe(row.posture)),
         ("log", safe(str(reply.get("folder", "")))),
     ]
     for label, text in facts:

@@ -366,7 +366,6 @@ def evidence(row: SessionRow) -> list[tuple[str, str]]:
         ("evidence", row.evidence),
         ("last event", f"{row.last_event}, seq {row.seq}, {seen} ago" if seen else "none"),
         ("wanted", row.desired),
-        ("posture", row.posture or "unknown"),
         ("verified", "yes: every check passed when the harness ran it" if row.verified else "no"),
         ("", ""),
         ("goal", row.goal),

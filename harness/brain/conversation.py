@@ -127,14 +127,6 @@ class Talk:
                 self._closed[number] = _encode(message)
 
 
-def build(v: View) -> Conversation:
-    """The whole conversation of a view that forgot nothing.
-
-    Raises Unanswered when a call of any kept reply has no result.
-    """
-    return Talk().build(v)
-
-
 def _encode(message: Message) -> bytes:
     try:
         return msgspec.json.encode(message)

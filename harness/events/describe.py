@@ -208,11 +208,6 @@ def _continued(b: t.SessionContinued) -> Line:
     return Line("goes on", "continued" + (f" {' · '.join(parts)}" if parts else ""), "info")
 
 
-@_on(t.SessionRenamed)
-def _renamed(b: t.SessionRenamed) -> Line:
-    return Line("name", f"now called {b.name}", "dim")
-
-
 @_on(t.LeaseGranted)
 def _lease(b: t.LeaseGranted) -> Line:
     return Line("brain", f"brain {b.gen} started" + (f", pid {b.pid}" if b.pid else ""), "dim")

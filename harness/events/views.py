@@ -80,7 +80,6 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     approvals: list[str] = []
     source: str = "event log"
     evidence: str = ""
-    posture: str = "fenced"
     verified: bool = False
     price: str = ""
     desired: str = "running"
@@ -263,7 +262,6 @@ def row(
         checks_total=len(s.checks),
         approvals=list(s.approvals),
         evidence=evidence,
-        posture=i.posture if i else "",
         verified=s.ended.verified if s.ended else False,
         price=price,
         desired=s.desired,

@@ -138,7 +138,7 @@ class Running:
         """
         written: list[int] = []
         try:
-            self._output = self._pipe(written, self._take_output)
+            self._pipe(written, self._take_output)
             self._results = self._pipe(written, self._take_result)
             return hands.start(self._spec, *written)
         except OSError:

@@ -47,7 +47,6 @@ class Brain:
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     watch: Watch | None = None
     exit_code: int | None = None
-    since_seq: int = -1
     stopped_s: float = 0.0
     """For so long it was found stopped at every look."""
     seen: Look | None = None

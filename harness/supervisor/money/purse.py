@@ -151,7 +151,7 @@ class Purse:
             raise _refusal(exc) from exc
         return Reserved(made.reservation, made.nano)
 
-    async def settle(self, session: Session, reservation: str, usage: t.Usage | None) -> Settled:
+    async def settle(self, reservation: str, usage: t.Usage | None) -> Settled:
         """Settle by reported usage; None = outcome unknown, which counts in full.
 
         Raises OpError ``unknown_reservation``, ``no_space``, ``ledger``.

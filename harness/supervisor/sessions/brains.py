@@ -96,7 +96,7 @@ class Brains:
 
     async def _adopt(self, session: Session, lease: t.LeaseGranted) -> None:
         who = Identity(lease.pid, lease.start, lease.boot)
-        brain = Brain(lease.gen, who, "", since_seq=session.state.seq)
+        brain = Brain(lease.gen, who, "")
         try:
             brain.watch = Watch(who, lambda: self._ended(session, brain))
         except (ProcessLookupError, OSError):
@@ -135,7 +135,7 @@ class Brains:
         except (OpError, LinkLost, OSError) as exc:
             await self._fell(session, f"it could not be started: {exc}")
             return
-        brain = Brain(gen, who, secret, since_seq=session.state.seq)
+        brain = Brain(gen, who, secret)
         try:
             brain.watch = Watch(who, lambda: self._ended(session, brain))
         except ProcessLookupError:
@@ -282,7 +282,6 @@ class Brains:
         title: str,
         detail: dict[str, Any],
         options: tuple[str, ...] = ("retry", "stop"),
-        risk: str = "medium",
     ) -> None:
         """Put one request of this kind in the queue, unless one is open already."""
         if not any(a.kind == kind for a in session.state.approvals.values()):

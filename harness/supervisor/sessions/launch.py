@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import os
 import shutil
 import socket
@@ -40,7 +39,6 @@ MAX_GOAL = 256 * 1024
 MAX_NAME = 60
 MAX_CHECKS = 50
 _AGAIN_S = 10.0
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 _CHECK_S, _CREATE_S = 30.0, 600.0
 """Seconds that looking at a repository and making a worktree of it may take."""
 _SPACE_S = 2.0

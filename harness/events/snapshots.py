@@ -16,7 +16,7 @@ import msgspec
 
 from harness.events import calls, types
 from harness.events import fold as fold_module
-from harness.events.durable import sync_folder, write_file
+from harness.events.durable import replace_file
 from harness.events.fold import SessionState
 from harness.events.framing import BadLine, hash_of
 from harness.events.offsets import OffsetIndex
@@ -70,8 +70,7 @@ def store(folder: Path, seq: int, data: bytes) -> Path:
     """
     folder.mkdir(mode=0o700, exist_ok=True)
     target = folder / f"{seq:012d}.json"
-    write_file(target, data)
-    sync_folder(folder)
+    replace_file(target, data)
     for old in _names(folder)[_KEEP:]:
         old.unlink(missing_ok=True)
     return target

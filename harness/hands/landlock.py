@@ -13,7 +13,7 @@ import ctypes
 import os
 import stat
 
-from harness.hands import kernel
+from harness.linux import kernel
 
 _CREATE = 444
 _ADD = 445

@@ -11,7 +11,7 @@ import errno
 import os
 import struct
 
-from harness.hands import kernel
+from harness.linux import kernel
 
 # Numbers on (x86_64, aarch64); None where the machine has no such call.
 _CALLS: dict[str, tuple[int | None, int | None]] = {

@@ -19,9 +19,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
+from harness.linux import proc
 from harness.protocol import frames
 from harness.protocol.paths import SessionFolder
-from harness.session import proc
 from harness.session.event_loop import Loop, Timer
 from harness.vault.limits import Limits
 from harness.vault.serve import serve

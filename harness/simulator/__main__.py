@@ -14,6 +14,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from harness.linux.proc import identify
 from harness.protocol import frames
 from harness.simulator import library
 from harness.simulator.limits import Limits
@@ -87,8 +88,8 @@ async def _socket_gone(path: Path, stop: asyncio.Event) -> None:
 
 def _announce(args: argparse.Namespace, port: int) -> None:
     # The start time tells this process from a later one with the same number.
-    start = int(Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19])
-    ready = {"port": port, "pid": os.getpid(), "start": start}
+    me = identify(os.getpid())
+    ready = {"port": port, "pid": os.getpid(), "start": me.start if me is not None else 0}
     if args.ready_file:
         temporary = args.ready_file.with_name(args.ready_file.name + ".new")
         temporary.write_text(json.dumps(ready), "utf-8")

@@ -19,11 +19,12 @@ import pytest
 
 from app.feed import Feed
 from harness.events import types as t
+from harness.linux.proc import Identity, identify, look
 from harness.protocol.config import Config
 from harness.protocol.paths import Folders
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Brain, Session
-from harness.supervisor.processes.process import Identity, Watch, identify, look
+from harness.supervisor.processes.process import Watch
 from harness.supervisor.sessions import brains, keepers
 from harness.supervisor.sessions.brains import Brains
 from harness.supervisor.sessions.keepers import Keepers

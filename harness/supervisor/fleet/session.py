@@ -19,13 +19,14 @@ from harness.events.fold import SessionState, advance
 from harness.events.framing import LogError, NewerLog
 from harness.events.trouble import NONE, Trouble
 from harness.events.views import ApprovalView, Liveness, SessionRow
+from harness.linux.proc import Identity, Look
 from harness.protocol.paths import Folders
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import fold_cache, homes, set_aside
 from harness.supervisor.fleet.call_records import Track
 from harness.supervisor.fleet.next_step import Falls
 from harness.supervisor.processes.links import KeeperLink
-from harness.supervisor.processes.process import Identity, Look, Watch
+from harness.supervisor.processes.process import Watch
 from harness.supervisor.threads import StandsStill, Threads, at_home
 from harness.workspace.errors import Unexamined
 

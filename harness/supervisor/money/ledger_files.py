@@ -17,7 +17,7 @@ from harness.budget.evidence import Books, Evidence, missing, speaks_of_money
 from harness.budget.ledger import Ledger, NotReserved
 from harness.budget.ledger_types import LedgerRecord, Raised, Reserved, decode, to_wire
 from harness.events import types as t
-from harness.events.durable import sync_folder, write_file
+from harness.events.durable import replace_file, sync_folder
 from harness.events.framing import BadLine, LogError, hash_of
 from harness.events.log import LogWriter
 from harness.events.reader import DamagedLog, read
@@ -68,8 +68,7 @@ def drop_anchor(folder: Path, log: LogWriter, ledger: Ledger, *, building: bool 
 
 
 def _write(folder: Path, anchor: Anchor) -> None:
-    write_file(anchor_of(folder), msgspec.json.encode(anchor))
-    sync_folder(folder.parent)
+    replace_file(anchor_of(folder), msgspec.json.encode(anchor))
 
 
 def _anchor(folder: Path) -> Anchor | None:

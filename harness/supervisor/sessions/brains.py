@@ -12,6 +12,7 @@ from typing import Any
 
 from harness.events import types as t
 from harness.events.trouble import Trouble
+from harness.linux.proc import Identity, alive, look
 from harness.protocol.config import Config
 from harness.protocol.paths import Folders
 from harness.supervisor import ids
@@ -23,7 +24,7 @@ from harness.supervisor.fleet import next_step
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Brain, Session
 from harness.supervisor.processes.nursery_client import Nursery
-from harness.supervisor.processes.process import Identity, Watch, alive, look
+from harness.supervisor.processes.process import Watch
 
 _TERM_GRACE = 5.0
 _FENCED = 75

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.events import types as t
+from harness.linux.proc import Identity, alive, identify
 from harness.protocol import locks
 from harness.protocol.paths import Folders, SessionFolder
-from harness.session import proc, spool
+from harness.session import spool, trees
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.fleet import Fleet, session_folders
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.processes.process import Identity, alive, end, identify
+from harness.supervisor.processes.process import end
 from harness.supervisor.sessions.conductor import Conductor
 from harness.supervisor.sessions.launch import Launcher
 from harness.supervisor.threads import at_home
@@ -222,4 +223,4 @@ def _end_strays(folder: SessionFolder) -> None:
         return
     for name in names:
         if (leader := spool.leader(folder.spool / name.removesuffix(".pid"))) is not None:
-            proc.kill_session(leader, _STRAYS_S)
+            trees.kill_session(leader, _STRAYS_S)

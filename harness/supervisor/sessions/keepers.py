@@ -17,6 +17,7 @@ from typing import Any
 
 from harness.events.fold import SessionState
 from harness.events.trouble import NONE, Trouble
+from harness.linux.proc import Identity, alive, look
 from harness.protocol.paths import Folders
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import homes
@@ -25,7 +26,7 @@ from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.processes.links import KeeperHello, KeeperLink
 from harness.supervisor.processes.nursery_client import Nursery
-from harness.supervisor.processes.process import Identity, alive, end, look
+from harness.supervisor.processes.process import end
 from harness.supervisor.threads import at_home
 
 CONNECT_BUDGET = 2.0

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.events.durable import sync_folder, write_file
+from harness.events.durable import replace_file
 from harness.events.framing import BadLine
 from harness.events.regular import opened
 from harness.protocol import frames, locks
@@ -34,8 +34,7 @@ def advance(folders: Folders) -> int:
         epoch = _found(folders, f"{path} is missing")
     except ValueError:
         epoch = _found(folders, f"{path} does not hold a number")
-    write_file(path, f"{epoch + 1}\n".encode())
-    sync_folder(folders.state)
+    replace_file(path, f"{epoch + 1}\n".encode())
     return epoch + 1
 
 

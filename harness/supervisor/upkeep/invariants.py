@@ -27,9 +27,9 @@ from harness.events.fold import SessionState, advance
 from harness.events.framing import LogError
 from harness.events.views import SessionRow
 from harness.hands import reading
+from harness.linux.proc import Identity, alive
 from harness.protocol import locks
 from harness.protocol.paths import Folders, SessionFolder
-from harness.session.proc import Identity, alive
 
 _GRACE_S = 10.0
 _SAME = ("name", "branch", "model", "requests", "tool_calls", "checks_passed", "checks_total", "approvals", "cap_nano")

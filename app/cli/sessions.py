@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from app import key
+from app import requests
 from app.cli import context, exits
 from app.cli.context import Context
 from app.cli.output import age, emit, safe, say, table, usd
@@ -40,16 +40,15 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
         goal = args.goal
     if not goal.strip():
         raise Usage("the goal is empty; say what the agent should achieve")
-    request: dict[str, Any] = {
-        "repo": str(Path(args.repo).absolute()),
-        "goal": goal,
-        "checks": args.check,
-        "name": args.name or "",
-        "model": args.model or cfg.model.default,
-        "caps": _caps(args, cfg),
-        "base_url": configuration.base_url(cfg),
-        **key.of(cfg),
-    }
+    request = requests.launch(
+        cfg,
+        repo=str(Path(args.repo).absolute()),
+        goal=goal,
+        checks=args.check,
+        name=args.name or "",
+        model=args.model or "",
+        caps=_caps(args, cfg),
+    )
     with ctx.connect() as client:
         reply = client.call("launch", **request)
     if args.json:
@@ -64,27 +63,19 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
 
 
 def _caps(args: argparse.Namespace, cfg: configuration.Config) -> dict[str, int]:
-    caps = {
-        "usd_nano": cfg.caps.session_usd,
-        "tokens": cfg.caps.session_tokens,
-        "wall_s": cfg.caps.session_wall,
-        "tool_calls": cfg.caps.session_calls,
-    }
+    given: dict[str, int | None] = {}
     try:
         if args.cap_usd is not None:
-            caps["usd_nano"] = None if args.cap_usd == "none" else configuration.usd_to_nano(args.cap_usd)
+            given["usd_nano"] = None if args.cap_usd == "none" else configuration.usd_to_nano(args.cap_usd)
         if args.cap_wall is not None:
-            caps["wall_s"] = configuration.seconds(args.cap_wall)
+            given["wall_s"] = configuration.seconds(args.cap_wall)
+        if args.cap_tokens is not None:
+            given["tokens"] = args.cap_tokens
+        if args.cap_calls is not None:
+            given["tool_calls"] = args.cap_calls
+        return requests.caps_of(cfg, given)
     except ValueError as exc:
         raise Usage(str(exc)) from exc
-    if args.cap_tokens is not None:
-        caps["tokens"] = args.cap_tokens
-    if args.cap_calls is not None:
-        caps["tool_calls"] = args.cap_calls
-    for name, value in caps.items():
-        if value is not None and value < 0:
-            raise Usage(f"the cap {name} must not be negative")
-    return {k: v for k, v in caps.items() if v is not None}
 
 
 def ls(ctx: Context, args: argparse.Namespace) -> int:
@@ -159,7 +150,7 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
 
 def message(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
-        client.call("say", sid=args.id, text=args.text)
+        client.call("say", **requests.say(args.id, args.text))
     return _done(args, "the agent reads it at its next turn")
 
 
@@ -219,9 +210,9 @@ _STATES = {"pause": "paused", "resume": "running", "stop": "stopped"}
 
 
 def desire(ctx: Context, args: argparse.Namespace) -> int:
-    handed = key.here(ctx.folders) if args.verb == "resume" else {}
+    request = requests.desire(ctx.folders, args.id, _STATES[args.verb], args.reason)
     with ctx.connect() as client:
-        client.call("desire", sid=args.id, state=_STATES[args.verb], reason=args.reason, **handed)
+        client.call("desire", **request)
     return _done(
         args,
         {"pause": "it pauses at its next turn", "resume": "it goes on", "stop": "it stops; its work stays"}[args.verb],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen, Screen
 
-from app import key
+from app import requests
 from app.actions import ACTIONS, BY_ID, EVERYWHERE, Action, show_key
 from app.models import Dirty, Snapshot
 from harness.events.views import SessionRow
@@ -204,7 +204,8 @@ class SessionCommands(WatchScreen):
 
     def do_session_pause(self) -> None:
         if row := self.target:
-            self.host.send(f"{row.name}: pausing at its next turn", "desire", sid=row.sid, state="paused")
+            request = requests.desire(self.host.folders, row.sid, "paused")
+            self.host.send(f"{row.name}: pausing at its next turn", "desire", **request)
 
     def can_session_resume(self) -> bool:
         row = self.target
@@ -220,11 +221,11 @@ class SessionCommands(WatchScreen):
         if row is None:
             return
         try:
-            handed = key.here(self.host.folders)
+            request = requests.desire(self.host.folders, row.sid, "running")
         except configuration.ConfigError as exc:
             self.host.tell(f"{row.name} was not resumed: {exc}", bad=True)
             return
-        self.host.send(f"{row.name}: resuming", "desire", sid=row.sid, state="running", **handed)
+        self.host.send(f"{row.name}: resuming", "desire", **request)
 
     def can_session_continue(self) -> bool:
         row = self.target
@@ -254,7 +255,8 @@ class SessionCommands(WatchScreen):
 
         def decided(yes: bool | None) -> None:
             if yes:
-                self.host.send(f"{row.name}: stopping", "desire", sid=row.sid, state="stopped", reason="stopped by you")
+                request = requests.desire(self.host.folders, row.sid, "stopped", "stopped by you")
+                self.host.send(f"{row.name}: stopping", "desire", **request)
 
         self.host.push_screen(Confirm("Stop", row.name, text, "stop it"), decided)
 
@@ -334,7 +336,7 @@ class SessionCommands(WatchScreen):
 
         def written(text: str | None) -> None:
             if text:
-                self.host.send(f"{row.name}: will read it at its next turn", "say", sid=row.sid, text=text)
+                self.host.send(f"{row.name}: will read it at its next turn", "say", **requests.say(row.sid, text))
 
         self.host.push_screen(Ask("Say to", row.name, "Your message is part of its next turn.", lines=True), written)
 

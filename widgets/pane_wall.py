@@ -15,6 +15,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
+from harness.events import words
 from harness.events.views import SessionRow
 from widgets import cells, tiling
 from widgets.cells import Line
@@ -339,7 +340,7 @@ class PaneWall(Widget, can_focus=True):
             return [(rule * width, edge)]
         line = Line(width).left(rule + " ", edge)
         line.right(rule, edge)
-        line.right(f" {cells.money(row.spent_nano)}/{cells.cap_text(row.cap_nano)} ", self._style("quiet"))
+        line.right(f" {words.money(row.spent_nano)}/{words.cap_text(row.cap_nano)} ", self._style("quiet"))
         line.left(cells.mark(row.state) + " ", self._style(cells.role(row.state)))
         name = self._style("heading") if chosen or row.sid == self._selected else self._style("name")
         line.left(cells.safe(row.name, max(8, line.room * 2 // 3)), name)

@@ -10,9 +10,10 @@ from typing import Any
 from app import requests
 from app.cli import context, exits
 from app.cli.context import Context
-from app.cli.output import age, emit, safe, say, table, usd
+from app.cli.output import age, emit, safe, say, table
 from harness.events import trouble
 from harness.events.views import SessionRow
+from harness.events.words import cap_text, money, usd
 from harness.protocol import config as configuration
 
 REMOVE_S = 640.0
@@ -97,7 +98,7 @@ def ls(ctx: Context, args: argparse.Namespace) -> int:
             safe(r.name, 24),
             r.state,
             age(r.since),
-            f"{usd(r.spent_nano)}/{usd(r.cap_nano)}",
+            f"{money(r.spent_nano)}/{cap_text(r.cap_nano)}",
             f"{r.checks_passed}/{r.checks_total}" if r.checks_total else "-",
             safe(r.detail, 200),
         )
@@ -131,7 +132,7 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
         (
             "spent",
             (
-                f"{usd(row.spent_nano, 4)} of {usd(row.cap_nano)}, {row.tokens:,} tokens in {row.requests} requests,"
+                f"{usd(row.spent_nano)} of {cap_text(row.cap_nano)}, {row.tokens:,} tokens in {row.requests} requests,"
                 f" {row.tool_calls} tool calls"
             ),
         ),
@@ -186,8 +187,8 @@ def cost(ctx: Context, args: argparse.Namespace) -> int:
             s["sid"],
             safe(s["name"], 24),
             safe(s.get("model", ""), 24),
-            usd(s["spent_nano"], 4),
-            usd(s.get("reserved_nano", 0), 4),
+            usd(s["spent_nano"]),
+            usd(s.get("reserved_nano", 0)),
             f"{s.get('tokens', 0):,}",
             "-" if (hit := s.get("cache_hit")) is None else f"{hit:.1%}",
             safe(s.get("price_source", "")),
@@ -197,11 +198,11 @@ def cost(ctx: Context, args: argparse.Namespace) -> int:
     for line in table(("ID", "NAME", "MODEL", "SPENT", "RESERVED", "TOKENS", "CACHE", "PRICE"), body, width=ctx.width):
         say(line)
     for d in reply["days"][-_DAYS:]:
-        held = f", {usd(d['reserved_nano'], 4)} reserved" if d["reserved_nano"] else ""
-        say(f"{safe(d['day'])}  {usd(d['nano'], 4)}  {d['tokens']:,} tokens in {d['requests']:,} requests{held}")
+        held = f", {usd(d['reserved_nano'])} reserved" if d["reserved_nano"] else ""
+        say(f"{safe(d['day'])}  {usd(d['nano'])}  {d['tokens']:,} tokens in {d['requests']:,} requests{held}")
     say(
-        f"today {usd(fleet.spent_today_nano)} of {usd(fleet.day_cap_nano)}; in all {usd(fleet.spent_total_nano)} of"
-        f" {usd(fleet.fleet_cap_nano)}"
+        f"today {usd(fleet.spent_today_nano)} of {cap_text(fleet.day_cap_nano)}; in all"
+        f" {usd(fleet.spent_total_nano)} of {cap_text(fleet.fleet_cap_nano)}"
     )
     return exits.OK
 

@@ -14,6 +14,7 @@ from textual.strip import Strip
 
 from app.models import Dirty, Snapshot
 from app.screens.base import WatchScreen, bindings
+from harness.events import words
 from harness.events.views import SessionRow
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets import cells
@@ -104,7 +105,7 @@ class CostTable(ScrollView, can_focus=True):
         line.left(f"{cells.mark(row.state)} ", style["quiet"]).left(
             cells.fit(cells.safe(row.name, name - 1), name), style["text"]
         )
-        line.left(f"{cells.money(row.spent_nano):>{spent - 2}}  ", style["attention" if near else "text"])
+        line.left(f"{words.money(row.spent_nano):>{spent - 2}}  ", style["attention" if near else "text"])
         line.left(f"{share_text(row.spent_nano, row.cap_nano):>{cap - 2}}  ", style["quiet"])
         if meter:
             used, rest = cells.bar(row.spent_nano, row.cap_nano, meter - 2)

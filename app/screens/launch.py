@@ -16,9 +16,9 @@ from app import requests
 from app.screens.base import Form
 from app.screens.dialogs import Notice
 from harness.events.untrusted import to_display
+from harness.events.words import NANO
 from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
-from widgets.cells import NANO
 from widgets.help_bar import HelpBar
 
 

@@ -17,11 +17,11 @@ from app.models import Dirty, Snapshot
 from app.screens.base import WatchScreen, bindings
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
+from harness.events.words import NANO, money
 from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
-from harness.protocol.config import NANO, usd_to_nano
+from harness.protocol.config import usd_to_nano
 from widgets.approval_card import ApprovalCard
-from widgets.cells import money
 from widgets.fleet_bar import Banner
 from widgets.help_bar import HelpBar
 from widgets.queue_list import QueueList

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from harness.events import types as t
+from harness.events.words import usd
 
 Tone = Literal["info", "good", "warn", "bad", "dim"]
 GROUPS = ("talk", "tools", "approvals", "session", "money", "trouble")
@@ -24,12 +25,6 @@ class Line(msgspec.Struct, frozen=True):
     kind: str
     summary: str
     tone: Tone
-
-
-def usd(nano: int) -> str:
-    """Nano-USD for people: cents from a dollar up, more digits below."""
-    amount = nano / 1_000_000_000
-    return f"${amount:,.2f}" if abs(amount) >= 1 or nano == 0 else f"${amount:.4f}"
 
 
 def group_of(kind: str) -> str:

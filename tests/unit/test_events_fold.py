@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 
 from harness.events import types as t
 from harness.events.calls import CallError, OpenCalls
-from harness.events.describe import GROUPS, describe, detail, group_of, usd
+from harness.events.describe import GROUPS, describe, detail, group_of
 from harness.events.fold import SessionState, advance, fold
 from harness.events.log import LogWriter
 from harness.events.reader import read
 from harness.events.snapshots import Snapshot, encode, load, store
 from harness.events.untrusted import to_display
 from harness.events.views import Liveness, row
+from harness.events.words import usd
 
 CALLS = ["c1.0", "c2.0", "c2.1", "nonsense", ""]
 APPROVALS = ["a1", "a2"]

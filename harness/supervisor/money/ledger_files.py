@@ -22,6 +22,7 @@ from harness.events.framing import BadLine, LogError, hash_of
 from harness.events.log import LogWriter
 from harness.events.reader import DamagedLog, read
 from harness.events.regular import opened
+from harness.events.words import usd
 
 LEDGER_ID = "ledger"
 _BATCH = 1000
@@ -178,7 +179,7 @@ def _complete(made: Opened, sessions: Path, anchor: Anchor | None) -> None:
     amount = made.ledger.fleet.spent_nano - sum(nano for nano, _ in spent.values())
     where = f"the logs of {len(logs)} session{'s' if len(logs) != 1 else ''}"
     made.notes.append(
-        f"the ledger lacked ${amount / 1e9:,.2f} of what was spent; it was counted again from {where}, so all caps hold"
+        f"the ledger lacked {usd(amount)} of what was spent; it was counted again from {where}, so all caps hold"
     )
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from harness.events import types as t
 from harness.events.fold import SessionState
+from harness.events.words import usd
 from harness.hands import tools
 from harness.supervisor.calls.call_caps import wall_used
 from harness.supervisor.calls.call_flow import private_of
@@ -151,7 +152,7 @@ def _caps(now: t.Caps, wish: Wish, used: t.Caps) -> t.Caps:
     for name, value in values.items():
         spent = getattr(used, name) or 0
         if value is not None and value <= spent:
-            shown = f"${spent / 1e9:.4f} are spent" if name == "usd_nano" else f"{spent:,} are used"
+            shown = f"{usd(spent)} are spent" if name == "usd_nano" else f"{spent:,} are used"
             raise OpError("bad_caps", f"that cap ({name}) is used up already: {shown}", "give more than that")
     return msgspec.structs.replace(now, **values)
 

@@ -17,10 +17,12 @@ from harness.events import asking
 from harness.events import types as t
 from harness.events.endpoints import ITEM_KINDS
 
-SAME_CALLS, TOOL_ERRORS, IDLE_TURNS = 5, 10, 20
-"""Breakers: the same call in a row, tool errors in a row, turns in which no file, commit or check changed (three times
-as many with commands).
-"""
+SAME_CALLS = 5
+"""Breaker: the same call so often in a row."""
+TOOL_ERRORS = 10
+"""Breaker: so many tool errors in a row."""
+IDLE_TURNS = 20
+"""Breaker: so many turns in which no file, commit or check changed, three times as many with commands."""
 _MAX_PAUSES = 8
 _MAX_CUT_CALLS = 3
 _MAX_OVERFLOWS = 3

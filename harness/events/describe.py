@@ -115,17 +115,15 @@ def _duration(ms: int) -> str:
 
 
 def _size(count: int) -> str:
-    return (
-        f"{count} B"
-        if count < 1024
-        else f"{count / 1024:.1f} KiB"
-        if count < 1024 * 1024
-        else f"{count / 1024 / 1024:.1f} MiB"
-    )
+    if count < 1024:
+        return f"{count} B"
+    return f"{count / 1024:.1f} KiB" if count < 1024 * 1024 else f"{count / 1024 / 1024:.1f} MiB"
 
 
 def _cap(cap: str, value: int) -> str:
-    return usd(value) if cap.endswith("usd") else f"{value} s" if cap.endswith("wall") else f"{value:,}"
+    if cap.endswith("usd"):
+        return usd(value)
+    return f"{value} s" if cap.endswith("wall") else f"{value:,}"
 
 
 def _caps(caps: t.Caps) -> str:
@@ -188,9 +186,12 @@ def _parked(b: t.SessionParked) -> Line:
 
 @_on(t.SessionEnded)
 def _ended(b: t.SessionEnded) -> Line:
-    verified = ", all checks passed" if b.verified else ", not verified" if b.outcome == "done" else ""
+    verified = ", not verified" if b.outcome == "done" else ""
+    tone: Tone = "bad" if b.outcome == "failed" else "warn"
+    if b.verified:
+        verified = ", all checks passed"
+        tone = "good" if b.outcome == "done" else tone
     text = _first(b.reason or b.summary)
-    tone: Tone = "good" if b.outcome == "done" and b.verified else "bad" if b.outcome == "failed" else "warn"
     return Line(b.outcome, f"{b.outcome}{verified}" + (f": {text}" if text else ""), tone)
 
 
@@ -282,7 +283,9 @@ def _proposed(b: t.ToolProposed) -> Line:
 @_on(t.ToolJudged)
 def _judged(b: t.ToolJudged) -> Line:
     leaves = f" · leaves the fence: {', '.join(b.effects)}" if b.effects else ""
-    tone: Tone = "dim" if b.verdict == "allow" and not b.effects else "bad" if b.verdict == "deny" else "warn"
+    tone: Tone = "bad" if b.verdict == "deny" else "warn"
+    if b.verdict == "allow" and not b.effects:
+        tone = "dim"
     return Line(
         b.verdict, f"{b.call_id} by rule {b.rule}" + (f": {_first(b.reason)}" if b.reason else "") + leaves, tone
     )
@@ -305,8 +308,9 @@ def _tool_ended(b: t.ToolEnded) -> Line:
     )
     cut = " · output cut" if b.truncated else ""
     limit = f" · came to the limit of {b.limit}" if b.limit else ""
-    ok = b.status == "ok" and not b.exit_code
-    tone: Tone = "good" if ok else "warn" if b.status in ("ok", "denied", "cancelled") else "bad"
+    tone: Tone = "warn" if b.status in ("ok", "denied", "cancelled") else "bad"
+    if b.status == "ok" and not b.exit_code:
+        tone = "good"
     return Line(
         "ended",
         f"{b.call_id} {b.status}{code}, {_duration(b.ms)}" + (f": {first}" if first else "") + limit + changed + cut,

@@ -17,11 +17,13 @@ from harness.events.fold import SessionState
 NEEDS_YOU = "needs you"
 RUNNING = "running"
 DONE = "done"
-NOT_SHOWN, NOT_COMPARED = "\\ NOT SHOWN HERE: ", "\\ NOT COMPARED: "
-"""Lines of `ApprovalView.diff` that begin so say what it leaves out.
+NOT_SHOWN = "\\ NOT SHOWN HERE: "
+"""A line of `ApprovalView.diff` that begins so says what it leaves out.
 
 No line of a file can: each has ``+``, ``-`` or a blank before it.
 """
+NOT_COMPARED = "\\ NOT COMPARED: "
+"""A line that begins so says what was not compared; no line of a file can, as above."""
 
 
 class ApprovalView(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -198,9 +200,11 @@ def troubled(made: SessionRow, found: trouble.Trouble, *, held: bool) -> Session
     words = trouble.held(found) if held else found.words
     if not (words.person or words.mend) and made.state == "waiting":
         return made
-    state, group = (
-        ("failed", NEEDS_YOU) if words.person else ("parked", NEEDS_YOU) if words.mend else ("limited", RUNNING)
-    )
+    state = "limited"
+    group = RUNNING
+    if words.person or words.mend:
+        state = "failed" if words.person else "parked"
+        group = NEEDS_YOU
     evidence = found.cause or made.evidence
     return _say(
         msgspec.structs.replace(

@@ -201,7 +201,8 @@ def environment(worktree: str, extra: dict[str, str] | None = None) -> dict[str,
         "GIT_COMMITTER_EMAIL": "agent@watchfloor.invalid",
     }
     for number, (key, value) in enumerate(_GIT.items()):
-        env[f"GIT_CONFIG_KEY_{number}"], env[f"GIT_CONFIG_VALUE_{number}"] = key, value
+        env[f"GIT_CONFIG_KEY_{number}"] = key
+        env[f"GIT_CONFIG_VALUE_{number}"] = value
     env["GIT_CONFIG_COUNT"] = str(len(_GIT))
     return {**env, **(extra or {})}
 

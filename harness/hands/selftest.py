@@ -271,13 +271,9 @@ def _tried(ground: _Ground, allowed: limits.Limits) -> dict[str, Any]:
         )
     held = holds.as_dicts(holds.report(allowed, said["bounds"], _no_group(), root=os.getuid() == 0))
     failed = [test["name"] for test in tests if not test["ok"]]
-    reason = (
-        f"the fence does not hold: {'; '.join(failed)}"
-        if failed
-        else ""
-        if said["seccomp"]
-        else "the system-call filter is not in force"
-    )
+    reason = "" if said["seccomp"] else "the system-call filter is not in force"
+    if failed:
+        reason = f"the fence does not hold: {'; '.join(failed)}"
     return {"ok": not reason, "reason": reason, "seccomp": bool(said["seccomp"]), "tests": tests, "limits": held}
 
 

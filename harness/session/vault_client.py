@@ -30,8 +30,10 @@ TIME_LIMIT_S = 300.0
 _LOOK_S = 1.0
 _COLLECT_S = 0.02
 _END_S = 1.0
-STOPPED_S, STILL_S = 5.0, 60.0
-"""Seconds that its process may be stopped, or do nothing at all, before another one takes its place."""
+STOPPED_S = 5.0
+"""Seconds that its process may be stopped before another one takes its place."""
+STILL_S = 60.0
+"""Seconds that its process may do nothing at all before another one takes its place."""
 _SAID_S = 10.0
 Answer = Callable[[dict[str, Any]], None]
 _GONE = {"code": "died", "message": "the process that keeps states of the worktree ended"}
@@ -70,9 +72,9 @@ class VaultLink:
         if self._waiting is None or self._seen is None or still < (_LOOK_S if self._seen.stopped else _SAID_S):
             return ""
         since = time.strftime("%H:%M:%S", time.gmtime(time.time() - still))
-        how = (
-            "is stopped" if self._seen.stopped else "waits for its disk" if self._seen.state == "D" else "does nothing"
-        )
+        how = "waits for its disk" if self._seen.state == "D" else "does nothing"
+        if self._seen.stopped:
+            how = "is stopped"
         return f"process {self.pid} {how} since {since} UTC"
 
     def ask(self, request: dict[str, Any], answer: Answer) -> None:

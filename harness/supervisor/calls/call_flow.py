@@ -50,8 +50,14 @@ _STALE_LIMIT = 5
 _RETRY_SPACE = 5.0
 _SHORTLY = 0.2
 _MET_S = 1.0
-_CARD_S, _FACTS_S, _PUBLISH_S, _PROBE_S = 15.0, 90.0, 120.0, 90.0
-"""Seconds that reading the worktree may take: for a card, for one call's facts, for a publish, for asking a remote."""
+_CARD_S = 15.0
+"""Seconds that reading the worktree may take for a card."""
+_FACTS_S = 90.0
+"""Seconds that reading the worktree may take for one call's facts."""
+_PUBLISH_S = 120.0
+"""Seconds that reading the worktree may take for a publish."""
+_PROBE_S = 90.0
+"""Seconds that asking a remote may take."""
 HELD_S = 10.0
 """Seconds after which the ground of a held session is looked at again."""
 _BROKEN = frozenset({"poisoned", "lost"})

@@ -79,9 +79,9 @@ class Restarts:
 
 def log_trouble(exc: Exception) -> Trouble:
     """What a log that cannot be read means for its session."""
-    return Trouble(
-        "newer" if isinstance(exc, NewerLog) else "disk" if isinstance(exc, OSError) else "damaged", str(exc)
-    )
+    if isinstance(exc, NewerLog):
+        return Trouble("newer", str(exc))
+    return Trouble("disk" if isinstance(exc, OSError) else "damaged", str(exc))
 
 
 class Session:

@@ -204,13 +204,11 @@ class Purse:
                 f"raise {cap} first, or stop the session",
             )
         last = s.budget
-        need = (
-            last.need
-            if last is not None and last.cap == "session.usd"
-            else s.request.reserved_nano
-            if s.request is not None
-            else 0
-        )
+        need = 0
+        if last is not None and last.cap == "session.usd":
+            need = last.need
+        elif s.request is not None:
+            need = s.request.reserved_nano
         model = s.intent.model if s.intent is not None else ""
         need = (
             need + prices.worst_case(model, _WORDS, 0).nano

@@ -33,10 +33,28 @@ _FENCED_S = 1.0
 """Longest pause after a brain that found no keeper, of which `Session.brain_fenced` takes some before it counts as a
 fall.
 """
-LOOK_S, STOPPED_S, END_S = 3.0, 6.0, 60.0
-"""Seconds between two looks at a brain, and until one that is stopped is shown so, and is ended."""
+LOOK_S = 3.0
+"""Seconds between two looks at a brain."""
+STOPPED_S = 6.0
+"""Seconds until a brain that is stopped is shown so."""
+END_S = 60.0
+"""Seconds until a brain that is stopped is ended."""
 _MARGIN_S = 60.0
 """Seconds beyond the time that a brain gives a reply."""
+
+
+def _exit_text(code: int | None) -> str:
+    """How a brain ended, as its lease says it."""
+    if code is None or code == 0:
+        return "exited"
+    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def _fall_text(code: int | None) -> str:
+    """Why a brain is gone that had work to do."""
+    if code is None:
+        return "it died"
+    return f"killed by signal {-code}" if code < 0 else f"it left without a word (exit code {code})"
 
 
 class Brains:
@@ -225,10 +243,7 @@ class Brains:
             code = brain.exit_code
             lease = session.state.lease
             if lease is not None and lease.gen == brain.gen:
-                how = (
-                    "exited" if code in (0, None) else f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-                )
-                await self._end_lease(session, brain.gen, brain.why or how, code)
+                await self._end_lease(session, brain.gen, brain.why or _exit_text(code), code)
             session.buried.pop(0)
             s = session.state
             if code == _FENCED and not session.brain_fenced.add(time.monotonic()):
@@ -236,14 +251,7 @@ class Brains:
                 self._pause(session, session.brain_fenced.backoff(_FENCED_S))
                 continue
             if s.ended is None and s.desired == "running" and s.parked is None:
-                why = (
-                    "it died"
-                    if code is None
-                    else f"killed by signal {-code}"
-                    if code < 0
-                    else f"it left without a word (exit code {code})"
-                )
-                why = brain.why or why
+                why = brain.why or _fall_text(code)
                 track = session.track
                 paid = s.request is not None and track.request_gen == brain.gen
                 await self._fell(session, why, worked=track.worked_gen == brain.gen, paid=paid)

@@ -27,8 +27,10 @@ from harness.workspace.errors import DamagedWorktree, WorkspaceError
 
 MAX_TEXT = 256 * 1024
 MAX_ROUNDS = 1000
-_PUT_AWAY_S, _LOOK_S = 20.0, 10.0
-"""Seconds for an end that is being carried out, and for a look at the worktree."""
+_PUT_AWAY_S = 20.0
+"""Seconds for an end that is being carried out."""
+_LOOK_S = 10.0
+"""Seconds for a look at the worktree."""
 
 STOPPED = (
     "The person stopped this session and now lets it go on. Look at the worktree again, then go on towards the goal."

@@ -25,8 +25,14 @@ from harness.supervisor.sessions.conductor import Conductor
 from harness.supervisor.sessions.launch import Launcher
 from harness.supervisor.threads import at_home
 
-LAUNCHES_S, TAKE_UP_S, ANSWER_S, END_S = 25.0, 8.0, 12.0, 30.0
-"""Seconds for launches under way, for a keeper to be found, for its answer, and for a stop to be carried out."""
+LAUNCHES_S = 25.0
+"""Seconds for launches under way."""
+TAKE_UP_S = 8.0
+"""Seconds for a keeper to be found."""
+ANSWER_S = 12.0
+"""Seconds for a keeper's answer."""
+END_S = 30.0
+"""Seconds for a stop to be carried out."""
 _STRAYS_S = 3.0
 _TERM = (signal.SIGTERM, 3.0)
 _KILL = (signal.SIGKILL, 5.0)

@@ -30,18 +30,22 @@ from harness.supervisor.processes.process import end
 from harness.supervisor.threads import at_home
 
 CONNECT_BUDGET = 2.0
-_LEAVE_S, _KILLED_S = 10.0, 5.0
-"""Seconds a keeper has to leave when asked, and to be gone when killed."""
+_LEAVE_S = 10.0
+"""Seconds a keeper has to leave when asked."""
+_KILLED_S = 5.0
+"""Seconds a keeper has to be gone when killed."""
 _CATCH_UP = 60.0
-PULSE_S, MUTE_S = 3.0, 8.0
-"""Seconds between two questions to a keeper, and without an answer until its row may say so."""
+PULSE_S = 3.0
+"""Seconds between two questions to a keeper."""
+MUTE_S = 8.0
+"""Seconds without an answer of a keeper until its row may say so."""
 _RARELY = 10
 """Of so many questions, one to a keeper that has nothing to do: it is only looked at otherwise, which costs it nothing.
 """
-STOPPED_S, SILENT_S = 60.0, 300.0
-"""Seconds until a keeper that is stopped, or one that says nothing, is ended: its log and its calls are left as by any
-death of a keeper.
-"""
+STOPPED_S = 60.0
+"""Seconds until a keeper that is stopped is ended: its log and its calls are left as by any death of a keeper."""
+SILENT_S = 300.0
+"""Seconds until a keeper that says nothing is ended, likewise."""
 
 
 class Keepers:

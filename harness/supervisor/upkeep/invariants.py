@@ -301,13 +301,11 @@ def _ledger(folders: Folders, known: Mapping[str, _Books]) -> Iterator[Violation
                 day = max(day, record.day)
             elif isinstance(record, Settled):
                 settled[record.reservation] = record
-            subject = (
-                record
-                if isinstance(record, Reserved)
-                else reserved.get(record.reservation)
-                if isinstance(record, Settled)
-                else None
-            )
+            subject: Reserved | None = None
+            if isinstance(record, Reserved):
+                subject = record
+            elif isinstance(record, Settled):
+                subject = reserved.get(record.reservation)
             if subject is not None and (
                 isinstance(record, Reserved) or (isinstance(record, Settled) and record.nano > subject.nano)
             ):

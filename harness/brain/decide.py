@@ -30,7 +30,8 @@ _MOST_ROOM = 2
 _CHECK_OUTPUT = 4000
 _SUMMARY = 4000
 _NOT_RUN = ("denied", "refused", "cancelled")
-_HUMAN_KINDS = {"cap": "cap"}
+HUMAN_KINDS = {"cap": "cap"}
+"""Why a session parks, by the kind of request that it waits for; ``approval`` for every other kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,7 @@ def next_step(v: View) -> Step:
     if (
         waiting := next((a for a in s.approvals.values() if not a.call_id and a.kind not in ITEM_KINDS), None)
     ) is not None:
-        return Park(_HUMAN_KINDS.get(waiting.kind, "approval"), waiting.title)
+        return Park(HUMAN_KINDS.get(waiting.kind, "approval"), waiting.title)
     if last is not None and v.finished:
         return _done(v, last)
     return _trouble(v) or _turn(v, last)

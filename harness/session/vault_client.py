@@ -27,7 +27,8 @@ from harness.vault.limits import Limits
 from harness.vault.serve import serve
 
 TIME_LIMIT_S = 300.0
-_LOOK_S = 1.0
+LOOK_S = 1.0
+"""Seconds between two looks at its process while an answer is awaited."""
 _COLLECT_S = 0.02
 _END_S = 1.0
 STOPPED_S = 5.0
@@ -69,7 +70,7 @@ class VaultLink:
     def waits(self) -> str:
         """For what in words, when an answer is awaited and nobody works on it; empty otherwise."""
         still = time.monotonic() - self._since
-        if self._waiting is None or self._seen is None or still < (_LOOK_S if self._seen.stopped else _SAID_S):
+        if self._waiting is None or self._seen is None or still < (LOOK_S if self._seen.stopped else _SAID_S):
             return ""
         since = time.strftime("%H:%M:%S", time.gmtime(time.time() - still))
         how = "waits for its disk" if self._seen.state == "D" else "does nothing"
@@ -90,7 +91,7 @@ class VaultLink:
         self._waiting = (request, answer, 2)
         self._deadline = time.monotonic() + TIME_LIMIT_S
         self._seen = None
-        self._timer = self._loop.call_later(_LOOK_S, self._look)
+        self._timer = self._loop.call_later(LOOK_S, self._look)
         if self._sock is not None or not self.pid:  # else it is sent when the one before is gone
             self._send(request)
 
@@ -174,7 +175,7 @@ class VaultLink:
         """
         if self._waiting is None:
             return
-        self._timer = self._loop.call_later(_LOOK_S, self._look)
+        self._timer = self._loop.call_later(LOOK_S, self._look)
         now = time.monotonic()
         seen = proc.look(self._who) if self._who is not None else None
         if seen != self._seen:

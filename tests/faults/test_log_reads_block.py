@@ -70,7 +70,7 @@ def test_a_segment_that_is_no_file_is_damage_in_words(tmp_path: Path, kind: str,
     assert kind in salvage(tmp_path)[1]
     OffsetIndex(tmp_path).close()
     mark_of(tmp_path)
-    list(epochs._in_log(tmp_path))
+    list(epochs.named_in(tmp_path))
 
 
 def tailed(folder: Path) -> None:

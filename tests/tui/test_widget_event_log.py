@@ -290,9 +290,9 @@ async def test_a_cut_tail_a_damaged_record_and_a_newer_log(tmp_path: Path) -> No
         assert "line 97 of it" in rows[-1]
         assert "record 95 cannot be read" in rows[-3]
         (tmp_path / "new").mkdir()
-        from harness.events.framing import GENESIS, _close
+        from harness.events.framing import GENESIS, closed
 
-        line, _ = _close(
+        line, _ = closed(
             b'{"v":1,"segment":1,"sid":"x","prev":"%b","format":9,"first_seq":0' % GENESIS.hex().encode(), GENESIS
         )
         (tmp_path / "new" / segment_name(1)).write_bytes(line)

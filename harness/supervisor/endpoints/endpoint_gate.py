@@ -181,7 +181,7 @@ class Gate:
         if self.state == OPEN:
             if now < self.ramp_end:
                 self._slot(sid, now)
-            ready = self._ready(sid)
+            ready = self.ready_at(sid)
             return Go() if now >= ready else Hold(ready)
         self._pick(now)
         return Go(True) if self.probe == sid else Hold(self.probe_until if self.probe else self._try_at(sid))
@@ -220,20 +220,21 @@ class Gate:
     def wake(self, now: float) -> list[str]:
         """Sessions in line that may go now."""
         if self.state == OPEN:
-            return [sid for sid in self.line if self._ready(sid) <= now]
+            return [sid for sid in self.line if self.ready_at(sid) <= now]
         self._pick(now)
         return [self.probe] if self.probe in self.line else []
 
     def due(self, now: float) -> float | None:
         """When `wake` has news again; None while there is nothing to wait for."""
         if self.state == OPEN:
-            return min((at for at in map(self._ready, self.line) if at > now), default=None)
+            return min((at for at in map(self.ready_at, self.line) if at > now), default=None)
         if self.probe:
             return self.probe_until
         at = min((self._try_at(sid) for sid in self.line), default=math.inf)
         return at if at < math.inf else None
 
-    def _ready(self, sid: str) -> float:
+    def ready_at(self, sid: str) -> float:
+        """When this session may go, the gate being open."""
         own = self.strikes.get(sid)
         return max(
             self.slots.get(sid, 0.0), own.not_before if own is not None and own.cleared >= SUSPECT_AFTER else 0.0

@@ -42,7 +42,7 @@ def _found(folders: Folders, why: str) -> int:
     """The highest epoch that any keeper or log knows: every keeper that lives must have said its own."""
     known = [_served(folders), *(_of_keeper(folders, sid, why) for sid in locks.kept(folders))]
     for log in folders.sessions.glob("*/log"):
-        known += _in_log(log)
+        known += named_in(log)
     epoch = max(known)
     if epoch:
         print(
@@ -73,7 +73,8 @@ def _of_keeper(folders: Folders, sid: str, why: str) -> int:
         ) from exc
 
 
-def _in_log(log: Path) -> Iterator[int]:
+def named_in(log: Path) -> Iterator[int]:
+    """The epochs that the leases in a log name."""
     for segment in sorted(log.glob("*.jsonl")):
         with contextlib.suppress(BadLine), opened(segment) as f:  # what is no file holds no record
             for line in f:

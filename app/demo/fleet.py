@@ -171,9 +171,10 @@ class Demo:
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._simulator()['port']}"
+        return f"http://127.0.0.1:{self.simulator()['port']}"
 
-    def _simulator(self) -> dict[str, int]:
+    def simulator(self) -> dict[str, int]:
+        """Port, process number and start of the model server. Raises FileNotFoundError before it is ready."""
         ready: dict[str, int] = json.loads(self.ready_file.read_text("utf-8"))
         return ready
 
@@ -228,7 +229,7 @@ class Demo:
 
     def _end_simulator(self) -> None:
         try:
-            ready = self._simulator()
+            ready = self.simulator()
             if _runs(ready):
                 os.kill(ready["pid"], signal.SIGTERM)
         except (FileNotFoundError, ProcessLookupError):

@@ -26,7 +26,8 @@ GRACE_S = 20.0
 LOOK_S = 2.0
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """The options of the program."""
     p = argparse.ArgumentParser(
         prog="python -m harness.simulator", description="A Messages API on loopback that plays scenarios."
     )
@@ -146,7 +147,8 @@ class _Door:
             self._task.cancel()
 
 
-async def _serve(args: argparse.Namespace) -> None:
+async def serve(args: argparse.Namespace) -> None:
+    """Serve until asked to stop, or until nobody is left whom the options name."""
     limits = Limits(args.requests_per_minute, args.input_tokens_per_minute, args.output_tokens_per_minute)
     service = Service(_keys(args), library.load(args.scenarios), Pace(args.speed), limits)
     runner = web.AppRunner(service.app(), handler_cancellation=True, access_log=None, shutdown_timeout=1.0)
@@ -175,9 +177,9 @@ async def _serve(args: argparse.Namespace) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Exit codes: 0 ended as asked, 2 cannot serve."""
-    args = _parser().parse_args(argv)
+    args = parser().parse_args(argv)
     try:
-        asyncio.run(_serve(args))
+        asyncio.run(serve(args))
     except (library.LibraryError, OSError) as exc:
         print(f"simulator: {exc}", file=sys.stderr)
         return 2

@@ -94,7 +94,8 @@ class Session:
         self.state = SessionState()
         self.track = Track()
         self._last = b""
-        self._kept = -1
+        self.snapshot_seq = -1
+        """The newest record that the newest snapshot holds."""
         self.loaded = False
         self.cached: SessionRow | None = None
         self.remembered: SessionRow | None = None
@@ -228,7 +229,7 @@ class Session:
         """
         self.aside = set_aside.read(self.folder)
         try:
-            self.state, self.track, self._last, self._kept = fold_cache.recall(self.folder)
+            self.state, self.track, self._last, self.snapshot_seq = fold_cache.recall(self.folder)
         except (LogError, msgspec.DecodeError, OSError) as exc:
             self.state, self.track = fold_cache.salvage(self.folder)
             self._last = b""
@@ -249,11 +250,11 @@ class Session:
         """Begin to store a snapshot off the loop when ``least`` records are new since the last one; `kept` waits for
         it.
         """
-        if self.removing or self.state.seq - self._kept < least or not self._last:
+        if self.removing or self.state.seq - self.snapshot_seq < least or not self._last:
             return
-        self._kept = self.state.seq
+        self.snapshot_seq = self.state.seq
         data = fold_cache.encode(self.state, self.track, self._last)
-        task = asyncio.get_running_loop().create_task(at_home(self._store, self._kept, data))
+        task = asyncio.get_running_loop().create_task(at_home(self._store, self.snapshot_seq, data))
         self._storing.add(task)
         task.add_done_callback(self._storing.discard)
 

@@ -117,7 +117,7 @@ class Brains:
         who = Identity(lease.pid, lease.start, lease.boot)
         brain = Brain(lease.gen, who, "")
         try:
-            brain.watch = Watch(who, lambda: self._ended(session, brain))
+            brain.watch = Watch(who, lambda: self.ended(session, brain))
         except (ProcessLookupError, OSError):
             await self._end_lease(session, lease.gen, "its process is gone", None)
             return
@@ -156,7 +156,7 @@ class Brains:
             return
         brain = Brain(gen, who, secret)
         try:
-            brain.watch = Watch(who, lambda: self._ended(session, brain))
+            brain.watch = Watch(who, lambda: self.ended(session, brain))
         except ProcessLookupError:
             await self._fell(session, "it ended at once")
             return
@@ -220,7 +220,7 @@ class Brains:
         if brain.watch is not None:
             brain.watch.signal(signal.SIGKILL)
 
-    def _ended(self, session: Session, brain: Brain) -> None:
+    def ended(self, session: Session, brain: Brain) -> None:
         """The process is gone; the session's worker ends the lease at its next step."""
         brain.gone.set()
         if session.brain is brain:

@@ -80,12 +80,12 @@ class Keepers:
         try:
             await self._connect(session)
         except (OSError, LinkLost):
-            await self._past_stopped(session)
+            await self.past_stopped(session)
             await self._spawn(session)
             await self._connect(session)
         self._stopped.pop(session.sid, None)
 
-    async def _past_stopped(self, session: Session) -> None:
+    async def past_stopped(self, session: Session) -> None:
         """End a keeper that has been stopped for long. Raises OpError ``mute`` for one that is not stopped as long."""
         k = session.state.keeper
         who = Identity(k.pid, k.start, k.boot) if k is not None else None
@@ -190,7 +190,7 @@ class Keepers:
             while not (await asyncio.wait({answer}, timeout=MUTE_S if not silent else PULSE_S))[0]:
                 # in steps, so that time in which we were frozen is not held against it
                 silent += PULSE_S if silent else MUTE_S
-                await self._mute(session, link, since, silent)
+                await self.mute(session, link, since, silent)
             waits = str((await answer).get("waits", ""))
         except (OpError, LinkLost):
             # a keeper of an earlier version does not know the question; one that is gone is taken up again
@@ -204,7 +204,7 @@ class Keepers:
             session.unhinder("vault")
 
     @staticmethod
-    async def _mute(session: Session, link: KeeperLink, since: datetime, silent: float) -> None:
+    async def mute(session: Session, link: KeeperLink, since: datetime, silent: float) -> None:
         """Say of a keeper that it does not answer, and end it when that lasts; one that a disk holds is left to it,
         since no signal reaches it.
         """

@@ -22,8 +22,10 @@ from harness.protocol.paths import FolderError, Folders
 _FIRST_WAIT_S = 0.1
 _LONGEST_WAIT_S = 2.0
 _CALL_TIMEOUT_S = 20.0
-_PULSE_S, _MUTE_S = 3.0, 5.0
-"""Seconds between two questions whether it is there, and without an answer until the screen says so."""
+_PULSE_S = 3.0
+"""Seconds between two questions whether it is there."""
+_MUTE_S = 5.0
+"""Seconds without an answer until the screen says so."""
 _HEIR_S = 1.0
 """Seconds that a guardian, which a leaving supervisor starts and gives its keys, has to show itself."""
 _LONGEST_PAUSE_S = 60.0

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from rich.style import Style
 from textual.geometry import Size
-from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
@@ -81,13 +80,6 @@ class ApprovalCard(ScrollView, can_focus=True):
     }
     """
 
-    class FullyShown(Message):
-        """Every row of the card has now been on screen at this size."""
-
-        def __init__(self, approval_id: str) -> None:
-            super().__init__()
-            self.approval_id = approval_id
-
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         self._view: ApprovalView | None = None
         self._card: list[CardLine] = []
@@ -157,16 +149,8 @@ class ApprovalCard(ScrollView, can_focus=True):
         if row >= len(self._rows) or self._wrapped != self.size.width:
             return line.strip(self.rich_style)
         mark, text, role = self._rows[row]
-        if row in self._unseen:
-            self._unseen.discard(row)
-            if not self._unseen and self._view is not None:
-                # Painting runs as the screen; a message made there would not bubble past it.
-                self.call_next(self._announce, self._view)
+        self._unseen.discard(row)
         return line.left(mark, self._style("mark")).left(text, self._style(role)).strip(self.rich_style)
-
-    def _announce(self, view: ApprovalView) -> None:
-        if view is self._view and self.fully_shown:
-            self.post_message(self.FullyShown(view.approval_id))
 
     def _style(self, role: str) -> Style:
         return self.get_component_rich_style(f"ac--{role}", partial=True)

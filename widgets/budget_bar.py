@@ -6,6 +6,7 @@ from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
+from harness.events import words
 from widgets import cells
 from widgets.cells import Line
 from widgets.palette import palette
@@ -15,7 +16,7 @@ def share_text(used: int, cap: int | None) -> str:
     """``62% of $2``, or ``no cap``."""
     if cap is None:
         return "no cap"
-    return f"{100 * used // cap if cap > 0 else 100}% of {cells.cap_text(cap)}"
+    return f"{100 * used // cap if cap > 0 else 100}% of {words.cap_text(cap)}"
 
 
 class BudgetBar(Widget):
@@ -47,8 +48,8 @@ class BudgetBar(Widget):
 
     def render_line(self, y: int) -> Strip:
         used = self._spent + self._reserved
-        reserved = f" + {cells.money(self._reserved)} reserved" if self._reserved else ""
-        text = f" {cells.money(self._spent)}{reserved}, {share_text(used, self._cap)}"
+        reserved = f" + {words.money(self._reserved)} reserved" if self._reserved else ""
+        text = f" {words.money(self._spent)}{reserved}, {share_text(used, self._cap)}"
         line = Line(self.size.width).left(f"{self._label} ", self._style("quiet"))
         line.right(text, self._style("text"))
         if self._cap is not None:

@@ -17,9 +17,9 @@ from rich.cells import chop_cells
 
 from harness.events import trouble
 from harness.events.action import action_hash
-from harness.events.describe import usd
 from harness.events.untrusted import to_display, to_display_lines
 from harness.events.views import NOT_COMPARED, NOT_SHOWN, ApprovalView
+from harness.events.words import usd
 from widgets.patch import code_display, patch_display, roles
 
 CLAIM = "CLAIMED BY THE AGENT (not verified)"

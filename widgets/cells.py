@@ -1,8 +1,6 @@
-"""Cells, money, ages and state marks: the small vocabulary that every line of the screen is drawn with. Pure."""
+"""Cells, counts and state marks: the small vocabulary that every line of the screen is drawn with. Pure."""
 
 from __future__ import annotations
-
-from datetime import UTC, datetime
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -11,7 +9,6 @@ from textual.strip import Strip
 
 from harness.events.untrusted import to_display
 
-NANO = 1_000_000_000
 ELLIPSIS = "…"
 
 # One mark per state; every one is a single cell in all common terminal fonts, and the word always stands beside it.
@@ -55,23 +52,6 @@ def role(state: str) -> str:
     return ROLES.get(state, "attention")
 
 
-def money(nano: int) -> str:
-    """Nano-USD as a short amount: ``$0.004``, ``$0.41``, ``$12.30``, ``$1,240``."""
-    usd = nano / NANO
-    if 0 < usd < 0.01:
-        return f"${usd:.3f}" if usd >= 0.001 else "<$0.001"
-    if usd < 1000:
-        return f"${usd:.2f}"
-    return f"${usd:,.0f}"
-
-
-def cap_text(nano: int | None) -> str:
-    """A cap as people write it: ``$5``, ``$2.50``, or ``no cap``."""
-    if nano is None:
-        return "no cap"
-    return f"${nano // NANO:,}" if nano % NANO == 0 else money(nano)
-
-
 def count(number: int) -> str:
     """A count in at most five cells: ``999``, ``12.3k``, ``4.5M``."""
     if number < 1000:
@@ -83,33 +63,6 @@ def count(number: int) -> str:
         if value < 999.5 or unit == "G":
             return f"{value:.0f}{unit}"
     return str(number)
-
-
-def parse_ts(ts: str) -> float | None:
-    """Seconds since the epoch of a log timestamp; None when it is none."""
-    try:
-        moment = datetime.fromisoformat(ts)
-    except ValueError:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-
-
-def age(ts: str, now: float) -> str:
-    """How long ago, in at most four cells: ``5s``, ``12m``, ``3h``, ``9d``; never negative, empty when unknown.
-
-    Seconds come in steps of five, so that a screen full of them is not painted anew every second.
-    """
-    then = parse_ts(ts)
-    if then is None:
-        return ""
-    seconds = max(0, int(now - then))
-    if seconds < 60:
-        return f"{seconds // 5 * 5}s"
-    if seconds < 3600:
-        return f"{seconds // 60}m"
-    if seconds < 86400:
-        return f"{seconds // 3600}h"
-    return f"{seconds // 86400}d"
 
 
 def fit(text: str, width: int) -> str:

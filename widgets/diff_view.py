@@ -12,7 +12,6 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
-from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
@@ -49,13 +48,6 @@ class DiffView(ScrollView, can_focus=True):
         Binding("right_curly_bracket", "next_file", "Next file", show=False),
         Binding("left_curly_bracket", "previous_file", "Previous file", show=False),
     ]
-
-    class FileChanged(Message):
-        """A jump brought another file to the top."""
-
-        def __init__(self, path: str) -> None:
-            super().__init__()
-            self.path = path
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         self._lines: list[str] = []
@@ -103,9 +95,7 @@ class DiffView(ScrollView, can_focus=True):
 
     def _jump(self, index: int) -> None:
         if 0 <= index < len(self._starts):
-            start = self._starts[index]
-            self.scroll_to(0, start, animate=False)
-            self.post_message(self.FileChanged(self._lines[start]))
+            self.scroll_to(0, self._starts[index], animate=False)
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width

@@ -97,13 +97,6 @@ class EventLog(ScrollView, can_focus=True):
             self.text = text
             self.seq = seq
 
-    class FollowChanged(Message):
-        """The log began or stopped following its end."""
-
-        def __init__(self, follow: bool) -> None:
-            super().__init__()
-            self.follow = follow
-
     def __init__(self, *, compact: bool = False, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
         self.compact = compact
@@ -342,7 +335,6 @@ class EventLog(ScrollView, can_focus=True):
         if follow != self.follow:
             self.follow = follow
             self._refresh_head()
-            self.post_message(self.FollowChanged(follow))
 
     def _scroll(self, y: float) -> None:
         self._own_scroll = True

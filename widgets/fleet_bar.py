@@ -8,7 +8,7 @@ from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
-from harness.events import endpoints
+from harness.events import endpoints, words
 from harness.events.views import FleetView
 from widgets import cells
 from widgets.cells import Line
@@ -66,9 +66,9 @@ class FleetBar(Widget):
             line.right(cells.safe(phrase, self.size.width // 2) + " ", self._style("call"))
         else:
             line.right(f"{fence} ", self._style("good" if ok else "alarm"))
-        line.left(" ", text).left(cells.money(f.spent_today_nano), text).left(" today", quiet)
+        line.left(" ", text).left(words.money(f.spent_today_nano), text).left(" today", quiet)
         if f.day_cap_nano is not None:
-            line.left(f" of {cells.cap_text(f.day_cap_nano)} ", quiet)
+            line.left(f" of {words.cap_text(f.day_cap_nano)} ", quiet)
             used, rest = cells.bar(f.spent_today_nano + f.reserved_nano, f.day_cap_nano, 8)
             if self.size.width >= 90:
                 line.left(used, self._style("meter")).left(rest + " ", quiet)
@@ -86,8 +86,8 @@ class FleetBar(Widget):
 def trouble_phrase(fleet: FleetView, now: float) -> str:
     """The worst trouble of the fleet in one short phrase (untrusted); empty when there is none."""
     for at in fleet.endpoints:
-        age = cells.age(at.since, now)
-        left = _left(at.next_try, now)
+        age = words.age(at.since, now)
+        left = words.due(at.next_try, now)
         tried = f", next try {left}" if left else ""
         if at.asking:
             tried = ", asked again now"
@@ -100,16 +100,6 @@ _ENDPOINT = {
     endpoints.LIMITED: "endpoint limits us",
     endpoints.PERSON: "endpoint needs you",
 }
-
-
-def _left(ts: str, now: float) -> str:
-    then = cells.parse_ts(ts)
-    if then is None:
-        return ""
-    seconds = round(then - now)
-    if seconds <= 0:
-        return "now"
-    return f"in {seconds}s" if seconds < 100 else f"in {-(-seconds // 60)}m"
 
 
 def fence_text(fence: str) -> tuple[str, bool]:

@@ -15,6 +15,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
+from harness.events import words
 from harness.events.views import SessionRow
 from widgets import cells, tiling
 from widgets.cells import Line
@@ -76,7 +77,8 @@ class PaneWall(Widget, can_focus=True):
         self._painted = False
         self._shown: dict[int, str] = {}
         self._rows: Mapping[str, SessionRow] = {}
-        self._places: dict[int, Rect] = {1: Rect(0, 0, 0, 0)}
+        self.places: dict[int, Rect] = {1: Rect(0, 0, 0, 0)}
+        """Where each pane that is on the screen stands, by its leaf."""
         self._selected = self._followed = ""
         self.current = 1
         self.hint: tuple[tuple[str, str], ...] = ()
@@ -106,7 +108,7 @@ class PaneWall(Widget, can_focus=True):
         if bool(before) != bool(rows):
             self._relayout()
             return
-        for leaf, area in self._places.items():
+        for leaf, area in self.places.items():
             sid = self.session_of(leaf)
             if before.get(sid) != rows.get(sid):
                 self.refresh(Region(area.x, area.y, area.width, 1))
@@ -114,12 +116,12 @@ class PaneWall(Widget, can_focus=True):
     def follow(self, sid: str) -> None:
         """Show this session in the panes that follow the selection."""
         self._selected = sid
-        pinned = {leaf.sid for leaf in tiling.leaves(self.tiles) if leaf.id in self._places}
+        pinned = {leaf.sid for leaf in tiling.leaves(self.tiles) if leaf.id in self.places}
         # A session that another pane shows already is not shown twice: its pane's title is marked instead.
         if sid not in pinned or self._followed not in self._rows:
             self._followed = sid
         self._assign()
-        for area in self._places.values():
+        for area in self.places.values():
             self.refresh(Region(area.x, area.y, area.width, 1))
 
     def session_of(self, leaf: int) -> str:
@@ -139,9 +141,7 @@ class PaneWall(Widget, can_focus=True):
     def visible_logs(self) -> list[tuple[str, EventLog]]:
         """(session, log widget) of every pane on screen."""
         return [
-            (sid, log)
-            for leaf, log in self._logs.items()
-            if (sid := self._shown.get(leaf, "")) and leaf in self._places
+            (sid, log) for leaf, log in self._logs.items() if (sid := self._shown.get(leaf, "")) and leaf in self.places
         ]
 
     def current_log(self) -> EventLog | None:
@@ -155,8 +155,8 @@ class PaneWall(Widget, can_focus=True):
     def place(self, size: Size) -> dict[int, Rect]:
         """Compute (and keep) where the panes lie in an area of this size."""
         area = Rect(0, 0, size.width, size.height)
-        self._places = {self.current: area} if self.zoomed else tiling.regions(self.tiles, area)
-        return self._places if self._rows else {}
+        self.places = {self.current: area} if self.zoomed else tiling.regions(self.tiles, area)
+        return self.places if self._rows else {}
 
     # -- commands ----------------------------------------------------------------------------------
 
@@ -164,8 +164,8 @@ class PaneWall(Widget, can_focus=True):
         """Split the current pane; False when it is too small or there are enough panes."""
         if (
             self.zoomed
-            or len(self._places) >= tiling.MAX_TILES
-            or not tiling.can_split(self._places[self.current], across=across)
+            or len(self.places) >= tiling.MAX_TILES
+            or not tiling.can_split(self.places[self.current], across=across)
         ):
             return False
         new = tiling.fresh_id(self.tiles)
@@ -198,7 +198,7 @@ class PaneWall(Widget, can_focus=True):
         """Make the neighbouring pane current; False at the edge of the wall."""
         if self.zoomed:
             return False
-        other = tiling.neighbour(self._places, self.current, direction)
+        other = tiling.neighbour(self.places, self.current, direction)
         if other is None:
             return False
         self.go_to(other)
@@ -284,7 +284,7 @@ class PaneWall(Widget, can_focus=True):
                 self._shown[leaf] = sid
                 log.visible = bool(sid)
                 log.set_log(self._folder_of(sid) if sid else None)
-                if area := self._places.get(leaf):
+                if area := self.places.get(leaf):
                     self.refresh(Region(area.x, area.y, area.width, area.height))
 
     # -- drawing -----------------------------------------------------------------------------------
@@ -297,7 +297,7 @@ class PaneWall(Widget, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         at = event.screen_offset - self.content_region.offset
-        for leaf, area in self._places.items():
+        for leaf, area in self.places.items():
             if area.x <= at.x < area.x + area.width and area.y <= at.y < area.y + area.height:
                 self.focus()
                 self.go_to(leaf)
@@ -315,7 +315,7 @@ class PaneWall(Widget, can_focus=True):
             return self._hint_line(y, width, base)
         line = Line(width)
         x = 0
-        here = sorted((area, leaf) for leaf, area in self._places.items() if area.y <= y < area.y + area.height)
+        here = sorted((area, leaf) for leaf, area in self.places.items() if area.y <= y < area.y + area.height)
         for area, leaf in here:
             if area.x > x:
                 line.left("│" * (area.x - x), self._style("border"))
@@ -339,7 +339,7 @@ class PaneWall(Widget, can_focus=True):
             return [(rule * width, edge)]
         line = Line(width).left(rule + " ", edge)
         line.right(rule, edge)
-        line.right(f" {cells.money(row.spent_nano)}/{cells.cap_text(row.cap_nano)} ", self._style("quiet"))
+        line.right(f" {words.money(row.spent_nano)}/{words.cap_text(row.cap_nano)} ", self._style("quiet"))
         line.left(cells.mark(row.state) + " ", self._style(cells.role(row.state)))
         name = self._style("heading") if chosen or row.sid == self._selected else self._style("name")
         line.left(cells.safe(row.name, max(8, line.room * 2 // 3)), name)

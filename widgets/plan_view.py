@@ -19,6 +19,7 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from harness.events import words
 from harness.events.untrusted import to_display
 from widgets.cells import Line
 from widgets.palette import palette
@@ -150,13 +151,8 @@ def read(folder: Path, names: Iterable[str]) -> list[PlanFile]:
 
 
 def age_text(seconds: float) -> str:
-    """``changed just now``, ``changed 5 min ago`` …"""
-    if seconds < 5:
-        return "changed just now"
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min"), (1, "s")):
-        if seconds >= size:
-            return f"changed {int(seconds // size)} {unit} ago"
-    return "changed just now"
+    """``changed just now``, ``changed 5m ago`` …"""
+    return "changed just now" if seconds < 5 else f"changed {words.span(seconds)} ago"
 
 
 class PlanView(ScrollView, can_focus=True):

@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from harness.events import trouble
+from harness.events import trouble, words
 from harness.events.views import ApprovalView, SessionRow
 from widgets import cells
 from widgets.cells import Line
@@ -25,7 +25,7 @@ def weight(view: ApprovalView, now: float) -> float:
     """Stake times age: a minute-old critical request stands before a three-minute-old medium one; deferred ones come
     last.
     """
-    then = cells.parse_ts(view.ts)
+    then = words.parse_ts(view.ts)
     waited = max(0.0, now - then) if then is not None else 0.0
     value = STAKES.get(view.risk, 1.0) * (1.0 + waited / _UNIT_S)
     return value * 1e-6 if view.deferred is not None else value
@@ -76,7 +76,7 @@ class QueueHead(Widget):
     def tick(self, now: float) -> None:
         """Repaint when the age shown changed."""
         head = self.head
-        age = cells.age(head.ts, now) if head else ""
+        age = words.age(head.ts, now) if head else ""
         if age != self._age:
             self._age = age
             self.refresh()
@@ -121,7 +121,7 @@ class QueueHead(Widget):
         line = Line(width).left(" ", quiet)
         more = len(self._views) - 1
         line.right(f"{self._key} answers{f', {more} more' if more else ''} ", quiet).right(
-            f" {cells.age(head.ts, time.time())} · ", quiet
+            f" {words.age(head.ts, time.time())} · ", quiet
         )
         risk = self._style("alarm" if head.risk in ("critical", "high") else "attention")
         line.left(cells.safe(head.session_name, max(8, width // 4)) + " ", self._style("call"))

@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from harness.events import trouble
+from harness.events import trouble, words
 from harness.events.views import ApprovalView
 from widgets import cells
 from widgets.cells import Line
@@ -124,7 +124,7 @@ class QueueList(ScrollView, can_focus=True):
         risk = self._style("alarm" if view.risk in ("critical", "high") else "attention")
         if part == 0:
             line.left("◆ ", risk)
-            line.right(f"{cells.age(view.ts, time.time()):>4} ", self._style("quiet"))
+            line.right(f"{words.age(view.ts, time.time()):>4} ", self._style("quiet"))
             line.right(
                 " deferred" if view.deferred is not None else f" {view.risk}",
                 self._style("quiet") if view.deferred is not None else risk,

@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from harness.events import words
 from harness.events.views import DONE, NEEDS_YOU, RUNNING, SessionRow
 from widgets import cells
 from widgets.cells import Line
@@ -157,7 +158,7 @@ class SessionList(ScrollView, can_focus=True):
 
     def _age_column(self, now: float) -> list[str]:
         return [
-            cells.age(item.row.since, now) if item.row is not None and item.part == 0 else "" for item in self._items
+            words.age(item.row.since, now) if item.row is not None and item.part == 0 else "" for item in self._items
         ]
 
     def _relayout(self, before: list[Item]) -> None:
@@ -276,7 +277,7 @@ class SessionList(ScrollView, can_focus=True):
             near = row.cap_nano > 0 and row.spent_nano + row.reserved_nano >= row.cap_nano * 0.9
             line.right(rest, self._style("quiet")).right(used, self._style("attention" if near else "meter"))
             line.right(" ", Style.null())
-        line.right(cells.money(row.spent_nano), self._style("quiet"))
+        line.right(words.money(row.spent_nano), self._style("quiet"))
         if checks := self._checks(row):
             line.right(checks + " ", self._style("good" if row.checks_passed == row.checks_total else "quiet"))
         line.right(" ", Style.null())

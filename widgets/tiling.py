@@ -9,7 +9,10 @@ from typing import Literal, NamedTuple, TypeAlias
 MIN_WIDTH = 24
 MIN_HEIGHT = 5
 MAX_TILES = 16
-FOLLOW, EMPTY = "", "?"  # a pane that shows the selected session; a pane that waits for one
+FOLLOW = ""
+"""A pane that shows the selected session."""
+EMPTY = "?"
+"""A pane that waits for a session."""
 Direction: TypeAlias = Literal["left", "right", "up", "down"]
 
 

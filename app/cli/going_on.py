@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from app import going_on
+from app import requests
 from app.cli import exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say
 from app.cli.sessions import Usage
-from harness.protocol import config as configuration
 
 _PATIENCE_S = 90.0
 """Seconds for an end that is still being carried out, and for its keeper to come back."""
@@ -27,17 +26,13 @@ def go_on(ctx: Context, args: argparse.Namespace) -> int:
     caps = {"usd_nano": args.cap_usd, "tokens": args.cap_tokens, "wall_s": args.cap_wall, "tool_calls": args.cap_calls}
     typed = {name: value for name, value in caps.items() if value is not None}
     try:
-        request = going_on.request_of(
-            args.text, args.rounds or "", typed, args.check, replace_checks=args.replace_checks
-        )
-    except going_on.Unusable as exc:
+        wish = requests.wish_of(args.text, args.rounds or "", typed, args.check, replace_checks=args.replace_checks)
+    except requests.Unusable as exc:
         raise Usage(f"{_OPTIONS.get(exc.field, exc.field)}: {exc}") from exc
-    found = configuration.credential(configuration.load(ctx.folders))
-    if found is not None:  # after a reboot nobody else remembers it
-        request["credential"] = {"base_url": found.base_url, "key": found.key}
+    request = requests.go_on(ctx.folders, args.id, wish)
     with ctx.connect() as client:
         client.wait_up_to(_PATIENCE_S)
-        reply = client.call("continue", sid=args.id, **request)
+        reply = client.call("continue", **request)
     if args.json:
         emit({"sid": reply["sid"], "name": reply["name"]})
     else:

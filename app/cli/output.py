@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 
+from harness.events import words
 from harness.events.untrusted import to_display
 
-NANO = 1_000_000_000
 WIDEST = 36
 """Characters of a table cell: a name of many marks must not push the last column, which says what it is about, off the
 line.
@@ -48,33 +48,9 @@ def escaped(text: str) -> str:
     return "".join(chr(c) if 0x20 <= c < 0x7F else f"\\u{c:04x}" for c in codes)
 
 
-def usd(nano: int | None, places: int = 2) -> str:
-    """Nano-USD as dollars; small amounts keep enough digits to be non-zero."""
-    if nano is None:
-        return "no cap"
-    if 0 < nano < NANO // 100:
-        places = 4
-    return f"${nano / NANO:,.{places}f}"
-
-
-def parse_ts(ts: str) -> datetime | None:
-    """A log timestamp, or None when it is none."""
-    try:
-        return datetime.fromisoformat(ts)
-    except ValueError:
-        return None
-
-
-def age(ts: str, now: datetime | None = None) -> str:
-    """Time since a log timestamp: ``42s``, ``7m``, ``3h``, ``2d``; never negative."""
-    then = parse_ts(ts)
-    if then is None:
-        return "-"
-    s = max(0, int(((now or datetime.now(UTC)) - then).total_seconds()))
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
-        if s >= size:
-            return f"{s // size}{unit}"
-    return f"{s}s"
+def age(ts: str) -> str:
+    """Time since a log timestamp; ``-`` when it is none."""
+    return words.age(ts, time.time()) or "-"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, width: int) -> list[str]:

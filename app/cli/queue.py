@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from app import key
+from app import requests
 from app.cli import context, exits
 from app.cli.context import Context
 from app.cli.output import age, emit, safe, say, table
@@ -124,8 +124,10 @@ def _find(client: Client, approval_id: str) -> ApprovalView:
     return context.convert(client.call("approval", approval_id=approval_id)["approval"], ApprovalView)
 
 
-def _decide(client: Client, view: ApprovalView, decision: str, args: argparse.Namespace, **more: Any) -> int:
-    reply = client.call("decide", approval_id=view.approval_id, decision=decision, action_hash=view.action_hash, **more)
+def _decide(
+    ctx: Context, client: Client, view: ApprovalView, decision: str, args: argparse.Namespace, **more: Any
+) -> int:
+    reply = client.call("decide", **requests.decide(ctx.folders, view, decision, **more))
     if args.json:
         emit(
             {
@@ -190,14 +192,12 @@ def approve(ctx: Context, args: argparse.Namespace) -> int:
             raise Usage("--edit must be a JSON object: the tool's whole input")
     with ctx.connect() as client:
         view = _find(client, args.id)
-        decision, more = _chosen(ctx, args, view, edited)
+        decision, more = _chosen(args, view, edited)
         _seen(view, args.hash, decision)
-        return _decide(client, view, decision, args, **more)
+        return _decide(ctx, client, view, decision, args, **more)
 
 
-def _chosen(
-    ctx: Context, args: argparse.Namespace, view: ApprovalView, edited: dict[str, Any] | None
-) -> tuple[str, dict[str, Any]]:
+def _chosen(args: argparse.Namespace, view: ApprovalView, edited: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
     """The decision that the arguments name, and what goes with it. Raises Usage."""
     if edited is not None:
         return "allow_edited", {"edited": edited}
@@ -206,13 +206,13 @@ def _chosen(
     if args.finish:
         return "finish", {}
     if args.choose is not None:
-        return str(args.choose), key.here(ctx.folders) if args.choose == "retry" else {}
+        return str(args.choose), {}
     if view.kind == "cap":
         raise Usage("a cap is not approved: choose --raise-to X, --finish, or reject it to stop the session")
     positive = next((o for o in ("allow", "retry") if o in view.options), None)
     if positive is None:
         raise Usage(f"this request has no plain approval; choose one with --choose: {', '.join(view.options)}")
-    return positive, key.here(ctx.folders) if positive == "retry" else {}
+    return positive, {}
 
 
 def reject(ctx: Context, args: argparse.Namespace) -> int:
@@ -223,12 +223,12 @@ def reject(ctx: Context, args: argparse.Namespace) -> int:
             raise Usage(
                 f"this request cannot be refused; choose one of: {', '.join(view.options)} with approve --choose"
             )
-        return _decide(client, view, negative, args, message=args.reason)
+        return _decide(ctx, client, view, negative, args, message=args.reason)
 
 
 def answer(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
-        return _decide(client, _find(client, args.id), "answer", args, message=args.text)
+        return _decide(ctx, client, _find(client, args.id), "answer", args, message=args.text)
 
 
 def defer(ctx: Context, args: argparse.Namespace) -> int:

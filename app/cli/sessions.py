@@ -7,12 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from app import key
+from app import requests
 from app.cli import context, exits
 from app.cli.context import Context
-from app.cli.output import age, emit, safe, say, table, usd
+from app.cli.output import age, emit, safe, say, table
 from harness.events import trouble
 from harness.events.views import SessionRow
+from harness.events.words import cap_text, money, usd
 from harness.protocol import config as configuration
 
 REMOVE_S = 640.0
@@ -40,16 +41,15 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
         goal = args.goal
     if not goal.strip():
         raise Usage("the goal is empty; say what the agent should achieve")
-    request: dict[str, Any] = {
-        "repo": str(Path(args.repo).absolute()),
-        "goal": goal,
-        "checks": args.check,
-        "name": args.name or "",
-        "model": args.model or cfg.model.default,
-        "caps": _caps(args, cfg),
-        "base_url": configuration.base_url(cfg),
-        **key.of(cfg),
-    }
+    request = requests.launch(
+        cfg,
+        repo=str(Path(args.repo).absolute()),
+        goal=goal,
+        checks=args.check,
+        name=args.name or "",
+        model=args.model or "",
+        caps=_caps(args, cfg),
+    )
     with ctx.connect() as client:
         reply = client.call("launch", **request)
     if args.json:
@@ -64,27 +64,19 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
 
 
 def _caps(args: argparse.Namespace, cfg: configuration.Config) -> dict[str, int]:
-    caps = {
-        "usd_nano": cfg.caps.session_usd,
-        "tokens": cfg.caps.session_tokens,
-        "wall_s": cfg.caps.session_wall,
-        "tool_calls": cfg.caps.session_calls,
-    }
+    given: dict[str, int | None] = {}
     try:
         if args.cap_usd is not None:
-            caps["usd_nano"] = None if args.cap_usd == "none" else configuration.usd_to_nano(args.cap_usd)
+            given["usd_nano"] = None if args.cap_usd == "none" else configuration.usd_to_nano(args.cap_usd)
         if args.cap_wall is not None:
-            caps["wall_s"] = configuration.seconds(args.cap_wall)
+            given["wall_s"] = configuration.seconds(args.cap_wall)
+        if args.cap_tokens is not None:
+            given["tokens"] = args.cap_tokens
+        if args.cap_calls is not None:
+            given["tool_calls"] = args.cap_calls
+        return requests.caps_of(cfg, given)
     except ValueError as exc:
         raise Usage(str(exc)) from exc
-    if args.cap_tokens is not None:
-        caps["tokens"] = args.cap_tokens
-    if args.cap_calls is not None:
-        caps["tool_calls"] = args.cap_calls
-    for name, value in caps.items():
-        if value is not None and value < 0:
-            raise Usage(f"the cap {name} must not be negative")
-    return {k: v for k, v in caps.items() if v is not None}
 
 
 def ls(ctx: Context, args: argparse.Namespace) -> int:
@@ -106,7 +98,7 @@ def ls(ctx: Context, args: argparse.Namespace) -> int:
             safe(r.name, 24),
             r.state,
             age(r.since),
-            f"{usd(r.spent_nano)}/{usd(r.cap_nano)}",
+            f"{money(r.spent_nano)}/{cap_text(r.cap_nano)}",
             f"{r.checks_passed}/{r.checks_total}" if r.checks_total else "-",
             safe(r.detail, 200),
         )
@@ -140,12 +132,11 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
         (
             "spent",
             (
-                f"{usd(row.spent_nano, 4)} of {usd(row.cap_nano)}, {row.tokens:,} tokens in {row.requests} requests,"
+                f"{usd(row.spent_nano)} of {cap_text(row.cap_nano)}, {row.tokens:,} tokens in {row.requests} requests,"
                 f" {row.tool_calls} tool calls"
             ),
         ),
         ("checks", f"{row.checks_passed} of {row.checks_total} pass" if row.checks_total else "none given"),
-        ("posture", safe(row.posture)),
         ("log", safe(str(reply.get("folder", "")))),
     ]
     for label, text in facts:
@@ -160,7 +151,7 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
 
 def message(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
-        client.call("say", sid=args.id, text=args.text)
+        client.call("say", **requests.say(args.id, args.text))
     return _done(args, "the agent reads it at its next turn")
 
 
@@ -196,8 +187,8 @@ def cost(ctx: Context, args: argparse.Namespace) -> int:
             s["sid"],
             safe(s["name"], 24),
             safe(s.get("model", ""), 24),
-            usd(s["spent_nano"], 4),
-            usd(s.get("reserved_nano", 0), 4),
+            usd(s["spent_nano"]),
+            usd(s.get("reserved_nano", 0)),
             f"{s.get('tokens', 0):,}",
             "-" if (hit := s.get("cache_hit")) is None else f"{hit:.1%}",
             safe(s.get("price_source", "")),
@@ -207,11 +198,11 @@ def cost(ctx: Context, args: argparse.Namespace) -> int:
     for line in table(("ID", "NAME", "MODEL", "SPENT", "RESERVED", "TOKENS", "CACHE", "PRICE"), body, width=ctx.width):
         say(line)
     for d in reply["days"][-_DAYS:]:
-        held = f", {usd(d['reserved_nano'], 4)} reserved" if d["reserved_nano"] else ""
-        say(f"{safe(d['day'])}  {usd(d['nano'], 4)}  {d['tokens']:,} tokens in {d['requests']:,} requests{held}")
+        held = f", {usd(d['reserved_nano'])} reserved" if d["reserved_nano"] else ""
+        say(f"{safe(d['day'])}  {usd(d['nano'])}  {d['tokens']:,} tokens in {d['requests']:,} requests{held}")
     say(
-        f"today {usd(fleet.spent_today_nano)} of {usd(fleet.day_cap_nano)}; in all {usd(fleet.spent_total_nano)} of"
-        f" {usd(fleet.fleet_cap_nano)}"
+        f"today {usd(fleet.spent_today_nano)} of {cap_text(fleet.day_cap_nano)}; in all"
+        f" {usd(fleet.spent_total_nano)} of {cap_text(fleet.fleet_cap_nano)}"
     )
     return exits.OK
 
@@ -220,9 +211,9 @@ _STATES = {"pause": "paused", "resume": "running", "stop": "stopped"}
 
 
 def desire(ctx: Context, args: argparse.Namespace) -> int:
-    handed = key.here(ctx.folders) if args.verb == "resume" else {}
+    request = requests.desire(ctx.folders, args.id, _STATES[args.verb], args.reason)
     with ctx.connect() as client:
-        client.call("desire", sid=args.id, state=_STATES[args.verb], reason=args.reason, **handed)
+        client.call("desire", **request)
     return _done(
         args,
         {"pause": "it pauses at its next turn", "resume": "it goes on", "stop": "it stops; its work stays"}[args.verb],

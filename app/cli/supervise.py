@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import time
-from pathlib import Path
 from typing import Any
 
 from app.cli import exits
 from app.cli.context import Context, endpoints
 from app.cli.output import emit, safe, say, warn
+from harness.linux.proc import Identity, alive, identify
 from harness.protocol import locks
 from harness.protocol.client import Client, Mute, OtherFleet, Unreachable
 
@@ -66,11 +66,11 @@ def _stop(ctx: Context, args: argparse.Namespace) -> int:
     with client:
         epoch = client.hello.get("epoch")
         pid = int(client.hello.get("pid", 0))
-        began = _started(pid)
+        began = identify(pid)
         client.wait_up_to(STOP_S)
         reply = client.call("shutdown", sessions=args.sessions)
     problems = [str(text) for text in reply.get("unrecorded", [])]
-    if not _gone(pid, began):
+    if not _gone(began):
         problems.append(f"the supervisor (process {pid}) has not ended")
     if args.sessions == "stop" and (left := locks.kept(ctx.folders)):
         problems.append(f"keepers still live: {', '.join(left)}")
@@ -82,19 +82,10 @@ def _stop(ctx: Context, args: argparse.Namespace) -> int:
     return exits.NO if problems else exits.OK
 
 
-def _started(pid: int) -> str:
-    """When a living process began; empty when it is gone."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
-    except OSError:
-        return ""
-    return "" if fields[0] == "Z" else fields[19]
-
-
-def _gone(pid: int, began: str) -> bool:
+def _gone(who: Identity | None) -> bool:
     """Wait until the process has ended that answered us."""
     deadline = time.monotonic() + _GONE_S
-    while began and _started(pid) == began:
+    while who is not None and alive(who):
         if time.monotonic() > deadline:
             return False
         time.sleep(0.02)

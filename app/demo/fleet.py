@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.events.untrusted import to_display
+from harness.linux.proc import identify
 from harness.protocol.client import SupervisorError, Unreachable, ensure_supervisor
 from harness.protocol.paths import Folders, ensure_private
 
@@ -170,9 +171,10 @@ class Demo:
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._simulator()['port']}"
+        return f"http://127.0.0.1:{self.simulator()['port']}"
 
-    def _simulator(self) -> dict[str, int]:
+    def simulator(self) -> dict[str, int]:
+        """Port, process number and start of the model server. Raises FileNotFoundError before it is ready."""
         ready: dict[str, int] = json.loads(self.ready_file.read_text("utf-8"))
         return ready
 
@@ -227,12 +229,12 @@ class Demo:
 
     def _end_simulator(self) -> None:
         try:
-            ready = self._simulator()
-            if started(ready["pid"]) == ready["start"]:
+            ready = self.simulator()
+            if _runs(ready):
                 os.kill(ready["pid"], signal.SIGTERM)
         except (FileNotFoundError, ProcessLookupError):
             return
-        wait_until(lambda: _reaped(ready["pid"]) or started(ready["pid"]) != ready["start"], 10)
+        wait_until(lambda: _reaped(ready["pid"]) or not _runs(ready), 10)
 
     def processes(self) -> list[int]:
         """Living processes that belong to this demo: named by command line, environment, working folder or an open
@@ -249,7 +251,7 @@ class Demo:
 def _mentions(pid: int, needle: str) -> bool:
     process = Path("/proc") / str(pid)
     with contextlib.suppress(OSError):
-        if process.stat().st_uid != os.getuid() or started(pid) is None:
+        if process.stat().st_uid != os.getuid() or identify(pid) is None:
             return False
         if needle.encode() in (process / "cmdline").read_bytes() + (process / "environ").read_bytes():
             return True
@@ -272,13 +274,10 @@ def named(pids: list[int]) -> str:
     return ", ".join(said) or "nobody any more"
 
 
-def started(pid: int) -> int | None:
-    """Start time of a living process in clock ticks since boot; None when it is gone or a zombie."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    except OSError:
-        return None
-    return None if fields[0] == "Z" else int(fields[19])
+def _runs(ready: dict[str, Any]) -> bool:
+    """True while the very simulator lives that said it is ready."""
+    who = identify(ready["pid"])
+    return who is not None and who.start == ready["start"]
 
 
 def _reaped(pid: int) -> bool:

@@ -15,6 +15,7 @@ from textual.strip import Strip
 from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
 from app.screens.base import WatchScreen
+from harness.events import words
 from harness.events.views import SessionRow
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets import cells
@@ -106,7 +107,7 @@ class CostTable(ScrollView, can_focus=True):
         line.left(f"{cells.mark(row.state)} ", style["quiet"]).left(
             cells.fit(cells.safe(row.name, name - 1), name), style["text"]
         )
-        line.left(f"{cells.money(row.spent_nano):>{spent - 2}}  ", style["attention" if near else "text"])
+        line.left(f"{words.money(row.spent_nano):>{spent - 2}}  ", style["attention" if near else "text"])
         line.left(f"{share_text(row.spent_nano, row.cap_nano):>{cap - 2}}  ", style["quiet"])
         if meter:
             used, rest = cells.bar(row.spent_nano, row.cap_nano, meter - 2)

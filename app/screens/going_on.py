@@ -11,7 +11,7 @@ from textual.containers import Horizontal
 from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
-from app import going_on
+from app import requests
 from app.screens.dialogs import Dialog
 from harness.events.views import SessionRow
 from harness.protocol import config as configuration
@@ -69,7 +69,7 @@ class ContinueDialog(Dialog):
         if self._sending:
             return
         try:
-            request = self.result() | self._key()
+            request = requests.go_on(self.host.folders, self._row.sid, self.result())
         except (ValueError, configuration.ConfigError) as exc:
             self.complain(str(exc))
             return
@@ -80,7 +80,7 @@ class ContinueDialog(Dialog):
     async def _send(self, request: dict[str, Any]) -> None:
         said = ""
         try:
-            await self.host.feed.call("continue", sid=self._row.sid, **request)
+            await self.host.feed.call("continue", **request)
         except SupervisorError as exc:
             said = f"{exc.message}{'; ' + exc.hint if exc.hint else ''}"
         except Unreachable as exc:
@@ -94,17 +94,12 @@ class ContinueDialog(Dialog):
         if here:
             self.dismiss(None)
 
-    def _key(self) -> dict[str, Any]:
-        """The key as it is configured now: after a reboot nobody else remembers it. Raises ConfigError."""
-        found = configuration.credential(configuration.load(self.host.folders))
-        return {"credential": {"base_url": found.base_url, "key": found.key}} if found is not None else {}
-
     def result(self) -> dict[str, Any]:
         typed = {name: self.query_one(f"#{name}", Input).value for name in _FIELDS}
         try:
-            return going_on.request_of(
+            return requests.wish_of(
                 self.query_one(TextArea).text, typed["rounds"], {"usd_nano": typed["usd_nano"]}, [typed["checks"]]
             )
-        except going_on.Unusable as exc:
+        except requests.Unusable as exc:
             self.query_one(f"#{exc.field}").focus()
             raise ValueError(f"{_FIELDS[exc.field][0]}: {exc}") from exc

@@ -12,13 +12,13 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static, TextArea
 
-from app import key
+from app import requests
 from app.screens.dialogs import Notice
 from app.screens.form import Form
 from harness.events.untrusted import to_display
+from harness.events.words import NANO
 from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
-from widgets.cells import NANO
 from widgets.help_bar import HelpBar
 
 
@@ -49,25 +49,22 @@ def request_of(wish: Wish, cfg: configuration.Config) -> dict[str, Any]:
         raise FieldError("repo", "there is no such folder")
     if not wish.goal.strip():
         raise FieldError("goal", "say what the agent should achieve")
-    caps: dict[str, int] = {}
-    values = {"tokens": cfg.caps.session_tokens, "wall_s": cfg.caps.session_wall, "tool_calls": cfg.caps.session_calls}
-    caps |= {key: value for key, value in values.items() if value is not None}
+    cap: int | None = None
     if wish.cap.strip().lower() != "none":
         try:
-            caps["usd_nano"] = configuration.usd_to_nano(wish.cap)
+            cap = configuration.usd_to_nano(wish.cap)
         except ValueError as exc:
             raise FieldError("cap", f"{exc}; or none") from exc
-    request: dict[str, Any] = {
-        "repo": repo,
-        "goal": wish.goal.strip(),
-        "checks": [line.strip() for line in wish.checks.splitlines() if line.strip()],
-        "name": wish.name.strip(),
-        "model": wish.model.strip() or cfg.model.default,
-        "caps": caps,
-        "base_url": configuration.base_url(cfg),
-    }
     try:
-        return request | key.of(cfg)
+        return requests.launch(
+            cfg,
+            repo=repo,
+            goal=wish.goal.strip(),
+            checks=[line.strip() for line in wish.checks.splitlines() if line.strip()],
+            name=wish.name.strip(),
+            model=wish.model.strip(),
+            caps=requests.caps_of(cfg, {"usd_nano": cap}),
+        )
     except configuration.ConfigError as exc:
         raise FieldError("model", str(exc)) from exc
 

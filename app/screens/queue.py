@@ -12,18 +12,18 @@ from textual.containers import Container, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from app import key
+from app import requests
 from app.arming import ARM_S, Arming, differences
 from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
 from app.screens.base import WatchScreen
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
+from harness.events.words import NANO, money
 from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
-from harness.protocol.config import NANO, usd_to_nano
+from harness.protocol.config import usd_to_nano
 from widgets.approval_card import ApprovalCard
-from widgets.cells import money
 from widgets.fleet_bar import Banner
 from widgets.help_bar import HelpBar
 from widgets.queue_list import QueueList
@@ -454,16 +454,8 @@ class QueueScreen(WatchScreen):
     async def _send(self, view: ApprovalView, decision: str, proof: str, given: dict[str, Any]) -> None:
         self._sent.add(view.approval_id)
         try:
-            if decision == "retry":
-                given |= key.here(self.host.folders)
-            await self.host.feed.call(
-                "decide",
-                approval_id=view.approval_id,
-                decision=decision,
-                action_hash=view.action_hash,
-                shown_hash=proof,
-                **given,
-            )
+            request = requests.decide(self.host.folders, view, decision, shown_hash=proof, **given)
+            await self.host.feed.call("decide", **request)
         except SupervisorError as exc:
             self._sent.discard(view.approval_id)
             if exc.code == "stale":

@@ -19,6 +19,7 @@ from textual.widgets import ContentSwitcher
 from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
 from app.screens.session_commands import SessionCommands
+from harness.events import words
 from harness.events.views import SessionRow
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets import cells
@@ -81,7 +82,7 @@ class SessionLine(Widget):
             return line.left(" this session is gone", self._style("bad")).strip(self.rich_style)
         state = self._style(cells.role(row.state))
         line.left(f" {cells.mark(row.state)} ", state)
-        line.right(f" {cells.money(row.spent_nano)} of {cells.cap_text(row.cap_nano)} ", self._style("quiet"))
+        line.right(f" {words.money(row.spent_nano)} of {words.cap_text(row.cap_nano)} ", self._style("quiet"))
         if row.checks_total:
             line.right(
                 f" checks {row.checks_passed}/{row.checks_total} ·",
@@ -361,17 +362,16 @@ def advice(row: SessionRow, key: str) -> list[str]:
 def evidence(row: SessionRow) -> list[tuple[str, str]]:
     """Why a row says what it says: state, source, age, evidence, and what the session is."""
     now = time.time()
-    seen = cells.age(row.last_ts, now)
+    seen = words.age(row.last_ts, now)
     return [
         ("state", f"{row.state}: {row.detail}"),
         *([("next", row.next)] if row.next else []),
         *([("you can", row.do + (f": {row.command}" if row.command else ""))] if row.do else []),
-        ("for", cells.age(row.since, now) or "unknown"),
+        ("for", words.age(row.since, now) or "unknown"),
         ("source", row.source),
         ("evidence", row.evidence),
         ("last event", f"{row.last_event}, seq {row.seq}, {seen} ago" if seen else "none"),
         ("wanted", row.desired),
-        ("posture", row.posture or "unknown"),
         ("verified", "yes: every check passed when the harness ran it" if row.verified else "no"),
         ("", ""),
         ("goal", row.goal),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from app import key
+from app import requests
 from app.handlers import Handler, Handlers
 from app.screens.base import WatchScreen
 from harness.events.views import SessionRow
@@ -43,18 +43,19 @@ class SessionCommands(WatchScreen):
 
     def _pause(self) -> None:
         if row := self.target:
-            self.host.send(f"{row.name}: pausing at its next turn", "desire", sid=row.sid, state="paused")
+            request = requests.desire(self.host.folders, row.sid, "paused")
+            self.host.send(f"{row.name}: pausing at its next turn", "desire", **request)
 
     def _resume(self) -> None:
         row = self.target
         if row is None:
             return
         try:
-            handed = key.here(self.host.folders)
+            request = requests.desire(self.host.folders, row.sid, "running")
         except configuration.ConfigError as exc:
             self.host.tell(f"{row.name} was not resumed: {exc}", bad=True)
             return
-        self.host.send(f"{row.name}: resuming", "desire", sid=row.sid, state="running", **handed)
+        self.host.send(f"{row.name}: resuming", "desire", **request)
 
     def _continue(self) -> None:
         from app.screens.going_on import ContinueDialog
@@ -76,7 +77,8 @@ class SessionCommands(WatchScreen):
 
         def decided(yes: bool | None) -> None:
             if yes:
-                self.host.send(f"{row.name}: stopping", "desire", sid=row.sid, state="stopped", reason="stopped by you")
+                request = requests.desire(self.host.folders, row.sid, "stopped", "stopped by you")
+                self.host.send(f"{row.name}: stopping", "desire", **request)
 
         self.app.push_screen(Confirm("Stop", row.name, text, "stop it"), decided)
 
@@ -144,7 +146,7 @@ class SessionCommands(WatchScreen):
 
         def written(text: str | None) -> None:
             if text:
-                self.host.send(f"{row.name}: will read it at its next turn", "say", sid=row.sid, text=text)
+                self.host.send(f"{row.name}: will read it at its next turn", "say", **requests.say(row.sid, text))
 
         self.app.push_screen(Ask("Say to", row.name, "Your message is part of its next turn.", lines=True), written)
 

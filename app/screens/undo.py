@@ -13,7 +13,7 @@ from textual.widgets.option_list import Option
 
 from app.screens.dialogs import Dialog
 from harness.events.untrusted import to_display
-from widgets import cells
+from harness.events.words import age
 
 _SHOWN = 200
 
@@ -113,7 +113,7 @@ class UndoDialog(Dialog):
         style = "$text-muted" if point.expired or point.undone or not point.changed else "$foreground"
         words = to_display(point.title or point.tool, limit=200)
         return Content.styled(
-            f"{cells.age(point.ts, self._now):>4}  {known:>14}  {to_display(point.call_id, limit=20):<10} {words}",
+            f"{age(point.ts, self._now):>4}  {known:>14}  {to_display(point.call_id, limit=20):<10} {words}",
             style,
         )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import ctypes
+import errno
 import gc
 import os
 import resource
@@ -25,33 +26,18 @@ import msgspec
 
 from harness.brain import main as brain
 from harness.brain import warm
+from harness.linux import kernel, proc
 from harness.protocol import frames
 
-_PR_SET_DUMPABLE = 4
-_PR_SET_NAME = 15
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
 _LARGE = 128 * 1024
 
 
-def _prctl(option: int, argument: int | bytes) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(option, argument, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl failed")
-
-
 def harden() -> None:
     """No core dump, no other process of this user may read our memory: it holds the key."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _prctl(_PR_SET_DUMPABLE, 0)
-
-
-def identity(pid: int) -> dict[str, Any]:
-    """``{pid, start, boot}`` of a live process; together they never mean another one."""
-    with open(f"/proc/{pid}/stat", "rb") as f:
-        start = int(f.read().rpartition(b")")[2].split()[19])
-    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
-        return {"pid": pid, "start": start, "boot": f.read().strip()}
+    kernel.hide_memory()
 
 
 class Nursery:
@@ -108,13 +94,15 @@ class Nursery:
             return
         try:
             spec = msgspec.convert(message.get("brain"), brain.Spec)
-            pid = self._fork(spec)
+            who = proc.holder(pid := self._fork(spec))
+            if who is None:
+                raise ProcessLookupError(errno.ESRCH, f"process {pid} is gone")
         except (msgspec.ValidationError, OSError) as exc:
             self._send(
                 {"id": number, "ok": False, "error": {"code": "spawn", "message": f"no brain was forked: {exc}"}}
             )
             return
-        self._send({"id": number, "ok": True, **identity(pid)})
+        self._send({"id": number, "ok": True, **who._asdict()})
 
     def _fork(self, spec: brain.Spec) -> int:
         pid = os.fork()
@@ -132,7 +120,7 @@ class Nursery:
             for inherited in (self._sock, self._alarm, self._wake):
                 inherited.close()
             harden()
-            _prctl(_PR_SET_NAME, b"wf-brain")
+            kernel.prctl(kernel.PR_SET_NAME, ctypes.c_char_p(b"wf-brain"))
             gc.enable()
             code = brain.run(spec, self._context)
         except BaseException:

@@ -127,14 +127,6 @@ class Talk:
                 self._closed[number] = _encode(message)
 
 
-def build(v: View) -> Conversation:
-    """The whole conversation of a view that forgot nothing.
-
-    Raises Unanswered when a call of any kept reply has no result.
-    """
-    return Talk().build(v)
-
-
 def _encode(message: Message) -> bytes:
     try:
         return msgspec.json.encode(message)
@@ -208,7 +200,9 @@ def _ended(r: t.ToolEnded) -> tuple[str, bool]:
         )
     if r.truncated:
         notes.append("the output passed its limit and the rest was dropped")
-    body = r.preview if r.preview.strip() else "" if notes else "(no output)"
+    body = r.preview if r.preview.strip() else ""
+    if not body and not notes:
+        body = "(no output)"
     return "\n".join(part for part in (body, *(f"[{n}]" for n in notes)) if part), r.status != "ok"
 
 

@@ -17,10 +17,12 @@ from harness.events import asking
 from harness.events import types as t
 from harness.events.endpoints import ITEM_KINDS
 
-SAME_CALLS, TOOL_ERRORS, IDLE_TURNS = 5, 10, 20
-"""Breakers: the same call in a row, tool errors in a row, turns in which no file, commit or check changed (three times
-as many with commands).
-"""
+SAME_CALLS = 5
+"""Breaker: the same call so often in a row."""
+TOOL_ERRORS = 10
+"""Breaker: so many tool errors in a row."""
+IDLE_TURNS = 20
+"""Breaker: so many turns in which no file, commit or check changed, three times as many with commands."""
 _MAX_PAUSES = 8
 _MAX_CUT_CALLS = 3
 _MAX_OVERFLOWS = 3
@@ -28,7 +30,8 @@ _MOST_ROOM = 2
 _CHECK_OUTPUT = 4000
 _SUMMARY = 4000
 _NOT_RUN = ("denied", "refused", "cancelled")
-_HUMAN_KINDS = {"cap": "cap"}
+HUMAN_KINDS = {"cap": "cap"}
+"""Why a session parks, by the kind of request that it waits for; ``approval`` for every other kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +134,7 @@ def next_step(v: View) -> Step:
     if (
         waiting := next((a for a in s.approvals.values() if not a.call_id and a.kind not in ITEM_KINDS), None)
     ) is not None:
-        return Park(_HUMAN_KINDS.get(waiting.kind, "approval"), waiting.title)
+        return Park(HUMAN_KINDS.get(waiting.kind, "approval"), waiting.title)
     if last is not None and v.finished:
         return _done(v, last)
     return _trouble(v) or _turn(v, last)

@@ -69,11 +69,6 @@ class Failure:
     retry_after_s: float | None = None
     usage: Usage | None = None
 
-    @property
-    def too_long(self) -> bool:
-        """True when the endpoint refused the request for its length: clearing older results may help."""
-        return too_long(self.kind, self.message)
-
 
 def too_long(kind: str, message: str) -> bool:
     """True for an ``invalid`` failure whose message says that the prompt does not fit the context window."""

@@ -98,7 +98,7 @@ class CallFact:
 
 @dataclass(slots=True)
 class View:
-    """Everything `loop.next_step` and `conversation.build` look at. Built only by `advance`."""
+    """Everything `loop.next_step` and `conversation.Talk` look at. Built only by `advance`."""
 
     state: fold.SessionState = field(default_factory=fold.SessionState)
     turns: list[ModelTurn | UserTurn] = field(default_factory=list)

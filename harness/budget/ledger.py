@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from harness.budget.ledger_types import LedgerRecord, Limits, Raised, Reserved, Settled, Unknown
 from harness.events.types import Usage
 
-FLEET = "fleet"
-
 
 class CapReached(Exception):
     """A reservation would pass a cap.

@@ -193,23 +193,3 @@ def worst_case(
     r = price.rates(est_input)
     dearest_input = max(r.input, r.cache_read, r.cache_write_5m, r.cache_write_1h if hour_writes else 0)
     return Cost(_nano(est_input * dearest_input + max_tokens * r.output), est_input + max_tokens, price.source)
-
-
-def usage_from_api(raw: dict[str, Any]) -> Usage:
-    """Our `Usage` from the Messages API's ``usage`` object; a write without a stated lifetime counts as 5 minutes."""
-
-    def count(source: dict[str, Any], key: str) -> int:
-        value = source.get(key)
-        return value if isinstance(value, int) and value > 0 else 0
-
-    detail = raw.get("cache_creation")
-    split = detail if isinstance(detail, dict) else {}
-    hour = count(split, "ephemeral_1h_input_tokens")
-    total = max(count(raw, "cache_creation_input_tokens"), hour + count(split, "ephemeral_5m_input_tokens"))
-    return Usage(
-        count(raw, "input_tokens"),
-        count(raw, "cache_read_input_tokens"),
-        total - hour,
-        hour,
-        count(raw, "output_tokens"),
-    )

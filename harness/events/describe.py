@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from harness.events import types as t
+from harness.events.words import usd
 
 Tone = Literal["info", "good", "warn", "bad", "dim"]
 GROUPS = ("talk", "tools", "approvals", "session", "money", "trouble")
@@ -24,12 +25,6 @@ class Line(msgspec.Struct, frozen=True):
     kind: str
     summary: str
     tone: Tone
-
-
-def usd(nano: int) -> str:
-    """Nano-USD for people: cents from a dollar up, more digits below."""
-    amount = nano / 1_000_000_000
-    return f"${amount:,.2f}" if abs(amount) >= 1 or nano == 0 else f"${amount:.4f}"
 
 
 def group_of(kind: str) -> str:
@@ -120,17 +115,15 @@ def _duration(ms: int) -> str:
 
 
 def _size(count: int) -> str:
-    return (
-        f"{count} B"
-        if count < 1024
-        else f"{count / 1024:.1f} KiB"
-        if count < 1024 * 1024
-        else f"{count / 1024 / 1024:.1f} MiB"
-    )
+    if count < 1024:
+        return f"{count} B"
+    return f"{count / 1024:.1f} KiB" if count < 1024 * 1024 else f"{count / 1024 / 1024:.1f} MiB"
 
 
 def _cap(cap: str, value: int) -> str:
-    return usd(value) if cap.endswith("usd") else f"{value} s" if cap.endswith("wall") else f"{value:,}"
+    if cap.endswith("usd"):
+        return usd(value)
+    return f"{value} s" if cap.endswith("wall") else f"{value:,}"
 
 
 def _caps(caps: t.Caps) -> str:
@@ -193,9 +186,12 @@ def _parked(b: t.SessionParked) -> Line:
 
 @_on(t.SessionEnded)
 def _ended(b: t.SessionEnded) -> Line:
-    verified = ", all checks passed" if b.verified else ", not verified" if b.outcome == "done" else ""
+    verified = ", not verified" if b.outcome == "done" else ""
+    tone: Tone = "bad" if b.outcome == "failed" else "warn"
+    if b.verified:
+        verified = ", all checks passed"
+        tone = "good" if b.outcome == "done" else tone
     text = _first(b.reason or b.summary)
-    tone: Tone = "good" if b.outcome == "done" and b.verified else "bad" if b.outcome == "failed" else "warn"
     return Line(b.outcome, f"{b.outcome}{verified}" + (f": {text}" if text else ""), tone)
 
 
@@ -206,11 +202,6 @@ def _continued(b: t.SessionContinued) -> Line:
     parts += [f"caps: {_caps(b.caps)}"] if b.caps is not None else []
     parts += [f"checks: {_first('; '.join(b.checks)) or 'none'}"] if b.checks is not None else []
     return Line("goes on", "continued" + (f" {' · '.join(parts)}" if parts else ""), "info")
-
-
-@_on(t.SessionRenamed)
-def _renamed(b: t.SessionRenamed) -> Line:
-    return Line("name", f"now called {b.name}", "dim")
 
 
 @_on(t.LeaseGranted)
@@ -292,7 +283,9 @@ def _proposed(b: t.ToolProposed) -> Line:
 @_on(t.ToolJudged)
 def _judged(b: t.ToolJudged) -> Line:
     leaves = f" · leaves the fence: {', '.join(b.effects)}" if b.effects else ""
-    tone: Tone = "dim" if b.verdict == "allow" and not b.effects else "bad" if b.verdict == "deny" else "warn"
+    tone: Tone = "bad" if b.verdict == "deny" else "warn"
+    if b.verdict == "allow" and not b.effects:
+        tone = "dim"
     return Line(
         b.verdict, f"{b.call_id} by rule {b.rule}" + (f": {_first(b.reason)}" if b.reason else "") + leaves, tone
     )
@@ -315,8 +308,9 @@ def _tool_ended(b: t.ToolEnded) -> Line:
     )
     cut = " · output cut" if b.truncated else ""
     limit = f" · came to the limit of {b.limit}" if b.limit else ""
-    ok = b.status == "ok" and not b.exit_code
-    tone: Tone = "good" if ok else "warn" if b.status in ("ok", "denied", "cancelled") else "bad"
+    tone: Tone = "warn" if b.status in ("ok", "denied", "cancelled") else "bad"
+    if b.status == "ok" and not b.exit_code:
+        tone = "good"
     return Line(
         "ended",
         f"{b.call_id} {b.status}{code}, {_duration(b.ms)}" + (f": {first}" if first else "") + limit + changed + cut,

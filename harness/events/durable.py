@@ -6,6 +6,12 @@ import os
 from pathlib import Path
 
 
+def replace_file(target: Path, data: bytes) -> None:
+    """`write_file`, and its name is durable too when this returns. Raises OSError."""
+    write_file(target, data)
+    sync_folder(target.parent)
+
+
 def write_file(target: Path, data: bytes) -> None:
     """Replace ``target`` by a synced file with these bytes, mode 0600; the name is durable after `sync_folder`.
 

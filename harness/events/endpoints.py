@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from harness.events.words import due, parse_ts
+
 DOWN = "down"
 LIMITED = "limited"
 PERSON = "needs a person"
@@ -38,14 +40,14 @@ class EndpointView(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def sentence(view: EndpointView, now: datetime) -> str:
-    """``https://… is down since 02:10 (connection refused); next try in 40 s; 3 sessions wait``, in the reader's time
+    """``https://… is down since 02:10 (connection refused); next try in 40s; 3 sessions wait``, in the reader's time
     zone.
     """
     what = f"{view.url} " + (f"(model {view.model}) " if view.model else "")
     parts = [f"{what}{_STATES.get(view.state, view.state)} since {_clock(view.since, now)} ({view.why})"]
     if view.asking:
         parts.append("it is being asked again")
-    elif left := _left(view.next_try, now):
+    elif left := due(view.next_try, now.timestamp()):
         parts.append(f"next try {left}")
     elif view.state == PERSON:
         parts.append(
@@ -84,18 +86,6 @@ def _clock(ts: str, now: datetime) -> str:
     return local.strftime("%H:%M") if (now - at).total_seconds() < 20 * 3600 else local.strftime("%d %b %H:%M")
 
 
-def _left(ts: str, now: datetime) -> str:
-    """In how long, in words; empty when no time is given."""
-    at = _parse(ts)
-    if at is None:
-        return ""
-    seconds = max(0, round((at - now).total_seconds()))
-    return "now" if seconds == 0 else f"in {seconds} s" if seconds < 100 else f"in {-(-seconds // 60)} min"
-
-
 def _parse(ts: str) -> datetime | None:
-    try:
-        at = datetime.fromisoformat(ts)
-    except ValueError:
-        return None
-    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    at = parse_ts(ts)
+    return None if at is None else datetime.fromtimestamp(at, UTC)

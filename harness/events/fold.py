@@ -152,11 +152,6 @@ def _created(s: SessionState, r: t.Record, b: t.SessionCreated) -> None:
     s.created = b
 
 
-@_on(t.SessionRenamed)
-def _renamed(s: SessionState, r: t.Record, b: t.SessionRenamed) -> None:
-    s.name = b.name
-
-
 @_on(t.SessionDesired)
 def _desired(s: SessionState, r: t.Record, b: t.SessionDesired) -> None:
     if s.desired == "stopped" and b.state != "stopped":

@@ -58,7 +58,8 @@ def _trailer(body: bytes, prev: bytes) -> tuple[bytes, bytes]:
     return b',"_c":"%08x","_h":"%b"}\n' % (crc32(body), chained.hex().encode()), chained
 
 
-def _close(body: bytes, prev: bytes) -> tuple[bytes, bytes]:
+def closed(body: bytes, prev: bytes) -> tuple[bytes, bytes]:
+    """(the line that ``body`` begins, with its checksums and line feed, new chain hash)."""
     trailer, chained = _trailer(body, prev)
     return body + trailer, chained
 
@@ -70,7 +71,7 @@ def encode_event(
 
     ``data_json`` is one JSON object without raw line feeds, as `encode_data` makes it.
     """
-    return _close(
+    return closed(
         b'{"v":1,"seq":%d,"ts":"%b",%b"gen":%d,"data":%b' % (seq, ts.encode(), _names(kind, actor), gen, data_json),
         prev,
     )
@@ -79,7 +80,7 @@ def encode_event(
 def encode_header(segment: int, sid: str, prev: bytes, first_seq: int) -> tuple[bytes, bytes]:
     """First line of a segment; ``prev`` is the hash that ended the segment before, `GENESIS` for the first."""
     name = _encoder.encode(sid).encode()
-    return _close(
+    return closed(
         b'{"v":1,"segment":%d,"sid":%b,"prev":"%b","format":%d,"first_seq":%d'
         % (segment, name, prev.hex().encode(), FORMAT, first_seq),
         prev,
@@ -88,7 +89,7 @@ def encode_header(segment: int, sid: str, prev: bytes, first_seq: int) -> tuple[
 
 def encode_footer(count: int, last_seq: int, prev: bytes) -> tuple[bytes, bytes]:
     """Last line of a sealed segment that holds ``count`` events."""
-    return _close(b'{"v":1,"footer":true,"count":%d,"last_seq":%d' % (count, last_seq), prev)
+    return closed(b'{"v":1,"footer":true,"count":%d,"last_seq":%d' % (count, last_seq), prev)
 
 
 def check_line(line: bytes, prev: bytes) -> bytes:

@@ -15,6 +15,7 @@ from harness.events.framing import BadLine
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
 _OTHER = {errno.ELOOP: "a symbolic link", errno.ENXIO: "a socket or a device"}
+_KINDS = {stat.S_IFIFO: "a named pipe", stat.S_IFDIR: "a folder"}
 
 
 def descriptor(path: Path) -> int:
@@ -32,10 +33,7 @@ def descriptor(path: Path) -> int:
     if stat.S_ISREG(mode):
         return fd
     os.close(fd)
-    raise BadLine(
-        f"{path.name} is {'a named pipe' if stat.S_ISFIFO(mode) else 'a folder' if stat.S_ISDIR(mode) else 'a device'},"
-        " not a file"
-    )
+    raise BadLine(f"{path.name} is {_KINDS.get(stat.S_IFMT(mode), 'a device')}, not a file")
 
 
 def opened(path: Path, buffering: int = -1) -> BinaryIO:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -17,11 +16,10 @@ import msgspec
 
 from harness.events import calls, types
 from harness.events import fold as fold_module
-from harness.events.durable import sync_folder, write_file
-from harness.events.fold import SessionState, advance
-from harness.events.framing import GENESIS, BadLine, hash_of
+from harness.events.durable import replace_file
+from harness.events.fold import SessionState
+from harness.events.framing import BadLine, hash_of
 from harness.events.offsets import OffsetIndex
-from harness.events.reader import read
 from harness.events.regular import opened
 
 EVERY = 5000
@@ -65,11 +63,6 @@ def encode(state: SessionState, chain: str, version: str = "", more: bytes = b"n
     return sha256(body).hexdigest().encode() + b"\n" + body
 
 
-def save(folder: Path, state: SessionState, chain: str) -> Path:
-    """Store the state at ``state.seq``. Raises OSError; then nothing has changed."""
-    return store(folder, state.seq, encode(state, chain))
-
-
 def store(folder: Path, seq: int, data: bytes) -> Path:
     """Write one encoded snapshot durably and drop all but the newest two; the folder's parent must exist.
 
@@ -77,8 +70,7 @@ def store(folder: Path, seq: int, data: bytes) -> Path:
     """
     folder.mkdir(mode=0o700, exist_ok=True)
     target = folder / f"{seq:012d}.json"
-    write_file(target, data)
-    sync_folder(folder)
+    replace_file(target, data)
     for old in _names(folder)[_KEEP:]:
         old.unlink(missing_ok=True)
     return target
@@ -116,30 +108,6 @@ def load(folder: Path, log: Path, version: str = "") -> Snapshot | None:
     finally:
         index.close()
     return None
-
-
-def restore(log: Path, snapshots: Path | None = None) -> Snapshot:
-    """State at the end of a log: the newest fitting snapshot, then every verified record after it.
-
-    Raises DamagedLog, NewerLog, FileNotFoundError. An empty log gives ``seq`` -1.
-    """
-    start = load(snapshots, log) if snapshots is not None else None
-    if start is None:
-        start = Snapshot(-1, GENESIS.hex(), SessionState())
-    return follow(start, read(log, start.seq))
-
-
-def follow(start: Snapshot, lines: Iterable[bytes]) -> Snapshot:
-    """``start`` advanced in place by event lines; returns the new position.
-
-    A line that is no event of ours counts as unknown.
-    """
-    state = start.state
-    last = b""
-    for line in lines:
-        advance(state, types.decode(line))
-        last = line
-    return Snapshot(state.seq, hash_of(last).hex(), state, start.more) if last else start
 
 
 def _names(folder: Path) -> list[Path]:

@@ -89,7 +89,6 @@ class SessionIntent(Body, frozen=True, kw_only=True):
     credential: str = ""
     checks: list[str] = []
     caps: Caps = Caps()
-    posture: str = "fenced"
     max_rounds: int = 5
     host: str = ""
 
@@ -151,11 +150,6 @@ class SessionContinued(Body, frozen=True, kw_only=True):
     caps: Caps | None = None
     checks: list[str] | None = None
     by: By = By()
-
-
-class SessionRenamed(Body, frozen=True, kw_only=True):
-    TYPE = "session.renamed"
-    name: str
 
 
 class LeaseGranted(Body, frozen=True, kw_only=True):
@@ -329,7 +323,6 @@ class ApprovalRequested(Body, frozen=True, kw_only=True):
     action_hash: str = ""
     risk: str = "medium"
     detail: dict[str, Any] = {}
-    expires_at: str = ""
 
 
 class ApprovalDecided(Body, frozen=True, kw_only=True):
@@ -341,7 +334,6 @@ class ApprovalDecided(Body, frozen=True, kw_only=True):
     decision: str
     call_id: str = ""
     action_hash: str = ""
-    scope: str = "once"
     message: str = ""
     edited: dict[str, Any] | None = None
     value: int | None = None

@@ -1,6 +1,6 @@
 """The one display function: untrusted text → text that cannot act on a terminal and cannot look like other text.
 
-Everything that an agent, a repository, a model, a remote host or git says is `Untrusted`. Rules:
+Everything that an agent, a repository, a model, a remote host or git says is untrusted. Rules:
 ``reference: Unicode UAX #9 (bidi), UAX #31, ECMA-48`` for which characters act or hide.
 """
 
@@ -9,9 +9,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
-from typing import NewType
-
-Untrusted = NewType("Untrusted", str)
 
 _C0 = {c: chr(0x2400 + c) for c in range(0x20)} | {0x7F: "\u2421"}
 _ACTIVE = re.compile("[^\x20-\x7e]")

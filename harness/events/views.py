@@ -17,11 +17,13 @@ from harness.events.fold import SessionState
 NEEDS_YOU = "needs you"
 RUNNING = "running"
 DONE = "done"
-NOT_SHOWN, NOT_COMPARED = "\\ NOT SHOWN HERE: ", "\\ NOT COMPARED: "
-"""Lines of `ApprovalView.diff` that begin so say what it leaves out.
+NOT_SHOWN = "\\ NOT SHOWN HERE: "
+"""A line of `ApprovalView.diff` that begins so says what it leaves out.
 
 No line of a file can: each has ``+``, ``-`` or a blank before it.
 """
+NOT_COMPARED = "\\ NOT COMPARED: "
+"""A line that begins so says what was not compared; no line of a file can, as above."""
 
 
 class ApprovalView(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -80,7 +82,6 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     approvals: list[str] = []
     source: str = "event log"
     evidence: str = ""
-    posture: str = "fenced"
     verified: bool = False
     price: str = ""
     desired: str = "running"
@@ -199,9 +200,11 @@ def troubled(made: SessionRow, found: trouble.Trouble, *, held: bool) -> Session
     words = trouble.held(found) if held else found.words
     if not (words.person or words.mend) and made.state == "waiting":
         return made
-    state, group = (
-        ("failed", NEEDS_YOU) if words.person else ("parked", NEEDS_YOU) if words.mend else ("limited", RUNNING)
-    )
+    state = "limited"
+    group = RUNNING
+    if words.person or words.mend:
+        state = "failed" if words.person else "parked"
+        group = NEEDS_YOU
     evidence = found.cause or made.evidence
     return _say(
         msgspec.structs.replace(
@@ -263,7 +266,6 @@ def row(
         checks_total=len(s.checks),
         approvals=list(s.approvals),
         evidence=evidence,
-        posture=i.posture if i else "",
         verified=s.ended.verified if s.ended else False,
         price=price,
         desired=s.desired,

@@ -12,7 +12,7 @@ import os
 import stat
 from collections.abc import Iterator
 
-from harness.hands import kernel
+from harness.linux import kernel
 
 _FOLLOW = kernel.RESOLVE_BENEATH | kernel.RESOLVE_NO_MAGICLINKS
 _STRICT = _FOLLOW | kernel.RESOLVE_NO_SYMLINKS

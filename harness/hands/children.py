@@ -12,6 +12,8 @@ import select
 import signal
 import time
 
+from harness.linux.proc import descendants
+
 DEFAULTS = (
     signal.SIGPIPE,
     signal.SIGINT,
@@ -98,28 +100,6 @@ def capture(
     finally:
         os.close(read_end)
     return os.waitstatus_to_exitcode(status), bytes(output)
-
-
-def descendants(pid: int) -> list[int]:
-    """Every living process below ``pid``, by parent links in /proc; ``pid`` itself is not among them."""
-    parents: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            with open(f"/proc/{name}/stat", "rb") as file:
-                fields = file.read().rpartition(b")")[2].split()
-        except OSError:  # it ended while we looked
-            continue
-        if fields[0] not in (b"Z", b"X"):
-            parents.setdefault(int(fields[1]), []).append(int(name))
-    found: list[int] = []
-    todo = [pid]
-    while todo:
-        below = parents.get(todo.pop(), [])
-        found += below
-        todo += below
-    return found
 
 
 def kill_below(pid: int, *, rounds: int = 50) -> int:

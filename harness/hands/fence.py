@@ -201,7 +201,8 @@ def environment(worktree: str, extra: dict[str, str] | None = None) -> dict[str,
         "GIT_COMMITTER_EMAIL": "agent@watchfloor.invalid",
     }
     for number, (key, value) in enumerate(_GIT.items()):
-        env[f"GIT_CONFIG_KEY_{number}"], env[f"GIT_CONFIG_VALUE_{number}"] = key, value
+        env[f"GIT_CONFIG_KEY_{number}"] = key
+        env[f"GIT_CONFIG_VALUE_{number}"] = value
     env["GIT_CONFIG_COUNT"] = str(len(_GIT))
     return {**env, **(extra or {})}
 
@@ -266,9 +267,11 @@ def arguments(
     check_profile(fence)
     args = [bwrap, *_namespaces(network=network), "--hostname", "fence", *_system(network)]
     args += ["--perms", "1777", "--size", str(tmp), "--tmpfs", "/tmp", "--perms", "0755", "--dir", HOME]
-    args += ["--ro-bind", os.path.dirname(os.path.abspath(__file__)), f"{INSIDE}/harness/hands"]
+    ours = os.path.dirname(os.path.abspath(__file__))
+    args += ["--ro-bind", ours, f"{INSIDE}/harness/hands"]
+    args += ["--ro-bind", os.path.join(os.path.dirname(ours), "linux"), f"{INSIDE}/harness/linux"]
     if not network:
-        args += ["--ro-bind", os.path.join(os.path.dirname(os.path.abspath(__file__)), "hosts"), "/etc/hosts"]
+        args += ["--ro-bind", os.path.join(ours, "hosts"), "/etc/hosts"]
     args += ["--dev", "/dev", "--perms", "1777", "--size", str(shm), "--tmpfs", "/dev/shm"]
     args += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
     for path in fence["read"]:

@@ -20,7 +20,8 @@ import signal
 from collections.abc import Callable
 from typing import NamedTuple, NoReturn
 
-from harness.hands import children, kernel
+from harness.hands import children
+from harness.linux import kernel
 
 TICKETS = 4096
 """How many calls one fence can take; a page, so that whoever prints them never waits."""

@@ -13,7 +13,7 @@ import ctypes
 import os
 import stat
 
-from harness.hands import kernel
+from harness.linux import kernel
 
 _CREATE = 444
 _ADD = 445
@@ -31,6 +31,8 @@ _IOCTL_DEV = 1 << 15
 _ON_FILES = _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
 _ABSTRACT_SOCKETS = 1
 _SIGNALS = 2
+_RULESET_BYTES = ((3, 8), (5, 16))
+"""(newest version of Landlock, bytes that it takes of a `_Ruleset`); a newer one takes all of it."""
 
 
 class _Ruleset(ctypes.Structure):
@@ -74,7 +76,7 @@ def restrict(writable: list[str]) -> int:
     if not rights:
         return 0
     rules = _Ruleset(rights, 0, (_ABSTRACT_SOCKETS | _SIGNALS) if version >= 6 else 0)
-    size = 8 if version < 4 else 16 if version < 6 else 24
+    size = next((size for newest, size in _RULESET_BYTES if version <= newest), ctypes.sizeof(rules))
     ruleset = kernel.syscall(_CREATE, ctypes.byref(rules), size, 0)
     try:
         for path in writable:

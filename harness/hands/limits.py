@@ -14,7 +14,6 @@ from typing import Any
 KIB = 1 << 10
 MIB = 1 << 20
 GIB = 1 << 30
-MIN_PROCESSES = 16
 
 
 def ram() -> int:

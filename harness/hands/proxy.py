@@ -237,7 +237,8 @@ def confine() -> None:
 
     Raises OSError.
     """
-    from harness.hands import kernel, landlock, seccomp
+    from harness.hands import landlock, seccomp
+    from harness.linux import kernel
 
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)

@@ -110,7 +110,8 @@ def aimed(url: str, env: dict[str, str]) -> tuple[str, dict[str, str]]:
     settings = {f"url.{url}.{kind}": name for kind in ("insteadOf", "pushInsteadOf")}
     found = {**env, "GIT_CONFIG_COUNT": str(len(settings))}
     for number, (key, value) in enumerate(settings.items()):
-        found[f"GIT_CONFIG_KEY_{number}"], found[f"GIT_CONFIG_VALUE_{number}"] = key, value
+        found[f"GIT_CONFIG_KEY_{number}"] = key
+        found[f"GIT_CONFIG_VALUE_{number}"] = value
     if not url.startswith("/"):
         found["GIT_ALLOW_PROTOCOL"] = remotes.protocols(url)
     return name, found

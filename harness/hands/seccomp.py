@@ -11,10 +11,10 @@ import errno
 import os
 import struct
 
-from harness.hands import kernel
+from harness.linux import kernel
 
 # Numbers on (x86_64, aarch64); None where the machine has no such call.
-_CALLS: dict[str, tuple[int | None, int | None]] = {
+CALLS: dict[str, tuple[int | None, int | None]] = {
     "_sysctl": (156, None),
     "acct": (163, 89),
     "add_key": (248, 217),
@@ -71,10 +71,10 @@ _CALLS: dict[str, tuple[int | None, int | None]] = {
     "userfaultfd": (323, 282),
     "vhangup": (153, 58),
 }
-_SOCKET = (41, 198)
-_IOCTL = (16, 29)
-_CLONE = (56, 220)
-_CLONE3 = (435, 435)
+SOCKET = (41, 198)
+IOCTL = (16, 29)
+CLONE = (56, 220)
+CLONE3 = (435, 435)
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7), "arm64": (1, 0xC00000B7)}
 _X32_BIT = 0x40000000
 # CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}; CLONE_NEWTIME means a signal number in clone(2)
@@ -134,7 +134,7 @@ def program(machine: str, *, network: bool) -> list[Step]:
         [(_EQUAL, 0, 3, _AF_NETLINK), (_LOAD, 0, 0, _ARG2), (_EQUAL, 0, 1, _NETLINK_ROUTE), allow] if network else []
     )
     steps += _on(
-        _SOCKET[column],
+        SOCKET[column],
         [
             (_LOAD, 0, 0, _ARG0),
             (_EQUAL, 1, 0, _AF_INET),
@@ -146,12 +146,12 @@ def program(machine: str, *, network: bool) -> list[Step]:
     )
     first, second = _TERMINAL_INPUT
     steps += _on(
-        _IOCTL[column], [(_LOAD, 0, 0, _ARG1), (_EQUAL, 1, 0, first), (_EQUAL, 0, 1, second), _fail(errno.EPERM), allow]
+        IOCTL[column], [(_LOAD, 0, 0, _ARG1), (_EQUAL, 1, 0, first), (_EQUAL, 0, 1, second), _fail(errno.EPERM), allow]
     )
-    steps += _on(_CLONE[column], [(_LOAD, 0, 0, _ARG0), (_ANY_BIT, 0, 1, _NEW_NAMESPACES), _fail(errno.EPERM), allow])
+    steps += _on(CLONE[column], [(_LOAD, 0, 0, _ARG0), (_ANY_BIT, 0, 1, _NEW_NAMESPACES), _fail(errno.EPERM), allow])
     # its flags lie in memory, which a filter cannot read; libc falls back to clone
-    steps += _on(_CLONE3[column], [_fail(errno.ENOSYS)])
-    for numbers in _CALLS.values():
+    steps += _on(CLONE3[column], [_fail(errno.ENOSYS)])
+    for numbers in CALLS.values():
         if (number := numbers[column]) is not None:
             steps += _on(number, [_fail(errno.EPERM)])
     return [*steps, allow]

@@ -24,6 +24,7 @@ from typing import Any
 
 from harness.events.untrusted import to_display
 from harness.hands import cgroups, fence, holds, landlock, limits, probe, spawn
+from harness.linux.proc import identify
 from harness.protocol.paths import SessionFolder
 
 TIMEOUT_S = 30.0
@@ -220,7 +221,7 @@ def _tried(ground: _Ground, allowed: limits.Limits) -> dict[str, Any]:
         outcome, output, survivors = run(
             spawn.command(ground.action(given), ground.folder, ground.folder.spool / "1", allowed)
         )
-        alive = _alive(given["pid"])
+        alive = identify(given["pid"]) is not None
     try:
         said = json.loads(output.splitlines()[-1])
     except (IndexError, ValueError):
@@ -270,21 +271,10 @@ def _tried(ground: _Ground, allowed: limits.Limits) -> dict[str, Any]:
         )
     held = holds.as_dicts(holds.report(allowed, said["bounds"], _no_group(), root=os.getuid() == 0))
     failed = [test["name"] for test in tests if not test["ok"]]
-    reason = (
-        f"the fence does not hold: {'; '.join(failed)}"
-        if failed
-        else ""
-        if said["seccomp"]
-        else "the system-call filter is not in force"
-    )
+    reason = "" if said["seccomp"] else "the system-call filter is not in force"
+    if failed:
+        reason = f"the fence does not hold: {'; '.join(failed)}"
     return {"ok": not reason, "reason": reason, "seccomp": bool(said["seccomp"]), "tests": tests, "limits": held}
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
-    except OSError:
-        return False
 
 
 def main(argv: list[str] | None = None) -> int:

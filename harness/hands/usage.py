@@ -13,7 +13,7 @@ import re
 import stat
 from dataclasses import dataclass
 
-from harness.hands import children
+from harness.linux.proc import descendants
 
 _STATUS = re.compile(rb"^(Threads|RssAnon|RssShmem|VmSwap):\s+(\d+)", re.MULTILINE)
 _ROLLUP = re.compile(rb"^(Pss|Pss_Anon|Pss_Shmem|SwapPss):\s+(\d+)", re.MULTILINE)
@@ -93,7 +93,7 @@ class Tree:
         are found by parentage.
         """
         ours = os.stat("/proc").st_dev
-        for pid in children.descendants(self._leader):
+        for pid in descendants(self._leader):
             try:
                 root = os.open(f"/proc/{pid}/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
             except OSError:  # gone, or of an identity that we may not look into
@@ -115,7 +115,7 @@ class Tree:
             self._enter()
         if self._proc >= 0:
             return [name for name in os.listdir(self._proc) if name.isdigit()], self._proc
-        return [f"/proc/{pid}" for pid in children.descendants(self._leader)], None
+        return [f"/proc/{pid}" for pid in descendants(self._leader)], None
 
     def look(self, tasks: int | None = None) -> Usage:
         """A cheap look, which counts pages that processes share once for each; it stops early at ``tasks``."""

@@ -35,21 +35,11 @@ def text_of(action: Mapping[str, Any]) -> str:
     return f"{action['tool']} {action.get('path', '')}"
 
 
-def irreversible(action: Mapping[str, Any], effect: str) -> bool:
-    """Effects that a grant born from a decision never covers: only the policy file can allow them."""
-    return (
-        effect == "unfenced"
-        or effect.startswith(("push", "no-undo"))
-        or (effect.startswith("outside:") and action["tool"] in _WRITING)
-    )
-
-
-def judge(action: Mapping[str, Any], policy: Policy, grants: Sequence[Rule] = ()) -> Verdict:
-    """The verdict of ``policy`` on ``action`` (as `build_action` makes it). ``grants`` are further allow rules with
-    less power.
+def judge(action: Mapping[str, Any], policy: Policy) -> Verdict:
+    """The verdict of ``policy`` on ``action`` (as `build_action` makes it).
 
     Order: refused by construction → deny; any deny rule → deny; any ask rule → ask; every effect covered by an allow
-    rule (for irreversible ones: of the file, naming the effect) → allow; no effects → allow; else ask.
+    rule → allow; no effects → allow; else ask.
     """
     if action.get("refused"):
         return Verdict("deny", "refused", str(action["refused"]), "low")
@@ -63,12 +53,9 @@ def judge(action: Mapping[str, Any], policy: Policy, grants: Sequence[Rule] = ()
     if not effects:
         return Verdict("allow", INSIDE, "everything it can touch is inside the fence", "low")
     allowing = [r for r in hit if r.verdict == "allow"]
-    granted = [r for r in grants if r.verdict == "allow" and _matches(r, action, effects)]
     deciding: list[Rule] = []
     for effect in effects:
         cover = next((r for r in allowing if _covers(r, effect)), None)
-        if cover is None and not irreversible(action, effect):
-            cover = next((r for r in granted if _covers(r, effect)), None)
         if cover is None:
             return Verdict("ask", "default", _why(effects), risk)
         deciding.append(cover)

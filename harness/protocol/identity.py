@@ -14,6 +14,7 @@ import secrets
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from harness.linux.proc import boot_id
 from harness.protocol import frames
 from harness.protocol.paths import FolderError, Folders
 
@@ -78,7 +79,7 @@ def machine() -> str:
 
 def _boot() -> str:
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+        return boot_id()
     except OSError:
         return ""
 

@@ -21,8 +21,9 @@ from harness.hands import spawn as hands
 from harness.hands.files import SHOWN_BYTES
 from harness.hands.limits import Over
 from harness.hands.ready import Ready
+from harness.linux import proc
 from harness.protocol.paths import SessionFolder
-from harness.session import call_watch, proc, spool
+from harness.session import call_watch, spool, trees
 from harness.session.event_loop import Loop, Timer
 from harness.session.fault import Faults
 
@@ -141,7 +142,7 @@ class Running:
         """
         written: list[int] = []
         try:
-            self._output = self._pipe(written, self._take_output)
+            self._pipe(written, self._take_output)
             self._results = self._pipe(written, self._take_result)
             output, results = written
             return hands.start(self._spec, output, results, self._ready)
@@ -271,11 +272,11 @@ class Running:
         """Go on once the process, everything below it and both pipes are at their end."""
         if self._status is None or self._done:
             return
-        alone, largest = proc.reap(self._spare())
+        alone, largest = trees.reap(self._spare())
         self._largest = max(self._largest, largest)
         if not alone:
             if time.monotonic() < self._deadline:
-                proc.kill_below_us(self._spare())
+                trees.kill_below_us(self._spare())
                 self._after(0.01, self._settle)
                 return
             print(

@@ -17,10 +17,11 @@ import time
 from dataclasses import asdict, fields
 from typing import Any, NoReturn
 
-from harness.hands import kernel, usage
+from harness.hands import usage
 from harness.hands.disk import Known, Meter
 from harness.hands.limits import Limits, Over, ram
 from harness.hands.spawn import Spawn
+from harness.linux import kernel
 from harness.protocol.paths import SessionFolder
 
 BEGIN_AFTER_S = 0.1

@@ -42,7 +42,7 @@ class Feeds:
             return
         conn.live = True
         self._live.add(conn)
-        for frame in _frames([line for _, line in recent], journal.written):
+        for frame in pushes([line for _, line in recent], journal.written):
             conn.send_frame(frame)
         conn.feed_head = journal.written
 
@@ -63,7 +63,7 @@ class Feeds:
         """Queue newly committed lines for every live subscriber; encoded once."""
         if not fresh or not self._live:
             return
-        ready = list(_frames([line for _, line in fresh], fresh[-1][0]))
+        ready = list(pushes([line for _, line in fresh], fresh[-1][0]))
         large = sum(len(frame) for frame in ready) > QUEUE_BYTES - PAUSE_BYTES
         for conn in list(self._live):
             if large and conn.out_bytes < PAUSE_BYTES:
@@ -88,7 +88,7 @@ class Feeds:
             if conn.out_bytes >= _AHEAD_BYTES:
                 continue
             lines = conn.tail.poll(_POLL_BYTES)
-            for frame in _frames(lines, self._journal.written):
+            for frame in pushes(lines, self._journal.written):
                 conn.send_frame(frame)
             if lines:
                 conn.feed_head = seq_of(lines[-1])
@@ -98,8 +98,8 @@ class Feeds:
                 self._live.add(conn)
 
 
-def _frames(lines: Iterable[bytes], head: int) -> Iterable[bytes]:
-    """Pushes of bounded size."""
+def pushes(lines: Iterable[bytes], head: int) -> Iterable[bytes]:
+    """Lines of a log as framed pushes of bounded size; ``head`` is the newest record that each of them tells of."""
     batch: list[str] = []
     size = 0
     for line in lines:

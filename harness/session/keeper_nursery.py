@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from harness.hands import fence
+from harness.linux import kernel
 from harness.protocol import frames
 from harness.protocol.paths import Folders, SessionFolder
-from harness.session import main, proc
+from harness.session import main
 
 _SID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _ERRORS_KEPT = 1024 * 1024
@@ -188,7 +189,7 @@ def run(argv: list[str]) -> int:
     if len(argv) != 2 or argv[0] != "--fd" or not argv[1].isdigit():
         print("usage: python -m harness.session.keeper_nursery --fd N", file=sys.stderr)
         return 2
-    proc.no_dump()
+    kernel.hide_memory()
     with contextlib.suppress(fence.FenceUnavailable):
         # remembered, so that no keeper has to probe before its first call; a failure is tried again then
         fence.find()

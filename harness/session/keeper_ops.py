@@ -17,6 +17,7 @@ from typing import Any
 from harness.events import blobs
 from harness.events.log import LogError, NoSpace, Poisoned
 from harness.hands import limits
+from harness.linux.proc import Identity
 from harness.protocol import frames
 from harness.protocol.paths import SessionFolder
 from harness.session import spool
@@ -26,7 +27,6 @@ from harness.session.errors import OpError
 from harness.session.event_loop import Loop
 from harness.session.fault import Faults
 from harness.session.feeds import Feeds
-from harness.session.proc import Identity
 from harness.session.wire import Conn
 from harness.vault import limits as undo_limits
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from harness.events.calls import CallError
 from harness.events.log import LogBusy, LogError, NoSpace
 from harness.events.reader import DamagedLog
+from harness.linux import kernel, proc
 from harness.protocol.paths import FolderError, SessionFolder, ensure_private
-from harness.session import proc
 from harness.session.appender import Journal
 from harness.session.errors import OpError
 from harness.session.event_loop import Loop
@@ -39,7 +39,8 @@ def serve(folder: SessionFolder, sid: str, announce: Callable[[proc.Identity], N
 
     Raises StartError before that.
     """
-    proc.harden()
+    kernel.hide_memory()
+    kernel.adopt_orphans()
     for sig in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(sig, signal.SIG_IGN)
     me = proc.identify(os.getpid())

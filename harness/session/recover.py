@@ -6,10 +6,10 @@ Standard library only.
 
 from __future__ import annotations
 
+from harness.linux.proc import Identity
 from harness.protocol.paths import SessionFolder
-from harness.session import proc, spool
+from harness.session import spool, trees
 from harness.session.appender import Journal
-from harness.session.proc import Identity
 
 REBOOT = "reboot"
 """The component of a note that `harness.brain.view` gives to the model too."""
@@ -55,7 +55,7 @@ def recover(journal: Journal, folder: SessionFolder, me: Identity) -> None:
             continue
         base = spool.base(folder, call.call_id, call.attempt)
         leader = spool.leader(base)
-        gone = leader is None or proc.kill_session(leader, _LEFTOVERS_S)
+        gone = leader is None or trees.kill_session(leader, _LEFTOVERS_S)
         result = spool.result(base)
         if result is not None and result["call_id"] == call.call_id:
             journal.write("tool.ended", result)

@@ -12,8 +12,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from harness.events.durable import replace_file
+from harness.linux.proc import Identity
 from harness.protocol.paths import SessionFolder
-from harness.session.proc import Identity
 
 
 def base(folder: SessionFolder, call_id: str, attempt: int) -> Path:
@@ -29,7 +30,10 @@ def open_output(folder: SessionFolder, call_id: str, attempt: int) -> int:
 
 def note_leader(where: Path, who: Identity) -> None:
     """Remember the call's process, so that a later keeper can find what is left of it."""
-    _replace(Path(f"{where}.pid"), list(who), durable=False)
+    temporary = f"{where}.pid.new"
+    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+        file.write(_json(list(who)))
+    os.rename(temporary, f"{where}.pid")
 
 
 def leader(where: Path) -> Identity | None:
@@ -41,7 +45,7 @@ def leader(where: Path) -> Identity | None:
 
 def put_result(where: Path, data: dict[str, Any]) -> None:
     """Make a call's result durable before it is recorded. Raises OSError."""
-    _replace(Path(f"{where}.json"), data, durable=True)
+    replace_file(Path(f"{where}.json"), _json(data))
 
 
 def result(where: Path) -> dict[str, Any] | None:
@@ -83,21 +87,5 @@ def _load(path: Path) -> object:
         return None
 
 
-def _replace(path: Path, value: object, *, durable: bool) -> None:
-    temporary = f"{path}.tmp"
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        view = memoryview(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
-        while view:
-            view = view[os.write(fd, view) :]
-        if durable:
-            os.fsync(fd)
-    finally:
-        os.close(fd)
-    os.rename(temporary, path)
-    if durable:
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+def _json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")

@@ -19,19 +19,22 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
+from harness.linux import proc
 from harness.protocol import frames
 from harness.protocol.paths import SessionFolder
-from harness.session import proc
 from harness.session.event_loop import Loop, Timer
 from harness.vault.limits import Limits
 from harness.vault.serve import serve
 
 TIME_LIMIT_S = 300.0
-_LOOK_S = 1.0
+LOOK_S = 1.0
+"""Seconds between two looks at its process while an answer is awaited."""
 _COLLECT_S = 0.02
 _END_S = 1.0
-STOPPED_S, STILL_S = 5.0, 60.0
-"""Seconds that its process may be stopped, or do nothing at all, before another one takes its place."""
+STOPPED_S = 5.0
+"""Seconds that its process may be stopped before another one takes its place."""
+STILL_S = 60.0
+"""Seconds that its process may do nothing at all before another one takes its place."""
 _SAID_S = 10.0
 Answer = Callable[[dict[str, Any]], None]
 _GONE = {"code": "died", "message": "the process that keeps states of the worktree ended"}
@@ -67,12 +70,12 @@ class VaultLink:
     def waits(self) -> str:
         """For what in words, when an answer is awaited and nobody works on it; empty otherwise."""
         still = time.monotonic() - self._since
-        if self._waiting is None or self._seen is None or still < (_LOOK_S if self._seen.stopped else _SAID_S):
+        if self._waiting is None or self._seen is None or still < (LOOK_S if self._seen.stopped else _SAID_S):
             return ""
         since = time.strftime("%H:%M:%S", time.gmtime(time.time() - still))
-        how = (
-            "is stopped" if self._seen.stopped else "waits for its disk" if self._seen.state == "D" else "does nothing"
-        )
+        how = "waits for its disk" if self._seen.state == "D" else "does nothing"
+        if self._seen.stopped:
+            how = "is stopped"
         return f"process {self.pid} {how} since {since} UTC"
 
     def ask(self, request: dict[str, Any], answer: Answer) -> None:
@@ -88,7 +91,7 @@ class VaultLink:
         self._waiting = (request, answer, 2)
         self._deadline = time.monotonic() + TIME_LIMIT_S
         self._seen = None
-        self._timer = self._loop.call_later(_LOOK_S, self._look)
+        self._timer = self._loop.call_later(LOOK_S, self._look)
         if self._sock is not None or not self.pid:  # else it is sent when the one before is gone
             self._send(request)
 
@@ -172,7 +175,7 @@ class VaultLink:
         """
         if self._waiting is None:
             return
-        self._timer = self._loop.call_later(_LOOK_S, self._look)
+        self._timer = self._loop.call_later(LOOK_S, self._look)
         now = time.monotonic()
         seen = proc.look(self._who) if self._who is not None else None
         if seen != self._seen:

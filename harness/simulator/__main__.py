@@ -14,6 +14,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from harness.linux.proc import identify
 from harness.protocol import frames
 from harness.simulator import library
 from harness.simulator.limits import Limits
@@ -25,7 +26,8 @@ GRACE_S = 20.0
 LOOK_S = 2.0
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """The options of the program."""
     p = argparse.ArgumentParser(
         prog="python -m harness.simulator", description="A Messages API on loopback that plays scenarios."
     )
@@ -87,8 +89,8 @@ async def _socket_gone(path: Path, stop: asyncio.Event) -> None:
 
 def _announce(args: argparse.Namespace, port: int) -> None:
     # The start time tells this process from a later one with the same number.
-    start = int(Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19])
-    ready = {"port": port, "pid": os.getpid(), "start": start}
+    me = identify(os.getpid())
+    ready = {"port": port, "pid": os.getpid(), "start": me.start if me is not None else 0}
     if args.ready_file:
         temporary = args.ready_file.with_name(args.ready_file.name + ".new")
         temporary.write_text(json.dumps(ready), "utf-8")
@@ -145,7 +147,8 @@ class _Door:
             self._task.cancel()
 
 
-async def _serve(args: argparse.Namespace) -> None:
+async def serve(args: argparse.Namespace) -> None:
+    """Serve until asked to stop, or until nobody is left whom the options name."""
     limits = Limits(args.requests_per_minute, args.input_tokens_per_minute, args.output_tokens_per_minute)
     service = Service(_keys(args), library.load(args.scenarios), Pace(args.speed), limits)
     runner = web.AppRunner(service.app(), handler_cancellation=True, access_log=None, shutdown_timeout=1.0)
@@ -174,9 +177,9 @@ async def _serve(args: argparse.Namespace) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Exit codes: 0 ended as asked, 2 cannot serve."""
-    args = _parser().parse_args(argv)
+    args = parser().parse_args(argv)
     try:
-        asyncio.run(_serve(args))
+        asyncio.run(serve(args))
     except (library.LibraryError, OSError) as exc:
         print(f"simulator: {exc}", file=sys.stderr)
         return 2

@@ -137,11 +137,12 @@ def _step(i: int, raw: object) -> Step:
         raise ValueError(f"turn {i}: {unknown[0]}: unknown member")
     calls = []
     for c in raw.get("calls", []):
-        tool, given = (
-            (c.get("tool"), c.get("input", {}))
-            if isinstance(c, dict)
-            else (c if isinstance(c, list) and len(c) == 2 else (None, None))
-        )
+        tool = given = None
+        if isinstance(c, dict):
+            tool = c.get("tool")
+            given = c.get("input", {})
+        elif isinstance(c, list) and len(c) == 2:
+            tool, given = c
         if not isinstance(tool, str) or not isinstance(given, dict):
             raise ValueError(f'turn {i}: a call is {{tool = "…", input = {{…}}}} or ["tool", {{…}}]')
         calls.append(Call(tool, given))

@@ -19,11 +19,6 @@ def of_text(text: str) -> int:
     return of_bytes(len(text.encode("utf-8", "replace")))
 
 
-def of_json(value: object) -> int:
-    """Tokens of a value as compact JSON without its ``cache_control`` marks, which are no part of the prompt."""
-    return of_bytes(len(encode(value)))
-
-
 def encode(value: object) -> bytes:
     """Compact canonical JSON without ``cache_control`` members: what is counted and what the prompt cache hashes."""
     return json.dumps(_unmarked(value), ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode(

@@ -6,7 +6,6 @@ Standard library only.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import fcntl
 import os
 import random
@@ -16,14 +15,13 @@ import time
 from collections import deque
 from pathlib import Path
 
+from harness.linux import kernel
 from harness.protocol.paths import STOPPING, FolderError, ensure_private, resolve
 
 EXIT_ASKED = 0
 EXIT_BROKEN = 1
 EXIT_REFUSED = 3
 EXIT_OTHER_LIVES = 4
-_PR_SET_DUMPABLE = 4
-_PR_SET_CHILD_SUBREAPER = 36
 _FIRST = 0.1
 _LONGEST = 10.0
 _PENALTY = 60.0
@@ -52,11 +50,6 @@ def delay(deaths: deque[float], now: float, jitter: float) -> float:
         return _PENALTY
     doubled: float = _FIRST * 2 ** max(0, len(deaths) - 1)
     return min(_LONGEST, doubled) * (1 - jitter / 2)
-
-
-def _prctl(option: int, value: int) -> None:
-    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), f"prctl({option}) failed")
 
 
 def _lock(state: Path) -> bool:
@@ -170,8 +163,8 @@ def main() -> int:
     except (FolderError, OSError) as exc:
         print(f"refused: {exc}", file=sys.stderr, flush=True)
         return EXIT_REFUSED
-    _prctl(_PR_SET_DUMPABLE, 0)
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    kernel.hide_memory()
+    kernel.adopt_orphans()
     given = sys.argv[sys.argv.index("--credentials-fd") + 1] if "--credentials-fd" in sys.argv else ""
     credentials = int(given) if given else os.memfd_create("watchfloor-credentials", os.MFD_CLOEXEC)
     os.set_inheritable(credentials, True)

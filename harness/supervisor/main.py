@@ -23,8 +23,11 @@ from typing import TypeVar
 import msgspec
 
 from harness.events import types as t
+from harness.events.durable import replace_file
 from harness.events.framing import LogError
 from harness.events.trouble import NONE, Trouble
+from harness.linux import kernel
+from harness.linux.proc import Identity, identify
 from harness.protocol import identity
 from harness.protocol.paths import STATE_VERSION, STOPPING, FolderError, Folders, ensure_private, resolve
 from harness.supervisor.calls.approvals import Approvals
@@ -40,7 +43,7 @@ from harness.supervisor.ids import is_session_id
 from harness.supervisor.money.cap_waits import CapWaits
 from harness.supervisor.money.purse import Purse
 from harness.supervisor.money.reservations import Bookkeeper
-from harness.supervisor.processes.process import Identity, Watch, hide_from_ptrace, identify
+from harness.supervisor.processes.process import Watch
 from harness.supervisor.serving.client_ops import Ops, Parts
 from harness.supervisor.serving.server import Server
 from harness.supervisor.sessions.brains import Brains
@@ -77,20 +80,6 @@ class Refused(Exception):
         self.code = code
 
 
-def _durably(path: Path, text: str) -> None:
-    part = path.with_name(f".{path.name}.part")
-    with open(part, "w", encoding="ascii") as f:
-        f.write(text)
-        f.flush()
-        os.fsync(f.fileno())
-    os.replace(part, path)
-    fd = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
 def check_version(state: Path) -> None:
     """Refuse a state folder that a newer version wrote; mark a new one as ours (``VERSION``: ``{"format": N}``).
 
@@ -100,7 +89,7 @@ def check_version(state: Path) -> None:
     try:
         found = json.loads(path.read_bytes())["format"]
     except FileNotFoundError:
-        _durably(path, json.dumps({"format": STATE_VERSION}) + "\n")
+        replace_file(path, json.dumps({"format": STATE_VERSION}).encode() + b"\n")
         return
     except (ValueError, KeyError, TypeError) as exc:
         told = (
@@ -298,7 +287,7 @@ class Supervisor:
         who = identify(os.getpid())
         assert who is not None
         text = json.dumps({"pid": who.pid, "start": who.start, "boot": who.boot, "epoch": self.epoch})
-        _durably(self.folders.runtime / "supervisor.json", text + "\n")
+        replace_file(self.folders.runtime / "supervisor.json", f"{text}\n".encode())
 
     def _index_changes(self, session: Session) -> None:
         if session.sid in self.fleet.sessions and session.loaded and session.state.terminal and session.link is None:
@@ -575,7 +564,7 @@ def main(argv: list[str] | None = None) -> int:
     guardian = identify(os.getppid()) if fd >= 0 else None
     if fd >= 0:
         os.set_inheritable(fd, False)
-    hide_from_ptrace()
+    kernel.hide_memory()
     folders = resolve()
     try:
         lock = _with_room(lambda: prepare(folders))

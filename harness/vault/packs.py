@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from harness.events import durable
 from harness.vault import entries
 from harness.vault.entries import Delta, State
 
@@ -307,7 +308,7 @@ class Packs:
                     self._copy(digest)
             self.finish(dict(state), replace(last, whole=True))
             temporary.rename(self._path(number))
-            self._sync_folder()
+            durable.sync_folder(self._folder)
         except BaseException:
             os.close(self._fds.pop(number))
             temporary.unlink(missing_ok=True)
@@ -334,10 +335,3 @@ class Packs:
         size = _FRAME.unpack(os.pread(fd, _FRAME.size, at - _FRAME.size))[1]
         data = os.pread(fd, size, at)
         self._put(digest, data[32:33], data[_HEAD:])
-
-    def _sync_folder(self) -> None:
-        fd = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)

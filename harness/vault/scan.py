@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from harness.hands import kernel
+from harness.linux import kernel
 from harness.vault.entries import STAMP
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

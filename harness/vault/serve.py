@@ -32,7 +32,8 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
-from harness.hands import kernel, precheck
+from harness.hands import precheck
+from harness.linux import kernel
 from harness.protocol import frames
 from harness.vault import entries, limits
 from harness.vault.limits import Limits

@@ -13,7 +13,7 @@ from harness.vault.limits import Limits
 from harness.vault.scan import OpenRoot, Root, TreeTooLarge
 from harness.vault.watch import Place, Seen, Watcher
 
-_SETTLING_NS = 30_000_000
+SETTLING_NS = 30_000_000
 """A stamp this young may hide a second change within the clock's tick: it is not believed the next time."""
 _TICK_NS = 1_000_000
 MAPPED_NS = 120_000_000_000
@@ -211,7 +211,7 @@ class Trees:
             if digest == LEFT_OUT:
                 info, sure = self._settled(name, info)
             else:
-                sure = info.st_ctime_ns <= began - _SETTLING_NS
+                sure = info.st_ctime_ns <= began - SETTLING_NS
             value = entries.stamp(info) + digest
             if not sure:
                 self._doubtful.add(name)
@@ -227,10 +227,10 @@ class Trees:
         """What lstat says of a thing whose content is not kept once that is old enough to be believed; False when it
         goes on changing.
         """
-        left = _SETTLING_NS - (time.time_ns() - info.st_ctime_ns)
+        left = SETTLING_NS - (time.time_ns() - info.st_ctime_ns)
         if left < 0:
             return info, True
-        time.sleep(min(left + _TICK_NS, 2 * _SETTLING_NS) / 1e9)
+        time.sleep(min(left + _TICK_NS, 2 * SETTLING_NS) / 1e9)
         root, path = self.root_of(name)
         try:
             again = root.stat(path)
@@ -239,7 +239,7 @@ class Trees:
         return (
             again,
             stat.S_IFMT(again.st_mode) == stat.S_IFMT(info.st_mode)
-            and time.time_ns() - again.st_ctime_ns > _SETTLING_NS,
+            and time.time_ns() - again.st_ctime_ns > SETTLING_NS,
         )
 
     def _digest(self, name: bytes, info: os.stat_result, known: bytes | None) -> bytes:

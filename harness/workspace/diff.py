@@ -1,4 +1,4 @@
-"""What a session changed: status, untracked files and the patch against its base.
+"""What a session changed: its files, untracked ones too, and the patch against its base.
 
 All text that comes back is untrusted.
 """
@@ -31,7 +31,6 @@ class FileChange:
     status: str
     added: int | None
     removed: int | None
-    old_path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,28 +42,7 @@ class Diff:
     truncated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
-    """The worktree against its own last commit."""
-
-    changed: tuple[str, ...]
-    untracked: tuple[str, ...]
-
-
 _STATUS = {"A": "added", "M": "modified", "D": "deleted", "R": "renamed", "C": "added", "T": "type", "U": "modified"}
-
-
-def status(tree: Worktree) -> Status:
-    """Changed and untracked files of the session; a nested repository stands as one untracked name that ends with
-    ``/``.
-    """
-    with look(tree, tip(tree)) as view:
-        seen = view.walk()
-        found = view.changes(seen)
-        return Status(
-            tuple(sorted({*found.different, *found.gone, *view.staged()})),
-            tuple(sorted({*seen.untracked, *(f"{n}/" for n in seen.nested)})),
-        )
 
 
 def diff(tree: Worktree, limit: int = MAX_PATCH) -> Diff:
@@ -96,23 +74,23 @@ def diff(tree: Worktree, limit: int = MAX_PATCH) -> Diff:
 
 
 def _tracked(out: bytes) -> list[FileChange]:
-    states: dict[str, tuple[str, str]] = {}
+    states: dict[str, str] = {}
     counts: dict[str, tuple[int | None, int | None]] = {}
     fields: Iterable[str] = iter(out.decode("utf-8", "surrogateescape").split("\0"))
     for text in fields:
         if text.startswith(":"):
             code = text.rsplit(" ", 1)[-1][:1]
-            path, old = next(fields), ""  # type: ignore[call-overload]
-            if code in "RC":
-                path, old = next(fields), path  # type: ignore[call-overload]
-            states[path] = (_STATUS.get(code, "modified"), old)
+            path = next(fields)  # type: ignore[call-overload]
+            if code in "RC":  # the old name comes first
+                path = next(fields)  # type: ignore[call-overload]
+            states[path] = _STATUS.get(code, "modified")
         elif text:
             added, removed, path = text.split("\t", 2)
             if not path:
                 next(fields)  # type: ignore[call-overload]
                 path = next(fields)  # type: ignore[call-overload]
             counts[path] = (None, None) if added == "-" else (int(added), int(removed))
-    return [FileChange(p, s, *counts.get(p, (None, None)), old_path=o) for p, (s, o) in states.items()]
+    return [FileChange(p, s, *counts.get(p, (None, None))) for p, s in states.items()]
 
 
 def _new_file(ground: Ground, name: str, room: int) -> tuple[FileChange, bytes | None]:

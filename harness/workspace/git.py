@@ -95,7 +95,8 @@ def config_env(settings: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Settings as ``GIT_CONFIG_KEY_n``/``VALUE_n``: they win over every file and may hold any character."""
     env = {"GIT_CONFIG_COUNT": str(len(settings))}
     for index, (key, value) in enumerate(settings):
-        env[f"GIT_CONFIG_KEY_{index}"], env[f"GIT_CONFIG_VALUE_{index}"] = key, value
+        env[f"GIT_CONFIG_KEY_{index}"] = key
+        env[f"GIT_CONFIG_VALUE_{index}"] = value
     return env
 
 

@@ -14,7 +14,7 @@ import stat
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from harness.hands import kernel
+from harness.linux import kernel
 
 _LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC

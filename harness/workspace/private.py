@@ -73,10 +73,9 @@ class Worktree:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What `publish` found: the agent's commit, the session branch before, and whether it moved."""
+    """What `publish` found: the agent's commit, and whether the session branch moved."""
 
     head: str
-    old: str
     moved: bool
 
 
@@ -286,10 +285,10 @@ def publish(tree: Worktree) -> Published:
     if head == last and old is not None:
         if old != last:
             _adopt(tree, old)
-        return Published(old, old, False)
+        return Published(old, False)
     if head == old:
         _write(tree.private.parent / "published", head)
-        return Published(head, old, False)
+        return Published(head, False)
     with repository_lock(tree.common, tree.root.parent):
         _let_go(tree)
         _bring(tree, git, head)
@@ -304,7 +303,7 @@ def publish(tree: Worktree) -> Published:
         _write(tree.private.parent / "published", head)
         _let_go(tree)
         git.run("read-tree", "--reset", head)
-    return Published(head, old or "", True)
+    return Published(head, True)
 
 
 def _published(tree: Worktree) -> str:

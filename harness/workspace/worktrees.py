@@ -59,8 +59,7 @@ def _record(private: Path) -> Path:
 
 def _save(private: Path, saved: _Saved) -> None:
     private.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    durable.write_file(_record(private), msgspec.json.encode(saved))
-    durable.sync_folder(private.parent)
+    durable.replace_file(_record(private), msgspec.json.encode(saved))
 
 
 def _load(private: Path) -> _Saved | None:

@@ -79,7 +79,7 @@ def test_stop_ends_the_simulator_and_removes_the_folder(tmp_path: Path) -> None:
     demo.build()
     demo.start_simulator(0)
     assert demo.processes()
-    assert "sk-demo-" not in Path(f"/proc/{demo._simulator()['pid']}/cmdline").read_text()
+    assert "sk-demo-" not in Path(f"/proc/{demo.simulator()['pid']}/cmdline").read_text()
     assert str(demo.folders.config / "key") in demo.folders.config_file.read_text()
     done = command(tmp_path, "--stop")
     assert done.returncode == 0, done.stderr

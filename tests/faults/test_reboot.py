@@ -17,7 +17,7 @@ import pytest
 
 from harness.events import types as t
 from harness.events.log import LogWriter
-from harness.session.proc import identify
+from harness.linux.proc import identify
 from tests.fleetlib import HOLD, Fleet, alive, fleet, play, wait_for
 
 ASK = play([("exec", {"argv": ["true"], "access": "network"})], "Done.")

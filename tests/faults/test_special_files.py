@@ -167,7 +167,6 @@ class World:
             "open": lambda: worktrees.open_worktree(tree.private),
             "prepare": lambda: private.prepare(tree),
             "publish": lambda: private.publish(tree),
-            "status": lambda: diff.status(tree),
             "diff": lambda: diff.diff(tree),
             "unpushed": lambda: worktrees.unpushed(tree),
             "card of a write": lambda: cards.diff(write, {"content": "new\n"}),
@@ -225,7 +224,7 @@ def test_no_reader_waits_for_what_lies_in_place_of(world: World, name: str) -> N
         except PermissionError:
             assert kind == "device"
             continue
-    assert told(lambda: private.publish(world.tree)) == repr(private.Published(world.head, world.head, False)), (
+    assert told(lambda: private.publish(world.tree)) == repr(private.Published(world.head, False)), (
         "mended, it works as before"
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.session.proc import descendants
+from harness.linux.proc import descendants
 from tests.fleetlib import Fleet, fleet, play, wait_for
 
 pytestmark = [pytest.mark.fence, pytest.mark.timeout(180)]

@@ -19,9 +19,9 @@ import pytest
 from harness.events import framing, reader
 from harness.events.action import action_hash
 from harness.hands import precheck
+from harness.linux import proc
 from harness.protocol import frames
 from harness.protocol.paths import Folders, SessionFolder, ensure_private
-from harness.session import proc
 
 SID = "testsess00"
 PATIENCE_S = 60.0

@@ -15,7 +15,7 @@ import pytest
 from harness.hands import bounds, cgroups, children
 from harness.hands.cgroups import Group
 from harness.hands.limits import Limits
-from harness.session import proc
+from harness.linux import proc
 from tests.process.keeperlib import wait_until
 
 BOMBLET = """

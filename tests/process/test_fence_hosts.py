@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from harness.hands import fence, joined, runner, spawn, wayout
+from harness.linux import proc
 from harness.policy.build import build_action
 from harness.protocol.config import FenceConfig
-from harness.session import proc
 from harness.workspace.gather_facts import gather
 from tests.process.keeperlib import Keepers, action, allowed, keepers, wait_until
 from tests.process.pushlib import Ground, git

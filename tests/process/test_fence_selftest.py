@@ -124,7 +124,8 @@ def test_a_hole_in_the_fence_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 LANDLOCK = """
 import os, sys
-from harness.hands import kernel, landlock
+from harness.hands import landlock
+from harness.linux import kernel
 inside, outside = sys.argv[1:]
 kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
 print(landlock.restrict([inside]))

@@ -19,11 +19,12 @@ import pytest
 
 from app.feed import Feed
 from harness.events import types as t
+from harness.linux.proc import Identity, identify, look
 from harness.protocol.config import Config
 from harness.protocol.paths import Folders
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Brain, Session
-from harness.supervisor.processes.process import Identity, Watch, identify, look
+from harness.supervisor.processes.process import Watch
 from harness.supervisor.sessions import brains, keepers
 from harness.supervisor.sessions.brains import Brains
 from harness.supervisor.sessions.keepers import Keepers
@@ -176,7 +177,7 @@ def test_a_brain_that_is_stopped_or_owes_its_reply_for_too_long_is_ended(tmp_pat
         )
         with a_stopped_process() as who:
             brain = Brain(1, who, "")
-            brain.watch = Watch(who, lambda: some._ended(session, brain))
+            brain.watch = Watch(who, lambda: some.ended(session, brain))
             session.brain = brain
             if not stop:
                 os.kill(who.pid, signal.SIGCONT)
@@ -211,25 +212,25 @@ def test_a_keeper_is_ended_when_it_is_stopped_for_long_and_not_before(tmp_path: 
         session = a_session(tmp_path)
         with a_stopped_process() as who:
             link = cast(Any, SimpleNamespace(hello=who))
-            await Keepers._mute(session, link, datetime.now(UTC), keepers.STOPPED_S - 1)
+            await Keepers.mute(session, link, datetime.now(UTC), keepers.STOPPED_S - 1)
             assert identify(who.pid) == who
             assert session.hindrances["keeper"].kind == "mute"
-            await Keepers._mute(session, link, datetime.now(UTC), keepers.STOPPED_S)
+            await Keepers.mute(session, link, datetime.now(UTC), keepers.STOPPED_S)
             assert identify(who.pid) is None
 
     asyncio.run(asked())
 
 
-def test_a_new_supervisor_ends_a_keeper_that_stays_stopped(tmp_path: Path) -> None:
+def test_a_new_supervisor_ends_a_keeper_that_stays_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def called() -> None:
         session, some = a_session(tmp_path), Keepers(Folders(tmp_path, tmp_path, tmp_path), 1)
         with a_stopped_process() as who:
             session.state.keeper = t.KeeperStarted(pid=who.pid, start=who.start, boot=who.boot)
             with pytest.raises(OpError, match="is stopped") as refused:
-                await some._past_stopped(session)
+                await some.past_stopped(session)
             assert refused.value.code == "mute"
-            some._stopped[session.sid] -= keepers.STOPPED_S
-            await some._past_stopped(session)
+            monkeypatch.setattr(keepers, "STOPPED_S", 0.0)
+            await some.past_stopped(session)
             assert identify(who.pid) is None
 
     asyncio.run(called())

@@ -16,7 +16,7 @@ import pytest
 from harness.policy.build import build_action
 from harness.protocol.config import FenceConfig
 from harness.workspace import shown_config, worktrees
-from harness.workspace.diff import diff, status
+from harness.workspace.diff import diff
 from harness.workspace.errors import PartialClone, UnsavedWork, WorkspaceError
 from harness.workspace.gather_facts import gather
 from harness.workspace.git import open_repository
@@ -120,7 +120,6 @@ def verbs(tree: Worktree) -> list[tuple[str, Callable[[], object]]]:
 
     return [
         ("publish", tolerant_publish),
-        ("status", lambda: status(tree)),
         ("diff", lambda: diff(tree)),
         ("binds", lambda: binds(tree)),
         ("shown config", lambda: shown_config.shown(tree.git, tree.common / "config")),
@@ -178,7 +177,6 @@ def test_a_setting_alone_springs_nothing(tmp_path: Path, traps: Traps, key: str,
         git(inner, "config", key, traps.program(key))
     traps.folder.mkdir(exist_ok=True)
     publish(tree)
-    status(tree)
     diff(tree)
     assert worktrees.remove(tree, "s1", force_keep=True)
     assert traps.sprung() == []

@@ -14,7 +14,7 @@ import pytest
 
 from harness.hands import fence
 from harness.hands.limits import MIB, Limits
-from harness.session import proc
+from harness.linux import proc
 from harness.session.call_watch import KnownDisk
 from tests.process.keeperlib import SID, Keepers, Link, Refused, action, allowed, keepers, wait_gone, wait_until
 

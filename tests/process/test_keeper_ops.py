@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from harness.events import blobs, reader
+from harness.linux import proc
 from harness.protocol import frames
-from harness.session import proc
 from tests.process.keeperlib import SID, Keepers, Refused, keepers, note, proposed, wait_gone, wait_until
 
 

@@ -100,7 +100,7 @@ def advance(memory: KeeperState, kind: str, data: dict[str, object]) -> None:
 )
 def test_pushes_carry_every_line_once_in_order(lines: list[str]) -> None:
     raw = [line.encode() for line in lines]
-    pushes = [json.loads(frame[4:]) for frame in feeds._frames(raw, 7)]
+    pushes = [json.loads(frame[4:]) for frame in feeds.pushes(raw, 7)]
     assert [line for push in pushes for line in push["lines"]] == lines
     assert all(push["head"] == 7 and push["lines"] for push in pushes)
 

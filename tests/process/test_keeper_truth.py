@@ -21,7 +21,7 @@ import pytest
 from harness.events.action import action_hash
 from harness.events.log import LogWriter
 from harness.hands import precheck
-from harness.session import proc
+from harness.linux import proc
 from harness.session.event_loop import Loop
 from tests.process.keeperlib import (
     SID,

@@ -54,7 +54,7 @@ def test_a_vault_that_stands_still_is_replaced_and_the_call_runs(fleet: Keepers,
 def test_when_the_next_one_stands_still_too_the_answer_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vault_client, "serve", lambda *_: os.kill(os.getpid(), signal.SIGSTOP))
     monkeypatch.setattr(vault_client, "STOPPED_S", 0.2)
-    monkeypatch.setattr(vault_client, "_LOOK_S", 0.05)
+    monkeypatch.setattr(vault_client, "LOOK_S", 0.05)
     loop = Loop(tmp_path / "sock")
     loop.on_frame = loop.on_closed = lambda *_: None
     loop.more, loop.after_turn = lambda: False, lambda: None

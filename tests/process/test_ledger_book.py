@@ -231,7 +231,7 @@ import asyncio, sys
 from pathlib import Path
 from harness.events.types import Caps
 from harness.protocol.config import CapsConfig
-from harness.supervisor.caps import Bookkeeper
+from harness.supervisor.money.reservations import Bookkeeper
 
 async def main():
     books = await Bookkeeper.open(Path(sys.argv[1]), lambda: CapsConfig(day_usd=None))
@@ -268,5 +268,5 @@ async def test_a_jump_of_the_clock_opens_no_new_day(tmp_path: Path, monkeypatch:
     for days in (2, -2):
         monkeypatch.setattr(time, "time", lambda days=days: real() + days * 86400)
         assert books.today().day == day
-        assert books.clock_jumped
+        assert books.clock.jumped
     await books.close()

@@ -21,8 +21,8 @@ from harness.events.fold import fold
 from harness.events.log import LogWriter
 from harness.events.reader import read
 from harness.events.views import Liveness, row
+from harness.linux.proc import identify
 from harness.protocol.paths import Folders
-from harness.session.proc import identify
 from harness.supervisor.upkeep.invariants import check
 
 SID = "aaaaaaaaaa"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.session.proc import alive
+from harness.linux.proc import alive
 from harness.simulator.script import Result
 from tests.fleetlib import wait_for
 from tests.soak.__main__ import calm, close, settled, table
@@ -193,7 +193,7 @@ def test_a_fleet_at_peace_passes_and_a_doctored_one_does_not() -> None:
 
 
 def test_a_signal_reaches_only_whom_it_is_for() -> None:
-    from harness.session.proc import identify
+    from harness.linux.proc import identify
 
     process = subprocess.Popen(["sleep", "600"])
     try:

@@ -136,7 +136,7 @@ NAMES = (
 
 SUPERVISOR_OPS = (
     "hello", "status", "sessions", "session", "launch", "desire", "remove", "say", "approvals", "approval", "decide",
-    "defer", "costs", "diff", "verify", "subscribe", "brain_hello", "reserve", "settle", "brain_park", "nonsense",
+    "defer", "costs", "diff", "verify", "subscribe", "brain_hello", "reserve", "settle", "nonsense",
 )  # fmt: skip
 
 

@@ -77,7 +77,7 @@ def test_a_long_log_is_taken_up_by_its_end(tmp_path: Path) -> None:
     quick = time.perf_counter() - begun
     print(f"{EVENTS} events: whole {whole:.2f} s, from the snapshot {quick * 1000:.0f} ms")
     assert (again.state, again.track) == (first.state, first.track)
-    assert again._kept == first.state.seq, "it was taken up from the snapshot, not from the whole log"
+    assert again.snapshot_seq == first.state.seq, "it was taken up from the snapshot, not from the whole log"
     assert list(again.track.calls), "the open call is remembered with its records"
 
 

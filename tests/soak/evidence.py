@@ -13,7 +13,7 @@ from harness.events.blobs import get
 from harness.events.fold import fold
 from harness.events.framing import LogError
 from harness.events.reader import read, verify
-from harness.session.proc import Identity, alive
+from harness.linux.proc import Identity, alive
 from harness.supervisor.upkeep import invariants
 from tests.soak.checks import Evidence, SessionEvidence
 from tests.soak.scenarios.worker import GOAL, WIDTH

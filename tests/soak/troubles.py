@@ -13,7 +13,7 @@ import time
 import traceback
 from collections.abc import Callable
 
-from harness.session.proc import Identity
+from harness.linux.proc import Identity
 from tests.soak.world import KINDS, World, command, send
 
 Trouble = Callable[[World, random.Random], None]

@@ -24,9 +24,9 @@ from typing import Any
 from harness.events import types as t
 from harness.events.framing import LogError
 from harness.events.reader import Tail, read
+from harness.linux.proc import Identity, alive, identify
 from harness.protocol.client import SupervisorError, Unreachable, ensure_supervisor
 from harness.protocol.paths import FolderError
-from harness.session.proc import Identity, alive, identify
 from tests.fleetlib import Fleet, fleet, make_repository
 from tests.soak.scenarios import worker
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app import going_on
+from app import requests
 from harness.events import types as t
 from tests.tui.app_pilot import shown
 from tests.tui.app_world import World, stamp, work
@@ -162,7 +162,7 @@ async def test_a_question_may_be_taken_as_the_end(tmp_path: Path) -> None:
 
 def test_what_is_typed_becomes_the_arguments() -> None:
     typed = {"usd_nano": "+5", "tokens": "1_000", "wall_s": "2h", "tool_calls": " none "}
-    assert going_on.request_of(" go ", "2", typed, ["a", " "]) == {
+    assert requests.wish_of(" go ", "2", typed, ["a", " "]) == {
         "text": "go",
         "rounds": 2,
         "checks": ["a"],
@@ -170,8 +170,8 @@ def test_what_is_typed_becomes_the_arguments() -> None:
         "caps": {"tokens": 1000, "wall_s": 7200, "tool_calls": None},
         "more": {"usd_nano": 5_000_000_000},
     }
-    assert going_on.request_of("", "", {"usd_nano": ""}, []) == {"text": "", "checks": [], "replace_checks": False}
-    assert going_on.request_of("", "", {"wall_s": "+90", "usd_nano": "$3"}, [])["more"] == {"wall_s": 90}
+    assert requests.wish_of("", "", {"usd_nano": ""}, []) == {"text": "", "checks": [], "replace_checks": False}
+    assert requests.wish_of("", "", {"wall_s": "+90", "usd_nano": "$3"}, [])["more"] == {"wall_s": 90}
     for rounds, caps, checks, replace, field in (
         ("x", {}, [], False, "rounds"),
         ("0", {}, [], False, "rounds"),
@@ -180,6 +180,6 @@ def test_what_is_typed_becomes_the_arguments() -> None:
         ("", {"tool_calls": "-1"}, [], False, "tool_calls"),
         ("", {}, [" "], True, "checks"),
     ):
-        with pytest.raises(going_on.Unusable) as caught:
-            going_on.request_of("", rounds, caps, checks, replace_checks=replace)
+        with pytest.raises(requests.Unusable) as caught:
+            requests.wish_of("", rounds, caps, checks, replace_checks=replace)
         assert caught.value.field == field

@@ -142,20 +142,20 @@ async def test_a_removed_session_leaves_the_selection_with_its_neighbour(tmp_pat
 async def test_panes_split_move_zoom_pin_close_and_are_kept(tmp_path: Path) -> None:
     async with shown(tmp_path, crowd, size=(200, 50)) as s:
         wall = floor(s).wall
-        await s.until("a first layout of four", lambda: len(wall._places) == 4)
+        await s.until("a first layout of four", lambda: len(wall.places) == 4)
         await s.press("l", "vertical_line")
-        await s.until("5 panes", lambda: len(wall._places) == 5)
+        await s.until("5 panes", lambda: len(wall.places) == 5)
         await s.press("minus")
-        await s.until("6 panes", lambda: len(wall._places) == 6)
+        await s.until("6 panes", lambda: len(wall.places) == 6)
         first = wall.current
         await s.press("k")
         assert wall.current != first
         await s.press("z")
         assert wall.zoomed
-        await s.until("one pane", lambda: list(wall._places) == [wall.current])
+        await s.until("one pane", lambda: list(wall.places) == [wall.current])
         await s.see("zoomed")
         await s.press("z", "X")
-        await s.until("5 panes", lambda: len(wall._places) == 5)
+        await s.until("5 panes", lambda: len(wall.places) == 5)
         await s.press("h", "h", "h", "h")
         assert floor(s).focused is floor(s).list
         await s.press("end", "space")
@@ -163,7 +163,7 @@ async def test_panes_split_move_zoom_pin_close_and_are_kept(tmp_path: Path) -> N
         await s.press("home")
         assert wall.current_session != floor(s).list.selected
         kept = json.loads((s.world.folders.state / "layout.json").read_text())
-        shown_then = {wall.session_of(leaf) for leaf in wall._places}
+        shown_then = {wall.session_of(leaf) for leaf in wall.places}
     (tmp_path / "again").mkdir()
     async with shown(
         tmp_path / "again",
@@ -171,8 +171,8 @@ async def test_panes_split_move_zoom_pin_close_and_are_kept(tmp_path: Path) -> N
         size=(200, 50),
     ) as s:
         wall = floor(s).wall
-        await s.until("the layout coming back", lambda: len(wall._places) == 5)
-        assert {wall.session_of(leaf) for leaf in wall._places} & shown_then
+        await s.until("the layout coming back", lambda: len(wall.places) == 5)
+        assert {wall.session_of(leaf) for leaf in wall.places} & shown_then
 
 
 async def test_a_broken_layout_file_is_told_and_replaced(tmp_path: Path) -> None:
@@ -314,12 +314,12 @@ async def test_themes_cycle_and_stay_readable(tmp_path: Path) -> None:
 async def test_tmux_sequences_show_their_keys_and_work(tmp_path: Path) -> None:
     async with shown(tmp_path, crowd, size=(200, 50), preset="tmux") as s:
         wall = floor(s).wall
-        await s.until("a first layout of four", lambda: len(wall._places) == 4)
+        await s.until("a first layout of four", lambda: len(wall.places) == 4)
         await s.press("ctrl+b")
         assert ("pane.split_right", "ctrl+b %", "split") not in s.help
         assert any(action == "pane.split_right" and key == "%" for action, key, _ in s.help)
         await s.press("percent_sign")
-        await s.until("5 panes", lambda: len(wall._places) == 5)
+        await s.until("5 panes", lambda: len(wall.places) == 5)
         await s.press("ctrl+b", "q")
         assert s.app.is_running
         assert any(key == "enter" for _, key, _ in s.help)

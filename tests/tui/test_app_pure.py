@@ -18,6 +18,7 @@ from app import actions, keymap, themes
 from app.arming import ARM_S, Arming, differences
 from app.safety import NoControl, ReplyFilter
 from app.screens.launch import FieldError, Wish, request_of
+from harness.events import words
 from harness.events.views import ApprovalView, SessionRow
 from harness.protocol.config import Config
 from tests.tui.app_world import PAYLOADS
@@ -228,18 +229,18 @@ def test_what_is_shown_never_acts(text: str, width: int) -> None:
     ],
 )
 def test_money(nano: int, text: str) -> None:
-    assert cells.money(nano) == text
+    assert words.money(nano) == text
 
 
 def test_ages_are_short_and_never_negative() -> None:
-    now = cells.parse_ts("2026-11-21T10:00:00.000Z")
+    now = words.parse_ts("2026-11-21T10:00:00.000Z")
     assert now is not None
-    assert cells.age("2026-11-21T09:59:55.000Z", now) == "5s"
-    assert cells.age("2026-11-21T09:59:51.000Z", now) == "5s"
-    assert cells.age("2026-11-21T09:59:01.000Z", now) == "55s"
-    assert cells.age("2026-11-21T11:59:55.000Z", now) == "0s"
-    assert cells.age("2026-11-18T11:59:55.000Z", now) == "2d"
-    assert cells.age("never", now) == ""
+    assert words.age("2026-11-21T09:59:55.000Z", now) == "5s"
+    assert words.age("2026-11-21T09:59:51.000Z", now) == "5s"
+    assert words.age("2026-11-21T09:59:01.000Z", now) == "55s"
+    assert words.age("2026-11-21T11:59:55.000Z", now) == "0s"
+    assert words.age("2026-11-18T11:59:55.000Z", now) == "2d"
+    assert words.age("never", now) == ""
 
 
 @given(st.integers(0, 10**12), st.integers(1, 10**12), st.integers(1, 40))
@@ -284,7 +285,7 @@ def test_the_queue_weighs_stake_against_age_and_puts_deferred_last() -> None:
             deferred=deferred,
         )
 
-    now = cells.parse_ts("2026-11-21T10:10:00Z")
+    now = words.parse_ts("2026-11-21T10:10:00Z")
     assert now is not None
     views = [
         view("old-low", "low", "2026-11-21T10:00:00Z"),

@@ -51,7 +51,7 @@ def test_all_results_of_a_reply_come_in_one_message_in_its_order_before_any_text
     w.end(second, preview="two")
     w.end(first, preview="one")
     assert [b.get("content", b.get("text")) for b in shape(w.view)[-1]["content"]] == ["one", "two", "hurry"]
-    assert conversation.build(w.view).delivers == (first, second)
+    assert conversation.Talk().build(w.view).delivers == (first, second)
 
 
 def test_a_missing_result_is_never_sent() -> None:
@@ -60,7 +60,7 @@ def test_a_missing_result_is_never_sent() -> None:
     w.reply("tool_use", use(1))
     w.propose()
     with pytest.raises(conversation.Unanswered):
-        conversation.build(w.view)
+        conversation.Talk().build(w.view)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_call_that_was_resolved_as_not_done_waits_for_its_next_run() -> None:
     w = World()
     answered(w, t.ToolResolved(call_id="", resolution="confirmed_not_done"))
     with pytest.raises(conversation.Unanswered):
-        conversation.build(w.view)
+        conversation.Talk().build(w.view)
 
 
 def test_content_goes_back_unchanged_and_the_log_is_not_touched() -> None:
@@ -208,7 +208,7 @@ def test_the_bound_covers_what_is_added(previews: list[str], used: int) -> None:
     w.reply("tool_use", *(use(i) for i in range(len(previews))), usage=t.Usage(input=used, output=5))
     for call_id, preview in zip(w.propose(), previews, strict=True):
         w.end(call_id, preview=preview.encode("utf-8", "replace").decode())
-    talk = conversation.build(w.view)
+    talk = conversation.Talk().build(w.view)
     bound = conversation.estimate(w.view, talk)
     assert bound is not None
     assert bound >= used + 5 + sum(len(p.encode("utf-8", "replace")) for p in previews)
@@ -216,7 +216,7 @@ def test_the_bound_covers_what_is_added(previews: list[str], used: int) -> None:
 
 def test_no_bound_before_the_first_reply() -> None:
     w = World()
-    assert conversation.estimate(w.view, conversation.build(w.view)) is None
+    assert conversation.estimate(w.view, conversation.Talk().build(w.view)) is None
 
 
 def test_a_window_is_known_or_small() -> None:

@@ -79,7 +79,7 @@ class World:
         self.request(step)
 
     def request(self, step: decide.Ask) -> t.ModelRequest:
-        whole = conversation.build(self.view)
+        whole = conversation.Talk().build(self.view)
         assert self.talk.build(self.lean) == whole, "kept turn by turn, a conversation is what it is when built anew"
         body = t.ModelRequest(
             request_id=step.request_id or f"r{self.view.state.seq}",
@@ -156,7 +156,7 @@ def text(value: str) -> dict[str, Any]:
 
 def shape(view: View) -> list[dict[str, Any]]:
     """The messages, after the vendor's own shape rules were applied to them."""
-    messages = conversation.build(view).messages
+    messages = conversation.Talk().build(view).messages
     tools = conversation.cached_tools([{"name": "exec", "description": "x", "input_schema": {"type": "object"}}])
     body = {
         "model": "claude-sonnet-4-6",
@@ -516,7 +516,7 @@ def test_pause_turn_is_resent_unchanged() -> None:
     w.ask()
     w.reply("pause_turn", text("one moment"))
     assert w.step() == decide.Ask()
-    assert conversation.build(w.view).messages[-1] == {"role": "assistant", "content": [text("one moment")]}
+    assert conversation.Talk().build(w.view).messages[-1] == {"role": "assistant", "content": [text("one moment")]}
 
 
 @pytest.mark.parametrize("kind", ["same_call", "tool_errors", "no_progress"])
@@ -696,4 +696,4 @@ def test_a_reboot_is_told_to_the_model_once() -> None:
     w.reply("end_turn", text("done"))
     w.put(t.HarnessNote(level="warning", text="of no concern to it", component="workspace"))
     assert isinstance(w.step(), decide.End)
-    assert sum("started anew" in str(message) for message in conversation.build(w.view).messages) == 1
+    assert sum("started anew" in str(message) for message in conversation.Talk().build(w.view).messages) == 1

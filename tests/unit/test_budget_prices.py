@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.budget.prices import DEAREST, cost, lookup, usage_from_api, worst_case
+from harness.budget.prices import DEAREST, cost, lookup, worst_case
 from harness.events.types import Usage
 
 DAY = date(2026, 11, 21)
@@ -83,15 +83,3 @@ def test_no_request_within_its_estimate_costs_more_than_its_worst_case(
     worst = worst_case(model, room, max_tokens, DAY)
     assert cost(model, real, DAY).nano <= worst.nano
     assert real.total <= worst.tokens
-
-
-def test_usage_of_the_api_excludes_cached_tokens_and_splits_writes() -> None:
-    raw = {
-        "input_tokens": 5,
-        "cache_read_input_tokens": 7,
-        "cache_creation_input_tokens": 10,
-        "cache_creation": {"ephemeral_1h_input_tokens": 4},
-        "output_tokens": 3,
-    }
-    assert usage_from_api(raw) == Usage(5, 7, 6, 4, 3)
-    assert usage_from_api({"input_tokens": -1, "output_tokens": None}) == Usage()

@@ -252,7 +252,7 @@ def test_after_finishing_up_at_a_cap_it_has_its_tools_again() -> None:
     step = w.step()
     assert isinstance(step, decide.Ask)
     assert not step.finish
-    assert conversation.build(w.view).messages[-1]["role"] == "user"
+    assert conversation.Talk().build(w.view).messages[-1]["role"] == "user"
 
 
 def test_failures_from_before_the_end_do_not_count() -> None:

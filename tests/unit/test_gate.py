@@ -273,7 +273,7 @@ def test_while_closed_one_probe_goes_and_nobody_is_forgotten(
             assert due is not None
             assert due <= now + g.LONGEST_OBEYED_S + g.GRANT_S
         if gate.state == g.OPEN:
-            assert all(gate._ready(s) <= now + max(g.RAMP_S + g.GAP_S, g.LONGEST_PAID_S) for s in gate.line)
+            assert all(gate.ready_at(s) <= now + max(g.RAMP_S + g.GAP_S, g.LONGEST_PAID_S) for s in gate.line)
 
 
 # -- two simulated hours ---------------------------------------------------------------------------

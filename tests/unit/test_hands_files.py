@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.hands import beneath, files, kernel
+from harness.hands import beneath, files
+from harness.linux import kernel
 
 
 @pytest.fixture

@@ -39,11 +39,11 @@ def judge(steps: list[seccomp.Step], arch: int, nr: int, *args: int) -> int:
 def test_what_is_refused_and_what_is_not(machine: str, network: bool) -> None:
     steps, arch = seccomp.program(machine, network=network), ARCHES[machine]
     column = 0 if machine == "x86_64" else 1
-    for numbers in seccomp._CALLS.values():
+    for numbers in seccomp.CALLS.values():
         if (number := numbers[column]) is not None:
             assert judge(steps, arch, number) == EPERM
     socket, ioctl, clone, clone3 = (
-        pair[column] for pair in (seccomp._SOCKET, seccomp._IOCTL, seccomp._CLONE, seccomp._CLONE3)
+        pair[column] for pair in (seccomp.SOCKET, seccomp.IOCTL, seccomp.CLONE, seccomp.CLONE3)
     )
     assert judge(steps, arch, socket, 2, 1, 0) == judge(steps, arch, socket, 10, 2, 0) == ALLOW
     for family in (1, 17, 38, 40, 21):  # unix, packet, crypto, vsock, rds

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.policy.judge import INSIDE, irreversible, judge
+from harness.policy.judge import INSIDE, judge
 from harness.policy.rules import Policy, PolicyError, Rule, default_policy, parse_policy
 
 ORDER = {"allow": 0, "ask": 1, "deny": 2}
@@ -149,15 +149,6 @@ def test_adding_a_deny_rule_never_loosens(a: dict[str, Any], p: Policy, rule: Ru
 @given(ACTION, POLICY)
 def test_order_of_rules_never_changes_the_verdict(a: dict[str, Any], p: Policy) -> None:
     assert judge(a, Policy(p.rules[::-1], "h", "t")).verdict == judge(a, p).verdict
-
-
-@given(ACTION, POLICY, st.lists(RULE.filter(lambda r: r.verdict == "allow"), max_size=3))
-def test_a_grant_never_covers_what_cannot_be_undone(a: dict[str, Any], p: Policy, grants: list[Rule]) -> None:
-    with_grants = judge(a, p, grants).verdict
-    if with_grants != judge(a, p).verdict:
-        assert with_grants == "allow"
-        plain = {**a, "effects": [e for e in a["effects"] if irreversible(a, e)]}
-        assert judge(plain, p).verdict == "allow"
 
 
 @given(ACTION, POLICY)

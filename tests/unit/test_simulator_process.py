@@ -52,8 +52,8 @@ async def test_ends_once_nobody_listens_any_more(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(cli, "LOOK_S", 0.05)
     path = tmp_path / "s.sock"
     sock = frames.listen(path)
-    args = cli._parser().parse_args(["--exit-without", str(path), "--ready-file", str(tmp_path / "ready")])
-    serving = asyncio.create_task(cli._serve(args))
+    args = cli.parser().parse_args(["--exit-without", str(path), "--ready-file", str(tmp_path / "ready")])
+    serving = asyncio.create_task(cli.serve(args))
     done, _ = await asyncio.wait([serving], timeout=0.8)
     assert not done, "it ended although somebody listened"
     sock.close()

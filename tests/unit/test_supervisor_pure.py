@@ -134,7 +134,6 @@ def test_track_follows_a_call_and_counts_denials() -> None:
     name = signature(t.ToolProposed(call_id="c9.0", tool="exec", input={"argv": ["x"], "why": "another claim"}))
     assert track.denials == {name: 2}, "what the model claims makes no other call of it"
     assert track.calls == {} == s.calls.open
-    assert track.oldest_open() == -1
 
 
 def test_track_forgets_a_verdict_of_a_call_that_was_not_done() -> None:
@@ -148,7 +147,6 @@ def test_track_forgets_a_verdict_of_a_call_that_was_not_done() -> None:
         t.ToolResolved(call_id="c2.0", resolution="confirmed_not_done"),
     )
     assert track.calls["c2.0"].judged is None
-    assert track.oldest_open() == 2
 
 
 # -- interrupted writes ----------------------------------------------------------------------------

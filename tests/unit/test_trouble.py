@@ -80,7 +80,7 @@ def test_every_reason_to_park_has_its_words() -> None:
     }
     from harness.brain import decide
 
-    found |= set(decide._HUMAN_KINDS.values())
+    found |= set(decide.HUMAN_KINDS.values())
     assert {"approval", "paused", "cap", "limited", "error", "breaker", "question"} <= found
     assert found <= PARKED.keys()
 

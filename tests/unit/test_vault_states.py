@@ -151,7 +151,7 @@ def test_a_write_through_a_name_that_is_gone_is_seen_under_the_other(
     (w / "a").write_text("one")
     os.link(w / "a", w / "known")
     # a stamp that young is looked at again anyway
-    while time.time_ns() - (w / "a").stat().st_ctime_ns <= 2 * trees._SETTLING_NS:
+    while time.time_ns() - (w / "a").stat().st_ctime_ns <= 2 * trees.SETTLING_NS:
         time.sleep(0.01)
     before = ground.take(full=True)
     if name != "known":

@@ -57,7 +57,6 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
     edited: dict[str, Any] | None = None
     value: int | None = None
-    scope: str = "once"
     shown_hash: str = ""
     credential: dict[str, str] | None = None
 
@@ -206,7 +205,6 @@ class Approvals:
             decision=d.decision,
             call_id=asked.call_id,
             action_hash=asked.action_hash,
-            scope="once",
             message=d.message,
             edited=d.edited,
             value=d.value,

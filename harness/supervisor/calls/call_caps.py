@@ -6,6 +6,7 @@ from datetime import datetime
 
 from harness.events import types as t
 from harness.events.fold import SessionState
+from harness.events.words import usd
 from harness.supervisor import ids
 from harness.supervisor.fleet.session import Session
 
@@ -57,5 +58,5 @@ async def ask_cap(session: Session, reached: t.BudgetReached) -> None:
 
 def _amount(cap: str, value: int) -> str:
     if cap.endswith(".usd"):
-        return f"${value / 1e9:.4f}" if value < 10**10 else f"${value / 1e9:,.2f}"
+        return usd(value)
     return f"{value:,} s" if cap.endswith(".wall") else f"{value:,}"

@@ -28,7 +28,7 @@ from harness.policy.build import build_action
 from harness.policy.judge import Verdict, judge
 from harness.protocol.config import Config
 from harness.supervisor import ids
-from harness.supervisor.calls import cards
+from harness.supervisor.calls import cards, earlier_yes
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
 from harness.supervisor.calls.doubt import file_outcome
 from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
@@ -45,13 +45,18 @@ from harness.workspace.worktrees import open_worktree
 INLINE_ACTION = 16 * 1024
 TOOL_OPTIONS = ["allow", "allow_edited", "deny", "answer", "stop"]
 _DENIALS = 2
-_EDITED = "edited by you"
 _STALE_LIMIT = 5
 _RETRY_SPACE = 5.0
 _SHORTLY = 0.2
 _MET_S = 1.0
-_CARD_S, _FACTS_S, _PUBLISH_S, _PROBE_S = 15.0, 90.0, 120.0, 90.0
-"""Seconds that reading the worktree may take: for a card, for one call's facts, for a publish, for asking a remote."""
+_CARD_S = 15.0
+"""Seconds that reading the worktree may take for a card."""
+_FACTS_S = 90.0
+"""Seconds that reading the worktree may take for one call's facts."""
+_PUBLISH_S = 120.0
+"""Seconds that reading the worktree may take for a publish."""
+_PROBE_S = 90.0
+"""Seconds that asking a remote may take."""
 HELD_S = 10.0
 """Seconds after which the ground of a held session is looked at again."""
 _BROKEN = frozenset({"poisoned", "lost"})
@@ -140,9 +145,10 @@ class CallFlow:
         """False when the policy is another one than the call was allowed by: then it is judged anew; a human's edit
         falls only to a denial.
         """
-        if known.judged is None or known.judged.policy == self._settings.policy.hash:
+        policy = self._settings.policy
+        if known.judged is None or known.judged.policy == policy.hash:
             return True
-        return known.judged.rule == _EDITED and not await self._now_denied(session, known)
+        return earlier_yes.stands(known.judged, await self.action_of(session, known), policy)
 
     async def _now_denied(self, session: Session, known: OpenCall) -> str:
         """Why the policy in force now denies what was allowed by a human under an earlier one; empty when it does
@@ -151,13 +157,7 @@ class CallFlow:
         policy = self._settings.policy
         if known.judged is None or known.judged.policy == policy.hash:
             return ""
-        action = await self.action_of(session, known)
-        verdict = judge(action, policy) if action is not None else None
-        return (
-            f"the policy changed: {verdict.rule} denies this now: {verdict.reason}"
-            if verdict is not None and verdict.verdict == "deny"
-            else ""
-        )
+        return earlier_yes.denial(known.judged, await self.action_of(session, known), policy)
 
     @staticmethod
     def _denial(known: OpenCall) -> str:
@@ -359,7 +359,12 @@ class CallFlow:
             session,
             call_id,
             built,
-            Verdict("allow", _EDITED, "a human changed the input and allowed the result", built.verdict.risk),
+            Verdict(
+                "allow",
+                earlier_yes.EDITED,
+                "a human changed the input and allowed the result",
+                built.verdict.risk,
+            ),
         )
 
     @staticmethod

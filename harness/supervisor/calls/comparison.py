@@ -18,8 +18,10 @@ from dataclasses import dataclass
 
 from harness.events.views import NOT_COMPARED, NOT_SHOWN
 
-HEAD, TAIL = 48 * 1024, 16 * 1024
-"""Characters of a comparison's beginning and end that a card shows at most."""
+HEAD = 48 * 1024
+"""Characters of a comparison's beginning that a card shows at most."""
+TAIL = 16 * 1024
+"""Characters of a comparison's end that a card shows at most."""
 _CONTEXT = 3
 _DEPTH = 6
 _ROW = 16
@@ -221,7 +223,8 @@ def _anchors(old: Sequence[str], a: int, a_end: int, new: Sequence[str], b: int,
             ends.append(j)
             tops.append(index)
         else:
-            ends[at], tops[at] = j, index
+            ends[at] = j
+            tops[at] = index
     run: list[tuple[int, int]] = []
     at = tops[-1] if tops else -1
     while at >= 0:

@@ -21,26 +21,34 @@ NEEDS_PERSON = frozenset(("auth", "spend_limit", "model_unknown", "no_key", "red
 LIMITS = frozenset(("rate_limit",))
 WAITS = frozenset(("rate_limit", "overloaded", "server", "network", "cut"))
 
-LONGEST_FREE_S, LONGEST_PAID_S = 40.0, 300.0
-"""Longest pause between probes that cost nothing, and between those that may have been billed."""
+LONGEST_FREE_S = 40.0
+"""Longest pause between probes that cost nothing."""
+LONGEST_PAID_S = 300.0
+"""Longest pause between probes that may have been billed."""
 LONGEST_OBEYED_S = 3600.0
 """An endpoint that asks for a longer wait is asked again this often."""
 SPEND_LOOK_S = 900.0
 """An unpaid account is asked again this often without anybody's word: paying needs no second act here."""
-GRANT_S, PATIENCE_S = 30.0, 60.0
-"""How long a chosen probe may take to be sent, and a sent one to be heard of, before another session tries."""
-RAMP_S, GAP_S = 10.0, 0.5
-"""All that waited go on within `RAMP_S` after the gate opened, at least one every `GAP_S`."""
+GRANT_S = 30.0
+"""How long a chosen probe may take to be sent before another session tries."""
+PATIENCE_S = 60.0
+"""How long a probe that was sent may take to be heard of before another session tries."""
+RAMP_S = 10.0
+"""All that waited go on within so long after the gate opened."""
+GAP_S = 0.5
+"""After the gate opened at least one goes on in each such stretch."""
 FLAP_S = 60.0
 """Trouble so soon after opening goes on where it left off, at half its pause."""
 ENOUGH_WITNESSES = 3
 """Sessions whose requests have failed before a failure that may be the request's own counts as the endpoint's."""
-SUSPECT_AFTER, POISON_AFTER = 2, 8
-"""Failures of one session, others having got through after each: it no longer closes the gate; a person is asked."""
-PASSED_ENOUGH, PASSED_PER_FAILURE = 20, 10
-"""Replies that others must have had meanwhile before a person is asked, and for each time that one of them failed: else
-it is the endpoint that fails.
-"""
+SUSPECT_AFTER = 2
+"""Failures of one session, others having got through after each, until it no longer closes the gate."""
+POISON_AFTER = 8
+"""Failures of one session, others having got through after each, until a person is asked."""
+PASSED_ENOUGH = 20
+"""Replies that others must have had meanwhile before a person is asked; else it is the endpoint that fails."""
+PASSED_PER_FAILURE = 10
+"""So many more replies for each time that one of the others failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +181,7 @@ class Gate:
         if self.state == OPEN:
             if now < self.ramp_end:
                 self._slot(sid, now)
-            ready = self._ready(sid)
+            ready = self.ready_at(sid)
             return Go() if now >= ready else Hold(ready)
         self._pick(now)
         return Go(True) if self.probe == sid else Hold(self.probe_until if self.probe else self._try_at(sid))
@@ -212,20 +220,21 @@ class Gate:
     def wake(self, now: float) -> list[str]:
         """Sessions in line that may go now."""
         if self.state == OPEN:
-            return [sid for sid in self.line if self._ready(sid) <= now]
+            return [sid for sid in self.line if self.ready_at(sid) <= now]
         self._pick(now)
         return [self.probe] if self.probe in self.line else []
 
     def due(self, now: float) -> float | None:
         """When `wake` has news again; None while there is nothing to wait for."""
         if self.state == OPEN:
-            return min((at for at in map(self._ready, self.line) if at > now), default=None)
+            return min((at for at in map(self.ready_at, self.line) if at > now), default=None)
         if self.probe:
             return self.probe_until
         at = min((self._try_at(sid) for sid in self.line), default=math.inf)
         return at if at < math.inf else None
 
-    def _ready(self, sid: str) -> float:
+    def ready_at(self, sid: str) -> float:
+        """When this session may go, the gate being open."""
         own = self.strikes.get(sid)
         return max(
             self.slots.get(sid, 0.0), own.not_before if own is not None and own.cleared >= SUSPECT_AFTER else 0.0
@@ -301,7 +310,9 @@ class Gate:
         self.why = why
         self.message = message
         self.since = min(self.since, since)
-        self.next_try = now if not person else now + SPEND_LOOK_S if why == "spend_limit" else math.inf
+        self.next_try = now
+        if person:
+            self.next_try = now + SPEND_LOOK_S if why == "spend_limit" else math.inf
 
     def _answers(self, sid: str, outcome: Outcome, now: float, roll: float, early: bool) -> None:
         self.strikes.pop(sid, None)

@@ -376,25 +376,19 @@ class Gates:
         key = self._key(session)
         if item is not None and (label := str(item.detail.get("endpoint", ""))).count("|") == 2:
             key = Key(*label.split("|"))
-        why = (
-            str(item.detail.get("why", "auth"))
-            if item is not None
-            else failed.kind
-            if failed is not None
-            else "network"
-        )
-        message = (
-            str(item.detail.get("message", ""))
-            if item is not None
-            else failed.message
-            if failed is not None
-            else s.parked.detail
-            if s.parked
-            else ""
-        )
-        since = (
-            item.ts if item is not None else (s.parked.since if s.parked is not None and s.parked.since else s.last_ts)
-        )
+        why = "network"
+        message = ""
+        since = s.last_ts
+        if s.parked is not None:
+            message = s.parked.detail
+            since = s.parked.since or since
+        if failed is not None:
+            why = failed.kind
+            message = failed.message
+        if item is not None:
+            why = str(item.detail.get("why", "auth"))
+            message = str(item.detail.get("message", ""))
+            since = item.ts
         now = boottime()
         with contextlib.suppress(ValueError):
             ago = max(0.0, time.time() - datetime.fromisoformat(since).timestamp())

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 from harness.events import types as t
 from harness.events.action import canonical
-from harness.events.calls import order
 from harness.events.fold import OpenApproval, SessionState
 
 _PASSED = 16
@@ -137,7 +136,3 @@ class Track:
             self.denied_why[name] = b.message
         else:
             self.denials.pop(name, None)
-
-    def oldest_open(self) -> int:
-        """Sequence number before which no record of an open call can stand; -1 when none is open."""
-        return min((order(c)[0] for c in self.calls), default=-1)

@@ -19,13 +19,14 @@ from harness.events.fold import SessionState, advance
 from harness.events.framing import LogError, NewerLog
 from harness.events.trouble import NONE, Trouble
 from harness.events.views import ApprovalView, Liveness, SessionRow
+from harness.linux.proc import Identity, Look
 from harness.protocol.paths import Folders
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import fold_cache, homes, set_aside
 from harness.supervisor.fleet.call_records import Track
 from harness.supervisor.fleet.next_step import Falls
 from harness.supervisor.processes.links import KeeperLink
-from harness.supervisor.processes.process import Identity, Look, Watch
+from harness.supervisor.processes.process import Watch
 from harness.supervisor.threads import StandsStill, Threads, at_home
 from harness.workspace.errors import Unexamined
 
@@ -47,7 +48,6 @@ class Brain:
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     watch: Watch | None = None
     exit_code: int | None = None
-    since_seq: int = -1
     stopped_s: float = 0.0
     """For so long it was found stopped at every look."""
     seen: Look | None = None
@@ -79,9 +79,9 @@ class Restarts:
 
 def log_trouble(exc: Exception) -> Trouble:
     """What a log that cannot be read means for its session."""
-    return Trouble(
-        "newer" if isinstance(exc, NewerLog) else "disk" if isinstance(exc, OSError) else "damaged", str(exc)
-    )
+    if isinstance(exc, NewerLog):
+        return Trouble("newer", str(exc))
+    return Trouble("disk" if isinstance(exc, OSError) else "damaged", str(exc))
 
 
 class Session:
@@ -94,7 +94,8 @@ class Session:
         self.state = SessionState()
         self.track = Track()
         self._last = b""
-        self._kept = -1
+        self.snapshot_seq = -1
+        """The newest record that the newest snapshot holds."""
         self.loaded = False
         self.cached: SessionRow | None = None
         self.remembered: SessionRow | None = None
@@ -228,7 +229,7 @@ class Session:
         """
         self.aside = set_aside.read(self.folder)
         try:
-            self.state, self.track, self._last, self._kept = fold_cache.recall(self.folder)
+            self.state, self.track, self._last, self.snapshot_seq = fold_cache.recall(self.folder)
         except (LogError, msgspec.DecodeError, OSError) as exc:
             self.state, self.track = fold_cache.salvage(self.folder)
             self._last = b""
@@ -249,11 +250,11 @@ class Session:
         """Begin to store a snapshot off the loop when ``least`` records are new since the last one; `kept` waits for
         it.
         """
-        if self.removing or self.state.seq - self._kept < least or not self._last:
+        if self.removing or self.state.seq - self.snapshot_seq < least or not self._last:
             return
-        self._kept = self.state.seq
+        self.snapshot_seq = self.state.seq
         data = fold_cache.encode(self.state, self.track, self._last)
-        task = asyncio.get_running_loop().create_task(at_home(self._store, self._kept, data))
+        task = asyncio.get_running_loop().create_task(at_home(self._store, self.snapshot_seq, data))
         self._storing.add(task)
         task.add_done_callback(self._storing.discard)
 

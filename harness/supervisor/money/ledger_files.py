@@ -17,11 +17,12 @@ from harness.budget.evidence import Books, Evidence, missing, speaks_of_money
 from harness.budget.ledger import Ledger, NotReserved
 from harness.budget.ledger_types import LedgerRecord, Raised, Reserved, decode, to_wire
 from harness.events import types as t
-from harness.events.durable import sync_folder, write_file
+from harness.events.durable import replace_file, sync_folder
 from harness.events.framing import BadLine, LogError, hash_of
 from harness.events.log import LogWriter
 from harness.events.reader import DamagedLog, read
 from harness.events.regular import opened
+from harness.events.words import usd
 
 LEDGER_ID = "ledger"
 _BATCH = 1000
@@ -68,8 +69,7 @@ def drop_anchor(folder: Path, log: LogWriter, ledger: Ledger, *, building: bool 
 
 
 def _write(folder: Path, anchor: Anchor) -> None:
-    write_file(anchor_of(folder), msgspec.json.encode(anchor))
-    sync_folder(folder.parent)
+    replace_file(anchor_of(folder), msgspec.json.encode(anchor))
 
 
 def _anchor(folder: Path) -> Anchor | None:
@@ -179,7 +179,7 @@ def _complete(made: Opened, sessions: Path, anchor: Anchor | None) -> None:
     amount = made.ledger.fleet.spent_nano - sum(nano for nano, _ in spent.values())
     where = f"the logs of {len(logs)} session{'s' if len(logs) != 1 else ''}"
     made.notes.append(
-        f"the ledger lacked ${amount / 1e9:,.2f} of what was spent; it was counted again from {where}, so all caps hold"
+        f"the ledger lacked {usd(amount)} of what was spent; it was counted again from {where}, so all caps hold"
     )
 
 

@@ -151,7 +151,7 @@ class Purse:
             raise _refusal(exc) from exc
         return Reserved(made.reservation, made.nano)
 
-    async def settle(self, session: Session, reservation: str, usage: t.Usage | None) -> Settled:
+    async def settle(self, reservation: str, usage: t.Usage | None) -> Settled:
         """Settle by reported usage; None = outcome unknown, which counts in full.
 
         Raises OpError ``unknown_reservation``, ``no_space``, ``ledger``.
@@ -204,13 +204,11 @@ class Purse:
                 f"raise {cap} first, or stop the session",
             )
         last = s.budget
-        need = (
-            last.need
-            if last is not None and last.cap == "session.usd"
-            else s.request.reserved_nano
-            if s.request is not None
-            else 0
-        )
+        need = 0
+        if last is not None and last.cap == "session.usd":
+            need = last.need
+        elif s.request is not None:
+            need = s.request.reserved_nano
         model = s.intent.model if s.intent is not None else ""
         need = (
             need + prices.worst_case(model, _WORDS, 0).nano

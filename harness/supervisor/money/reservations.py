@@ -142,13 +142,6 @@ class Bookkeeper:
     def _anchor(self) -> None:
         drop_anchor(self._folder, self._log, self._ledger)
 
-    @property
-    def clock_jumped(self) -> bool:
-        """True while the wall clock is more than an hour off from where it should be: the day window stays where it
-        was.
-        """
-        return self.clock.jumped
-
     # -- what is asked of it -----------------------------------------------------------------------
 
     async def reserve(

@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from harness.linux.proc import Identity
 from harness.supervisor.errors import LinkLost
 from harness.supervisor.processes.links import Peer
-from harness.supervisor.processes.process import Identity
 from harness.supervisor.threads import at_home
 
 _PASS = (

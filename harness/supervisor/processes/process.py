@@ -1,26 +1,14 @@
-"""End of a process that is not necessarily our child, and privacy of our own."""
+"""The end of a process that is not necessarily our child."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import os
 import signal
 from collections.abc import Callable
 
-from harness.session.proc import Identity, Look, alive, boot_id, identify, look
-
-_PR_SET_DUMPABLE = 4
-
-__all__ = ["Identity", "Look", "Watch", "alive", "boot_id", "end", "hide_from_ptrace", "identify", "look"]
-
-
-def hide_from_ptrace() -> None:
-    """PR_SET_DUMPABLE 0: same-user processes can read neither our memory nor our descriptors."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_DUMPABLE) failed")
+from harness.linux.proc import Identity, alive
 
 
 class Watch:

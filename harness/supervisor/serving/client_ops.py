@@ -146,7 +146,6 @@ class Ops:
             "heard": self.heard,
             "reserve": self.reserve,
             "settle": self.settle,
-            "brain_park": self.brain_park,
             "shutdown": self.shutdown,
         }
 
@@ -622,14 +621,9 @@ class Ops:
                 retry_in_s = self._p.gates.told(session, msgspec.convert(said, Outcome))
             except msgspec.ValidationError as exc:
                 raise OpError("bad_request", f"settle: outcome: {exc}") from exc
-        settled = await self._p.purse.settle(session, _text(m, "reservation"), usage)
+        settled = await self._p.purse.settle(_text(m, "reservation"), usage)
         session.touch()
         return {"cost_nano": settled.nano, "price_source": settled.source, "retry_in_s": retry_in_s}
-
-    async def brain_park(self, c: Connection, m: Reply) -> Reply:
-        """A brain says that it leaves; its record and its exit say the rest."""
-        self._of_brain(c)
-        return {}
 
     # -- the end -----------------------------------------------------------------------------------
 

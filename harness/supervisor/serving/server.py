@@ -28,7 +28,7 @@ QUEUE_LIMIT = 4 << 20
 MAX_CLIENTS = 256
 _SELF_CHECK = 1.0
 _LAST_S = 2.0
-_BRAIN_OPS = frozenset({"admit", "heard", "reserve", "settle", "brain_park"})
+_BRAIN_OPS = frozenset({"admit", "heard", "reserve", "settle"})
 
 Reply = dict[str, Any]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from harness.events import types as t
 from harness.events.trouble import Trouble
+from harness.linux.proc import Identity, alive, look
 from harness.protocol.config import Config
 from harness.protocol.paths import Folders
 from harness.supervisor import ids
@@ -23,7 +24,7 @@ from harness.supervisor.fleet import next_step
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Brain, Session
 from harness.supervisor.processes.nursery_client import Nursery
-from harness.supervisor.processes.process import Identity, Watch, alive, look
+from harness.supervisor.processes.process import Watch
 
 _TERM_GRACE = 5.0
 _FENCED = 75
@@ -32,10 +33,28 @@ _FENCED_S = 1.0
 """Longest pause after a brain that found no keeper, of which `Session.brain_fenced` takes some before it counts as a
 fall.
 """
-LOOK_S, STOPPED_S, END_S = 3.0, 6.0, 60.0
-"""Seconds between two looks at a brain, and until one that is stopped is shown so, and is ended."""
+LOOK_S = 3.0
+"""Seconds between two looks at a brain."""
+STOPPED_S = 6.0
+"""Seconds until a brain that is stopped is shown so."""
+END_S = 60.0
+"""Seconds until a brain that is stopped is ended."""
 _MARGIN_S = 60.0
 """Seconds beyond the time that a brain gives a reply."""
+
+
+def _exit_text(code: int | None) -> str:
+    """How a brain ended, as its lease says it."""
+    if code is None or code == 0:
+        return "exited"
+    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def _fall_text(code: int | None) -> str:
+    """Why a brain is gone that had work to do."""
+    if code is None:
+        return "it died"
+    return f"killed by signal {-code}" if code < 0 else f"it left without a word (exit code {code})"
 
 
 class Brains:
@@ -96,9 +115,9 @@ class Brains:
 
     async def _adopt(self, session: Session, lease: t.LeaseGranted) -> None:
         who = Identity(lease.pid, lease.start, lease.boot)
-        brain = Brain(lease.gen, who, "", since_seq=session.state.seq)
+        brain = Brain(lease.gen, who, "")
         try:
-            brain.watch = Watch(who, lambda: self._ended(session, brain))
+            brain.watch = Watch(who, lambda: self.ended(session, brain))
         except (ProcessLookupError, OSError):
             await self._end_lease(session, lease.gen, "its process is gone", None)
             return
@@ -135,9 +154,9 @@ class Brains:
         except (OpError, LinkLost, OSError) as exc:
             await self._fell(session, f"it could not be started: {exc}")
             return
-        brain = Brain(gen, who, secret, since_seq=session.state.seq)
+        brain = Brain(gen, who, secret)
         try:
-            brain.watch = Watch(who, lambda: self._ended(session, brain))
+            brain.watch = Watch(who, lambda: self.ended(session, brain))
         except ProcessLookupError:
             await self._fell(session, "it ended at once")
             return
@@ -201,7 +220,7 @@ class Brains:
         if brain.watch is not None:
             brain.watch.signal(signal.SIGKILL)
 
-    def _ended(self, session: Session, brain: Brain) -> None:
+    def ended(self, session: Session, brain: Brain) -> None:
         """The process is gone; the session's worker ends the lease at its next step."""
         brain.gone.set()
         if session.brain is brain:
@@ -224,10 +243,7 @@ class Brains:
             code = brain.exit_code
             lease = session.state.lease
             if lease is not None and lease.gen == brain.gen:
-                how = (
-                    "exited" if code in (0, None) else f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-                )
-                await self._end_lease(session, brain.gen, brain.why or how, code)
+                await self._end_lease(session, brain.gen, brain.why or _exit_text(code), code)
             session.buried.pop(0)
             s = session.state
             if code == _FENCED and not session.brain_fenced.add(time.monotonic()):
@@ -235,14 +251,7 @@ class Brains:
                 self._pause(session, session.brain_fenced.backoff(_FENCED_S))
                 continue
             if s.ended is None and s.desired == "running" and s.parked is None:
-                why = (
-                    "it died"
-                    if code is None
-                    else f"killed by signal {-code}"
-                    if code < 0
-                    else f"it left without a word (exit code {code})"
-                )
-                why = brain.why or why
+                why = brain.why or _fall_text(code)
                 track = session.track
                 paid = s.request is not None and track.request_gen == brain.gen
                 await self._fell(session, why, worked=track.worked_gen == brain.gen, paid=paid)
@@ -282,7 +291,6 @@ class Brains:
         title: str,
         detail: dict[str, Any],
         options: tuple[str, ...] = ("retry", "stop"),
-        risk: str = "medium",
     ) -> None:
         """Put one request of this kind in the queue, unless one is open already."""
         if not any(a.kind == kind for a in session.state.approvals.values()):

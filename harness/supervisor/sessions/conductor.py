@@ -16,6 +16,7 @@ from harness.events import trouble
 from harness.events import types as t
 from harness.events.framing import LogError
 from harness.events.trouble import Trouble
+from harness.linux.proc import Identity, alive
 from harness.supervisor.calls.call_flow import CallFlow
 from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
 from harness.supervisor.fleet.fleet import Fleet
@@ -23,7 +24,6 @@ from harness.supervisor.fleet.next_step import Falls
 from harness.supervisor.fleet.session import Session, log_trouble
 from harness.supervisor.money.cap_waits import CapWaits
 from harness.supervisor.money.purse import Purse
-from harness.supervisor.processes.process import Identity, alive
 from harness.supervisor.sessions.brains import Brains, quarantine
 from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.sessions.launch import Launcher

@@ -12,6 +12,7 @@ import msgspec
 
 from harness.events import types as t
 from harness.events.fold import SessionState
+from harness.events.words import usd
 from harness.hands import tools
 from harness.supervisor.calls.call_caps import wall_used
 from harness.supervisor.calls.call_flow import private_of
@@ -26,8 +27,10 @@ from harness.workspace.errors import DamagedWorktree, WorkspaceError
 
 MAX_TEXT = 256 * 1024
 MAX_ROUNDS = 1000
-_PUT_AWAY_S, _LOOK_S = 20.0, 10.0
-"""Seconds for an end that is being carried out, and for a look at the worktree."""
+_PUT_AWAY_S = 20.0
+"""Seconds for an end that is being carried out."""
+_LOOK_S = 10.0
+"""Seconds for a look at the worktree."""
 
 STOPPED = (
     "The person stopped this session and now lets it go on. Look at the worktree again, then go on towards the goal."
@@ -151,7 +154,7 @@ def _caps(now: t.Caps, wish: Wish, used: t.Caps) -> t.Caps:
     for name, value in values.items():
         spent = getattr(used, name) or 0
         if value is not None and value <= spent:
-            shown = f"${spent / 1e9:.4f} are spent" if name == "usd_nano" else f"{spent:,} are used"
+            shown = f"{usd(spent)} are spent" if name == "usd_nano" else f"{spent:,} are used"
             raise OpError("bad_caps", f"that cap ({name}) is used up already: {shown}", "give more than that")
     return msgspec.structs.replace(now, **values)
 

@@ -13,19 +13,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.events import types as t
+from harness.linux.proc import Identity, alive, identify
 from harness.protocol import locks
 from harness.protocol.paths import Folders, SessionFolder
-from harness.session import proc, spool
+from harness.session import spool, trees
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.fleet import Fleet, session_folders
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.processes.process import Identity, alive, end, identify
+from harness.supervisor.processes.process import end
 from harness.supervisor.sessions.conductor import Conductor
 from harness.supervisor.sessions.launch import Launcher
 from harness.supervisor.threads import at_home
 
-LAUNCHES_S, TAKE_UP_S, ANSWER_S, END_S = 25.0, 8.0, 12.0, 30.0
-"""Seconds for launches under way, for a keeper to be found, for its answer, and for a stop to be carried out."""
+LAUNCHES_S = 25.0
+"""Seconds for launches under way."""
+TAKE_UP_S = 8.0
+"""Seconds for a keeper to be found."""
+ANSWER_S = 12.0
+"""Seconds for a keeper's answer."""
+END_S = 30.0
+"""Seconds for a stop to be carried out."""
 _STRAYS_S = 3.0
 _TERM = (signal.SIGTERM, 3.0)
 _KILL = (signal.SIGKILL, 5.0)
@@ -222,4 +229,4 @@ def _end_strays(folder: SessionFolder) -> None:
         return
     for name in names:
         if (leader := spool.leader(folder.spool / name.removesuffix(".pid"))) is not None:
-            proc.kill_session(leader, _STRAYS_S)
+            trees.kill_session(leader, _STRAYS_S)

@@ -17,6 +17,7 @@ from typing import Any
 
 from harness.events.fold import SessionState
 from harness.events.trouble import NONE, Trouble
+from harness.linux.proc import Identity, alive, look
 from harness.protocol.paths import Folders
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import homes
@@ -25,22 +26,26 @@ from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.processes.links import KeeperHello, KeeperLink
 from harness.supervisor.processes.nursery_client import Nursery
-from harness.supervisor.processes.process import Identity, alive, end, look
+from harness.supervisor.processes.process import end
 from harness.supervisor.threads import at_home
 
 CONNECT_BUDGET = 2.0
-_LEAVE_S, _KILLED_S = 10.0, 5.0
-"""Seconds a keeper has to leave when asked, and to be gone when killed."""
+_LEAVE_S = 10.0
+"""Seconds a keeper has to leave when asked."""
+_KILLED_S = 5.0
+"""Seconds a keeper has to be gone when killed."""
 _CATCH_UP = 60.0
-PULSE_S, MUTE_S = 3.0, 8.0
-"""Seconds between two questions to a keeper, and without an answer until its row may say so."""
+PULSE_S = 3.0
+"""Seconds between two questions to a keeper."""
+MUTE_S = 8.0
+"""Seconds without an answer of a keeper until its row may say so."""
 _RARELY = 10
 """Of so many questions, one to a keeper that has nothing to do: it is only looked at otherwise, which costs it nothing.
 """
-STOPPED_S, SILENT_S = 60.0, 300.0
-"""Seconds until a keeper that is stopped, or one that says nothing, is ended: its log and its calls are left as by any
-death of a keeper.
-"""
+STOPPED_S = 60.0
+"""Seconds until a keeper that is stopped is ended: its log and its calls are left as by any death of a keeper."""
+SILENT_S = 300.0
+"""Seconds until a keeper that says nothing is ended, likewise."""
 
 
 class Keepers:
@@ -75,12 +80,12 @@ class Keepers:
         try:
             await self._connect(session)
         except (OSError, LinkLost):
-            await self._past_stopped(session)
+            await self.past_stopped(session)
             await self._spawn(session)
             await self._connect(session)
         self._stopped.pop(session.sid, None)
 
-    async def _past_stopped(self, session: Session) -> None:
+    async def past_stopped(self, session: Session) -> None:
         """End a keeper that has been stopped for long. Raises OpError ``mute`` for one that is not stopped as long."""
         k = session.state.keeper
         who = Identity(k.pid, k.start, k.boot) if k is not None else None
@@ -185,7 +190,7 @@ class Keepers:
             while not (await asyncio.wait({answer}, timeout=MUTE_S if not silent else PULSE_S))[0]:
                 # in steps, so that time in which we were frozen is not held against it
                 silent += PULSE_S if silent else MUTE_S
-                await self._mute(session, link, since, silent)
+                await self.mute(session, link, since, silent)
             waits = str((await answer).get("waits", ""))
         except (OpError, LinkLost):
             # a keeper of an earlier version does not know the question; one that is gone is taken up again
@@ -199,7 +204,7 @@ class Keepers:
             session.unhinder("vault")
 
     @staticmethod
-    async def _mute(session: Session, link: KeeperLink, since: datetime, silent: float) -> None:
+    async def mute(session: Session, link: KeeperLink, since: datetime, silent: float) -> None:
         """Say of a keeper that it does not answer, and end it when that lasts; one that a disk holds is left to it,
         since no signal reaches it.
         """

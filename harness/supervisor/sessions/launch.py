@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import os
 import shutil
 import socket
@@ -40,9 +39,10 @@ MAX_GOAL = 256 * 1024
 MAX_NAME = 60
 MAX_CHECKS = 50
 _AGAIN_S = 10.0
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-_CHECK_S, _CREATE_S = 30.0, 600.0
-"""Seconds that looking at a repository and making a worktree of it may take."""
+_CHECK_S = 30.0
+"""Seconds that looking at a repository may take."""
+_CREATE_S = 600.0
+"""Seconds that making a worktree of a repository may take."""
 _SPACE_S = 2.0
 _FIELDS = ("repo", "goal", "checks", "name", "model", "caps", "credential", "base_url")
 

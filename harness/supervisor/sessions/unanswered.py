@@ -10,10 +10,10 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from harness.events.trouble import NONE, Trouble
+from harness.linux.proc import Identity, look
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.processes.process import Identity, look
 
 _LONGEST_S = 86400.0
 _AGAIN_S = 3.0

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.events.durable import sync_folder, write_file
+from harness.events.durable import replace_file
 from harness.events.framing import BadLine
 from harness.events.regular import opened
 from harness.protocol import frames, locks
@@ -34,8 +34,7 @@ def advance(folders: Folders) -> int:
         epoch = _found(folders, f"{path} is missing")
     except ValueError:
         epoch = _found(folders, f"{path} does not hold a number")
-    write_file(path, f"{epoch + 1}\n".encode())
-    sync_folder(folders.state)
+    replace_file(path, f"{epoch + 1}\n".encode())
     return epoch + 1
 
 
@@ -43,7 +42,7 @@ def _found(folders: Folders, why: str) -> int:
     """The highest epoch that any keeper or log knows: every keeper that lives must have said its own."""
     known = [_served(folders), *(_of_keeper(folders, sid, why) for sid in locks.kept(folders))]
     for log in folders.sessions.glob("*/log"):
-        known += _in_log(log)
+        known += named_in(log)
     epoch = max(known)
     if epoch:
         print(
@@ -74,7 +73,8 @@ def _of_keeper(folders: Folders, sid: str, why: str) -> int:
         ) from exc
 
 
-def _in_log(log: Path) -> Iterator[int]:
+def named_in(log: Path) -> Iterator[int]:
+    """The epochs that the leases in a log name."""
     for segment in sorted(log.glob("*.jsonl")):
         with contextlib.suppress(BadLine), opened(segment) as f:  # what is no file holds no record
             for line in f:

@@ -27,9 +27,9 @@ from harness.events.fold import SessionState, advance
 from harness.events.framing import LogError
 from harness.events.views import SessionRow
 from harness.hands import reading
+from harness.linux.proc import Identity, alive
 from harness.protocol import locks
 from harness.protocol.paths import Folders, SessionFolder
-from harness.session.proc import Identity, alive
 
 _GRACE_S = 10.0
 _SAME = ("name", "branch", "model", "requests", "tool_calls", "checks_passed", "checks_total", "approvals", "cap_nano")
@@ -301,13 +301,11 @@ def _ledger(folders: Folders, known: Mapping[str, _Books]) -> Iterator[Violation
                 day = max(day, record.day)
             elif isinstance(record, Settled):
                 settled[record.reservation] = record
-            subject = (
-                record
-                if isinstance(record, Reserved)
-                else reserved.get(record.reservation)
-                if isinstance(record, Settled)
-                else None
-            )
+            subject: Reserved | None = None
+            if isinstance(record, Reserved):
+                subject = record
+            elif isinstance(record, Settled):
+                subject = reserved.get(record.reservation)
             if subject is not None and (
                 isinstance(record, Reserved) or (isinstance(record, Settled) and record.nano > subject.nano)
             ):

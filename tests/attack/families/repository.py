@@ -18,7 +18,7 @@ from pathlib import Path
 from harness.hands import children, precheck
 from harness.protocol.config import FenceConfig
 from harness.workspace import worktrees
-from harness.workspace.diff import diff, status
+from harness.workspace.diff import diff
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.gather_facts import gather
 from harness.workspace.private import Worktree, agent_head, publish
@@ -207,7 +207,6 @@ def harness_does(tree: Worktree, sid: str) -> list[str]:
     deeds: tuple[Callable[[], object], ...] = (
         lambda: precheck.head(str(tree.root), [[str(tree.private), str(tree.admin), "rw"]]),
         lambda: agent_head(tree),
-        lambda: status(tree),
         lambda: diff(tree),
         lambda: gather(tree, "exec", given, FenceConfig()),
         lambda: publish(tree),

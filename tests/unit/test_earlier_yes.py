@@ -4,14 +4,13 @@ denial.
 
 from __future__ import annotations
 
-import asyncio
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from harness.events.types import ToolJudged
 from harness.policy.rules import Policy, parse_policy
-from harness.supervisor.calls.call_flow import CallFlow
+from harness.supervisor.calls.earlier_yes import stands
 
 ACTION: dict[str, Any] = {"tool": "exec", "argv": ["curl", "x"], "effects": ["network"], "kind": "exec"}
 OLD = parse_policy('[[rule]]\nverdict = "allow"\neffect = "network"\n', "policy.toml")
@@ -19,10 +18,11 @@ ASKS = parse_policy('[[rule]]\nverdict = "ask"\neffect = "network"\n', "policy.t
 DENIES = parse_policy('[[rule]]\nverdict = "deny"\neffect = "network"\n', "policy.toml")
 
 
-def still(now: Policy, rule: str) -> bool:
-    road = CallFlow(SimpleNamespace(policy=now), lambda *_: None, None)  # type: ignore[arg-type]
-    judged = SimpleNamespace(policy=OLD.hash, rule=rule, action=ACTION, action_blob=None)
-    return asyncio.run(road._still_allowed(None, SimpleNamespace(judged=judged)))  # type: ignore[arg-type]
+def still(now: Policy, rule: str, action: dict[str, Any] | None = ACTION) -> bool:
+    judged = ToolJudged(
+        call_id="c1.0", action_hash="h", verdict="allow", rule=rule, reason="", policy=OLD.hash, action=action
+    )
+    return stands(judged, action, now)
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,7 @@ def still(now: Policy, rule: str) -> bool:
 )
 def test_an_earlier_yes_under_another_policy(now: Policy, rule: str, expected: bool) -> None:
     assert still(now, rule) is expected
+
+
+def test_an_edit_whose_action_cannot_be_read_stands() -> None:
+    assert still(DENIES, "edited by you", None)

@@ -8,6 +8,7 @@ import os
 
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
+PR_SET_NAME = 15
 PR_SET_SECCOMP = 22
 PR_CAPBSET_READ = 23
 PR_CAPBSET_DROP = 24
@@ -51,6 +52,16 @@ def prctl(option: int, *values: object) -> None:
     ):
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
+
+
+def hide_memory() -> None:
+    """No other process of this user may read our memory or descriptors, or attach to us. Raises OSError."""
+    prctl(PR_SET_DUMPABLE, 0)
+
+
+def adopt_orphans() -> None:
+    """What our children leave behind when they end becomes ours. Raises OSError."""
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def openat2(folder: int, path: str, flags: int, mode: int, resolve: int) -> int:

@@ -1,0 +1,169 @@
+"""What is asked of the supervisor: arguments of its ops, made from typed values; command line and screen share them.
+
+Whatever makes an agent think again (launch, resume, continue, retry) brings the key of this environment along: the
+supervisor may have been started by somebody who had none, and after a reboot nobody else remembers it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.events.views import ApprovalView
+from harness.protocol import config as configuration
+from harness.protocol.config import Config, seconds, usd_to_nano
+from harness.protocol.paths import Folders
+
+
+class Unusable(ValueError):
+    """A typed value cannot be used; ``field`` names which, the message says why."""
+
+    def __init__(self, field: str, why: str) -> None:
+        super().__init__(why)
+        self.field = field
+
+
+def launch(
+    cfg: Config,
+    *,
+    repo: str,
+    goal: str,
+    checks: Sequence[str],
+    name: str,
+    model: str,
+    caps: Mapping[str, int],
+) -> dict[str, Any]:
+    """The arguments of ``launch``; ``repo`` is absolute, an empty ``model`` is the configured one, ``caps`` are those
+    of `caps_of`.
+
+    Raises ConfigError on an unusable key.
+    """
+    return {
+        "repo": repo,
+        "goal": goal,
+        "checks": list(checks),
+        "name": name,
+        "model": model or cfg.model.default,
+        "caps": dict(caps),
+        "base_url": configuration.base_url(cfg),
+        **_key(cfg),
+    }
+
+
+def caps_of(cfg: Config, given: Mapping[str, int | None]) -> dict[str, int]:
+    """The caps of a new session by their names in the log: those given (None lifts one), else those configured.
+
+    Raises Unusable.
+    """
+    caps = {
+        "usd_nano": cfg.caps.session_usd,
+        "tokens": cfg.caps.session_tokens,
+        "wall_s": cfg.caps.session_wall,
+        "tool_calls": cfg.caps.session_calls,
+        **given,
+    }
+    made = {name: value for name, value in caps.items() if value is not None}
+    for name, value in made.items():
+        if value < 0:
+            raise Unusable(name, f"the cap {name} must not be negative")
+    return made
+
+
+def desire(folders: Folders, sid: str, state: str, reason: str | None = None) -> dict[str, Any]:
+    """The arguments of ``desire``: ``state`` is running, paused or stopped. Raises ConfigError on an unusable key."""
+    made: dict[str, Any] = {"sid": sid, "state": state}
+    if reason is not None:
+        made["reason"] = reason
+    return made | (_key_here(folders) if state == "running" else {})
+
+
+def go_on(folders: Folders, sid: str, wish: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of ``continue``; ``wish`` is what `wish_of` made. Raises ConfigError on an unusable key."""
+    return {"sid": sid, **wish, **_key_here(folders)}
+
+
+def say(sid: str, text: str) -> dict[str, Any]:
+    """The arguments of ``say``."""
+    return {"sid": sid, "text": text}
+
+
+def decide(
+    folders: Folders,
+    view: ApprovalView,
+    decision: str,
+    *,
+    message: str | None = None,
+    edited: Mapping[str, Any] | None = None,
+    value: int | None = None,
+    shown_hash: str | None = None,
+) -> dict[str, Any]:
+    """The arguments of ``decide`` on this request as it was shown; what is None is left out.
+
+    Raises ConfigError on an unusable key.
+    """
+    given = {"message": message, "edited": edited, "value": value, "shown_hash": shown_hash}
+    made = {
+        "approval_id": view.approval_id,
+        "decision": decision,
+        "action_hash": view.action_hash,
+        **{name: item for name, item in given.items() if item is not None},
+    }
+    return made | (_key_here(folders) if decision == "retry" else {})
+
+
+def _key(cfg: Config) -> dict[str, Any]:
+    found = configuration.credential(cfg)
+    return {} if found is None else {"credential": {"base_url": found.base_url, "key": found.key}}
+
+
+def _key_here(folders: Folders) -> dict[str, Any]:
+    return _key(configuration.load(folders))
+
+
+def wish_of(
+    text: str, rounds: str, caps: Mapping[str, str], checks: Sequence[str], *, replace_checks: bool = False
+) -> dict[str, Any]:
+    """What an ended session gets to go on with, from typed text.
+
+    ``caps`` by their names in the log, as typed: ``5``, ``+5`` or ``none``; empty = as before.
+
+    Raises Unusable.
+    """
+    made: dict[str, Any] = {
+        "text": text.strip(),
+        "checks": [c.strip() for c in checks if c.strip()],
+        "replace_checks": replace_checks,
+    }
+    if rounds.strip():
+        made["rounds"] = _whole("rounds", rounds)
+        if not made["rounds"]:
+            raise Unusable("rounds", "at least one round is needed")
+    if replace_checks and not made["checks"]:
+        raise Unusable("checks", "give the checks that are to hold instead")
+    new: dict[str, int | None] = {}
+    more: dict[str, int] = {}
+    for name, typed in caps.items():
+        value = typed.strip()
+        if value.lower() == "none":
+            new[name] = None
+        elif value.startswith("+"):
+            more[name] = _amount(name, value[1:])
+        elif value:
+            new[name] = _amount(name, value)
+    return made | ({"caps": new} if new else {}) | ({"more": more} if more else {})
+
+
+def _amount(name: str, text: str) -> int:
+    try:
+        if name == "usd_nano":
+            return usd_to_nano(text.strip().removeprefix("$"))
+        return seconds(text.strip()) if name == "wall_s" and not text.strip().isdigit() else _whole(name, text)
+    except ValueError as exc:
+        raise Unusable(name, str(exc)) from exc
+
+
+def _whole(field: str, text: str) -> int:
+    clean = text.replace(",", "").replace("_", "").strip()
+    if not clean.isascii() or not clean.isdigit():
+        raise Unusable(field, f"{text.strip()!r} is not a whole number")
+    return int(clean)

@@ -1,0 +1,73 @@
+"""Money and time in words, the same on the screen, the command line, the cards and in the log. Pure.
+
+Money is integer nano-USD, timestamps are those of the log.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+NANO = 1_000_000_000
+"""Nano-USD in a dollar."""
+_UNITS = ((86400, "d"), (3600, "h"), (60, "m"))
+
+
+def usd(nano: int) -> str:
+    """An amount to reckon with: cents from a dollar up, more digits below."""
+    amount = nano / NANO
+    return f"${amount:,.2f}" if abs(amount) >= 1 or nano == 0 else f"${amount:.4f}"
+
+
+def money(nano: int) -> str:
+    """An amount to look at, in a few cells: ``$0.004``, ``$0.41``, ``$12.30``, ``$1,240``."""
+    amount = nano / NANO
+    if 0 < amount < 0.01:
+        return f"${amount:.3f}" if amount >= 0.001 else "<$0.001"
+    if amount < 1000:
+        return f"${amount:.2f}"
+    return f"${amount:,.0f}"
+
+
+def cap_text(nano: int | None) -> str:
+    """A cap as people write it: ``$5``, ``$2.50``, or ``no cap``."""
+    if nano is None:
+        return "no cap"
+    return f"${nano // NANO:,}" if nano % NANO == 0 else money(nano)
+
+
+def parse_ts(ts: str) -> float | None:
+    """Seconds since the epoch of a log timestamp; None when it is none."""
+    try:
+        moment = datetime.fromisoformat(ts)
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def span(seconds: float) -> str:
+    """A stretch of time in at most four cells: ``5s``, ``12m``, ``3h``, ``9d``; never negative.
+
+    Seconds come in steps of five, so that a screen full of them is not painted anew every second.
+    """
+    whole = max(0, int(seconds))
+    for size, unit in _UNITS:
+        if whole >= size:
+            return f"{whole // size}{unit}"
+    return f"{whole // 5 * 5}s"
+
+
+def age(ts: str, now: float) -> str:
+    """How long ago a timestamp was, as `span`; empty when it is none."""
+    then = parse_ts(ts)
+    return "" if then is None else span(now - then)
+
+
+def due(ts: str, now: float) -> str:
+    """In how long a timestamp comes: ``now``, ``in 40s``, ``in 3m``; empty when it is none."""
+    then = parse_ts(ts)
+    if then is None:
+        return ""
+    seconds = round(then - now)
+    if seconds <= 0:
+        return "now"
+    return f"in {seconds}s" if seconds < 100 else f"in {-(-seconds // 60)}m"

@@ -1,0 +1,86 @@
+"""Processes as /proc shows them: who one is, how it is, and what is below it. Standard library only."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+
+class Identity(NamedTuple):
+    """A process that cannot be confused with a later one of the same number."""
+
+    pid: int
+    start: int
+    """Clock ticks after boot, /proc/PID/stat field 22."""
+    boot: str
+    """The kernel's boot id."""
+
+
+def boot_id() -> str:
+    """The kernel's name of this boot. Raises OSError."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
+        return f.read().strip()
+
+
+def stat(pid: int) -> list[str] | None:
+    """Fields of /proc/PID/stat from the third (state) on; None when there is no such process that we may look at."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as f:
+            raw = f.read()
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return None
+    return raw[raw.rfind(b")") + 2 :].decode("ascii").split()
+
+
+def holder(pid: int) -> Identity | None:
+    """Who has this number, one that ended and was not collected too; None when nobody has it."""
+    fields = stat(pid)
+    return None if fields is None else Identity(pid, int(fields[19]), boot_id())
+
+
+def identify(pid: int) -> Identity | None:
+    """Identity of a living process; None when it is gone or a zombie."""
+    fields = stat(pid)
+    if fields is None or fields[0] in "ZX":
+        return None
+    return Identity(pid, int(fields[19]), boot_id())
+
+
+class Look(NamedTuple):
+    """How a process is at a moment: two looks that are the same, a while apart, are of one that does nothing."""
+
+    state: str
+    """The kernel's letter: T and t for one that was stopped, D for one that waits for a disk."""
+    work: tuple[str, ...]
+    """Counters that grow with what it does: page faults, processor time, waiting for disks."""
+
+    @property
+    def stopped(self) -> bool:
+        return self.state in "Tt"
+
+
+def look(who: Identity) -> Look | None:
+    """How exactly this process is now; None when it is gone."""
+    fields = stat(who.pid)
+    if fields is None or fields[0] in "ZX" or int(fields[19]) != who.start:
+        return None
+    return Look(fields[0], (*fields[7:15], fields[39]))
+
+
+def alive(who: Identity) -> bool:
+    """True while exactly this process runs; a zombie, a reused pid and another boot count as dead."""
+    return identify(who.pid) == who
+
+
+def descendants(root: int) -> list[int]:
+    """Every living process below ``root``, from one look at /proc."""
+    parents: dict[int, int] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (fields := stat(int(name))) is not None and fields[0] not in "ZX":
+            parents[int(name)] = int(fields[1])
+    found: list[int] = []
+    layer = {root}
+    while layer:
+        layer = {pid for pid, parent in parents.items() if parent in layer}
+        found.extend(layer)
+    return found

@@ -1,0 +1,93 @@
+"""How a whole tree of processes is ended. Standard library only."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Collection
+
+from harness.linux.proc import Identity, boot_id, descendants, identify, stat
+
+
+def reap(spare: Collection[int] = ()) -> tuple[bool, int]:
+    """Collect the dead among our children: (none but ``spare`` are left and so, for a subreaper, no other descendant;
+    bytes the largest held).
+
+    The largest includes those that the dead had themselves waited for.
+    """
+    largest = 0
+    for pid in _children():
+        if pid not in spare:
+            with contextlib.suppress(ChildProcessError):
+                _, _, used = os.wait4(pid, os.WNOHANG)
+                largest = max(largest, used.ru_maxrss << 10)
+    return all(pid in spare for pid in _children()), largest
+
+
+def _children() -> list[int]:
+    """Our children, the dead that nobody collected among them."""
+    me = os.getpid()
+    try:
+        with open(f"/proc/self/task/{me}/children", "rb") as file:
+            return [int(pid) for pid in file.read().split()]
+    except FileNotFoundError:  # a kernel without this list
+        parents = {int(name): stat(int(name)) for name in os.listdir("/proc") if name.isdigit()}
+        return [pid for pid, fields in parents.items() if fields is not None and int(fields[1]) == me]
+
+
+def kill_below_us(spare: Collection[int] = ()) -> None:
+    """Send SIGKILL to every descendant that exists now but ``spare`` and those below them; callers repeat until `reap`
+    says that none is left.
+    """
+    kept = {*spare, *(below for pid in spare if pid for below in descendants(pid))}
+    for pid in descendants(os.getpid()):
+        if pid in kept:
+            continue
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def kill_session(leader: Identity, timeout_s: float) -> bool:
+    """Kill what a dead keeper's call left: everything below ``leader`` and in its session; True when nothing is left
+    within ``timeout_s``.
+
+    The leader goes last, since only through it, a subreaper outside the fence, daemons are found that left its session.
+    Members of the session that are older than the leader belong to somebody who had the number before and are left
+    alone.
+    """
+    if leader.boot != boot_id():
+        return True
+    deadline = time.monotonic() + timeout_s
+    while True:
+        now = identify(leader.pid)
+        if now is not None and now.start != leader.start:
+            return True
+        members = set(_members(leader))
+        left = members | set(descendants(leader.pid) if now is not None else ())
+        if not left:
+            return True
+        if time.monotonic() > deadline:
+            return False
+        rest = left - {leader.pid}
+        # what is born faster than it is killed must not keep its leader alive
+        late = time.monotonic() > deadline - timeout_s / 2
+        for pid in rest if rest and not late else left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        time.sleep(0.01)
+
+
+def _members(leader: Identity) -> list[int]:
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (fields := stat(int(name))) is not None:
+            ours = int(fields[3]) == leader.pid and int(fields[19]) >= leader.start
+            if ours and fields[0] not in "ZX":
+                found.append(int(name))
+    return found

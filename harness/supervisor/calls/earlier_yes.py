@@ -1,0 +1,32 @@
+"""Whether what allowed a call still stands when the policy has become another one. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.events.types import ToolJudged
+from harness.policy.judge import judge
+from harness.policy.rules import Policy
+
+EDITED = "edited by you"
+"""The rule of a call that a human allowed with an input of their own."""
+
+
+def stands(judged: ToolJudged, action: Mapping[str, Any] | None, policy: Policy) -> bool:
+    """True while the policy is the one that the call was allowed by; under another one only a human's edit stands, and
+    falls to a denial. ``action`` is None when it cannot be read.
+    """
+    if judged.policy == policy.hash:
+        return True
+    return judged.rule == EDITED and not denial(judged, action, policy)
+
+
+def denial(judged: ToolJudged, action: Mapping[str, Any] | None, policy: Policy) -> str:
+    """Why ``policy`` denies what was allowed by a human under an earlier one; empty when it does not."""
+    if judged.policy == policy.hash or action is None:
+        return ""
+    verdict = judge(action, policy)
+    if verdict.verdict != "deny":
+        return ""
+    return f"the policy changed: {verdict.rule} denies this now: {verdict.reason}"

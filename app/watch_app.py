@@ -19,7 +19,7 @@ from app import themes
 from app.actions import ACTIONS, EVERYWHERE
 from app.feed import Feed
 from app.keymap import Keymap
-from app.models import Dirty, Snapshot
+from app.models import Dirty, FirstLook, Snapshot
 from app.pace import MACHINE_GAP_S, Pace
 from app.safety import NoControl, quiet_driver
 from app.screens.base import WatchScreen
@@ -54,7 +54,7 @@ class WatchApp(App[int]):
         *,
         theme: str = "dark",
         session: str | None = None,
-        first: Snapshot | None = None,
+        first: FirstLook | None = None,
     ) -> None:
         self.pace = Pace()
         super().__init__(driver_class=quiet_driver(self.pace))

@@ -481,7 +481,7 @@ class Supervisor:
         await self.upkeep.close()
         for session in self.fleet:
             if session.link is not None:
-                session.link.wire.abort()
+                session.link.abort()
         for session in self.fleet:
             if session.loaded:
                 session.keep()

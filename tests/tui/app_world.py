@@ -207,19 +207,22 @@ class World:
         }
         return msgspec.convert(self.fleet | counts, FleetView)
 
+    def _rows_push(self, rows: Sequence[SessionRow], gone: Sequence[str] = ()) -> dict[str, Any]:
+        return {
+            "push": "rows",
+            "rows": msgspec.to_builtins(rows),
+            "gone": list(gone),
+            "fleet": msgspec.to_builtins(self.fleet_view()),
+        }
+
+    def _approvals_push(self) -> dict[str, Any]:
+        return {"push": "approvals", "approvals": msgspec.to_builtins(self.approvals())}
+
     def push_rows(self, *sessions: Session, gone: Sequence[str] = ()) -> None:
-        rows = [s.row() for s in sessions] if sessions or gone else self.rows()
-        self._push(
-            {
-                "push": "rows",
-                "rows": msgspec.to_builtins(rows),
-                "gone": list(gone),
-                "fleet": msgspec.to_builtins(self.fleet_view()),
-            }
-        )
+        self._push(self._rows_push([s.row() for s in sessions] if sessions or gone else self.rows(), gone))
 
     def push_approvals(self) -> None:
-        self._push({"push": "approvals", "approvals": msgspec.to_builtins(self.approvals())})
+        self._push(self._approvals_push())
 
     def _push(self, message: dict[str, Any]) -> None:
         for writer, subscribed in self._writers.items():
@@ -289,6 +292,8 @@ class World:
 
     def _op_subscribe(self, r: dict[str, Any], w: asyncio.StreamWriter) -> None:
         self._writers[w] = True
+        w.write(frames.encode(self._rows_push(self.rows())))
+        w.write(frames.encode(self._approvals_push()))
 
     def _op_sessions(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         return {"rows": msgspec.to_builtins(self.rows()), "fleet": msgspec.to_builtins(self.fleet_view())}

@@ -178,7 +178,7 @@ async def test_the_last_answers_are_sent_before_the_connections_close(tmp_path: 
     path = tmp_path / "s.sock"
     server = Server(path, fleet, {"hello": hello, "stop": stop}, BadOnce())
     await server.listen()
-    client = await AsyncClient.connect(path)
+    client = await AsyncClient.connect(UnixSocket(path))
     asked = asyncio.create_task(client.call("stop"))
     await asyncio.wait_for(begun.wait(), LONG)
     server.deaf()

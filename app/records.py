@@ -92,8 +92,6 @@ class AskedRecords:
         return bytes(data)
 
 
-def here(client: object, session: dict[str, Any]) -> bool:
+def here(client: Client, session: dict[str, Any]) -> bool:
     """True when the folder of a session, as told in the reply to ``session``, can be read without asking anybody."""
-    if isinstance(client, Client) and not client.transport.local:
-        return False
-    return not isinstance(client, Client) or os.access(Path(session["folder"]), os.R_OK | os.X_OK)
+    return client.transport.local and os.access(Path(session["folder"]), os.R_OK | os.X_OK)

@@ -12,10 +12,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import asyncio
+from typing import Any
 
 MAX_FRAME = 8 * 1024 * 1024
 PROTOCOL = 1
@@ -140,19 +137,3 @@ def peer(sock: socket.socket) -> tuple[int, int, int]:
     raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     pid, uid, gid = struct.unpack("3i", raw)
     return pid, uid, gid
-
-
-async def read_frame(reader: asyncio.StreamReader) -> bytes | None:
-    """Next frame body, or None at a clean end of the stream."""
-    import asyncio  # only callers that have a loop get here; a keeper must not carry asyncio
-
-    try:
-        head = await reader.readexactly(4)
-        (n,) = _HEAD.unpack(head)
-        if n > MAX_FRAME:
-            raise Oversize(f"peer announced a frame of {n} bytes")
-        return await reader.readexactly(n)
-    except asyncio.IncompleteReadError as exc:
-        if exc.partial:
-            raise HalfFrame("stream ended inside a frame") from exc
-        return None

@@ -29,6 +29,7 @@ from harness.events.log import LogWriter
 from harness.events.reader import read
 from harness.events.views import ApprovalView, FleetView, Liveness, SessionRow, row
 from harness.protocol import frames
+from harness.protocol.exchange import Answering
 from harness.protocol.paths import Folders, ensure_private
 
 NANO = 1_000_000_000
@@ -259,14 +260,15 @@ class World:
 
     async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers[writer] = False
+        answering = Answering()
         try:
-            while (body := await frames.read_frame(reader)) is not None:
-                request = frames.parse(body)
-                if request["op"] in self.held:
-                    await self.held[request["op"]].wait()
-                reply = self._reply(request, writer)
-                writer.write(frames.encode({"id": request["id"], **reply}))
-                await writer.drain()
+            while data := await reader.read(1 << 16):
+                for request in answering.take(data):
+                    if request.op in self.held:
+                        await self.held[request.op].wait()
+                    reply = self._reply(request.message, writer)
+                    writer.write(frames.encode({"id": request.number, **reply}))
+                    await writer.drain()
         except (OSError, frames.FrameError):
             return
         finally:

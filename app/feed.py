@@ -148,6 +148,10 @@ class Feed:
             return await AsyncClient.connect(self.transport, name="tui")
         except Mute as exc:
             raise Unreachable("it accepted the connection but does not speak") from exc
+        except Unreachable as exc:
+            if isinstance(exc.__cause__, OSError):
+                raise exc.__cause__ from None  # its words alone leave room in the banner for what to press
+            raise
 
     async def _follow(self, client: AsyncClient) -> None:
         pushes = client.pushes()

@@ -14,10 +14,12 @@ from typing import Any
 import msgspec
 
 from app import models, start
-from app.models import Dirty, Link, Snapshot
+from app.models import Dirty, FirstLook, Link, Snapshot
 from harness.protocol import frames, identity
-from harness.protocol.client import AsyncClient, SupervisorError, Unreachable, abandoned
+from harness.protocol.async_client import AsyncClient
+from harness.protocol.client import Mute, SupervisorError, Unreachable, abandoned
 from harness.protocol.paths import FolderError, Folders
+from harness.protocol.transport import UnixSocket
 
 _FIRST_WAIT_S = 0.1
 _LONGEST_WAIT_S = 2.0
@@ -33,11 +35,16 @@ _LONGEST_PAUSE_S = 60.0
 
 
 class Feed:
-    """Owns the connection. ``wake`` is called (on the loop) whenever `dirty` became non-empty."""
+    """Owns the connection, at first that of ``first``. ``wake`` is called (on the loop) whenever `dirty` became
+    non-empty.
+    """
 
-    def __init__(self, folders: Folders, wake: Callable[[], None], first: Snapshot | None = None) -> None:
+    def __init__(self, folders: Folders, wake: Callable[[], None], first: FirstLook | None = None) -> None:
         self.folders = folders
-        self.snapshot = first or Snapshot()
+        self.transport = UnixSocket(folders.supervisor_socket)
+        self.snapshot = first.snapshot if first is not None else Snapshot()
+        self._given = first.client if first is not None else None
+        self._told = self._given is not None
         self.dirty = Dirty.NOTHING  # a screen shows all of the snapshot when it appears
         self._wake = wake
         self._client: AsyncClient | None = None
@@ -61,6 +68,8 @@ class Feed:
                 await self._task
         if self._client is not None:
             await self._client.close()
+        if self._given is not None:
+            self._given.close()
 
     def take_dirty(self) -> Dirty:
         """What changed since the last call."""
@@ -81,8 +90,8 @@ class Feed:
         if client is None or self.snapshot.link.state == "mute":
             raise Unreachable("the supervisor is not answering; nothing was sent")
         try:
-            return await asyncio.wait_for(client.call(op, **arguments), _CALL_TIMEOUT_S)
-        except TimeoutError as exc:
+            return await client.call(op, _CALL_TIMEOUT_S, **arguments)
+        except Mute as exc:
             raise Unreachable(f"the supervisor did not answer {op!r} in time; it may still do it") from exc
 
     # -- the connection ----------------------------------------------------------------------------
@@ -121,38 +130,50 @@ class Feed:
         return now - self._alone_since >= _HEIR_S and now >= self._next_start
 
     async def _connect(self) -> AsyncClient:
-        # The connect itself may wait for a full backlog, so it is done beside the loop.
-        sock = await asyncio.to_thread(frames.connect, self.folders.supervisor_socket, 5.0)
-        sock.setblocking(False)
-        reader, writer = await asyncio.open_unix_connection(sock=sock, limit=1 << 18)
-        client = AsyncClient(reader, writer)
+        client = await self._greeted()
         try:
-            hello = await asyncio.wait_for(client.call("hello", proto=frames.PROTOCOL, client="tui"), 5.0)
-            self._pid = int(hello.get("pid", 0))
-            if other := identity.other_fleet(hello.get("state"), self.folders.state):
+            self._pid = int(client.hello.get("pid", 0))
+            if other := identity.other_fleet(client.hello.get("state"), self.folders.state):
                 raise Unreachable(f"the supervisor there drives {other}, which is another fleet")
-        except BaseException as exc:
+        except BaseException:
             await client.close()
-            if isinstance(exc, TimeoutError):
-                raise Unreachable("it accepted the connection but does not speak") from exc
             raise
         return client
 
+    async def _greeted(self) -> AsyncClient:
+        given = self._given
+        self._given = None
+        if given is not None:
+            return await AsyncClient.take_over(given)
+        self._told = False
+        try:
+            return await AsyncClient.connect(self.transport, name="tui")
+        except Mute as exc:
+            raise Unreachable("it accepted the connection but does not speak") from exc
+        except Unreachable as exc:
+            if isinstance(exc.__cause__, OSError):
+                raise exc.__cause__ from None  # its words alone leave room in the banner for what to press
+            raise
+
     async def _follow(self, client: AsyncClient) -> None:
-        await client.call("subscribe")
-        first = await client.call("sessions")
-        waiting = await client.call("approvals")
-        self._set(
-            Dirty.EVERYTHING,
-            rows=models.rows_of(first["rows"]),
-            fleet=models.fleet_of(first["fleet"]),
-            approvals=models.approvals_of(waiting["approvals"]),
-            link=Link("live", ""),
-        )
+        pushes = client.pushes()
+        known = self.snapshot
+        if not self._told:
+            await client.call("subscribe")
+            known = Snapshot(link=Link("live", ""))
+            missing = set(models.WHOLE)
+            while missing:
+                push = await anext(pushes, None)
+                if push is None:
+                    return
+                known, _ = models.applied(known, push)
+                missing.discard(push["push"])
+        self._told = False
+        self._take(known, Dirty.EVERYTHING)
         pulse = asyncio.create_task(self._pulse(client))
         try:
-            async for push in client.pushes():
-                self._apply(push)
+            async for push in pushes:
+                self._take(*models.applied(self.snapshot, push))
         finally:
             pulse.cancel()
 
@@ -179,22 +200,6 @@ class Feed:
             if self.snapshot.link.state == "mute":
                 self._set(Dirty.LINK | Dirty.FLEET, link=Link("live", ""))
 
-    def _apply(self, push: dict[str, Any]) -> None:
-        kind = push["push"]
-        if kind == "rows":
-            changed: dict[str, Any] = {}
-            dirty = Dirty.NOTHING
-            if push.get("rows") or push.get("gone"):
-                changed["rows"] = models.merge(self.snapshot.rows, push)
-                dirty |= Dirty.ROWS
-            if "fleet" in push:
-                changed["fleet"] = models.fleet_of(push["fleet"])
-                dirty |= Dirty.FLEET
-            if dirty:
-                self._set(dirty, **changed)
-        elif kind == "approvals":
-            self._set(Dirty.APPROVALS, approvals=models.approvals_of(push["approvals"]))
-
     async def _drop(self, why: str) -> None:
         client = self._client
         self._client = None
@@ -214,6 +219,10 @@ class Feed:
             self._set(Dirty.LINK, link=Link("lost", str(exc).splitlines()[0]))
 
     def _set(self, dirty: Dirty, **changed: Any) -> None:
-        self.snapshot = replace(self.snapshot, **changed)
-        self.dirty |= dirty
-        self._wake()
+        self._take(replace(self.snapshot, **changed), dirty)
+
+    def _take(self, snapshot: Snapshot, dirty: Dirty) -> None:
+        if dirty:
+            self.snapshot = snapshot
+            self.dirty |= dirty
+            self._wake()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Flag, auto
 from types import MappingProxyType
 from typing import Any
@@ -13,6 +13,7 @@ import msgspec
 from harness.events.views import ApprovalView, FleetView, SessionRow
 from harness.protocol.client import Client, SupervisorError, Unreachable
 from harness.protocol.paths import Folders
+from harness.protocol.transport import UnixSocket
 
 _NO_ROWS: Mapping[str, SessionRow] = MappingProxyType({})
 
@@ -57,20 +58,61 @@ class Snapshot:
         return next((view for view in self.approvals if view.approval_id == approval_id), None)
 
 
-def first_look(folders: Folders) -> Snapshot:
+WHOLE = frozenset({"rows", "approvals"})
+"""The pushes that follow a ``subscribe`` at once; together they say everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstLook:
+    """What was known before the first paint, and the connection that goes on saying it (None: nobody answered)."""
+
+    snapshot: Snapshot
+    client: Client | None
+
+    def close(self) -> None:
+        """Nobody goes on with it."""
+        if self.client is not None:
+            self.client.close()
+
+
+def first_look(folders: Folders) -> FirstLook:
     """What a supervisor that answers at once knows, so that the first paint already shows it; else an empty
     snapshot.
     """
+    # whatever goes wrong here, the feed meets it too and says so on the screen
     try:
-        with Client(folders.supervisor_socket, name="tui", timeout=1.0) as client:
-            known = client.call("sessions")
-            waiting = client.call("approvals")
-        return Snapshot(
-            rows_of(known["rows"]), approvals_of(waiting["approvals"]), fleet_of(known["fleet"]), Link("live", "")
-        )
-    except (Unreachable, SupervisorError, msgspec.ValidationError):
-        # the feed meets the same and says so on the screen
-        return Snapshot()
+        client = Client(UnixSocket(folders.supervisor_socket), name="tui", timeout=1.0)
+    except (Unreachable, SupervisorError):
+        return FirstLook(Snapshot(), None)
+    try:
+        client.call("subscribe")
+        snapshot = Snapshot(link=Link("live", ""))
+        missing = set(WHOLE)
+        pushes = client.pushes()
+        while missing:
+            push = next(pushes)
+            snapshot, _ = applied(snapshot, push)
+            missing.discard(push["push"])
+    except (Unreachable, SupervisorError, msgspec.ValidationError, KeyError, TypeError):
+        client.close()
+        return FirstLook(Snapshot(), None)
+    return FirstLook(snapshot, client)
+
+
+def applied(snapshot: Snapshot, push: dict[str, Any]) -> tuple[Snapshot, Dirty]:
+    """The snapshot after a push, and which parts of it that touched. Raises msgspec.ValidationError, KeyError."""
+    if push["push"] == "approvals":
+        return replace(snapshot, approvals=approvals_of(push["approvals"])), Dirty.APPROVALS
+    if push["push"] != "rows":
+        return snapshot, Dirty.NOTHING
+    dirty = Dirty.NOTHING
+    if push.get("rows") or push.get("gone"):
+        snapshot = replace(snapshot, rows=merge(snapshot.rows, push))
+        dirty |= Dirty.ROWS
+    if "fleet" in push:
+        snapshot = replace(snapshot, fleet=fleet_of(push["fleet"]))
+        dirty |= Dirty.FLEET
+    return snapshot, dirty
 
 
 def rows_of(data: object) -> dict[str, SessionRow]:

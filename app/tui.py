@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+from concurrent.futures import Future
 
 from harness.protocol.config import ConfigError, load
 from harness.protocol.paths import Folders
@@ -23,8 +24,10 @@ def run(folders: Folders, session: str | None = None) -> int:
     from app import models
 
     # The fleet is asked while the screen's own code is still being read in.
-    seen: list[models.Snapshot] = []
-    look = threading.Thread(target=lambda: seen.append(models.first_look(folders)), name="first-look", daemon=True)
+    looked: Future[models.FirstLook] = Future()
+    look = threading.Thread(
+        target=lambda: looked.set_result(models.first_look(folders)), name="first-look", daemon=True
+    )
     look.start()
     from app import keymap, themes
     from app.watch_app import WatchApp
@@ -38,6 +41,10 @@ def run(folders: Folders, session: str | None = None) -> int:
         keys = keymap.build(settings.ui.preset, settings.ui.keys)
     except keymap.KeymapError as exc:
         raise ConfigError(settings.file, 1, "", str(exc)) from exc
-    look.join(_LOOK_S)
-    app = WatchApp(folders, keys, theme=settings.ui.theme, session=session, first=seen[0] if seen else None)
+    first: models.FirstLook | None = None
+    try:
+        first = looked.result(_LOOK_S)
+    except TimeoutError:
+        looked.add_done_callback(lambda late: late.result().close())  # the feed makes a connection of its own
+    app = WatchApp(folders, keys, theme=settings.ui.theme, session=session, first=first)
     return app.run() or app.return_code or 0

@@ -22,7 +22,7 @@ from app.feed import Feed
 from app.handlers import Handler, Handlers, bindings
 from app.host import Host
 from app.keymap import Keymap
-from app.models import Dirty, Snapshot
+from app.models import Dirty, FirstLook, Snapshot
 from app.pace import MACHINE_GAP_S, Pace
 from app.safety import NoControl, quiet_driver
 from app.screens.base import WatchScreen
@@ -55,7 +55,7 @@ class WatchApp(App[int]):
         *,
         theme: str = "dark",
         session: str | None = None,
-        first: Snapshot | None = None,
+        first: FirstLook | None = None,
     ) -> None:
         self.pace = Pace()
         super().__init__(driver_class=quiet_driver(self.pace))

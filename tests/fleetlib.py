@@ -22,6 +22,7 @@ from harness.events.fold import SessionState, fold
 from harness.events.reader import read
 from harness.protocol.client import Client, Unreachable
 from harness.protocol.paths import Folders, ensure_private
+from harness.protocol.transport import UnixSocket
 
 COMMAND = str(Path(sys.executable).with_name("watchfloor"))
 KEY = "sk-sim-test-0001"
@@ -138,7 +139,7 @@ class Fleet:
     # -- what is so --------------------------------------------------------------------------------
 
     def row(self, sid: str) -> dict[str, Any]:
-        with Client(self.folders.supervisor_socket) as client:
+        with Client(UnixSocket(self.folders.supervisor_socket)) as client:
             return dict(client.call("session", sid=sid)["row"])
 
     def row_or_start(self, sid: str) -> dict[str, Any]:
@@ -184,7 +185,7 @@ class Fleet:
         )
 
     def violations(self) -> list[dict[str, Any]]:
-        with Client(self.folders.supervisor_socket, timeout=60) as client:
+        with Client(UnixSocket(self.folders.supervisor_socket), timeout=60) as client:
             return list(client.call("invariants")["violations"])
 
     def supervisor_log(self) -> str:
@@ -196,7 +197,7 @@ class Fleet:
     # -- who lives ---------------------------------------------------------------------------------
 
     def supervisor_pid(self) -> int:
-        with Client(self.folders.supervisor_socket) as client:
+        with Client(UnixSocket(self.folders.supervisor_socket)) as client:
             return int(client.hello["pid"])
 
     def keeper_pid(self, sid: str) -> int:
@@ -226,7 +227,7 @@ class Fleet:
     def stop(self) -> None:
         """Stop everything that belongs to this fleet."""
         try:
-            with Client(self.folders.supervisor_socket, timeout=30) as client:
+            with Client(UnixSocket(self.folders.supervisor_socket), timeout=30) as client:
                 client.call("shutdown", sessions="stop")
         except Unreachable:
             pass

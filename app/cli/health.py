@@ -14,12 +14,14 @@ from typing import Any
 from app.cli import exits
 from app.cli.context import Context, convert
 from app.cli.output import emit, safe, say
+from app.cli.sessions import Refused
 from harness.events import endpoints
 from harness.events.reader import verify as verify_log
 from harness.events.views import FleetView, TroubleView
 from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
 from harness.protocol.paths import FolderError, ensure_private
+from harness.protocol.session_names import OtherHost, SessionName
 
 FENCE_SECONDS = 60
 
@@ -28,7 +30,11 @@ def verify(ctx: Context, args: argparse.Namespace) -> int:
     """Works without a supervisor: it reads the logs only."""
     found = sorted(ctx.folders.sessions.glob("*/log")) if ctx.folders.sessions.is_dir() else []
     if args.id:
-        found = [p for p in found if p.parent.name.startswith(args.id)]
+        try:
+            wanted = SessionName.parse(args.id).own()
+        except OtherHost as exc:
+            raise Refused(str(exc)) from exc
+        found = [p for p in found if p.parent.name.startswith(wanted)]
         if not found:
             return _not_found(args.id)
     elif ctx.folders.ledger.is_dir():

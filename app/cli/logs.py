@@ -1,45 +1,70 @@
-"""The verb ``logs``: a session's records in words or as they are, and following them to the session's end."""
+"""The verb ``logs``: a session's records in words or as they are, following them to the session's end, and what is
+kept beside them.
+"""
 
 from __future__ import annotations
 
 import argparse
+import re
 import select
 import sys
 from pathlib import Path
 
+from app import records
 from app.cli import exits
 from app.cli.context import Context
 from app.cli.output import escaped, safe, say
+from app.cli.sessions import Usage
 from harness.events import types
 from harness.events.describe import describe
-from harness.events.reader import Tail
-from harness.protocol import locks
+from harness.protocol.client import Client
+from harness.protocol.paths import SessionFolder
 
 _POLL_MS = 100
+_SHA = re.compile("[0-9a-f]{64}")
 
 
 def logs(ctx: Context, args: argparse.Namespace) -> int:
     """Print the log; ``--follow`` goes on until the session has ended and its log is closed, or nobody reads what is
-    printed.
+    printed. ``--payload`` prints one payload instead.
     """
+    if args.payload and not _SHA.fullmatch(args.payload):
+        raise Usage("--payload takes a SHA-256 of 64 digits in hex, as a record names it")
     with ctx.look() as client:
         reply = client.call("session", sid=args.id)
-    folder = Path(reply["folder"])
-    lock = ctx.folders.session(folder.name).lock
-    ended = bool(reply["state"].get("ended"))
-    tail = Tail(folder / "log", after=args.after)
+        folder = Path(reply["folder"])
+        ended = bool(reply["state"].get("ended"))
+        if isinstance(client, Client) and not records.here(client, reply):
+            return _show(records.AskedRecords(client, folder.name, args.after), args, ended)
+    on_disk = SessionFolder(folder, ctx.folders.session(folder.name).keeper_socket)
+    return _show(records.DiskRecords(on_disk, args.after), args, ended)
+
+
+def _show(source: records.RecordSource, args: argparse.Namespace, ended: bool) -> int:
+    if args.payload:
+        _payload(source.payload(args.payload))
+        return exits.OK
     while True:
-        closed = not locks.held(lock)  # looked at before the log is, so that nothing is written after what is read then
-        lines = tail.poll(1 << 20)
-        for line in lines:
+        piece = source.read()
+        for line in piece.lines:
             record = types.decode(line)
             if isinstance(record.body, (types.SessionEnded, types.LeaseGranted)):  # what thinks again has not ended
                 ended = isinstance(record.body, types.SessionEnded)
             _print(record, line, as_json=args.json)
-        if lines or tail.waiting:
+        if piece.lines or piece.more:
             continue
-        if not args.follow or (ended and closed) or not folder.exists() or _reader_gone():
+        if not args.follow or (ended and piece.closed) or piece.gone or _reader_gone():
             return exits.OK
+
+
+def _payload(data: bytes) -> None:
+    """As it is into a file or a pipe; a terminal gets what it can show and nothing that it would act on."""
+    if not sys.stdout.isatty():
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    for line in data.decode("utf-8", "replace").splitlines():
+        say(safe(line))
 
 
 def _print(record: types.Record, line: bytes, *, as_json: bool) -> None:

@@ -78,6 +78,9 @@ def build() -> argparse.ArgumentParser:
     session(logs)
     logs.add_argument("-f", "--follow", action="store_true", help="go on as events arrive, until the session has ended")
     logs.add_argument("--after", metavar="SEQ", type=int, default=-1, help="only events after this sequence number")
+    logs.add_argument(
+        "--payload", metavar="SHA", default="", help="print what is kept beside the log under this SHA-256 instead"
+    )
 
     approvals = verb("approvals", "list what waits for you, or print the whole card of one request", json=True)
     approvals.add_argument(

@@ -13,6 +13,7 @@ from harness.events.salvage import salvage
 from harness.events.views import NEEDS_YOU, FleetView, Liveness, SessionRow, row
 from harness.protocol.client import SupervisorError
 from harness.protocol.paths import Folders
+from harness.protocol.session_names import OtherHost, SessionName
 
 
 class Shelf:
@@ -55,6 +56,12 @@ class Shelf:
         return made, state
 
     def _session(self, wanted: str) -> dict[str, Any]:
+        try:
+            wanted = SessionName.parse(wanted).own()
+        except OtherHost as exc:
+            raise SupervisorError(
+                "other_host", str(exc), "leave the machine out to mean a session of this one"
+            ) from exc
         found = self._read()
         fits = (
             [x for x in found if x[0].sid == wanted]

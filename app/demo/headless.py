@@ -17,6 +17,7 @@ from app.cli.output import emit, warn
 from app.demo.fleet import BRANCH, PARTS, Demo, DemoError, Part
 from harness.protocol.client import Client, SupervisorError, Unreachable
 from harness.protocol.config import NANO, usd_to_nano
+from harness.protocol.transport import UnixSocket
 
 LIMIT_S = 90.0
 OVER = frozenset(("done", "failed", "stopped"))
@@ -71,7 +72,7 @@ def _play(demo: Demo, speed: float, problems: list[str]) -> None:
     parts = {demo.launch(part): part for part in PARTS}
     story = Story()
     told: set[str] = set()
-    with Client(demo.folders.supervisor_socket, timeout=60) as client:
+    with Client(UnixSocket(demo.folders.supervisor_socket), timeout=60) as client:
         deadline = time.monotonic() + LIMIT_S
         while len(told) < len(parts):
             rows = {row["sid"]: row for row in client.call("sessions")["rows"]}

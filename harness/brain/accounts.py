@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from harness.brain.errors import NoSupervisor, Refused
-from harness.brain.links import Link
+from harness.brain.peer import Link
 from harness.events.types import Usage
 from harness.protocol import frames
 

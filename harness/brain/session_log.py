@@ -13,7 +13,7 @@ from pathlib import Path
 
 from harness.brain.conversation import Talk, Unanswered
 from harness.brain.errors import Conflict, Fenced, Lost, NoSupervisor, Refused
-from harness.brain.links import Link
+from harness.brain.peer import Link
 from harness.brain.view import View
 from harness.events import blobs, reader
 from harness.events import types as t

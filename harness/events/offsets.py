@@ -111,6 +111,33 @@ class OffsetIndex:
             want = limit
         return out
 
+    def scan(self, first: int, max_bytes: int) -> tuple[list[bytes], int]:
+        """(event lines from ``first`` on within about ``max_bytes``, the next ``first``): one step of a walk over the
+        log.
+
+        At the end of the log the list is empty and the next position is the log's length.
+        """
+        if first >= self._count:
+            return [], self._count
+        at = bisect_right(self._firsts, first) - 1
+        segment = self._segments[at]
+        limit = self._firsts[at + 1] if at + 1 < len(self._firsts) else self._count
+        out: list[bytes] = []
+        room = max_bytes
+        seen = first - 1
+        for line in self._forward(segment, self._find(segment, first), max_bytes):
+            seq = seq_of(line)
+            if seq >= limit:
+                break
+            if seq <= seen:
+                continue
+            out.append(line)
+            seen = seq
+            room -= len(line)
+            if room <= 0:
+                return out, seen + 1
+        return out, limit
+
     # -- growth ------------------------------------------------------------------------------------
 
     def _open_next(self) -> bool:

@@ -207,8 +207,8 @@ _CODES = {
     "refused": (
         "ambiguous bad_caps bad_check bad_edit bad_goal bad_name bad_option bad_request bad_value brain_hello_first"
         " busy cancelled cannot_start cap conflict ended expired name_taken no_commits no_repo no_worktree not_found"
-        " not_git not_ended not_open not_ready nothing poison not_running not_undone paused refused stale stale_lease"
-        " too_large unexamined unreadable unsaved"
+        " gone not_git not_ended not_open not_ready nothing poison not_running not_undone other_host paused refused"
+        " stale stale_lease too_large unexamined unreadable unsaved"
     ),
 }
 CODES: dict[str, str] = {code: kind for kind, codes in _CODES.items() for code in codes.split()}

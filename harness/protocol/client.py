@@ -1,25 +1,24 @@
-"""Clients of the supervisor's socket: blocking (standard library) and asyncio.
-
-Also: start the supervisor when nobody answers.
-"""
+"""The blocking client of the supervisor, and starting the supervisor when nobody answers. Standard library only."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import fcntl
-import itertools
 import json
 import os
+import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from harness.protocol import frames, identity, locks
+from harness.protocol.blocking import Connection
+from harness.protocol.exchange import Broken, Ended, Exchange, Silent, refusal
 from harness.protocol.paths import STOPPING, FolderError, Folders, ensure_private
+from harness.protocol.transport import Transport, UnixSocket
 
 if TYPE_CHECKING:
     from harness.protocol.config import Credential
@@ -47,38 +46,43 @@ class OtherFleet(Unreachable):
     """Who answers at our socket drives another state folder."""
 
 
-def _raise(reply: dict[str, Any]) -> dict[str, Any]:
-    if reply.get("ok"):
-        return reply
-    error = reply.get("error") or {}
-    raise SupervisorError(
-        str(error.get("code", "error")),
-        str(error.get("message", "the supervisor refused without a reason")),
-        str(error.get("hint", "")),
-    )
+def yes(reply: dict[str, Any]) -> dict[str, Any]:
+    """The reply when it is one of success. Raises SupervisorError."""
+    no = refusal(reply, "the supervisor refused without a reason")
+    if no is not None:
+        raise SupervisorError(no.code, no.message, no.hint)
+    return reply
+
+
+def unreachable(end: Ended) -> Unreachable:
+    """The end of a connection to the supervisor, in words."""
+    if isinstance(end, Silent):
+        return Mute("the supervisor did not answer in time")
+    if isinstance(end, Broken):
+        return Unreachable(f"the connection to the supervisor broke: {end.why}")
+    return Unreachable("the supervisor closed the connection")
 
 
 class Client:
     """One blocking connection. Not thread-safe. Use as a context manager.
 
-    ``timeout`` is how long the greeting may take, and each reply after it. Raises Unreachable (Mute when somebody
-    listens and is silent).
+    ``timeout`` is how long the greeting may take, and each reply after it, in seconds. Raises Unreachable (Mute when
+    somebody listens and is silent), SupervisorError when it refuses the greeting.
     """
 
-    def __init__(self, path: Path, *, name: str = "cli", timeout: float = 30.0) -> None:
-        self._ids = itertools.count(1)
-        self._decoder = frames.Decoder()
-        self._ready: list[bytes] = []
+    def __init__(self, transport: Transport, *, name: str = "cli", timeout: float = 30.0) -> None:
+        self.transport = transport
+        self._timeout = timeout
         try:
-            self._sock = frames.connect(path, timeout)
+            self._connection = Connection(transport.open(timeout))
         except TimeoutError as exc:
-            raise Mute(f"the supervisor at {path} takes no connection") from exc
+            raise Mute(f"the supervisor at {transport} takes no connection") from exc
         except OSError as exc:
-            raise Unreachable(f"no supervisor answers at {path}: {exc.strerror or exc}") from exc
+            raise Unreachable(f"no supervisor answers at {transport}: {exc.strerror or exc}") from exc
         try:
             self.hello = self.call("hello", proto=frames.PROTOCOL, client=name)
         except BaseException:
-            self._sock.close()
+            self._connection.close()
             raise
 
     def __enter__(self) -> Client:
@@ -90,127 +94,40 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        self._sock.close()
+        self._connection.close()
+
+    def release(self) -> tuple[socket.socket, Exchange, list[dict[str, Any]]]:
+        """Give the connection away, as it stands; this client must not be used any more."""
+        return self._connection.release()
 
     def wait_up_to(self, seconds: float) -> None:
         """How long each of the next replies may take."""
-        self._sock.settimeout(seconds)
-
-    def _next(self) -> dict[str, Any]:
-        while not self._ready:
-            try:
-                data = self._sock.recv(1 << 18)
-            except TimeoutError as exc:
-                raise Mute("the supervisor did not answer in time") from exc
-            except OSError as exc:
-                raise Unreachable(f"the connection to the supervisor broke: {exc.strerror or exc}") from exc
-            if not data:
-                raise Unreachable("the supervisor closed the connection")
-            self._ready.extend(self._decoder.feed(data))
-        return frames.parse(self._ready.pop(0))
+        self._timeout = seconds
 
     def call(self, op: str, **arguments: Any) -> dict[str, Any]:
         """Send one request and wait for its reply. Raises SupervisorError or Unreachable."""
-        number = next(self._ids)
         try:
-            self._sock.sendall(frames.encode({"id": number, "op": op, **arguments}))
-        except OSError as exc:
-            raise Unreachable(f"the connection to the supervisor broke: {exc.strerror or exc}") from exc
-        while True:
-            message = self._next()
-            if message.get("id") == number:
-                return _raise(message)
+            return yes(self._connection.call(op, self._timeout, arguments))
+        except Ended as exc:
+            raise unreachable(exc) from exc
 
     def pushes(self) -> Iterator[dict[str, Any]]:
-        """Iterate over pushed messages for ever (after ``subscribe``)."""
+        """Iterate over pushed messages for ever (after ``subscribe``). Raises Unreachable, Mute between two of them."""
+        waiting = self._connection.pushes
         while True:
-            message = self._next()
-            if "push" in message:
-                yield message
-
-
-class AsyncClient:
-    """One asyncio connection: concurrent requests, one stream of pushes."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
-        self._ids = itertools.count(1)
-        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        self._pushes: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
-        self._task = asyncio.create_task(self._read())
-
-    @classmethod
-    async def connect(cls, path: Path, *, name: str = "tui", patience: float = 5.0) -> AsyncClient:
-        """Raises Unreachable when nobody answers, SupervisorError when the supervisor refuses."""
-        try:
-            sock = frames.connect(path, patience)
-        except OSError as exc:
-            raise Unreachable(f"no supervisor answers at {path}: {exc.strerror or exc}") from exc
-        sock.setblocking(False)
-        reader, writer = await asyncio.open_unix_connection(sock=sock, limit=1 << 18)
-        client = cls(reader, writer)
-        try:
-            await asyncio.wait_for(client.call("hello", proto=frames.PROTOCOL, client=name), patience)
-        except TimeoutError as exc:
-            await client.close()
-            raise Unreachable("the supervisor did not answer in time") from exc
-        except BaseException:
-            await client.close()
-            raise
-        return client
-
-    async def _read(self) -> None:
-        failure = "the supervisor closed the connection"
-        try:
-            while (body := await frames.read_frame(self._reader)) is not None:
-                message = frames.parse(body)
-                if "push" in message:
-                    self._pushes.put_nowait(message)
-                elif (future := self._waiting.pop(int(message.get("id", 0)), None)) is not None and not future.done():
-                    future.set_result(message)
-        except (OSError, frames.FrameError) as exc:
-            failure = f"the connection to the supervisor broke: {exc}"
-        finally:
-            for future in self._waiting.values():
-                if not future.done():
-                    future.set_exception(Unreachable(failure))
-            self._waiting.clear()
-            self._pushes.put_nowait(None)
-
-    async def call(self, op: str, **arguments: Any) -> dict[str, Any]:
-        """Send one request and wait for its reply. Raises SupervisorError or Unreachable."""
-        if self._task.done():
-            raise Unreachable("the supervisor closed the connection")
-        number = next(self._ids)
-        future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = future
-        try:
-            self._writer.write(frames.encode({"id": number, "op": op, **arguments}))
-            await self._writer.drain()
-        except OSError as exc:
-            self._waiting.pop(number, None)
-            raise Unreachable(f"the connection to the supervisor broke: {exc}") from exc
-        return _raise(await future)
-
-    async def pushes(self) -> AsyncIterator[dict[str, Any]]:
-        """Pushed messages until the connection ends."""
-        while (message := await self._pushes.get()) is not None:
-            yield message
-
-    async def close(self) -> None:
-        self._task.cancel()
-        self._writer.close()
-        with contextlib.suppress(asyncio.CancelledError, OSError):
-            await self._task
-        with contextlib.suppress(OSError):
-            await self._writer.wait_closed()
+            while not waiting:
+                try:
+                    if not self._connection.read(self._timeout):
+                        raise Mute("the supervisor did not answer in time")
+                except Ended as exc:
+                    raise unreachable(exc) from exc
+            yield waiting.popleft()
 
 
 def alive(folders: Folders, timeout: float = 2.0) -> bool:
     """True when a supervisor answers a hello."""
     try:
-        Client(folders.supervisor_socket, timeout=timeout).close()
+        Client(UnixSocket(folders.supervisor_socket), timeout=timeout).close()
     except (Unreachable, SupervisorError):
         return False
     return True
@@ -356,7 +273,7 @@ def _reach(
     while True:
         what = ""
         try:
-            client = Client(folders.supervisor_socket, name=name, timeout=HELLO_S)
+            client = Client(UnixSocket(folders.supervisor_socket), name=name, timeout=HELLO_S)
         except Mute:
             what, hopeless = _state_of_holder(folders)
             if hopeless:

@@ -12,29 +12,44 @@ import socket
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import asyncio
+from typing import Any
 
 MAX_FRAME = 8 * 1024 * 1024
 PROTOCOL = 1
 _HEAD = struct.Struct(">I")
+_write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class FrameError(Exception):
     """The peer sent something that is no frame of ours; the connection must be closed."""
 
 
+class Oversize(FrameError):
+    """A frame is larger than `MAX_FRAME`."""
+
+
+class Garbage(FrameError):
+    """The body of a frame is no JSON object."""
+
+
+class HalfFrame(FrameError):
+    """The stream ended inside a frame."""
+
+
 def encode(message: object) -> bytes:
     """One frame of a JSON-able object. Lone surrogates become ``?``."""
-    return frame(json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
+    return frame(dump(message))
+
+
+def dump(message: object) -> bytes:
+    """The body of a frame: JSON without spaces. Lone surrogates become ``?``."""
+    return _write(message).encode("utf-8", "replace")
 
 
 def frame(body: bytes) -> bytes:
     """One frame around already encoded JSON."""
     if len(body) > MAX_FRAME:
-        raise FrameError(f"frame of {len(body)} bytes is over the limit of {MAX_FRAME}")
+        raise Oversize(f"frame of {len(body)} bytes is over the limit of {MAX_FRAME}")
     return _HEAD.pack(len(body)) + body
 
 
@@ -51,22 +66,29 @@ class Decoder:
         while len(self._buf) >= 4:
             (n,) = _HEAD.unpack_from(self._buf)
             if n > MAX_FRAME:
-                raise FrameError(f"peer announced a frame of {n} bytes")
+                raise Oversize(f"peer announced a frame of {n} bytes")
             if len(self._buf) < 4 + n:
                 return
             body = bytes(self._buf[4 : 4 + n])
             del self._buf[: 4 + n]
             yield body
 
+    def end(self) -> None:
+        """The stream has ended. Raises HalfFrame when that was inside a frame."""
+        if self._buf:
+            raise HalfFrame("stream ended inside a frame")
+
 
 def parse(body: bytes) -> dict[str, Any]:
-    """The JSON object in a frame body; anything else is a FrameError."""
+    """The JSON object in a frame body; anything else is Garbage."""
     try:
         value = json.loads(body)
     except ValueError as exc:
-        raise FrameError(f"frame is not JSON: {exc}") from exc
+        raise Garbage(f"frame is not JSON: {exc}") from exc
+    except RecursionError as exc:
+        raise Garbage("frame is nested too deeply") from exc
     if not isinstance(value, dict):
-        raise FrameError("frame is not a JSON object")
+        raise Garbage("frame is not a JSON object")
     return value
 
 
@@ -115,19 +137,3 @@ def peer(sock: socket.socket) -> tuple[int, int, int]:
     raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     pid, uid, gid = struct.unpack("3i", raw)
     return pid, uid, gid
-
-
-async def read_frame(reader: asyncio.StreamReader) -> bytes | None:
-    """Next frame body, or None at a clean end of the stream."""
-    import asyncio  # only callers that have a loop get here; a keeper must not carry asyncio
-
-    try:
-        head = await reader.readexactly(4)
-        (n,) = _HEAD.unpack(head)
-        if n > MAX_FRAME:
-            raise FrameError(f"peer announced a frame of {n} bytes")
-        return await reader.readexactly(n)
-    except asyncio.IncompleteReadError as exc:
-        if exc.partial:
-            raise FrameError("stream ended inside a frame") from exc
-        return None

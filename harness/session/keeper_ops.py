@@ -111,10 +111,7 @@ class Ops:
     # -- frames in, replies out --------------------------------------------------------------------
 
     def _frame(self, conn: Conn, body: bytes) -> None:
-        try:
-            message = frames.parse(body)
-        except RecursionError as exc:
-            raise frames.FrameError("frame is nested too deeply") from exc
+        message = frames.parse(body)
         number = message.get("id")
         try:
             op = message.get("op")

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from harness.linux import proc
-from harness.protocol import frames
+from harness.protocol.exchange import Exchange, Reply
 from harness.protocol.paths import SessionFolder
 from harness.session.event_loop import Loop, Timer
 from harness.vault.limits import Limits
@@ -54,7 +54,7 @@ class VaultLink:
         self._loop = loop
         self._folder = folder
         self._sock: socket.socket | None = None
-        self._decoder = frames.Decoder()
+        self._exchange = Exchange()
         self._waiting: tuple[dict[str, Any], Answer, int] | None = None
         self._queue: deque[tuple[dict[str, Any], Answer]] = deque()
         self._timer: Timer | None = None
@@ -100,9 +100,10 @@ class VaultLink:
             if self._sock is None:
                 self._start()
             assert self._sock is not None
-            self._sock.sendall(
-                frames.encode({"id": 1, "limits": asdict(self.limits) if self.limits is not None else None, **request})
-            )
+            limits = asdict(self.limits) if self.limits is not None else None
+            arguments = {name: value for name, value in request.items() if name != "op"}
+            _, frame = self._exchange.request(str(request["op"]), {"limits": limits, **arguments})
+            self._sock.sendall(frame)
         except OSError as exc:
             error = {"code": "io", "message": f"the vault cannot be started: {exc.strerror}"}
             self._loop.call_later(0, lambda: self._answered({"ok": False, "error": error}))
@@ -142,7 +143,7 @@ class VaultLink:
         theirs.close()
         self.pid = pid
         self._sock = ours
-        self._decoder = frames.Decoder()
+        self._exchange = Exchange()
         self._who = proc.identify(pid)
         self._loop.watch(ours.fileno(), self._readable)
 
@@ -155,8 +156,9 @@ class VaultLink:
         if not data:
             self._lost()
             return
-        for body in self._decoder.feed(data):
-            self._answered(frames.parse(body))
+        for message in self._exchange.take(data):
+            if isinstance(message, Reply):
+                self._answered(message.message)
 
     def _answered(self, reply: dict[str, Any]) -> None:
         if self._waiting is None:

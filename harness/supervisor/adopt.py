@@ -22,9 +22,9 @@ from harness.events.log import LogWriter
 from harness.events.salvage import salvage
 from harness.protocol import identity, locks
 from harness.protocol.paths import FolderError, Folders, SessionFolder, ensure_private, resolve
+from harness.protocol.session_names import is_session_id
 from harness.supervisor.fleet.fleet import session_folders
 from harness.supervisor.guardian import EXIT_REFUSED
-from harness.supervisor.ids import is_session_id
 from harness.supervisor.main import Refused, check_version, take_lock
 from harness.workspace import worktrees as trees
 from harness.workspace.errors import WorkspaceError

@@ -8,7 +8,6 @@ import time
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuv"  # base32hex in lower case: sorts as it counts
 _EPOCH_2020 = 1_577_836_800
-_SID = re.compile(r"[a-z0-9]{10}")
 
 
 def _encode(number: int, digits: int) -> str:
@@ -19,11 +18,6 @@ def session_id(now: float | None = None) -> str:
     """Ten characters: six of time in seconds, four random."""
     seconds = int((time.time() if now is None else now) - _EPOCH_2020)
     return _encode(max(seconds, 0) & 0x3FFFFFFF, 6) + _encode(secrets.randbits(20), 4)
-
-
-def is_session_id(text: str) -> bool:
-    """True for the name of a session folder."""
-    return _SID.fullmatch(text) is not None
 
 
 def approval_id() -> str:

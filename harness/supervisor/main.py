@@ -30,6 +30,7 @@ from harness.linux import kernel
 from harness.linux.proc import Identity, identify
 from harness.protocol import identity
 from harness.protocol.paths import STATE_VERSION, STOPPING, FolderError, Folders, ensure_private, resolve
+from harness.protocol.session_names import is_session_id
 from harness.supervisor.calls.approvals import Approvals
 from harness.supervisor.calls.call_flow import CallFlow
 from harness.supervisor.endpoints.credentials import Credentials
@@ -39,7 +40,6 @@ from harness.supervisor.fleet.fleet import Fleet, session_folders
 from harness.supervisor.fleet.index import Entry, Index, mark_of
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.guardian import EXIT_ASKED, EXIT_BROKEN, EXIT_OTHER_LIVES, EXIT_REFUSED
-from harness.supervisor.ids import is_session_id
 from harness.supervisor.money.cap_waits import CapWaits
 from harness.supervisor.money.purse import Purse
 from harness.supervisor.money.reservations import Bookkeeper
@@ -470,7 +470,7 @@ class Supervisor:
         await self.upkeep.close()
         for session in self.fleet:
             if session.link is not None:
-                session.link.wire.abort()
+                session.link.abort()
         for session in self.fleet:
             if session.loaded:
                 session.keep()

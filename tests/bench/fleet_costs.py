@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.protocol.client import Client, SupervisorError, Unreachable
+from harness.protocol.transport import UnixSocket
 from tests.bench.screen import Screen
 from tests.bench.table import Figure, bench
 from tests.fleetlib import COMMAND, Fleet, fleet, kill, play, wait_for
@@ -119,7 +120,7 @@ def idle() -> list[Figure]:
 def take_up(f: Fleet, left: dict[str, str]) -> bool:
     """Let each session write one event through its keeper; a session counts when its log took it."""
     try:
-        with Client(f.folders.supervisor_socket, timeout=2) as client:
+        with Client(UnixSocket(f.folders.supervisor_socket), timeout=2) as client:
             for sid, approval in list(left.items()):
                 client.call("defer", approval_id=approval)
                 del left[sid]

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 
-from harness.protocol.client import AsyncClient
+from harness.protocol.async_client import AsyncClient
+from harness.protocol.transport import UnixSocket
 from tests.bench.fleet_costs import WAITING, crowd, looking
 from tests.bench.screen import Screen
 from tests.bench.table import Figure, bench, percentile
@@ -67,7 +68,7 @@ def _walk(screen: Screen, path: list[str] | None = None) -> tuple[list[float], l
 
 async def _load(socket: Path, sids: list[str], sent: Synchronized[int], stop: Synchronized[int]) -> None:
     """Messages to all sessions in turn, paced; each becomes one durable event and one changed row."""
-    clients = [await AsyncClient.connect(socket, name="bench") for _ in range(4)]
+    clients = [await AsyncClient.connect(UnixSocket(socket), name="bench") for _ in range(4)]
     pending: set[asyncio.Task[object]] = set()
     start, number = time.perf_counter(), 0
     while not stop.value:

@@ -12,6 +12,7 @@ from harness.events import types as t
 from harness.events.log import LogWriter
 from harness.protocol.client import Client, Unreachable
 from harness.protocol.paths import Folders, ensure_private
+from harness.protocol.transport import UnixSocket
 
 
 def ended_session(folders: Folders, sid: str, number: int) -> None:
@@ -70,7 +71,7 @@ def stocked(count: int) -> Iterator[tuple[Folders, dict[str, str]]]:
 def stop(folders: Folders) -> None:
     """Stop the supervisor of a bench fleet and its sessions."""
     try:
-        with Client(folders.supervisor_socket, timeout=20) as client:
+        with Client(UnixSocket(folders.supervisor_socket), timeout=20) as client:
             client.call("shutdown", sessions="stop")
     except Unreachable:
         return

@@ -9,6 +9,7 @@ import pytest
 
 from harness.events import types as t
 from harness.protocol.client import Client, SupervisorError
+from harness.protocol.transport import UnixSocket
 from tests.fleetlib import Fleet, fleet, play
 
 pytestmark = pytest.mark.fence
@@ -89,7 +90,7 @@ def test_refusing_is_easy_and_medium_risk_says_what_it_approved() -> None:
 def test_the_supervisor_itself_refuses_a_decision_without_the_hash() -> None:
     with fleet() as f:
         sid, request = asking(f, f.root / "ran")
-        with Client(f.folders.supervisor_socket) as client:
+        with Client(UnixSocket(f.folders.supervisor_socket)) as client:
             for digest in ("", "0" * 64, None):
                 given = {} if digest is None else {"action_hash": digest}
                 with pytest.raises(SupervisorError) as caught:

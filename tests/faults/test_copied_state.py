@@ -21,6 +21,7 @@ from harness.hands import fence as bwrap
 from harness.protocol import locks
 from harness.protocol.client import Client, Unreachable
 from harness.protocol.paths import Folders
+from harness.protocol.transport import UnixSocket
 from tests.fleetlib import COMMAND, HOLD, Fleet, alive, fleet, git, kill, play, wait_for
 
 ASK = play([("exec", {"argv": ["true"], "access": "network"})], "Done.")
@@ -445,7 +446,7 @@ def test_a_folder_without_a_mark_gets_one_where_its_sessions_are_at_home(f: Flee
     assert not (c.folders.state / "IDENTITY").exists()
     f.run("supervisor", "start")
     assert (f.folders.state / "IDENTITY").exists()
-    with pytest.raises(Unreachable), Client(c.folders.supervisor_socket):
+    with pytest.raises(Unreachable), Client(UnixSocket(c.folders.supervisor_socket)):
         pass
 
 

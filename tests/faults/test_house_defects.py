@@ -17,6 +17,7 @@ from harness.events import types as t
 from harness.events.log import LogWriter
 from harness.protocol.client import Client, SupervisorError, Unreachable
 from harness.protocol.paths import ensure_private
+from harness.protocol.transport import UnixSocket
 from tests.fleetlib import COMMAND, HOLD, Fleet, alive, fleet, kill, play, wait_for
 
 
@@ -205,7 +206,7 @@ def test_two_launches_race_for_one_name(f: Fleet) -> None:
         except SupervisorError as exc:
             outcomes.append(exc.code)
 
-    clients = [Client(f.folders.supervisor_socket) for _ in range(6)]
+    clients = [Client(UnixSocket(f.folders.supervisor_socket)) for _ in range(6)]
     threads = [threading.Thread(target=go, args=(c,)) for c in clients]
     for thread in threads:
         thread.start()
@@ -237,7 +238,7 @@ def test_unnamed_launches_that_race_get_names_of_their_own(f: Fleet) -> None:
     def go(client: Client) -> None:
         names.append(str(client.call("launch", repo=repo, goal=play("Done."), base_url=f.base_url)["name"]))
 
-    clients = [Client(f.folders.supervisor_socket) for _ in range(4)]
+    clients = [Client(UnixSocket(f.folders.supervisor_socket)) for _ in range(4)]
     threads = [threading.Thread(target=go, args=(c,)) for c in clients]
     for thread in threads:
         thread.start()
@@ -257,7 +258,7 @@ def test_a_frozen_supervisor_is_named_and_what_to_do(f: Fleet) -> None:
     os.kill(pid, signal.SIGSTOP)
     try:
         with pytest.raises(Unreachable):
-            Client(f.folders.supervisor_socket, timeout=1.0)
+            Client(UnixSocket(f.folders.supervisor_socket), timeout=1.0)
         told = subprocess.run([COMMAND, "ls"], env=f.env, capture_output=True, text=True, timeout=25)
         assert told.returncode == 3
         assert f"process {pid}" in told.stderr

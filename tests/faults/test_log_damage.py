@@ -138,6 +138,9 @@ def everything_that_reads(folder: Path) -> int:
             for i in range(len(index)) if len(index) < 1000 else (0, 1, 40, len(index) - 1):
                 index.line(i)
             index.lines(0, min(len(index), 1000))
+            at = 0
+            for _ in range(50):
+                at = index.scan(at, 500)[1]
             index.extend()
 
     def folded(after: int) -> SessionState:

@@ -15,6 +15,7 @@ import pytest
 
 from harness.protocol import locks
 from harness.protocol.client import Client, SupervisorError, Unreachable
+from harness.protocol.transport import UnixSocket
 from tests.fleetlib import COMMAND, Fleet, alive, fleet, kill, play, wait_for
 from tests.process.keeperlib import Keepers
 
@@ -140,7 +141,7 @@ def test_launches_at_that_very_moment_leave_no_keeper(f: Fleet) -> None:
         go.wait()
         for round_ in range(60):
             try:
-                with Client(f.folders.supervisor_socket) as client:
+                with Client(UnixSocket(f.folders.supervisor_socket)) as client:
                     reply = client.call(
                         "launch", repo=str(f.repository()), goal=SLEEP, name=f"n{number}-{round_}", base_url=f.base_url
                     )
@@ -166,7 +167,7 @@ def test_launches_at_that_very_moment_leave_no_keeper(f: Fleet) -> None:
 def caught_leaving(f: Fleet, sid: str) -> bool:
     """Stop a session, and its keeper when it has its last record and is about to leave; False when it was faster."""
     keeper = f.keeper_pid(sid)
-    with Client(f.folders.supervisor_socket) as client:
+    with Client(UnixSocket(f.folders.supervisor_socket)) as client:
         client.call("desire", sid=sid, state="stopped")
         f.wait_event(sid, "session.ended")
         try:

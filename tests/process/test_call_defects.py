@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.events import types as t
-from harness.supervisor.processes.links import KeeperLink
+from harness.supervisor.processes.keeper_link import KeeperLink
 from tests.fleetlib import fleet, play
 from tests.process.served import served
 

@@ -16,6 +16,7 @@ import pytest
 from harness.events import types as t
 from harness.events.endpoints import DOWN, LIMITED, PERSON
 from harness.protocol.client import Client, Unreachable
+from harness.protocol.transport import UnixSocket
 from tests.fleetlib import KEY, SCENARIOS, Fleet, fleet, kill, play, wait_for
 
 STEPS = play([("list_files", {})], [("read_file", {"path": "README.md"})], [("list_files", {})], "Done.")
@@ -37,7 +38,7 @@ def asked(f: Fleet) -> list[dict[str, Any]]:
 
 
 def endpoints(f: Fleet) -> list[dict[str, Any]]:
-    with Client(f.folders.supervisor_socket) as client:
+    with Client(UnixSocket(f.folders.supervisor_socket)) as client:
         return list(client.call("sessions")["fleet"].get("endpoints", []))
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from harness.events import types as t
 from harness.protocol.client import Client, Unreachable
+from harness.protocol.transport import UnixSocket
 from tests.fleetlib import KEY, Fleet, fleet, kill, play, wait_for
 
 SAME = [("exec", {"argv": ["sh", "-c", "sleep 0.3"]})]
@@ -28,7 +29,7 @@ def f() -> Iterator[Fleet]:
 
 def launch(f: Fleet, goal: str, count: int) -> list[str]:
     """Over one connection: no start of a command."""
-    with Client(f.folders.supervisor_socket) as client:
+    with Client(UnixSocket(f.folders.supervisor_socket)) as client:
         credential = {"base_url": f.base_url, "key": KEY}
         asked = {"repo": str(f.repository()), "goal": goal, "base_url": f.base_url, "credential": credential}
         return [str(client.call("launch", name=f"s{i}", **asked)["sid"]) for i in range(count)]
@@ -110,7 +111,7 @@ def test_an_orderly_leave_parks_nobody(f: Fleet) -> None:
         wait_for(
             "the next turns", lambda turn=turn: max(kinds(f, sid).count("model.message") for sid in sids) >= turn, 90
         )
-        with Client(f.folders.supervisor_socket, timeout=60) as client:
+        with Client(UnixSocket(f.folders.supervisor_socket), timeout=60) as client:
             client.call("shutdown", sessions="leave")
         f.run("supervisor", "start")
     for sid in sids:

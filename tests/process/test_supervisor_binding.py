@@ -13,6 +13,7 @@ import pytest
 
 from harness.events import types as t
 from harness.protocol.client import Client, SupervisorError
+from harness.protocol.transport import UnixSocket
 from tests.fleetlib import Fleet, fleet, kill, make_repository, play, wait_for
 
 pytestmark = pytest.mark.fence
@@ -57,7 +58,7 @@ def asked_anew(f: Fleet, sid: str, first: dict[str, Any]) -> dict[str, Any]:
 
 
 def decide(f: Fleet, item: dict[str, Any], **arguments: Any) -> None:
-    with Client(f.folders.supervisor_socket) as client:
+    with Client(UnixSocket(f.folders.supervisor_socket)) as client:
         client.call("decide", approval_id=item["approval_id"], action_hash=item["action_hash"], **arguments)
 
 
@@ -198,7 +199,7 @@ def test_an_undo_while_a_question_is_open_changes_the_world(f: Fleet) -> None:
     write = ("write_file", {"path": "extra.mk", "content": "X = 1\n"})
     sid = f.launch(play([write], [MAKE], "Done."))
     first = f.approval(sid)
-    with Client(f.folders.supervisor_socket) as client:
+    with Client(UnixSocket(f.folders.supervisor_socket)) as client:
         client.call("undo", sid=sid, to="")
     assert not (makefile(f, sid).parent / "extra.mk").exists()
     f.approve(first["approval_id"])

@@ -14,6 +14,7 @@ import pytest
 
 from harness.events import types as t
 from harness.protocol.client import Client, SupervisorError
+from harness.protocol.transport import UnixSocket
 from tests.fleetlib import HOLD, Fleet, fleet, git, kill, make_repository, play, wait_for
 
 pytestmark = pytest.mark.fence
@@ -27,7 +28,7 @@ def f() -> Iterator[Fleet]:
 
 
 def go_on(f: Fleet, sid: str, **given: Any) -> None:
-    with Client(f.folders.supervisor_socket, timeout=_PATIENCE_S) as client:
+    with Client(UnixSocket(f.folders.supervisor_socket), timeout=_PATIENCE_S) as client:
         client.call("continue", sid=sid, **given)
 
 
@@ -71,7 +72,7 @@ def test_a_done_session_goes_on_with_words_on_top_of_what_was_published(f: Fleet
     messages = bodies(f, sid, t.UserMessage)
     assert [(m.origin, m.text) for m in messages[1:]] == [("human", "now two")]
     assert messages[1].by.client == "cli"
-    with Client(f.folders.supervisor_socket, timeout=60) as client:
+    with Client(UnixSocket(f.folders.supervisor_socket), timeout=60) as client:
         points = client.call("undo_points", sid=sid)["points"]
         assert [p["tool"] for p in points] == ["shell", "shell"]
         client.call("undo", sid=sid)

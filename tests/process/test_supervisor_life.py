@@ -21,6 +21,7 @@ import pytest
 
 from harness.protocol import frames
 from harness.protocol.client import Client, SupervisorError, Unreachable
+from harness.protocol.transport import UnixSocket
 from tests.fleetlib import HOLD, KEY, Fleet, alive, fleet, kill, play, wait_for
 
 ASK = play([("exec", {"argv": ["true"], "access": "network"})], "Done.")
@@ -34,7 +35,7 @@ def f() -> Iterator[Fleet]:
 
 def launch(f: Fleet, goal: str, name: str, *, key: str = KEY) -> str:
     """Launch over the socket: no start of a command, and the key given with the launch."""
-    with Client(f.folders.supervisor_socket) as client:
+    with Client(UnixSocket(f.folders.supervisor_socket)) as client:
         credential = {"base_url": f.base_url, "key": key}
         return str(
             client.call(
@@ -151,7 +152,7 @@ def test_killed_supervisor_takes_up_every_keeper_again(f: Fleet) -> None:
     replaced(f, before)
 
     def all_back() -> bool:
-        with Client(f.folders.supervisor_socket) as client:
+        with Client(UnixSocket(f.folders.supervisor_socket)) as client:
             return all(r["state"] == "waiting" for r in client.call("sessions")["rows"])
 
     wait_for("all sessions", all_back)
@@ -184,7 +185,7 @@ def test_stopped_stays_stopped(f: Fleet) -> None:
     f.run("supervisor", "start")
     sid = launch(f, ASK, "one")
     f.wait_state(sid, "waiting")
-    with Client(f.folders.supervisor_socket) as client:
+    with Client(UnixSocket(f.folders.supervisor_socket)) as client:
         pid = int(client.hello["pid"])
         client.call("desire", sid=sid, state="stopped", reason="enough")
         os.kill(pid, signal.SIGKILL)  # right after the reply: the record is durable, nothing more is promised
@@ -194,7 +195,7 @@ def test_stopped_stays_stopped(f: Fleet) -> None:
     wait_for("its keeper to leave", lambda: not alive(f.keeper_pid(sid)))
     assert f.state(sid).approvals == {}
     assert f.json("approvals") == []
-    with Client(f.folders.supervisor_socket) as client, pytest.raises(SupervisorError) as refused:
+    with Client(UnixSocket(f.folders.supervisor_socket)) as client, pytest.raises(SupervisorError) as refused:
         client.call("desire", sid=sid, state="running")
     assert refused.value.code == "ended"
     assert f.violations() == []
@@ -273,7 +274,7 @@ def test_damaged_log_is_named_and_disturbs_nobody(f: Fleet) -> None:
     f.approve(f.approval(good)["approval_id"])
     f.wait_state(good, "done")
     assert segment.read_bytes() == bytes(data), "a damaged log is never touched"
-    with Client(f.folders.supervisor_socket) as client, pytest.raises(SupervisorError, match="damaged"):
+    with Client(UnixSocket(f.folders.supervisor_socket)) as client, pytest.raises(SupervisorError, match="damaged"):
         client.call("desire", sid=bad, state="running")
 
 
@@ -286,7 +287,7 @@ def _guardian(f: Fleet) -> int:
 
 def test_hostile_frames_hurt_only_their_sender(f: Fleet) -> None:
     f.run("supervisor", "start")
-    with Client(f.folders.supervisor_socket) as good:
+    with Client(UnixSocket(f.folders.supervisor_socket)) as good:
         deep = b'{"id":1,"op":"hello","x":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
         for raw in (
             b"\xff\xff\xff\xff",
@@ -321,9 +322,9 @@ def test_hostile_frames_hurt_only_their_sender(f: Fleet) -> None:
 
 def test_frozen_subscriber_holds_up_nobody(f: Fleet) -> None:
     f.run("supervisor", "start")
-    frozen = Client(f.folders.supervisor_socket)
+    frozen = Client(UnixSocket(f.folders.supervisor_socket))
     frozen.call("subscribe")
-    with Client(f.folders.supervisor_socket) as watching:
+    with Client(UnixSocket(f.folders.supervisor_socket)) as watching:
         watching.call("subscribe")
         sid = launch(f, play("Done."), "one")
         for push in watching.pushes():
@@ -338,7 +339,7 @@ def test_brain_with_a_wrong_secret_is_refused(f: Fleet) -> None:
     sid = launch(f, play([HOLD], "Done."), "one")
     f.wait_event(sid, "tool.started")
     gen = f.state(sid).lease_gen
-    with Client(f.folders.supervisor_socket) as liar:
+    with Client(UnixSocket(f.folders.supervisor_socket)) as liar:
         for wrong in ({"gen": gen, "secret": "no"}, {"gen": gen + 1, "secret": "no"}):
             with pytest.raises(SupervisorError) as refused:
                 liar.call("brain_hello", sid=sid, **wrong)
@@ -355,7 +356,7 @@ def test_a_decision_is_bound_to_what_was_shown_and_used_once(f: Fleet) -> None:
     sid = launch(f, ASK, "one")
     f.wait_state(sid, "waiting")
     view: dict[str, Any] = f.approval(sid)
-    with Client(f.folders.supervisor_socket) as client:
+    with Client(UnixSocket(f.folders.supervisor_socket)) as client:
 
         def refused(code: str, **arguments: Any) -> None:
             with pytest.raises(SupervisorError) as caught:
@@ -407,7 +408,7 @@ def test_policy_that_denies_now_voids_an_open_question(f: Fleet) -> None:
     )
 
     def in_force() -> bool:
-        with Client(f.folders.supervisor_socket) as client:
+        with Client(UnixSocket(f.folders.supervisor_socket)) as client:
             return str(client.call("status")["policy"]["source"]) == str(f.folders.policy_file)
 
     wait_for("the policy to be read", in_force)

@@ -12,6 +12,7 @@ import pytest
 
 from harness.events import types as t
 from harness.protocol.client import Client, SupervisorError
+from harness.protocol.transport import UnixSocket
 from tests.fleetlib import HOLD, Fleet, fleet, git, play, wait_for
 from tests.process.undolib import State, dump
 
@@ -32,12 +33,12 @@ def f() -> Iterator[Fleet]:
 
 
 def points(f: Fleet, sid: str) -> list[dict[str, Any]]:
-    with Client(f.folders.supervisor_socket, timeout=60) as client:
+    with Client(UnixSocket(f.folders.supervisor_socket), timeout=60) as client:
         return list(client.call("undo_points", sid=sid)["points"])
 
 
 def undo(f: Fleet, sid: str, to: str = "") -> dict[str, Any]:
-    with Client(f.folders.supervisor_socket, timeout=60) as client:
+    with Client(UnixSocket(f.folders.supervisor_socket), timeout=60) as client:
         return dict(client.call("undo", sid=sid, to=to))
 
 

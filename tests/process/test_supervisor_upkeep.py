@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from harness.protocol import frames
-from harness.protocol.client import AsyncClient
+from harness.protocol.async_client import AsyncClient
 from harness.protocol.paths import Folders
+from harness.protocol.transport import UnixSocket
 from harness.supervisor.fleet.fleet import Fleet, Money
 from harness.supervisor.serving.server import Connection, Server
 from harness.supervisor.settings import Settings
@@ -145,7 +146,7 @@ async def test_screens_go_on_after_a_defect_in_a_push(tmp_path: Path) -> None:
     server = Server(folders.supervisor_socket, fleet, {"hello": hello, "subscribe": subscribe}, feed)
     await server.listen()
     w.upkeep.keep("sending changes to the screens", server.push)
-    client = await AsyncClient.connect(folders.supervisor_socket)
+    client = await AsyncClient.connect(UnixSocket(folders.supervisor_socket))
     await client.call("subscribe")
     pushes = client.pushes()
     assert (await anext(pushes))["all"]
@@ -177,7 +178,7 @@ async def test_the_last_answers_are_sent_before_the_connections_close(tmp_path: 
     path = tmp_path / "s.sock"
     server = Server(path, fleet, {"hello": hello, "stop": stop}, BadOnce())
     await server.listen()
-    client = await AsyncClient.connect(path)
+    client = await AsyncClient.connect(UnixSocket(path))
     asked = asyncio.create_task(client.call("stop"))
     await asyncio.wait_for(begun.wait(), LONG)
     server.deaf()

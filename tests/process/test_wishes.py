@@ -9,6 +9,7 @@ import pytest
 
 from harness.events import types as t
 from harness.protocol.client import Client, SupervisorError
+from harness.protocol.transport import UnixSocket
 from tests.fleetlib import HOLD, KEY, Fleet, fleet, play, wait_for
 
 WISHES = ("stopped", "paused", "running", "running")
@@ -22,7 +23,7 @@ def f() -> Iterator[Fleet]:
 
 def wish(f: Fleet, sid: str, state: str, together: threading.Barrier, answers: list[tuple[str, str, str]]) -> None:
     """One client of its own: waits for the others, asks, and keeps what it was told."""
-    with Client(f.folders.supervisor_socket, timeout=60) as client:
+    with Client(UnixSocket(f.folders.supervisor_socket), timeout=60) as client:
         together.wait(60)
         try:
             client.call("desire", sid=sid, state=state)
@@ -35,7 +36,7 @@ def wish(f: Fleet, sid: str, state: str, together: threading.Barrier, answers: l
 def test_a_stop_that_was_acknowledged_is_not_undone_by_any_race(f: Fleet) -> None:
     """Twelve sessions at work; for each a stop, a pause and two resumes, all forty-eight at once."""
     f.run("supervisor", "start")
-    with Client(f.folders.supervisor_socket) as client:
+    with Client(UnixSocket(f.folders.supervisor_socket)) as client:
         credential = {"base_url": f.base_url, "key": KEY}
         asked = {
             "repo": str(f.repository()),

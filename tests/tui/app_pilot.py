@@ -14,7 +14,7 @@ from textual.keys import key_to_character
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from app import keymap
+from app import keymap, models
 from app.screens.base import WatchScreen
 from app.watch_app import WatchApp
 from tests.tui.app_world import World, folders
@@ -79,13 +79,18 @@ async def shown(
     theme: str = "dark",
     preset: str = "default",
     serve: bool = True,
+    looked: bool = False,
+    session: str | None = None,
 ) -> AsyncIterator[Shown]:
-    """The application on a floor made by ``scene``, connected."""
+    """The application on a floor made by ``scene``, connected; ``looked``: as the program does it, with a look at the
+    fleet before the first paint.
+    """
     world = World(folders(root))
     scene(world)
     if serve:
         await world.start()
-    app = WatchApp(world.folders, keymap.build(preset, {}), theme=theme)
+    first = await asyncio.to_thread(models.first_look, world.folders) if looked else None
+    app = WatchApp(world.folders, keymap.build(preset, {}), theme=theme, session=session, first=first)
     try:
         async with app.run_test(size=size, notifications=True) as pilot:
             made = Shown(world, app, pilot)

@@ -29,6 +29,7 @@ from harness.events.log import LogWriter
 from harness.events.reader import read
 from harness.events.views import ApprovalView, FleetView, Liveness, SessionRow, row
 from harness.protocol import frames, identity
+from harness.protocol.exchange import Answering
 from harness.protocol.paths import Folders, ensure_private
 
 NANO = 1_000_000_000
@@ -215,13 +216,6 @@ class World:
         }
         return msgspec.convert(self.fleet | counts, FleetView)
 
-    def push_rows(self, *sessions: Session, gone: Sequence[str] = ()) -> None:
-        rows = [s.row() for s in sessions] if sessions or gone else self.rows()
-        self._push(self._rows_push(rows, gone))
-
-    def push_approvals(self) -> None:
-        self._push(self._approvals_push())
-
     def _rows_push(self, rows: Sequence[SessionRow], gone: Sequence[str] = ()) -> dict[str, Any]:
         return {
             "push": "rows",
@@ -232,6 +226,13 @@ class World:
 
     def _approvals_push(self) -> dict[str, Any]:
         return {"push": "approvals", "approvals": msgspec.to_builtins(self.approvals())}
+
+    def push_rows(self, *sessions: Session, gone: Sequence[str] = ()) -> None:
+        rows = [s.row() for s in sessions] if sessions or gone else self.rows()
+        self._push(self._rows_push(rows, gone))
+
+    def push_approvals(self) -> None:
+        self._push(self._approvals_push())
 
     def _push(self, message: dict[str, Any]) -> None:
         for writer, subscribed in self._writers.items():
@@ -269,15 +270,18 @@ class World:
     async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers[writer] = False
         greeted = False
+        answering = Answering()
         try:
-            while (body := await frames.read_frame(reader)) is not None:
-                request = frames.parse(body)
-                if request["op"] in self.held:
-                    await self.held[request["op"]].wait()
-                greeted = greeted or request["op"] == "hello"
-                reply = self._reply(request, writer) if greeted else _error("hello_first", "say hello first")
-                writer.write(frames.encode({"id": request["id"], **reply}))
-                await writer.drain()
+            while data := await reader.read(1 << 16):
+                for request in answering.take(data):
+                    if request.op in self.held:
+                        await self.held[request.op].wait()
+                    greeted = greeted or request.op == "hello"
+                    reply = (
+                        self._reply(request.message, writer) if greeted else _error("hello_first", "say hello first")
+                    )
+                    writer.write(frames.encode({"id": request.number, **reply}))
+                    await writer.drain()
         except (OSError, frames.FrameError):
             return
         finally:

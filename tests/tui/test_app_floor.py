@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from app import feed
+from app import feed, models
 from app.screens.floor import FloorScreen
 from harness.events import types as t
 from harness.protocol.client import Unreachable
 from tests.tui.app_pilot import SIZES, Shown, shown
-from tests.tui.app_world import SCENES, World, crowd, work
+from tests.tui.app_world import SCENES, World, crowd, folders, work
 from widgets.fleet_bar import Banner
 from widgets.pane_wall import PaneWall
 from widgets.session_list import SessionList
@@ -269,6 +269,57 @@ async def test_a_dead_supervisor_is_said_at_once_and_everything_stays(tmp_path: 
         await s.world.start()
         await s.until("reconnected", lambda: s.app.snapshot.live)
         await s.until("the banner gone", lambda: s.app.screen.query_one(Banner).text == "")
+
+
+@pytest.mark.parametrize("looked", [True, False], ids=["a look before the first paint", "without"])
+async def test_the_fleet_is_fetched_once(tmp_path: Path, looked: bool) -> None:
+    async with shown(tmp_path, crowd, looked=looked) as s:
+        await s.see("cart-discount")
+        assert [call["op"] for call in s.world.calls] == ["hello", "subscribe"]
+        session = next(iter(s.world.sessions.values()))
+        session.state.name = "renamed"
+        s.world.push_rows(session)
+        await s.see("renamed")
+        assert [call["op"] for call in s.world.calls] == ["hello", "subscribe"]
+        await s.world.stop()
+        await s.until("the loss", lambda: not s.app.snapshot.live)
+        gone = s.world.sessions.pop(session.sid)
+        gone.writer.close()
+        s.world.calls.clear()
+        await s.world.start()
+        await s.until("reconnected", lambda: s.app.snapshot.live)
+        assert session.sid not in s.app.snapshot.rows, "what went meanwhile is gone"
+        assert [call["op"] for call in s.world.calls] == ["hello", "subscribe"]
+
+
+async def test_a_first_look_opens_the_session_that_was_asked_for(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd, looked=True, session="aaaaaaaaab") as s:
+        await s.until("the session", lambda: not isinstance(s.app.screen, FloorScreen))
+
+
+async def test_a_connection_that_died_before_the_first_paint_is_made_again(tmp_path: Path) -> None:
+    world = World(folders(tmp_path))
+    crowd(world)
+    await world.start()
+    first = await asyncio.to_thread(models.first_look, world.folders)
+    assert first.snapshot.live
+    await world.stop()
+    woken = asyncio.Event()
+    made = feed.Feed(world.folders, woken.set, first)
+    made.start()
+    async with asyncio.timeout(30):
+        while made.snapshot.live:
+            woken.clear()
+            await woken.wait()
+        world.calls.clear()
+        await world.start()
+        while not made.snapshot.live:
+            woken.clear()
+            await woken.wait()
+    assert made.snapshot.rows == first.snapshot.rows
+    assert [call["op"] for call in world.calls] == ["hello", "subscribe"]
+    await made.aclose()
+    await world.__aexit__()
 
 
 async def test_a_supervisor_that_stands_still_is_said_and_is_live_again_by_itself(

@@ -289,6 +289,12 @@ def test_every_line_is_found_by_its_seq(tmp_path: Path, segment_bytes: int) -> N
         assert seq_of(fresh.line(i)) == seq_of(index.line(i)) == i
     assert [seq_of(line) for line in fresh.lines(-5, 900)] == list(range(700))
     assert [seq_of(line) for line in fresh.lines(63, 66)] == [63, 64, 65]
+    walked = []
+    at = 0
+    while lines := fresh.scan(at, 5000)[0]:
+        walked += lines
+        at = seq_of(lines[-1]) + 1
+    assert [seq_of(line) for line in walked] == list(range(700))
     with pytest.raises(IndexError):
         fresh.line(700)
     log.close()

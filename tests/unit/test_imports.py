@@ -71,3 +71,15 @@ def test_keeper_is_standard_library_only() -> None:
 def test_keeper_loads_no_decoder_of_bodies() -> None:
     loaded = modules_by("import harness.session.main")
     assert not loaded & {"harness.events.types", "harness.events.fold", "harness.events.views", "asyncio", "msgspec"}
+
+
+def test_the_exchange_and_its_blocking_shell_are_standard_library_without_a_loop() -> None:
+    loaded = modules_by(
+        "import harness.protocol.exchange, harness.protocol.blocking, harness.protocol.transport,"
+        " harness.protocol.session_names"
+    )
+    assert not loaded & {"asyncio", "msgspec"}
+    assert {m for m in loaded if m.startswith("harness.")} <= {
+        "harness.protocol",
+        *(f"harness.protocol.{name}" for name in ("exchange", "blocking", "transport", "frames", "session_names")),
+    }

@@ -18,6 +18,7 @@ from harness.events import types as t
 from harness.events.fold import SessionState, advance, fold
 from harness.protocol.config import Credential
 from harness.protocol.paths import STATE_VERSION
+from harness.protocol.session_names import is_session_id
 from harness.supervisor import guardian, ids, main
 from harness.supervisor.calls import cards
 from harness.supervisor.calls.doubt import file_outcome
@@ -66,8 +67,8 @@ def test_three_falls_within_a_minute_are_too_many() -> None:
 def test_session_ids_sort_by_time_and_are_recognised() -> None:
     made = [ids.session_id(1_700_000_000 + 100 * i) for i in range(200)]
     assert made == sorted(made)
-    assert all(ids.is_session_id(sid) for sid in made)
-    assert not ids.is_session_id("../../etc/x")
+    assert all(is_session_id(sid) for sid in made)
+    assert not is_session_id("../../etc/x")
 
 
 @given(st.text())

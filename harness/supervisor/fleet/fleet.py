@@ -14,6 +14,7 @@ from harness.events import types as t
 from harness.events.trouble import NONE, Trouble
 from harness.events.views import DONE, NEEDS_YOU, RUNNING, FleetView, SessionRow, row, troubled
 from harness.protocol.paths import Folders
+from harness.protocol.session_names import OtherHost, SessionName
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 
@@ -95,7 +96,14 @@ class Fleet:
         return iter(list(self.sessions.values()))
 
     def find(self, text: str) -> Session:
-        """By id, else by name, else by the beginning of an id. Raises OpError ``not_found`` or ``ambiguous``."""
+        """By id, else by name, else by the beginning of an id.
+
+        Raises OpError ``not_found``, ``ambiguous``, ``other_host``.
+        """
+        try:
+            text = SessionName.parse(text).own()
+        except OtherHost as exc:
+            raise OpError("other_host", str(exc), "leave the machine out to mean a session of this one") from exc
         if (found := self.sessions.get(text)) is not None:
             return found
         named = [s for s in self if s.name == text]

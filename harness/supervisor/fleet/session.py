@@ -25,7 +25,7 @@ from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import fold_cache, homes, set_aside
 from harness.supervisor.fleet.call_records import Track
 from harness.supervisor.fleet.next_step import Falls
-from harness.supervisor.processes.links import KeeperLink
+from harness.supervisor.processes.keeper_link import KeeperLink
 from harness.supervisor.processes.process import Watch
 from harness.supervisor.threads import StandsStill, Threads, at_home
 from harness.workspace.errors import Unexamined
@@ -177,7 +177,7 @@ class Session:
         except msgspec.DecodeError as exc:
             self.trouble = Trouble("unclear", f"a record does not decode: {exc}")
             if self.link is not None:
-                self.link.wire.abort()
+                self.link.abort()
         if wanted != "stopped" == self.state.desired:
             self._hands.interrupt()
         self.keep(snapshots.EVERY)

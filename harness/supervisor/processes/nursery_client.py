@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.linux.proc import Identity
 from harness.supervisor.errors import LinkLost
-from harness.supervisor.processes.links import Peer
+from harness.supervisor.processes.peer_link import Peer
 from harness.supervisor.threads import at_home
 
 _PASS = (
@@ -111,7 +111,7 @@ class Nursery:
                 reply = await peer.call("spawn", wait=wait, **request)
                 return Identity(int(reply["pid"]), int(reply["start"]), str(reply["boot"]))
             except LinkLost:
-                peer.wire.abort()
+                peer.abort()
                 if attempt == 2:
                     raise
         raise AssertionError("unreachable")

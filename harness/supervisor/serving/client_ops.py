@@ -18,7 +18,7 @@ from harness.events.framing import LogError
 from harness.events.reader import verify
 from harness.events.views import FleetView
 from harness.protocol import frames, identity
-from harness.protocol.paths import Folders
+from harness.protocol.paths import Folders, SessionFolder
 from harness.supervisor.calls.approvals import Approvals
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
 from harness.supervisor.calls.call_flow import private_of
@@ -31,6 +31,7 @@ from harness.supervisor.fleet.fleet import Fleet, Money
 from harness.supervisor.fleet.index import Index
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.money.purse import CapReached, Purse
+from harness.supervisor.serving import log_reading
 from harness.supervisor.serving.server import Connection, Handler, Reply, Server
 from harness.supervisor.sessions import continuing, unanswered
 from harness.supervisor.sessions.brains import Brains
@@ -49,6 +50,7 @@ from harness.workspace.diff import diff as workspace_diff
 from harness.workspace.errors import WorkspaceError
 
 MAX_MESSAGE = 256 * 1024
+_READ_S = 20.0
 _FREED_S = 5.0
 _DIFF_S = 25.0
 """Seconds that a diff may take; a client waits half a minute for it."""
@@ -138,6 +140,8 @@ class Ops:
             "undo_points": self.undo_points,
             "costs": self.costs,
             "diff": self.diff,
+            "read": self.read,
+            "blob": self.blob,
             "verify": self.verify,
             "invariants": self.invariants,
             "subscribe": self.subscribe,
@@ -276,6 +280,26 @@ class Ops:
         except (WorkspaceError, OSError) as exc:
             raise OpError("no_worktree", f"there is no diff: {exc}") from exc
         return {"files": [asdict(f) for f in found.files], "patch": found.patch, "truncated": found.truncated}
+
+    async def read(self, c: Connection, m: Reply) -> Reply:
+        """Raw records of a log."""
+        from_seq = log_reading.bounded(m, "from_seq", 0, 0)
+        most = log_reading.bounded(m, "most_bytes", log_reading.MOST_BYTES, 1, log_reading.MOST_BYTES)
+        return await self._piece(m, "its log", lambda folder: log_reading.lines(folder, from_seq, most))
+
+    async def blob(self, c: Connection, m: Reply) -> Reply:
+        """A piece of a payload that a record names."""
+        sha = _text(m, "sha", 64)
+        offset = log_reading.bounded(m, "offset", 0, 0)
+        most = log_reading.bounded(m, "most", log_reading.MOST_BYTES, 1, log_reading.MOST_BYTES)
+        return await self._piece(m, "a payload", lambda folder: log_reading.blob(folder, sha, offset, most))
+
+    async def _piece(self, m: Reply, what: str, read: Callable[[SessionFolder], Reply]) -> Reply:
+        session = self._p.fleet.find(_text(m, "sid"))
+        try:
+            return await session.look(what, _READ_S, lambda: read(session.folder))
+        except (WorkspaceError, OSError) as exc:
+            raise OpError("unreadable", f"it cannot be read now: {exc}") from exc
 
     async def costs(self, c: Connection, m: Reply) -> Reply:
         p = self._p

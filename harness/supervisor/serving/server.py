@@ -18,10 +18,12 @@ import msgspec
 
 from harness.events import types as t
 from harness.protocol import frames
+from harness.protocol.aio import Wire as AnyWire
+from harness.protocol.exchange import Answering, Ended, Request
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Brain, Session
-from harness.supervisor.processes.links import Wire
+from harness.supervisor.processes.peer_link import STRUCT_JSON
 
 PUSH_INTERVAL = 0.04
 QUEUE_LIMIT = 4 << 20
@@ -31,13 +33,15 @@ _LAST_S = 2.0
 _BRAIN_OPS = frozenset({"admit", "heard", "reserve", "settle"})
 
 Reply = dict[str, Any]
+Wire = AnyWire[Request]
 
 
 class Connection:
     """One client: its credentials and what it subscribed to."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: Wire, answering: Answering) -> None:
         self.wire = wire
+        self.answering = answering
         self.by = t.By()
         self.greeted = False
         self.subscribed = False
@@ -89,9 +93,11 @@ class Server:
         sock = frames.listen(self._path)
         sock.setblocking(False)
         self._inode = self._look()
-        self._server = await asyncio.get_running_loop().create_unix_server(
-            lambda: Wire(self._frame, self._lost), sock=sock
-        )
+        self._server = await asyncio.get_running_loop().create_unix_server(self._accept, sock=sock)
+
+    def _accept(self) -> Wire:
+        answering = Answering(STRUCT_JSON)
+        return AnyWire(answering.take, lambda wire, request: self._asked(wire, answering, request), self._lost)
 
     def _look(self) -> tuple[int, int]:
         try:
@@ -147,7 +153,7 @@ class Server:
 
     # -- requests ----------------------------------------------------------------------------------
 
-    def _admit(self, wire: Wire) -> Connection | None:
+    def _admit(self, wire: Wire, answering: Answering) -> Connection | None:
         connection = self._connections.get(wire)
         if connection is not None:
             return connection
@@ -159,55 +165,46 @@ class Server:
         if uid != os.getuid():
             wire.abort()
             return None
-        connection = self._connections[wire] = Connection(wire)
+        connection = self._connections[wire] = Connection(wire, answering)
         connection.by = t.By(client="", uid=uid, pid=pid)
         return connection
 
     def _lost(self, wire: Wire) -> None:
         self._connections.pop(wire, None)
 
-    def _frame(self, wire: Wire, message: Reply) -> None:
-        connection = self._admit(wire)
+    def _asked(self, wire: Wire, answering: Answering, request: Request) -> None:
+        connection = self._admit(wire, answering)
         if connection is None:
             return
-        task = asyncio.get_running_loop().create_task(self._answer(connection, message))
+        task = asyncio.get_running_loop().create_task(self._answer(connection, request))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _answer(self, connection: Connection, message: Reply) -> None:
-        number = message.get("id")
-        op = message.get("op")
+    async def _answer(self, connection: Connection, request: Request) -> None:
+        answering = connection.answering
+        number = request.number
+        op = request.op
+        error: dict[str, str]
         try:
-            reply = await self._run(connection, str(op), message)
-            answer: Reply = {"id": number, "ok": True, **reply}
+            frame = answering.reply(number, await self._run(connection, op, request.message))
         except OpError as exc:
-            answer = {"id": number, "ok": False, "error": exc.to_wire()}
+            frame = answering.refuse(number, exc.to_wire())
         except LinkLost as exc:
             error = {
                 "code": "lost",
                 "message": str(exc),
                 "hint": "it may be done all the same: look at the session before you ask again",
             }
-            answer = {"id": number, "ok": False, "error": error}
+            frame = answering.refuse(number, error)
+        except frames.Oversize:
+            error = {"code": "too_large", "message": f"the answer to {op} is larger than a frame"}
+            frame = answering.refuse(number, error)
         except Exception as exc:
             traceback.print_exc(file=sys.stderr)
-            answer = {
-                "id": number,
-                "ok": False,
-                "error": {"code": "internal", "message": f"{op}: {type(exc).__name__}: {exc}"},
-            }
-        try:
-            connection.wire.send(answer)
-        except LinkLost:
-            return
-        except frames.FrameError:
-            connection.wire.send(
-                {
-                    "id": number,
-                    "ok": False,
-                    "error": {"code": "too_large", "message": f"the answer to {op} is larger than a frame"},
-                }
-            )
+            error = {"code": "internal", "message": f"{op}: {type(exc).__name__}: {exc}"}
+            frame = answering.refuse(number, error)
+        with contextlib.suppress(Ended):
+            connection.wire.send(frame)
 
     async def _run(self, connection: Connection, op: str, message: Reply) -> Reply:
         handler = self._handlers.get(op)
@@ -285,8 +282,8 @@ class Server:
             return
         if connection.behind:
             return
-        with contextlib.suppress(LinkLost):
-            wire.send(message)
+        with contextlib.suppress(Ended):
+            wire.send(connection.answering.push(message))
 
     def _resync(self, connection: Connection) -> None:
         if connection.wire.closed:

@@ -214,7 +214,7 @@ class Conductor:
         session.held = True
         session.trouble = why
         if session.link is not None:
-            session.link.wire.abort()
+            session.link.abort()
         session.touch()
         session.poke.clear()
 

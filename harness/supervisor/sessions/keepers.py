@@ -24,7 +24,7 @@ from harness.supervisor.fleet import homes
 from harness.supervisor.fleet.call_records import Track
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.processes.links import KeeperHello, KeeperLink
+from harness.supervisor.processes.keeper_link import KeeperHello, KeeperLink
 from harness.supervisor.processes.nursery_client import Nursery
 from harness.supervisor.processes.process import end
 from harness.supervisor.threads import at_home
@@ -140,7 +140,7 @@ class Keepers:
                 )
             await self._follow(session, link, hello)
         except BaseException:
-            link.wire.abort()
+            link.abort()
             raise
 
     async def _follow(self, session: Session, link: KeeperLink, hello: KeeperHello) -> None:
@@ -244,7 +244,7 @@ class Keepers:
         try:
             await link.call("shutdown", wait=_LEAVE_S, kill=kill)
         except (LinkLost, OpError):
-            link.wire.abort()
+            link.abort()
             patience = 0.0
         if (k := link.hello) is not None and not await end(
             Identity(k.pid, k.start, k.boot), (None, patience), (signal.SIGKILL, _KILLED_S)

@@ -22,6 +22,7 @@ from harness.hands import tools
 from harness.protocol.config import DEFAULT_BASE_URL, Credential
 from harness.protocol.config import base_url as configured_url
 from harness.protocol.paths import FolderError, Folders, ensure_private
+from harness.protocol.session_names import SessionName
 from harness.supervisor import ids
 from harness.supervisor.calls.call_flow import private_of
 from harness.supervisor.endpoints.credentials import Credentials, given_credential, unusable
@@ -89,6 +90,8 @@ def check(request: Request) -> Checked:
         )
     if len(request.name) > MAX_NAME or any(ord(c) < 32 for c in request.name):
         raise OpError("bad_name", f"a name has at most {MAX_NAME} characters and no control characters")
+    if SessionName.parse(request.name.strip()).host:
+        raise OpError("bad_name", "this name reads as the id of a session on another machine", "choose another name")
     if len(request.checks) > MAX_CHECKS:
         raise OpError("bad_check", f"more than {MAX_CHECKS} checks")
     for command in request.checks:

@@ -15,7 +15,10 @@ from harness.events.durable import replace_file
 from harness.events.framing import BadLine
 from harness.events.regular import opened
 from harness.protocol import frames, locks
+from harness.protocol.blocking import Connection
+from harness.protocol.exchange import Ended
 from harness.protocol.paths import Folders
+from harness.protocol.transport import UnixSocket
 
 _GRANTED = re.compile(rb'"type":"lease\.granted"[^\n]*?"epoch":(\d+)')
 _ANSWER_S = 3.0
@@ -55,19 +58,15 @@ def _found(folders: Folders, why: str) -> int:
 def _of_keeper(folders: Folders, sid: str, why: str) -> int:
     folder = folders.session(sid)
     try:
-        with frames.connect(folder.keeper_socket, _ANSWER_S) as sock:
-            sock.settimeout(_ANSWER_S)
-            sock.sendall(frames.encode({"id": 1, "op": "hello", "role": "viewer", "proto": frames.PROTOCOL}))
-            decoder = frames.Decoder()
-            while data := sock.recv(1 << 16):
-                for body in decoder.feed(data):
-                    return int(frames.parse(body)["epoch"])
-        raise ValueError("it closed the connection")
-    except (OSError, frames.FrameError, KeyError, TypeError, ValueError) as exc:
+        with contextlib.closing(Connection(UnixSocket(folder.keeper_socket).open(_ANSWER_S))) as connection:
+            reply = connection.call("hello", _ANSWER_S, {"role": "viewer", "proto": frames.PROTOCOL})
+        return int(reply["epoch"])
+    except (OSError, Ended, KeyError, TypeError, ValueError) as exc:
         pid = locks.holder(folder.lock)
+        how = f"it {exc}" if isinstance(exc, Ended) else str(exc)
         raise EpochUnknown(
             f"{why}, and the keeper of session {sid}{f' (process {pid})' if pid else ''}, which may know a higher epoch"
-            f" than any log, does not answer ({exc}); let it"
+            f" than any log, does not answer ({how}); let it"
             f" answer{f' (kill -CONT {pid} where it is stopped)' if pid else ''} or end it, then try again; nothing was"
             " started"
         ) from exc

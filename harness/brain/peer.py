@@ -1,0 +1,60 @@
+"""A brain's connection to its keeper or to the supervisor: blocking, one thread, no event loop."""
+
+from __future__ import annotations
+
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+from harness.brain.errors import Interruption, Refused
+from harness.protocol.blocking import Connection
+from harness.protocol.exchange import Ended, refusal
+from harness.protocol.transport import UnixSocket
+
+
+class Link:
+    """One connection. Raises ``lost`` when it cannot be made or breaks, Refused when the peer says no."""
+
+    def __init__(self, path: Path, name: str, lost: type[Interruption], connect_s: float = 5.0) -> None:
+        self._name = name
+        self._lost = lost
+        try:
+            self._connection = Connection(UnixSocket(path).open(connect_s))
+        except OSError as exc:
+            raise self._lost(f"no {name} answers at {path}: {exc.strerror or exc}") from exc
+
+    @property
+    def alive(self) -> bool:
+        return self._connection.alive
+
+    @property
+    def pushes(self) -> deque[dict[str, Any]]:
+        """What the peer said unasked and nobody has taken yet, in order."""
+        return self._connection.pushes
+
+    def fileno(self) -> int:
+        return self._connection.fileno()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def read(self, wait_s: float) -> bool:
+        """Take in what has arrived, waiting up to ``wait_s`` seconds for it; False when nothing came."""
+        try:
+            return self._connection.read(wait_s)
+        except Ended as exc:
+            raise self._ended(exc) from exc
+
+    def call(self, op: str, *, within_s: float = 60.0, **arguments: object) -> dict[str, Any]:
+        """Send one request and wait for its reply."""
+        try:
+            reply = self._connection.call(op, within_s, arguments)
+        except Ended as exc:
+            raise self._ended(exc) from exc
+        no = refusal(reply, f"{self._name} refused {op} without a reason")
+        if no is not None:
+            raise Refused(no.code, no.message)
+        return reply
+
+    def _ended(self, end: Ended) -> Interruption:
+        return self._lost(f"{self._name}: {end}")

@@ -1,0 +1,72 @@
+"""The supervisor's connection to one keeper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.events import types as t
+from harness.protocol import frames
+from harness.protocol.transport import UnixSocket
+from harness.supervisor.errors import OpError
+from harness.supervisor.processes.peer_link import Peer
+
+
+class KeeperHello(msgspec.Struct, frozen=True):
+    """Who a keeper says it is, and where its log stands."""
+
+    sid: str
+    pid: int
+    start: int
+    boot: str
+    head: int
+    hash: str = ""
+    poisoned: bool | str = False
+    epoch: int = 0
+    gen: int = 0
+    running: list[str] = []
+    folder: tuple[int, int] | None = None
+    """Device and inode of its session's folder; keepers of an older version do not say."""
+
+
+class KeeperLink(Peer):
+    """Appends, pushes of the log's lines, and whatever else a keeper does for its supervisor."""
+
+    def __init__(self, sid: str, on_lines: Callable[[list[str]], None], on_lost: Callable[[], None]) -> None:
+        super().__init__(f"keeper {sid}", self._pushed, on_lost)
+        self.sid = sid
+        self.hello: KeeperHello | None = None
+        self._on_lines = on_lines
+
+    def _pushed(self, message: dict[str, Any]) -> None:
+        if message.get("push") == "events":
+            self._on_lines(message.get("lines", []))
+
+    async def open(self, path: Path, folder: tuple[int, int], epoch: int, budget: float) -> KeeperHello:
+        """Connect and say hello to the keeper of this session folder (device, inode) within ``budget`` seconds.
+
+        Raises OSError (nobody there), LinkLost, OpError (``stale_epoch``, ``identity``, ``foreign``).
+        """
+        sock = UnixSocket(path).open(min(budget, 0.5))
+        await self.attach(sock)
+        reply = await self.call(
+            "hello", wait=budget, role="supervisor", epoch=epoch, folder=folder, proto=frames.PROTOCOL
+        )
+        try:
+            hello = msgspec.convert(reply, KeeperHello)
+        except msgspec.ValidationError as exc:
+            self.close()
+            raise OpError("protocol", f"keeper {self.sid} answered a hello that is not understood: {exc}") from exc
+        if hello.sid != self.sid:
+            self.close()
+            raise OpError("identity", f"the keeper at {path.name} says it keeps {hello.sid[:20]}")
+        self.hello = hello
+        return hello
+
+    async def append(self, bodies: list[t.Body], cls: str) -> int:
+        """Append records; returns the sequence number of the last one once they are durable as ``cls`` says."""
+        reply = await self.call("append", records=[t.to_wire(b) for b in bodies], cls=cls)
+        return int(reply["last"])

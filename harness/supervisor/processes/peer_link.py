@@ -1,0 +1,75 @@
+"""The supervisor's end of a framed connection to something it started or adopted: a nursery, a keeper."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from harness.protocol.aio import Asking
+from harness.protocol.exchange import Closed, Ended, Exchange, Silent, refusal
+from harness.protocol.frames import Garbage
+from harness.supervisor.errors import LinkLost, OpError
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class StructJson:
+    """JSON that knows structs, and is fast."""
+
+    def __init__(self) -> None:
+        self._write = msgspec.json.Encoder().encode
+
+    def encode(self, message: object) -> bytes:
+        return self._write(message)
+
+    def decode(self, body: bytes) -> dict[str, Any]:
+        try:
+            return _decode(body)
+        except (msgspec.DecodeError, RecursionError) as exc:
+            raise Garbage(f"frame is not a JSON object: {exc}") from exc
+
+
+STRUCT_JSON = StructJson()
+
+
+class Peer:
+    """Requests with replies by id, pushes to a callback. Base of `KeeperLink`; the nursery's client has one."""
+
+    def __init__(self, name: str, on_push: Callable[[dict[str, Any]], None], on_lost: Callable[[], None]) -> None:
+        self._name = name
+        self._asking = Asking(on_push, on_lost, Exchange(STRUCT_JSON))
+
+    async def attach(self, sock: socket.socket) -> None:
+        """Take over a connected socket."""
+        await self._asking.attach(sock)
+
+    @property
+    def alive(self) -> bool:
+        return not self._asking.wire.closed
+
+    async def call(self, op: str, *, wait: float | None = 30.0, **arguments: object) -> dict[str, Any]:
+        """The reply's fields.
+
+        Raises OpError when refused, LinkLost when the connection ends or ``wait`` seconds pass.
+        """
+        try:
+            reply = await self._asking.call(op, wait, arguments)
+        except Silent as exc:
+            raise LinkLost(f"{self._name} {exc}") from exc
+        except Ended as exc:
+            raise LinkLost(f"{self._name} {Closed()}") from exc
+        no = refusal(reply, f"{self._name} refused {op} without a reason")
+        if no is not None:
+            raise OpError(no.code, no.message, no.hint)
+        return reply
+
+    def close(self) -> None:
+        """Close after what waits has been sent."""
+        self._asking.wire.close()
+
+    def abort(self) -> None:
+        """Drop the connection and what waits in it."""
+        self._asking.wire.abort()

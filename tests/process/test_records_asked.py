@@ -1,0 +1,89 @@
+"""A log read without its disk: over a road that is no local socket ``watchfloor logs`` says exactly the same."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+
+import pytest
+
+from app.cli.context import Context
+from app.cli.logs import logs
+from app.cli.sessions import Usage
+from app.records import AskedRecords, DiskRecords
+from harness.protocol.client import Client, SupervisorError
+from harness.protocol.transport import UnixSocket
+from tests.fleetlib import HOLD, Fleet, fleet, play
+from tests.unit.test_shells import RELAY, Command
+
+
+@pytest.fixture(scope="module")
+def f() -> Iterator[Fleet]:
+    with fleet() as made:
+        yield made
+
+
+@dataclass(frozen=True, slots=True)
+class Far(Context):
+    """The command line of a machine that reaches the fleet through a command."""
+
+    def look(self) -> Client:
+        return Client(Command((sys.executable, "-c", RELAY, str(self.folders.supervisor_socket))))
+
+
+def far(f: Fleet, sid: str, **more: object) -> int:
+    given = {"id": sid, "after": -1, "json": False, "follow": False, "payload": "", **more}
+    return logs(Far(f.folders, 120), argparse.Namespace(**given))
+
+
+def test_logs_over_another_road_say_the_same(f: Fleet, capfd: pytest.CaptureFixture[str]) -> None:
+    sid = f.launch(play([HOLD], "Done."), name="far")
+    f.wait_event(sid, "tool.started")
+    follower = threading.Thread(target=far, args=(f, sid), kwargs={"follow": True}, daemon=True)
+    follower.start()
+    f.release(sid)
+    f.wait_state(sid, "done")
+    follower.join(60)
+    assert not follower.is_alive(), "it ends with the session"
+    followed = capfd.readouterr().out
+    assert followed == f.run("logs", sid).stdout
+    for more, args in (({"json": True}, ("--json",)), ({"after": 3}, ("--after", "3"))):
+        assert far(f, sid, **more) == 0
+        assert capfd.readouterr().out == f.run("logs", sid, *args).stdout
+
+
+def test_payloads_of_both_sources_are_the_same(f: Fleet, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    sid = f.launch(play("Done."), name="payload")
+    f.wait_state(sid, "done")
+    data = bytes(range(256)) * 12_000  # three pieces
+    sha = sha256(data).hexdigest()
+    file = f.folders.session(sid).blobs / sha[:2] / sha
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(data)
+    with Client(UnixSocket(f.folders.supervisor_socket)) as client:
+        assert AskedRecords(client, sid, -1).payload(sha) == data
+        assert DiskRecords(f.folders.session(sid), -1).payload(sha) == data
+        with pytest.raises(SupervisorError) as refused:
+            AskedRecords(client, sid, -1).payload("0" * 64)
+        assert refused.value.code == "not_found"
+        with pytest.raises(SupervisorError) as refused:
+            client.call("read", sid="nobody", from_seq=0)
+        assert refused.value.code == "not_found"
+    assert far(f, sid, payload=sha) == 0
+    assert capfdbinary.readouterr().out == data
+    with pytest.raises(Usage):
+        far(f, sid, payload="../x")
+
+
+def test_a_removed_session_ends_what_follows_it(f: Fleet) -> None:
+    sid = f.launch(play("Done."), name="removed")
+    f.wait_state(sid, "done")
+    with Client(UnixSocket(f.folders.supervisor_socket)) as client:
+        source = AskedRecords(client, sid, -1)
+        assert source.read().lines
+        f.run("rm", sid)
+        assert source.read().gone

@@ -15,6 +15,7 @@ from typing import Any
 from app.cli import exits
 from app.cli.output import emit, warn
 from app.demo.fleet import BRANCH, PARTS, Demo, DemoError, Part
+from harness.events.action import PushAction, from_wire
 from harness.protocol.client import Client, SupervisorError, Unreachable
 from harness.protocol.config import NANO, usd_to_nano
 
@@ -111,9 +112,9 @@ def _answer(demo: Demo, story: Story) -> None:
         if approval in story.answered:
             continue
         story.answered.add(approval)
-        action = item.get("action") or {}
-        if item["kind"] == "tool" and name == "changelog" and action.get("kind") == "push":
-            targets = [target for _, target, _ in action.get("refspecs", [])]
+        action = from_wire(item["action"]) if item.get("action") else None
+        if item["kind"] == "tool" and name == "changelog" and isinstance(action, PushAction):
+            targets = [spec.ref for spec in action.to.refspecs]
             if targets != [f"refs/heads/{BRANCH}"]:
                 raise DemoError(f"the push to approve goes to {targets}, not to refs/heads/{BRANCH}")
             demo.watchfloor("approve", approval, "--hash", str(item["action_hash"]))

@@ -15,6 +15,7 @@ from app import key
 from app.arming import ARM_S, Arming, differences
 from app.models import Dirty, Snapshot
 from app.screens.base import WatchScreen, bindings
+from harness.events.action import BadAction, from_wire
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
 from harness.protocol import config as configuration
@@ -200,11 +201,7 @@ class QueueScreen(WatchScreen):
         return self._offers("allow", "retry")
 
     def can_queue_edit(self) -> bool:
-        return (
-            self._offers("allow_edited")
-            and self._shown is not None
-            and isinstance((self._shown.action or {}).get("input"), dict)
-        )
+        return self._offers("allow_edited") and self._shown is not None and _input_of(self._shown) is not None
 
     def can_queue_deny(self) -> bool:
         return self._offers("deny")
@@ -318,7 +315,8 @@ class QueueScreen(WatchScreen):
         from app.screens.dialogs import EditInput
 
         view = self._shown
-        if view is None or view.action is None or self._refused():
+        given = _input_of(view) if view is not None else None
+        if view is None or given is None or self._refused():
             return
         shown = self._proof()
 
@@ -326,7 +324,7 @@ class QueueScreen(WatchScreen):
             if value is not None:
                 self._decide(view, "allow_edited", shown_hash=shown, edited=value)
 
-        self.host.push_screen(EditInput(view.session_name, view.action["input"]), edited)
+        self.host.push_screen(EditInput(view.session_name, given), edited)
 
     def do_queue_deny(self) -> None:
         self._with_text("Deny", "deny", "The agent reads your reason and goes on without this.", "deny")
@@ -517,6 +515,15 @@ def _changed(lines: list[str]) -> Content:
         return Content("")
     head = Content.styled("Changed since you looked; look again:", "bold $warning")
     return Content("\n").join([head, *(Content("  " + to_display(line)) for line in lines[:6])])
+
+
+def _input_of(view: ApprovalView) -> dict[str, Any] | None:
+    """The input that can be edited; None when the request has no action, or one whose input is not sent along."""
+    try:
+        given = from_wire(view.action).input
+    except BadAction:
+        return None
+    return dict(given) if given is not None else None
 
 
 def _whole(text: str) -> int:

@@ -321,7 +321,10 @@ def _action(wire: Wire) -> Action:
             sha = None if wire.get("content_sha") is None else text(wire, "content_sha")
             return FileAction(path=text(wire, "path"), content_sha=sha, **common)
         case ExecAction.KIND:
-            return ExecAction(argv=texts(wire, "argv", needed=True), **common)
+            argv = texts(wire, "argv")
+            if not argv:
+                raise BadField("argv")
+            return ExecAction(argv=argv, **common)
         case ShellAction.KIND:
             return ShellAction(script=text(wire, "script"), **common)
         case CheckAction.KIND:

@@ -23,9 +23,9 @@ def text(wire: Mapping[str, Any], name: str, default: str | None = None) -> str:
     return value
 
 
-def texts(wire: Mapping[str, Any], name: str, *, needed: bool = False) -> tuple[str, ...]:
-    """A list of strings, empty when it is missing unless it is ``needed``. Raises BadField."""
-    value = wire.get(name, None if needed else [])
+def texts(wire: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """A list of strings, empty when it is missing. Raises BadField."""
+    value = wire.get(name, [])
     if not isinstance(value, (list, tuple)) or not all(isinstance(part, str) for part in value):
         raise BadField(name)
     return tuple(value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from harness.events.addresses import BadAddress, normal_host
@@ -30,7 +30,7 @@ class Outcome:
     path: str = ""
     outside: tuple[str, ...] = ()
     refused: str = ""
-    push: Mapping[str, Any] = field(default_factory=dict)
+    pushed: push.Pushed | None = None
     hosts: tuple[str, ...] = ()
     """The only hosts that it may reach, each in its one spelling; empty with access ``network`` = any host."""
 
@@ -48,17 +48,10 @@ def absolute(path: str, base: str, home: str) -> str:
 
 
 def outcome(tool: str, asked: Mapping[str, Any], facts: Facts) -> Outcome:
-    """Where the call would reach, as a whole; `effects_of` is its list of effects alone."""
+    """Where the call would reach. Its effects are spelled as the comments of ``default_policy.toml`` list them."""
     if tool in ("read_file", "write_file", "edit_file", "list_files", "search"):
         return _file(tool, str(asked.get("path") or "."), facts)
     return _program(tool, asked, facts)
-
-
-def effects_of(tool: str, input: Mapping[str, Any], facts: Facts) -> list[str]:  # noqa: A002 -- the contract's word
-    """Effects that leave the fence, as the comments of ``default_policy.toml`` list them (``outside:<path>``,
-    ``network`` …).
-    """
-    return list(outcome(tool, input, facts).effects)
 
 
 def _file(tool: str, asked: str, facts: Facts) -> Outcome:
@@ -98,8 +91,8 @@ def _program(tool: str, asked: Mapping[str, Any], facts: Facts) -> Outcome:
         return Outcome(kind, access, facts.worktree, (), refused=f"cwd {named!r} is outside the worktree")
     argv: Sequence[str] | None = asked["argv"] if kind == "exec" else shell.only_command(facts.tree)
     if argv is not None and kind != "check" and access != "unfenced" and push.is_push(argv):
-        fields, effects, refused = push.push_fields(argv, facts)
-        return Outcome("push", "push", cwd, tuple(dict.fromkeys(effects)), refused=refused, push=fields)
+        found = push.pushed(argv, facts)
+        return Outcome("push", "push", cwd, tuple(dict.fromkeys(found.effects)), refused=found.refused, pushed=found)
     try:
         hosts = tuple(dict.fromkeys(normal_host(str(host)) for host in asked.get("hosts") or ()))
     except BadAddress as exc:

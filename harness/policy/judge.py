@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import fnmatch
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from harness.events.action import Action, ExecAction, FileAction, PushAction
 from harness.policy import hosts
 from harness.policy.rules import RISKS, Policy, Rule
 
@@ -26,34 +26,34 @@ class Verdict:
     risk: str
 
 
-def text_of(action: Mapping[str, Any]) -> str:
+def text_of(action: Action) -> str:
     """The canonical text that ``match`` is held against: the quoted command, the script, or tool and path."""
-    if "argv" in action:
-        return shlex.join(action["argv"])
-    if "script" in action:
-        return str(action["script"])
-    return f"{action['tool']} {action.get('path', '')}"
+    if isinstance(action, ExecAction | PushAction):
+        return shlex.join(action.argv)
+    if isinstance(action, FileAction):
+        return f"{action.tool} {action.path}"
+    return action.script
 
 
-def irreversible(action: Mapping[str, Any], effect: str) -> bool:
+def irreversible(action: Action, effect: str) -> bool:
     """Effects that a grant born from a decision never covers: only the policy file can allow them."""
     return (
         effect == "unfenced"
         or effect.startswith(("push", "no-undo"))
-        or (effect.startswith("outside:") and action["tool"] in _WRITING)
+        or (effect.startswith("outside:") and action.tool in _WRITING)
     )
 
 
-def judge(action: Mapping[str, Any], policy: Policy, grants: Sequence[Rule] = ()) -> Verdict:
+def judge(action: Action, policy: Policy, grants: Sequence[Rule] = ()) -> Verdict:
     """The verdict of ``policy`` on ``action`` (as `build_action` makes it). ``grants`` are further allow rules with
     less power.
 
     Order: refused by construction → deny; any deny rule → deny; any ask rule → ask; every effect covered by an allow
     rule (for irreversible ones: of the file, naming the effect) → allow; no effects → allow; else ask.
     """
-    if action.get("refused"):
-        return Verdict("deny", "refused", str(action["refused"]), "low")
-    effects: list[str] = list(action["effects"])
+    if action.refused:
+        return Verdict("deny", "refused", action.refused, "low")
+    effects = action.effects
     risk = max((risk_of(action, e) for e in effects), key=RISKS.index, default="low")
     hit = [r for r in policy.rules if _matches(r, action, effects)]
     for verdict in ("deny", "ask"):
@@ -76,11 +76,11 @@ def judge(action: Mapping[str, Any], policy: Policy, grants: Sequence[Rule] = ()
     return Verdict("allow", names, deciding[0].reason or f"allowed by {names}", deciding[0].risk or risk)
 
 
-def risk_of(action: Mapping[str, Any], effect: str) -> str:
+def risk_of(action: Action, effect: str) -> str:
     """How much one effect can cost when it was a mistake."""
     if effect == "unfenced":
         return "critical"
-    if effect == "push-force" or (effect.startswith("outside:") and action["tool"] in _WRITING):
+    if effect == "push-force" or (effect.startswith("outside:") and action.tool in _WRITING):
         return "high"
     return "medium"
 
@@ -112,17 +112,18 @@ def _speaks_of(rule: Rule, effect: str) -> bool:
     return fnmatch.fnmatchcase(effect, rule.effect) or (rule.effect == "network" and effect.startswith(HOST_EFFECT))
 
 
-def _matches(rule: Rule, action: Mapping[str, Any], effects: Sequence[str]) -> bool:
-    if rule.tool is not None and not fnmatch.fnmatchcase(action["tool"], rule.tool):
+def _matches(rule: Rule, action: Action, effects: Sequence[str]) -> bool:
+    if rule.tool is not None and not fnmatch.fnmatchcase(action.tool, rule.tool):
         return False
-    if rule.args is not None and ("argv" not in action or not _args(rule.args, action["argv"])):
+    argv = action.argv if isinstance(action, ExecAction | PushAction) else None
+    if rule.args is not None and (argv is None or not _args(rule.args, argv)):
         return False
     if rule.match is not None:
         text = text_of(action)
-        exact = rule.verdict == "allow" and "argv" not in action
+        exact = rule.verdict == "allow" and argv is None
         if not (text == rule.match if exact else fnmatch.fnmatchcase(text, rule.match)):
             return False
-    if rule.path is not None and ("path" not in action or not fnmatch.fnmatchcase(action["path"], rule.path)):
+    if rule.path is not None and not (isinstance(action, FileAction) and fnmatch.fnmatchcase(action.path, rule.path)):
         return False
     return rule.effect is None or any(_speaks_of(rule, e) for e in effects)
 

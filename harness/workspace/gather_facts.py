@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from harness.events.action import Named
 from harness.events.addresses import BadAddress, split_host, strip_credential
 from harness.hands import fence as hands_fence
 from harness.hands import precheck, programs, remotes, wayout
@@ -91,7 +92,7 @@ def gather(
     named = [str(input.get("path") or ".")] if tool in _FILE_TOOLS else []
     for path in named:
         resolved.setdefault(path, _real(absolute(path, root, home)))
-    addresses: dict[str, list[remotes.Named]] = {}
+    addresses: dict[str, list[Named]] = {}
     commits: dict[str, str] = {}
     there: dict[str, str] = {}
     target: Target | None = None
@@ -101,7 +102,7 @@ def gather(
         git = tree.git
         private_dir.publish(tree)
         asked = push.parse_push(argv, tree.branch)
-        closed = remotes.closed({"write": (root,), "binds": binds}, own)
+        closed = remotes.closed((root,), binds, own)
         addresses = _remotes(tree, git, closed)
         commits = _sources(tree, git, asked)
         if not asked.refused:
@@ -110,7 +111,7 @@ def gather(
     return Facts(
         worktree=root,
         branch=tree.branch,
-        head=precheck.head(root, [list(b) for b in binds]),
+        head=precheck.head(root, binds),
         home=home,
         remotes={name: named[0].address for name, named in addresses.items()},
         target=target,
@@ -222,7 +223,7 @@ def parse_shell(script: str) -> Mapping[str, object] | None:
     return tree if isinstance(tree, dict) else None
 
 
-def _remotes(tree: Worktree, git: Git, closed: Sequence[str]) -> dict[str, list[remotes.Named]]:
+def _remotes(tree: Worktree, git: Git, closed: Sequence[str]) -> dict[str, list[Named]]:
     """Push addresses by remote name as the user's repository configures them; what a file says that an agent can write
     is not heard.
     """
@@ -247,7 +248,7 @@ def _remotes(tree: Worktree, git: Git, closed: Sequence[str]) -> dict[str, list[
         found.setdefault(name, {True: [], False: []})[kind == "pushurl"].append(address)
     return {
         name: [
-            remotes.Named(address, str(tree.repo), pushurl=bool(kinds[True]), configured=True)
+            Named(address, str(tree.repo), pushurl=bool(kinds[True]), configured=True)
             for address in kinds[True] or reversed(kinds[False])
         ]
         for name, kinds in found.items()
@@ -257,7 +258,7 @@ def _remotes(tree: Worktree, git: Git, closed: Sequence[str]) -> dict[str, list[
 def _target(
     tree: Worktree,
     asked: push.Push,
-    addresses: Mapping[str, list[remotes.Named]],
+    addresses: Mapping[str, list[Named]],
     env: Mapping[str, str],
     closed: Sequence[str],
 ) -> tuple[Target, tuple[str, ...], dict[str, str]]:
@@ -267,16 +268,15 @@ def _target(
     """
     by_name = addresses.get(asked.remote, [])
     equal = (n for listed in addresses.values() for n in listed if n.address == asked.remote)
-    named = by_name[0] if by_name else next(equal, remotes.Named(asked.remote, str(tree.repo)))
+    named = by_name[0] if by_name else next(equal, Named(asked.remote, str(tree.repo)))
     named = replace(named, address=strip_credential(named.address)[0])
     seen = precheck.remote_url(str(tree.common), asked.remote) if by_name else None
-    fields = {"address": named.address, "base": named.base, "pushurl": named.pushurl, "configured": named.configured}
-    target = Target("", fields, str(tree.common), others=max(0, len(by_name) - 1), seen=seen)
+    target = Target("", named, str(tree.common), others=max(0, len(by_name) - 1), seen=seen)
     try:
         place = remotes.find(named, env, closed)
     except hands_push.PushError as exc:
         return replace(target, refused=str(exc)), (), {}
-    target = replace(target, url=strip_credential(place.url)[0], local=remotes.account(place) if place.folder else None)
+    target = replace(target, url=strip_credential(place.url)[0], local=remotes.account(place))
     there = remote_refs(place.url, [ref for _, ref, _ in asked.specs], env) if named.configured else {}
     return target, place.files, there
 

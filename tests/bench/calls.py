@@ -9,6 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from harness.events.action import from_wire
 from harness.hands import fence, selftest, spawn
 from harness.protocol.paths import SessionFolder
 from tests.bench.table import Figure, bench, ratio
@@ -29,11 +30,16 @@ def call() -> list[Figure]:
             "cwd": str(worktree),
             "access": "fence",
             "env": fence.environment(str(worktree)),
-            "fence": fence.profile(str(worktree), [], [], []),
+            "fence": fence.profile(str(worktree), [], [], []).to_wire(),
         }
         calls = {
             "exec true": {"kind": "exec", "tool": "exec", "argv": ["true"]},
-            "write_file": {"kind": "file", "tool": "write_file", "input": {"path": "a", "content": "x\n" * 100}},
+            "write_file": {
+                "kind": "file",
+                "tool": "write_file",
+                "path": "a",
+                "input": {"path": "a", "content": "x\n" * 100},
+            },
         }
         took: dict[str, list[float]] = {name: [] for name in calls}
         plain: list[float] = []
@@ -41,7 +47,7 @@ def call() -> list[Figure]:
             for name, fields in calls.items():
                 start = time.perf_counter()
                 outcome, _, _ = selftest.run(
-                    spawn.command({**base, **fields}, SessionFolder(folder, folder), folder / "1")
+                    spawn.command(from_wire({**base, **fields}), SessionFolder(folder, folder), folder / "1")
                 )
                 took[name].append((time.perf_counter() - start) * 1e3)
                 if outcome.status != "ok":

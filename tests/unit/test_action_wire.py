@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from harness.events.action import action_hash
+from harness.events.action import BadAction, InputBlob, LocalRemote, action_hash, from_wire
 from harness.policy.build import build_action
 from harness.policy.facts import Target
 from tests.unit.test_policy_actions import HEAD, NAMED, TARGET, facts
 
 REFS = {"refs/heads/main": "c" * 40}
-SEEN = Target("/srv/b.git", NAMED, "/r/.git", {"folder": "/srv/b.git", "hooks": ["update"], "programs": []}, seen="b")
+SEEN = Target("/srv/b.git", NAMED, "/r/.git", LocalRemote("/srv/b.git", ("update",), ()), seen="b")
 SHOWN = {"snapshot": "s3.ab", "hashes": {"a.py": "absent"}, "cwd_identity": {"dev": 1, "ino": 3}}
 PROGRAM = {"path": "/bin/ls", "dev": 1, "ino": 9, "sha": "e" * 64}
 PUSH_TREE = {
@@ -97,7 +97,7 @@ HASHES = {
 
 def wire(name: str, **more: Any) -> dict[str, Any]:
     tool, given, changed = CORPUS[name]
-    return build_action("abcdefghij", "c7.0", "toolu_1", tool, given, facts(**changed), **more)
+    return build_action("abcdefghij", "c7.0", "toolu_1", tool, given, facts(**changed), **more).to_wire()
 
 
 def marks(action: dict[str, Any]) -> str:
@@ -110,4 +110,42 @@ def test_the_hash_and_the_recorded_text_of_an_action_stay(name: str) -> None:
 
 
 def test_an_input_that_is_a_blob_keeps_its_hash_too() -> None:
-    assert marks(wire("write", input_blob={"sha": "d" * 64, "bytes": 70000})) == HASHES["blob"]
+    assert marks(wire("write", input_blob=InputBlob("d" * 64, 70000))) == HASHES["blob"]
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_an_action_comes_back_from_its_wire_form_byte_for_byte(name: str) -> None:
+    text = json.dumps(wire(name))
+    assert json.dumps(from_wire(json.loads(text)).to_wire()) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [
+        ("read", "path", None),
+        ("read", "v", 2),
+        ("read", "v", True),
+        ("read", "tool", 7),
+        ("read", "kind", "spell"),
+        ("read", "timeout_s", True),
+        ("exec", "argv", []),
+        ("exec", "argv", ["ls", 1]),
+        ("exec", "env", {"PATH": 1}),
+        ("exec", "fence", "none"),
+        ("exec", "input", []),
+        ("shell", "script", None),
+        ("push", "refspecs", [["a", "b"]]),
+        ("push", "force", "no"),
+        ("push", "url", None),
+        ("push", "local", []),
+    ],
+)
+def test_what_is_no_action_is_named(name: str, key: str, value: object) -> None:
+    with pytest.raises(BadAction, match=f"lacks or misnames '{key}'"):
+        from_wire({**wire(name), key: value})
+
+
+@pytest.mark.parametrize("value", [None, [], "x", 1])
+def test_no_object_is_no_action(value: object) -> None:
+    with pytest.raises(BadAction, match="no object"):
+        from_wire(value)

@@ -13,6 +13,7 @@ import msgspec
 from harness.budget.evidence import raised
 from harness.budget.ledger_types import Raised
 from harness.events import types as t
+from harness.events.action import Wire, from_wire
 from harness.events.endpoints import ITEM_KINDS
 from harness.events.fold import OpenApproval
 from harness.events.framing import LogError
@@ -100,17 +101,17 @@ class Approvals:
 
     async def _make(self, session: Session, asked: OpenApproval) -> ApprovalView:
         call = session.track.calls.get(asked.call_id)
-        action: dict[str, Any] | None = None
+        action: Wire | None = None
         shown = ""
         if call is not None:
             try:
-                action = await self._call_flow.action_of(session, call)
+                action = await self._call_flow.stored_action(session, call)
                 shown = session.diffs.pop(asked.approval_id, "")
                 if action is not None and not shown and asked.kind == "tool":
                     given = await self._call_flow.input_of(session, call.proposed)
                     whole = given if isinstance(given, dict) else {}
                     shown = await session.look(
-                        "reading what it would change", _CARD_S, functools.partial(cards.diff, action, whole)
+                        "reading what it would change", _CARD_S, functools.partial(cards.diff, from_wire(action), whole)
                     )
             except (LogError, WorkspaceError, OSError, ValueError) as exc:
                 shown = cards.unread(exc)
@@ -156,8 +157,10 @@ class Approvals:
         try:
             action = await self._call_flow.action_of(session, call)
             given = await self._call_flow.input_of(session, call.proposed)
-            look = functools.partial(cards.whole_diff, action or {"tool": ""}, given if isinstance(given, dict) else {})
-            whole = await session.look("reading what it would change", _CARD_S, look)
+            whole = ""
+            if action is not None:
+                look = functools.partial(cards.whole_diff, action, given if isinstance(given, dict) else {})
+                whole = await session.look("reading what it would change", _CARD_S, look)
         except (LogError, WorkspaceError, OSError, ValueError) as exc:
             raise OpError("unreadable", f"what it would change cannot be read: {exc}") from exc
         digest = hashlib.sha256(whole.encode()).hexdigest()

@@ -29,6 +29,7 @@ from harness.events.action import (
     from_wire,
 )
 from harness.events.describe import usd
+from harness.events.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNFENCED, Effect
 from harness.events.untrusted import to_display, to_display_lines
 from harness.events.views import NOT_COMPARED, NOT_SHOWN, ApprovalView
 from widgets.patch import code_display, patch_display, roles
@@ -139,26 +140,25 @@ def consequences(action: Action) -> list[str]:
     return [*found, f"Why it cannot be undone: {to_display(why)}."] if why else found
 
 
-def _consequence(effect: str, writes: bool) -> str:
-    name, _, rest = effect.partition(":")
-    shown = to_display(rest)
-    if effect == "network":
+def _consequence(effect: Effect, writes: bool) -> str:
+    shown = to_display(effect.what or "")
+    if effect == NETWORK:
         return (
             "It can reach any host, including services on this machine's loopback. What it sends cannot be taken back."
         )
-    if name == "network":
-        return f"It can reach {_host_words(rest)}. What it sends cannot be taken back."
-    if effect == "unfenced":
+    if effect.host is not None:
+        return f"It can reach {_host_words(effect.host)}. What it sends cannot be taken back."
+    if effect == UNFENCED:
         return "It runs without a fence: with all your rights, on all your files."
-    if effect == "push-force":
+    if effect == PUSH_FORCE:
         return "It can overwrite commits on the remote."
-    if name == "push":
+    if effect.publishes:
         return f"It publishes to {shown}. Others can see it at once."
-    if name == "outside":
+    if effect.is_outside:
         return f"It {'writes' if writes else 'reads or writes'} {shown}, outside its worktree."
-    if effect == "no-undo":
+    if effect == NO_UNDO:
         return "What it changes in its worktree cannot be undone: the state before it cannot be kept."
-    return to_display(effect)
+    return to_display(str(effect))
 
 
 def _host_words(host: str) -> str:

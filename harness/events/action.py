@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
+from harness.events.effect import Effect
 from harness.events.fields import BadField, flag, items, number, table, text, texts, words
 
 _DOMAIN = b"watchfloor/action/1\0"
@@ -178,7 +179,7 @@ class _Common:
     access: str = "fence"
     output_bytes: int = OUTPUT_BYTES
     env: Mapping[str, str] = field(default_factory=dict)
-    effects: tuple[str, ...] = ()
+    effects: tuple[Effect, ...] = ()
     input: Mapping[str, Any] | None = None
     input_blob: InputBlob | None = None
     outside: tuple[str, ...] = ()
@@ -215,7 +216,7 @@ class _Common:
             "output_bytes": self.output_bytes,
             "env": dict(self.env),
             "fence": self.fence.to_wire(),
-            "effects": list(self.effects),
+            "effects": [str(effect) for effect in self.effects],
         }
         if self.input_blob is not None:
             wire["input_blob"] = {"sha": self.input_blob.sha, "bytes": self.input_blob.bytes}
@@ -357,7 +358,7 @@ def _common(wire: Wire) -> dict[str, Any]:
         "access": text(wire, "access", "fence"),
         "output_bytes": number(wire, "output_bytes", 0) or OUTPUT_BYTES,
         "env": words(wire, "env"),
-        "effects": texts(wire, "effects"),
+        "effects": tuple(Effect.parse(spelled) for spelled in texts(wire, "effects")),
         "input": None if wire.get("input") is None else table(wire, "input"),
         "input_blob": None if blob is None else InputBlob(text(blob, "sha"), number(blob, "bytes", 0)),
         "outside": texts(wire, "outside"),

@@ -22,8 +22,9 @@ from harness.events.action import (
     canonical,
     from_wire,
 )
+from harness.events.effect import NO_UNDO
 from harness.policy import push
-from harness.policy.effects import NO_UNDO, Outcome, outcome
+from harness.policy.effects import Outcome, outcome
 from harness.policy.facts import Facts
 
 WRITING_TOOLS = frozenset({"write_file", "edit_file"})

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.events.addresses import BadAddress, normal_host
+from harness.events.effect import NETWORK, NO_UNDO, UNFENCED, Effect
 from harness.policy import push, shell
 from harness.policy.facts import Facts
 
-NO_UNDO = "no-undo"
-"""What the call changes cannot be brought back, because the state before it cannot be kept."""
+_OF_ACCESS: dict[str, tuple[Effect, ...]] = {"fence": (), "network": (NETWORK,), "unfenced": (UNFENCED,)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Outcome:
     kind: str
     access: str
     cwd: str
-    effects: tuple[str, ...]
+    effects: tuple[Effect, ...]
     path: str = ""
     outside: tuple[str, ...] = ()
     refused: str = ""
@@ -63,8 +63,8 @@ def _file(tool: str, asked: str, facts: Facts) -> Outcome:
     if not inside(real, facts.worktree):
         if any(inside(real, own) or inside(own, real) for own in facts.own):
             why = f"{real} belongs to Watchfloor (its state, settings, policy or key), which no tool may open"
-            return Outcome("file", "outside", facts.worktree, (f"outside:{real}",), real, (real,), refused=why)
-        return Outcome("file", "outside", facts.worktree, (f"outside:{real}",), real, (real,))
+            return Outcome("file", "outside", facts.worktree, (Effect.at(real),), real, (real,), refused=why)
+        return Outcome("file", "outside", facts.worktree, (Effect.at(real),), real, (real,))
     relative = os.path.relpath(real, facts.worktree)
     if writes and ".git" in relative.casefold().split("/"):
         return Outcome(
@@ -83,7 +83,7 @@ def _program(tool: str, asked: Mapping[str, Any], facts: Facts) -> Outcome:
     named = str(asked.get("cwd") or ".")
     cwd = facts.resolved.get(named, absolute(named, facts.worktree, facts.home))
     kind = {"exec": "exec", "check": "check"}.get(tool, "shell")
-    if access not in ("fence", "network", "unfenced"):
+    if access not in _OF_ACCESS:
         return Outcome(
             kind, "fence", facts.worktree, (), refused=f"access {access!r} is not one of fence, network, unfenced"
         )
@@ -101,7 +101,7 @@ def _program(tool: str, asked: Mapping[str, Any], facts: Facts) -> Outcome:
         return Outcome(
             kind, "fence", facts.worktree, (), refused="hosts can only be named together with access network"
         )
-    effects = [f"network:{host}" for host in hosts] or ([] if access == "fence" else [access])
+    effects = [Effect.reach(host) for host in hosts] or list(_OF_ACCESS[access])
     if facts.unprotected:
         effects.append(NO_UNDO)
     return Outcome(kind, access, cwd, tuple(effects), hosts=hosts)

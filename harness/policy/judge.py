@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.events.action import Action, ExecAction, FileAction, PushAction
+from harness.events.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNFENCED, Effect
 from harness.policy import hosts
 from harness.policy.rules import RISKS, Policy, Rule
 
-HOST_EFFECT = "network:"
 INSIDE = "inside-the-fence"
 _WRITING = ("write_file", "edit_file")
 
@@ -35,13 +35,9 @@ def text_of(action: Action) -> str:
     return action.script
 
 
-def irreversible(action: Action, effect: str) -> bool:
+def irreversible(action: Action, effect: Effect) -> bool:
     """Effects that a grant born from a decision never covers: only the policy file can allow them."""
-    return (
-        effect == "unfenced"
-        or effect.startswith(("push", "no-undo"))
-        or (effect.startswith("outside:") and action.tool in _WRITING)
-    )
+    return effect in (UNFENCED, NO_UNDO) or effect.publishes or (effect.is_outside and action.tool in _WRITING)
 
 
 def judge(action: Action, policy: Policy, grants: Sequence[Rule] = ()) -> Verdict:
@@ -76,43 +72,42 @@ def judge(action: Action, policy: Policy, grants: Sequence[Rule] = ()) -> Verdic
     return Verdict("allow", names, deciding[0].reason or f"allowed by {names}", deciding[0].risk or risk)
 
 
-def risk_of(action: Action, effect: str) -> str:
+def risk_of(action: Action, effect: Effect) -> str:
     """How much one effect can cost when it was a mistake."""
-    if effect == "unfenced":
+    if effect == UNFENCED:
         return "critical"
-    if effect == "push-force" or (effect.startswith("outside:") and action.tool in _WRITING):
+    if effect == PUSH_FORCE or (effect.is_outside and action.tool in _WRITING):
         return "high"
     return "medium"
 
 
-def _covers(rule: Rule, effect: str) -> bool:
+def _covers(rule: Rule, effect: Effect) -> bool:
     """True when an allow rule's pattern reaches this effect.
 
     Patterns over hosts are read host by host, not letter by letter.
     """
     if rule.effect is None:
         return False
-    if effect.startswith(HOST_EFFECT) and rule.effect.startswith(HOST_EFFECT):
-        return hosts.covers(rule.effect.removeprefix(HOST_EFFECT), effect.removeprefix(HOST_EFFECT))
-    return fnmatch.fnmatchcase(effect, rule.effect)
+    pattern = Effect.parse(rule.effect).host
+    if effect.host is not None and pattern is not None:
+        return hosts.covers(pattern, effect.host)
+    return fnmatch.fnmatchcase(str(effect), rule.effect)
 
 
-def _speaks_of(rule: Rule, effect: str) -> bool:
+def _speaks_of(rule: Rule, effect: Effect) -> bool:
     """True when the rule is about this effect.
 
     To ask or deny, any host is part of ``network`` and the other way round.
     """
     if rule.effect is None or rule.verdict == "allow":
         return rule.effect is None or _covers(rule, effect)
-    if rule.effect.startswith(HOST_EFFECT):
-        pattern = rule.effect.removeprefix(HOST_EFFECT)
-        return effect == "network" or (
-            effect.startswith(HOST_EFFECT) and hosts.touches(pattern, effect.removeprefix(HOST_EFFECT))
-        )
-    return fnmatch.fnmatchcase(effect, rule.effect) or (rule.effect == "network" and effect.startswith(HOST_EFFECT))
+    wanted = Effect.parse(rule.effect)
+    if wanted.host is not None:
+        return effect == NETWORK or (effect.host is not None and hosts.touches(wanted.host, effect.host))
+    return fnmatch.fnmatchcase(str(effect), rule.effect) or (wanted == NETWORK and effect.host is not None)
 
 
-def _matches(rule: Rule, action: Action, effects: Sequence[str]) -> bool:
+def _matches(rule: Rule, action: Action, effects: Sequence[Effect]) -> bool:
     if rule.tool is not None and not fnmatch.fnmatchcase(action.tool, rule.tool):
         return False
     argv = action.argv if isinstance(action, ExecAction | PushAction) else None
@@ -137,11 +132,11 @@ def _args(pattern: Sequence[str], argv: Sequence[str]) -> bool:
     return len(argv) == len(pattern) and all(fnmatch.fnmatchcase(a, p) for a, p in zip(argv, pattern, strict=True))
 
 
-def _why(effects: Sequence[str]) -> str:
+def _why(effects: Sequence[Effect]) -> str:
     words: list[str] = []
     for effect in effects:
-        name, _, what = effect.partition(":")
-        match name:
+        what = effect.what or ""
+        match effect.name:
             case "network" if not what:
                 words.append("uses the network: any host, including services on this machine's loopback")
             case "network":
@@ -157,5 +152,5 @@ def _why(effects: Sequence[str]) -> str:
             case "no-undo":
                 words.append("cannot be undone: the state before it cannot be kept")
             case _:
-                words.append(effect)
+                words.append(str(effect))
     return "; ".join(words) or "a rule asks for your decision"

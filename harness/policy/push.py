@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from harness.events.action import Destination, Refspec
 from harness.events.addresses import strip_credential
+from harness.events.effect import PUSH_FORCE, Effect
 from harness.policy.facts import Facts
 
 _HARMLESS = {
@@ -54,7 +55,7 @@ class Pushed:
     remote: str
     to: Destination
     note: str
-    effects: tuple[str, ...]
+    effects: tuple[Effect, ...]
     refused: str
 
 
@@ -143,9 +144,9 @@ def pushed(argv: Sequence[str], facts: Facts) -> Pushed:
     notes = ["a user name or password was removed from the address; it is not recorded"] if stripped else []
     if target is not None and target.others:
         notes.append(f"{name} has {target.others + 1} addresses to push to; only this one is used")
-    effects = [f"push:{name} {spec.ref}" for spec in refspecs]
+    effects = [Effect.push(name, spec.ref) for spec in refspecs]
     if push.force:
-        effects.append("push-force")
+        effects.append(PUSH_FORCE)
     return Pushed(clean_argv(argv, facts.remotes), name, to, "; ".join(notes), tuple(effects), refused)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
+from harness.events.effect import Effect
 from harness.policy import hosts
 
 VERDICTS = ("allow", "ask", "deny")
@@ -141,8 +142,8 @@ def _rule(table: Mapping[str, Any], index: int, source: str, lines: list[str], l
         )
     if (
         verdict == "allow"
-        and table.get("effect", "").startswith("network:")
-        and hosts.unclear(table["effect"].removeprefix("network:"))
+        and (pattern := Effect.parse(table.get("effect", "")).host) is not None
+        and hosts.unclear(pattern)
     ):
         raise fail(
             "effect", 'name hosts as "network:pypi.org", "network:pypi.org:8443", "network:*.pypi.org" or "network:*"'

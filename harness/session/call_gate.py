@@ -18,6 +18,7 @@ from typing import Any
 from harness.events import blobs
 from harness.events.action import Action, BadAction, Wire, action_hash, from_wire
 from harness.events.calls import Call
+from harness.events.effect import NO_UNDO
 from harness.events.log import LogError, NoSpace, Poisoned
 from harness.hands import limits, precheck, spawn, tools
 from harness.protocol.paths import SessionFolder
@@ -32,8 +33,6 @@ from harness.session.keeper_fold import KeeperState
 from harness.session.vault_client import VaultLink
 
 Answer = Callable[[dict[str, Any] | OpError], None]
-UNPROTECTED = "no-undo"
-"""The effect of an action that a person allowed although the state before it cannot be kept."""
 
 
 @dataclass(slots=True)
@@ -287,7 +286,7 @@ class Gate:
                     f"the state before the call cannot be kept: {error['message']}",
                     "free some space, then ask again",
                 )
-            if action.world.get(_COMPARED) is not None or UNPROTECTED not in action.effects:
+            if action.world.get(_COMPARED) is not None or NO_UNDO not in action.effects:
                 return {"unprotected": str(error["message"])}
         expected = action.world
         seen: dict[str, Any] = (kept or {}).get("seen") or {}

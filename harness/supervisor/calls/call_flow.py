@@ -356,7 +356,7 @@ class CallFlow:
             rule=verdict.rule,
             reason=verdict.reason,
             policy=built.policy,
-            effects=list(built.action.effects),
+            effects=spelled(built.action),
             action=inline,
             action_blob=ref,
         )
@@ -616,8 +616,13 @@ class CallFlow:
 
 def _detail(built: Built, verdict: Verdict, changed: list[str]) -> dict[str, Any]:
     """What a request says beside its action. ``changed``: how the world differs from what was shown the last time."""
-    detail: dict[str, Any] = {"effects": list(built.action.effects), "rule": verdict.rule, "reason": verdict.reason}
+    detail: dict[str, Any] = {"effects": spelled(built.action), "rule": verdict.rule, "reason": verdict.reason}
     return detail | {"changed": changed} if changed else detail
+
+
+def spelled(action: Action) -> list[str]:
+    """Its effects as a record has them."""
+    return [str(effect) for effect in action.effects]
 
 
 def private_of(session: Session) -> Path:

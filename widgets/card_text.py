@@ -28,6 +28,7 @@ from harness.events.action import (
     action_hash,
     from_wire,
 )
+from harness.events.cap import Cap
 from harness.events.describe import usd
 from harness.events.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNFENCED, Effect
 from harness.events.untrusted import to_display, to_display_lines
@@ -373,7 +374,8 @@ def _next(kind: str) -> list[CardLine]:
 
 
 def _details(detail: Mapping[str, Any]) -> list[CardLine]:
-    money = str(detail.get("cap", "")).endswith("usd")
+    cap = Cap.of(detail.get("cap"))
+    money = cap is not None and cap.in_usd
     out = []
     for name, value in sorted((name, value) for name, value in detail.items() if name != "asks"):
         shown = (

@@ -15,6 +15,7 @@ from app.cli.context import Context
 from app.cli.output import age, emit, safe, say, table
 from app.cli.sessions import Refused, Usage
 from harness.events import trouble
+from harness.events.cap import Cap
 from harness.events.views import ApprovalView
 from harness.protocol import config as configuration
 from harness.protocol.client import Client
@@ -170,11 +171,11 @@ def _seen(view: ApprovalView, given: str | None, decision: str) -> None:
 
 
 def _cap_value(view: ApprovalView, text: str) -> int:
-    cap = str(view.detail.get("cap", ""))
+    cap = Cap.of(view.detail.get("cap"))
     try:
-        if cap.endswith(".usd"):
+        if cap is not None and cap.in_usd:
             return configuration.usd_to_nano(text)
-        return configuration.seconds(text) if cap.endswith(".wall") and not text.isdigit() else int(text)
+        return configuration.seconds(text) if cap is Cap.SESSION_WALL and not text.isdigit() else int(text)
     except ValueError as exc:
         raise Usage(f"--raise-to: {exc}") from exc
 

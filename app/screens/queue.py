@@ -16,6 +16,7 @@ from app.arming import ARM_S, Arming, differences
 from app.models import Dirty, Snapshot
 from app.screens.base import WatchScreen, bindings
 from harness.events.action import BadAction, from_wire
+from harness.events.cap import Cap
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
 from harness.protocol import config as configuration
@@ -368,7 +369,8 @@ class QueueScreen(WatchScreen):
             return
         limit = int(view.detail.get("limit", 0))
         need = int(view.detail.get("need", 0))
-        in_usd = str(view.detail.get("cap", "")).endswith("usd")
+        cap = Cap.of(view.detail.get("cap"))
+        in_usd = cap is not None and cap.in_usd
         proposed = max(limit * 2, int(view.detail.get("used", 0)) + need)
         shown = self._proof()
 
@@ -382,13 +384,7 @@ class QueueScreen(WatchScreen):
             if value is not None:
                 self._decide(view, "raise", shown_hash=shown, value=value)
 
-        unit = (
-            "USD"
-            if in_usd
-            else {"wall": "seconds", "calls": "tool calls"}.get(
-                str(view.detail.get("cap", "")).rpartition(".")[2], "tokens"
-            )
-        )
+        unit = cap.unit if cap is not None else "tokens"
         text = f"The cap is {money(limit) if in_usd else f'{limit:,}'} now. New cap in {unit}:"
         default = f"{proposed / NANO:.2f}" if in_usd else str(proposed)
         self.host.push_screen(

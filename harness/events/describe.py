@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from harness.events import types as t
+from harness.events.cap import Cap
 
 Tone = Literal["info", "good", "warn", "bad", "dim"]
 GROUPS = ("talk", "tools", "approvals", "session", "money", "trouble")
@@ -129,8 +130,11 @@ def _size(count: int) -> str:
     )
 
 
-def _cap(cap: str, value: int) -> str:
-    return usd(value) if cap.endswith("usd") else f"{value} s" if cap.endswith("wall") else f"{value:,}"
+def _cap(spelled: str, value: int) -> str:
+    cap = Cap.of(spelled)
+    if cap is not None and cap.in_usd:
+        return usd(value)
+    return f"{value} s" if cap is not None and cap.in_seconds else f"{value:,}"
 
 
 def _caps(caps: t.Caps) -> str:

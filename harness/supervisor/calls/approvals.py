@@ -14,6 +14,7 @@ from harness.budget.evidence import raised
 from harness.budget.ledger_types import Raised
 from harness.events import types as t
 from harness.events.action import Wire, from_wire
+from harness.events.cap import Cap
 from harness.events.endpoints import ITEM_KINDS
 from harness.events.fold import OpenApproval
 from harness.events.framing import LogError
@@ -41,10 +42,10 @@ MAX_PIECE = 1 << 20
 """Characters of a comparison that one reply carries."""
 _CARD_S = 15.0
 _SESSION_CAPS = {
-    "session.usd": "usd_nano",
-    "session.tokens": "tokens",
-    "session.wall": "wall_s",
-    "session.calls": "tool_calls",
+    Cap.SESSION_USD: "usd_nano",
+    Cap.SESSION_TOKENS: "tokens",
+    Cap.SESSION_WALL: "wall_s",
+    Cap.SESSION_CALLS: "tool_calls",
 }
 _RESOLUTIONS = {"done": "confirmed_done", "failed": "failed", "unknown": "unknown_told_model"}
 
@@ -246,7 +247,7 @@ class Approvals:
         """An answer to a request whose cap was raised meanwhile is taken for what it means: a higher cap still, a stop,
         or that it goes on.
         """
-        cap = str(session.track.passed[d.approval_id].detail["cap"])
+        cap = _cap_of(session.track.passed[d.approval_id])
         decision = ids.decision_id()
         if d.decision == "stop":
             await session.append(
@@ -364,7 +365,7 @@ class Approvals:
         d = case.decision
         asked = case.asked
         session = case.session
-        cap = str(asked.detail.get("cap", ""))
+        cap = _cap_of(asked)
         by = case.record.by
         if d.decision == "finish":
             return [await self._purse.finish(session, cap)]
@@ -379,11 +380,7 @@ class Approvals:
             return [t.CapsRaised(caps=msgspec.structs.replace(session.state.caps, **{name: d.value}), by=by)]
         now = self._purse.standing(cap)
         waited = waits_at(asked)
-        if (
-            now.limit is None
-            or d.value <= now.limit
-            or (waited is not None and cap.startswith("day.") and now.day > waited.day)
-        ):
+        if now.limit is None or d.value <= now.limit or (waited is not None and cap.of_day and now.day > waited.day):
             # raised meanwhile, or the day is over: it goes on as it is
             return [t.CapsRaised(caps=session.state.caps, by=by)]
         return [self._above(session, self._purse.raising(cap, d.value, case.record.decision_id), by)]
@@ -392,6 +389,15 @@ class Approvals:
         """Move a request to the end of the queue; it stays open."""
         session = self._fleet.approval(approval_id)
         await session.append(t.ApprovalDeferred(approval_id=approval_id, until=until), cls="B")
+
+
+def _cap_of(asked: OpenApproval) -> Cap:
+    """The cap that a request is about. Raises OpError."""
+    spelled = str(asked.detail.get("cap", ""))
+    cap = Cap.of(spelled)
+    if cap is None:
+        raise OpError("bad_option", f"{spelled} is not a cap of the day or the fleet")
+    return cap
 
 
 def _named_only(view: ApprovalView, size: int) -> ApprovalView:

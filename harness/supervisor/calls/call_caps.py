@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from harness.events import types as t
+from harness.events.cap import Cap
 from harness.events.fold import SessionState
 from harness.supervisor import ids
 from harness.supervisor.fleet.session import Session
@@ -14,11 +15,11 @@ def over_cap(session: Session, now: datetime) -> t.BudgetReached | None:
     """The cap on tool calls or on wall time that the next call would pass."""
     s = session.state
     if s.caps.tool_calls is not None and s.tool_calls >= s.caps.tool_calls:
-        return t.BudgetReached(cap="session.calls", used=s.tool_calls, limit=s.caps.tool_calls, need=1)
+        return t.BudgetReached(cap=Cap.SESSION_CALLS, used=s.tool_calls, limit=s.caps.tool_calls, need=1)
     if s.caps.wall_s is not None and s.first_ts:
         used = wall_used(s, now)
         if used >= s.caps.wall_s:
-            return t.BudgetReached(cap="session.wall", used=used, limit=s.caps.wall_s)
+            return t.BudgetReached(cap=Cap.SESSION_WALL, used=used, limit=s.caps.wall_s)
     return None
 
 
@@ -55,7 +56,8 @@ async def ask_cap(session: Session, reached: t.BudgetReached) -> None:
     )
 
 
-def _amount(cap: str, value: int) -> str:
-    if cap.endswith(".usd"):
+def _amount(spelled: str, value: int) -> str:
+    cap = Cap.of(spelled)
+    if cap is not None and cap.in_usd:
         return f"${value / 1e9:.4f}" if value < 10**10 else f"${value / 1e9:,.2f}"
-    return f"{value:,} s" if cap.endswith(".wall") else f"{value:,}"
+    return f"{value:,} s" if cap is not None and cap.in_seconds else f"{value:,}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from harness.events import types as t
 from harness.events.action import canonical
 from harness.events.calls import order
+from harness.events.cap import Cap
 from harness.events.fold import OpenApproval, SessionState
 
 _PASSED = 16
@@ -99,7 +100,7 @@ class Track:
             if (
                 asked is not None
                 and asked.kind == "cap"
-                and not str(asked.detail.get("cap", "")).startswith("session.")
+                and not ((cap := Cap.of(asked.detail.get("cap"))) is not None and cap.of_session)
             ):
                 self.passed[b.approval_id] = asked
                 while len(self.passed) > _PASSED:

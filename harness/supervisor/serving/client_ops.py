@@ -14,6 +14,7 @@ import msgspec
 
 from harness.events import trouble
 from harness.events import types as t
+from harness.events.cap import Cap
 from harness.events.framing import LogError
 from harness.events.reader import verify
 from harness.events.views import FleetView
@@ -588,7 +589,7 @@ class Ops:
                 "bad_request", f"reserve: attempt, est_input and max_tokens must be whole numbers ({exc})"
             ) from exc
         late = over_cap(session, datetime.now(UTC))
-        if late is not None and late.cap == "session.wall" and session.state.finish_up is None:
+        if late is not None and late.cap == Cap.SESSION_WALL and session.state.finish_up is None:
             await ask_cap(session, late)
             raise OpError("cap", f"the cap {late.cap} is reached: {late.used} of {late.limit} s")
         try:

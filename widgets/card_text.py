@@ -31,6 +31,7 @@ from harness.events.action import (
 from harness.events.cap import Cap
 from harness.events.describe import usd
 from harness.events.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNFENCED, Effect
+from harness.events.request import Request
 from harness.events.untrusted import to_display, to_display_lines
 from harness.events.views import NOT_COMPARED, NOT_SHOWN, ApprovalView
 from widgets.patch import code_display, patch_display, roles
@@ -41,15 +42,15 @@ WORDS = "THE AGENT'S WORDS (the end of its reply)"
 CHANGED = "ASKED AGAIN: WHAT CHANGED SINCE YOU DECIDED"
 _CONTINUED = "    ↪ "
 _RISKS = {"low": "LOW RISK", "medium": "MEDIUM RISK", "high": "HIGH RISK", "critical": "CRITICAL"}
-_KINDS = {
-    "tool": "asks to leave the fence",
-    "cap": "has reached a cap",
-    "auth": "and all that use its key cannot log in",
-    "endpoint": "and all that use its key are refused",
-    "in_doubt": "started something and nobody knows whether it happened",
-    "question": "asks you",
-    "refusal": "was refused by the model",
-    "restart": "has failed and waits for you",
+_KINDS: dict[str, str] = {
+    Request.TOOL: "asks to leave the fence",
+    Request.CAP: "has reached a cap",
+    Request.AUTH: "and all that use its key cannot log in",
+    Request.ENDPOINT: "and all that use its key are refused",
+    Request.IN_DOUBT: "started something and nobody knows whether it happened",
+    Request.QUESTION: "asks you",
+    Request.REFUSAL: "was refused by the model",
+    Request.RESTART: "has failed and waits for you",
 }
 
 
@@ -71,21 +72,21 @@ def card_lines(view: ApprovalView) -> list[CardLine]:
         CardLine(f"{to_display(view.session_name)} {_KINDS.get(view.kind, 'asks: ' + to_display(view.kind))}", "head")
     )
     action = _action(view.action)
-    if view.kind != "tool" or action is None:
+    if view.kind != Request.TOOL or action is None:
         out += [CardLine(line) for line in to_display_lines(view.title)]
     if action is None:
-        if view.kind == "tool":
+        if view.kind == Request.TOOL:
             out.append(CardLine("What it would run cannot be read. Deny it.", "warn"))
         out += [*_details(view.detail), *_next(view.kind)]
         out += _hashes(view)
     else:
-        if view.kind == "tool":
+        if view.kind == Request.TOOL:
             out += _changed_since(view.detail)
             out += [CardLine("• " + text, "warn") for text in consequences(action)]
             out += [CardLine("• " + text, "warn") for text in left_out(view.diff)]
         else:
             out += [*_details(view.detail), *_next(view.kind)]
-        out += [CardLine(""), *will_run(action, WILL_RUN if view.kind == "tool" else "WAS TO RUN")]
+        out += [CardLine(""), *will_run(action, WILL_RUN if view.kind == Request.TOOL else "WAS TO RUN")]
         out += [CardLine(""), *_reach(action), *_preconditions(action)]
         out += _rule(view)
         out += _fine_print(action)
@@ -364,7 +365,7 @@ def _next(kind: str) -> list[CardLine]:
     """What becomes of the session while nobody answers."""
     return (
         []
-        if kind == "tool"
+        if kind == Request.TOOL
         else [
             CardLine(""),
             CardLine("UNTIL YOU ANSWER", "label"),

@@ -16,6 +16,7 @@ from app.cli import exits
 from app.cli.output import emit, warn
 from app.demo.fleet import BRANCH, PARTS, Demo, DemoError, Part
 from harness.events.action import PushAction, from_wire
+from harness.events.request import Request
 from harness.protocol.client import Client, SupervisorError, Unreachable
 from harness.protocol.config import NANO, usd_to_nano
 
@@ -113,13 +114,13 @@ def _answer(demo: Demo, story: Story) -> None:
             continue
         story.answered.add(approval)
         action = from_wire(item["action"]) if item.get("action") else None
-        if item["kind"] == "tool" and name == "changelog" and isinstance(action, PushAction):
+        if item["kind"] == Request.TOOL and name == "changelog" and isinstance(action, PushAction):
             targets = [spec.ref for spec in action.to.refspecs]
             if targets != [f"refs/heads/{BRANCH}"]:
                 raise DemoError(f"the push to approve goes to {targets}, not to refs/heads/{BRANCH}")
             demo.watchfloor("approve", approval, "--hash", str(item["action_hash"]))
             story.pushes_approved += 1
-        elif item["kind"] == "cap" and name in caps:
+        elif item["kind"] == Request.CAP and name in caps:
             _cap_holds(demo, caps[name])
             demo.watchfloor("reject", approval, "--reason", "The survey has cost enough.")
             story.cap_asked += 1

@@ -17,6 +17,7 @@ from app.models import Dirty, Snapshot
 from app.screens.base import WatchScreen, bindings
 from harness.events.action import BadAction, from_wire
 from harness.events.cap import Cap
+from harness.events.request import Request
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
 from harness.protocol import config as configuration
@@ -220,10 +221,10 @@ class QueueScreen(WatchScreen):
         return self._offers("stop")
 
     def can_queue_done(self) -> bool:
-        return self._offers("done") and not self._is("question")
+        return self._offers("done") and not self._is(Request.QUESTION)
 
     def can_queue_accept(self) -> bool:
-        return self._offers("done") and self._is("question")
+        return self._offers("done") and self._is(Request.QUESTION)
 
     def can_queue_failed(self) -> bool:
         return self._offers("failed")
@@ -333,7 +334,7 @@ class QueueScreen(WatchScreen):
     def do_queue_answer(self) -> None:
         what = (
             "Your text is its next instruction."
-            if self._is("question", "refusal")
+            if self._is(Request.QUESTION, Request.REFUSAL)
             else "Your text becomes the result of the call; nothing runs."
         )
         self._with_text("Answer", "answer", what, "send", lines=True)
@@ -472,7 +473,9 @@ class QueueScreen(WatchScreen):
             self.host.tell(f"{exc}; the request is still open as far as this screen knows", bad=True)
         else:
             said = (
-                "taken as finished" if decision == "done" and view.kind == "question" else _DONE.get(decision, decision)
+                "taken as finished"
+                if decision == "done" and view.kind == Request.QUESTION
+                else _DONE.get(decision, decision)
             )
             self.host.tell(f"{view.session_name}: {said}")
         if self.stands:

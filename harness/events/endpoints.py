@@ -6,10 +6,12 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from harness.events.request import Request
+
 DOWN = "down"
 LIMITED = "limited"
 PERSON = "needs a person"
-ITEM_KINDS = frozenset(("auth", "endpoint"))
+ITEM_KINDS = frozenset((Request.AUTH, Request.ENDPOINT))
 """Kinds of the one request that an endpoint has for all its sessions.
 
 It holds none of them: when it is answered, or the endpoint answers, all go on.

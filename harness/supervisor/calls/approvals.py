@@ -18,6 +18,7 @@ from harness.events.cap import Cap
 from harness.events.endpoints import ITEM_KINDS
 from harness.events.fold import OpenApproval
 from harness.events.framing import LogError
+from harness.events.request import Request
 from harness.events.views import ApprovalView
 from harness.hands import tools
 from harness.supervisor import ids
@@ -108,7 +109,7 @@ class Approvals:
             try:
                 action = await self._call_flow.stored_action(session, call)
                 shown = session.diffs.pop(asked.approval_id, "")
-                if action is not None and not shown and asked.kind == "tool":
+                if action is not None and not shown and asked.kind == Request.TOOL:
                     given = await self._call_flow.input_of(session, call.proposed)
                     whole = given if isinstance(given, dict) else {}
                     shown = await session.look(
@@ -284,20 +285,20 @@ class Approvals:
                 )
             ]
         match asked.kind:
-            case "tool":
+            case Request.TOOL:
                 return await self._tool(case)
-            case "cap":
+            case Request.CAP:
                 return await self._cap(case)
-            case "auth" | "endpoint":
+            case Request.AUTH | Request.ENDPOINT:
                 intent = case.session.state.intent
                 key = given_credential(d.credential)
                 added = self._credentials.add(key) if key is not None else ""
                 if not added or (intent is not None and added == intent.credential):
                     self._credentials.forgive()
                 return []
-            case "restart":
+            case Request.RESTART:
                 return [t.SessionDesired(state="running", reason="retry", by=case.record.by)]
-            case "in_doubt":
+            case Request.IN_DOUBT:
                 return [
                     t.ToolResolved(
                         call_id=asked.call_id,

@@ -7,6 +7,7 @@ from datetime import datetime
 from harness.events import types as t
 from harness.events.cap import Cap
 from harness.events.fold import SessionState
+from harness.events.request import Request
 from harness.supervisor import ids
 from harness.supervisor.fleet.session import Session
 
@@ -32,7 +33,7 @@ def wall_used(s: SessionState, now: datetime) -> int:
 
 async def ask_cap(session: Session, reached: t.BudgetReached) -> None:
     """Record that a cap is reached and put it in the queue, unless a cap is there already."""
-    if any(a.kind == "cap" for a in session.state.approvals.values()):
+    if any(a.kind == Request.CAP for a in session.state.approvals.values()):
         return
     title = f"{reached.cap}: {_amount(reached.cap, reached.used)} of {_amount(reached.cap, reached.limit)}"
     if reached.need:
@@ -41,7 +42,7 @@ async def ask_cap(session: Session, reached: t.BudgetReached) -> None:
         reached,
         t.ApprovalRequested(
             approval_id=ids.approval_id(),
-            kind="cap",
+            kind=Request.CAP,
             title=title,
             options=["raise", "finish", "stop"],
             risk="medium",

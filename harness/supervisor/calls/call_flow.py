@@ -31,6 +31,7 @@ from harness.events.action import (
     from_wire,
 )
 from harness.events.calls import Call
+from harness.events.request import Request
 from harness.events.trouble import Trouble
 from harness.hands import precheck, push, tools
 from harness.policy.build import build_action
@@ -235,7 +236,7 @@ class CallFlow:
         elif verdict.verdict == "ask":
             asked = t.ApprovalRequested(
                 approval_id=ids.approval_id(),
-                kind="tool",
+                kind=Request.TOOL,
                 title=cards.title(built.action),
                 options=TOOL_OPTIONS,
                 call_id=call.call_id,
@@ -580,7 +581,7 @@ class CallFlow:
         await session.append(
             t.ApprovalRequested(
                 approval_id=ids.approval_id(),
-                kind="in_doubt",
+                kind=Request.IN_DOUBT,
                 title=f"did this happen? {what}",
                 options=["done", "failed", "unknown"],
                 call_id=call.call_id,

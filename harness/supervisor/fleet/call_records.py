@@ -13,6 +13,7 @@ from harness.events.action import canonical
 from harness.events.calls import order
 from harness.events.cap import Cap
 from harness.events.fold import OpenApproval, SessionState
+from harness.events.request import Request
 
 _PASSED = 16
 
@@ -75,7 +76,7 @@ class Track:
                 call.decided = None
         elif isinstance(b, t.ApprovalRequested):
             self.asked_seq[b.kind] = r.seq
-            if b.kind == "in_doubt":
+            if b.kind == Request.IN_DOUBT:
                 self.doubt_asked[b.call_id] = b.approval_id
         elif isinstance(b, t.ApprovalDecided):
             self._decided(s, b)
@@ -99,7 +100,7 @@ class Track:
             asked = s.approvals.get(b.approval_id)
             if (
                 asked is not None
-                and asked.kind == "cap"
+                and asked.kind == Request.CAP
                 and not ((cap := Cap.of(asked.detail.get("cap"))) is not None and cap.of_session)
             ):
                 self.passed[b.approval_id] = asked
@@ -130,7 +131,7 @@ class Track:
         if call is None or asked is None:
             return
         call.decided = b
-        if asked.kind != "tool":
+        if asked.kind != Request.TOOL:
             return
         name = signature(call.proposed)
         if b.decision == "deny":

@@ -12,6 +12,7 @@ from harness.budget.evidence import raised
 from harness.events import types as t
 from harness.events.cap import Cap
 from harness.events.fold import OpenApproval
+from harness.events.request import Request
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.money.purse import Purse
@@ -60,7 +61,7 @@ def freed(waiting: Iterable[Waiting], standing: Callable[[Cap], Standing]) -> di
 def waits_at(asked: OpenApproval) -> Waiting | None:
     """What a request waits for; None when it is not about a cap above its session."""
     cap = Cap.of(asked.detail.get("cap"))
-    if asked.kind != "cap" or cap is None or cap.of_session:
+    if asked.kind != Request.CAP or cap is None or cap.of_session:
         return None
     limit, need = (int(asked.detail.get(name, 0)) for name in ("limit", "need"))
     return Waiting(asked.approval_id, cap, limit, need, str(asked.detail.get("day") or asked.ts[:10]), asked.ts)

@@ -17,6 +17,7 @@ from harness.events import types as t
 from harness.events.cap import Cap
 from harness.events.framing import LogError
 from harness.events.reader import verify
+from harness.events.request import Request
 from harness.events.views import FleetView
 from harness.protocol import frames, identity
 from harness.protocol.paths import Folders
@@ -437,7 +438,7 @@ class Ops:
     @staticmethod
     async def _withdraw_restart(session: Session) -> None:
         """Resuming answers what a restart request asks."""
-        stale = [a.approval_id for a in session.state.approvals.values() if a.kind == "restart"]
+        stale = [a.approval_id for a in session.state.approvals.values() if a.kind == Request.RESTART]
         if stale:
             await session.append(*(t.ApprovalWithdrawn(approval_id=a, why="you resumed the session") for a in stale))
 
@@ -453,7 +454,9 @@ class Ops:
                 f"take it up again with your words: watchfloor continue {session.sid} TEXT",
             )
         # Words answer what the agent asked: it must not go on waiting for them.
-        asking = [a.approval_id for a in session.state.approvals.values() if a.kind in ("question", "refusal")]
+        asking = [
+            a.approval_id for a in session.state.approvals.values() if a.kind in (Request.QUESTION, Request.REFUSAL)
+        ]
         answered = [t.ApprovalWithdrawn(approval_id=a, why="you said something") for a in asking]
         said = session.append(*answered, t.UserMessage(text=text, origin="human", by=c.by))
         await unanswered.answered(self._p.fleet, session, "your message", said)

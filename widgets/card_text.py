@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.cells import chop_cells
 
-from harness.events import trouble
+from harness.events import tools, trouble
 from harness.events.action import (
     Action,
     BadAction,
@@ -136,7 +136,7 @@ def _action(wire: Wire | None) -> Action | None:
 
 def consequences(action: Action) -> list[str]:
     """What leaves the fence, one sentence an effect."""
-    writes = action.tool in ("write_file", "edit_file")
+    writes = tools.writes_file(action.tool)
     found = [_consequence(effect, writes) for effect in action.effects] or ["It stays inside the fence."]
     why = action.unprotected
     return [*found, f"Why it cannot be undone: {to_display(why)}."] if why else found

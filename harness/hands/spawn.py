@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.events import tools
 from harness.events.action import Action, CheckAction, ExecAction, FileAction, PushAction, ShellAction
 from harness.events.addresses import BadAddress, normal_host
 from harness.hands import bounds, cgroups, children, fence, remotes
@@ -47,7 +48,6 @@ WAY_OUT_FD = 7
 PROXY_CHANNEL_FD = 3
 PROXY_CALL_FD = 4
 _groups: list[Path | None] = []  # our delegated cgroup, once it was looked for
-_WRITING = ("write_file", "edit_file")
 _FOREIGN = ("proc", "dev", "sys")
 
 
@@ -341,7 +341,7 @@ def _outside(action: Action, folder: SessionFolder) -> tuple[list[tuple[str, str
         parent, name = os.path.split(path)
         if not isinstance(action, FileAction):
             mounts.append((path, path, False))
-        elif action.tool in _WRITING:
+        elif tools.writes_file(action.tool):
             if not os.path.isdir(parent):
                 raise SpawnError(f"the folder {parent} does not exist; outside the worktree no folders are created")
             mounts.append((parent, f"{fence.OUTSIDE}/{number}", True))

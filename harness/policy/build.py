@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from harness.events import tools
 from harness.events.action import (
     Action,
     CheckAction,
@@ -26,8 +27,6 @@ from harness.events.effect import NO_UNDO
 from harness.policy import push
 from harness.policy.effects import Outcome, outcome
 from harness.policy.facts import Facts
-
-WRITING_TOOLS = frozenset({"write_file", "edit_file"})
 
 
 def build_action(
@@ -96,7 +95,7 @@ def _of_kind(tool: str, asked: Mapping[str, Any], found: Outcome, common: dict[s
 
 
 def _content_sha(tool: str, asked: Mapping[str, Any]) -> str | None:
-    if tool not in WRITING_TOOLS:
+    if not tools.writes_file(tool):
         return None
     content = asked.get("content", asked.get("new", ""))
     return hashlib.sha256(str(content).encode("utf-8", "surrogatepass")).hexdigest()

@@ -7,13 +7,13 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.events import tools
 from harness.events.action import Action, ExecAction, FileAction, PushAction
 from harness.events.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNFENCED, Effect
 from harness.policy import hosts
 from harness.policy.rules import RISKS, Policy, Rule
 
 INSIDE = "inside-the-fence"
-_WRITING = ("write_file", "edit_file")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def text_of(action: Action) -> str:
 
 def irreversible(action: Action, effect: Effect) -> bool:
     """Effects that a grant born from a decision never covers: only the policy file can allow them."""
-    return effect in (UNFENCED, NO_UNDO) or effect.publishes or (effect.is_outside and action.tool in _WRITING)
+    return effect in (UNFENCED, NO_UNDO) or effect.publishes or (effect.is_outside and tools.writes_file(action.tool))
 
 
 def judge(action: Action, policy: Policy, grants: Sequence[Rule] = ()) -> Verdict:
@@ -76,7 +76,7 @@ def risk_of(action: Action, effect: Effect) -> str:
     """How much one effect can cost when it was a mistake."""
     if effect == UNFENCED:
         return "critical"
-    if effect == PUSH_FORCE or (effect.is_outside and action.tool in _WRITING):
+    if effect == PUSH_FORCE or (effect.is_outside and tools.writes_file(action.tool)):
         return "high"
     return "medium"
 

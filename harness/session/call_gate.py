@@ -15,12 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.events import blobs
+from harness.events import blobs, tools
 from harness.events.action import Action, BadAction, Wire, action_hash, from_wire
 from harness.events.calls import Call
 from harness.events.effect import NO_UNDO
 from harness.events.log import LogError, NoSpace, Poisoned
-from harness.hands import limits, precheck, spawn, tools
+from harness.hands import limits, precheck, spawn
 from harness.protocol.paths import SessionFolder
 from harness.session import spool
 from harness.session.appender import Journal

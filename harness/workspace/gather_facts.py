@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.events.action import Named
+from harness.events import tools
+from harness.events.action import ExecAction, FileAction, Named, ShellAction
 from harness.events.addresses import BadAddress, split_host, strip_credential
 from harness.hands import fence as hands_fence
 from harness.hands import precheck, programs, remotes, wayout
@@ -43,7 +44,6 @@ _OPEN = (
     "XDG_RUNTIME_DIR",
     "TZ",
 )
-_FILE_TOOLS = ("read_file", "write_file", "edit_file", "list_files", "search")
 
 
 class ShellAnalysisMissing(WorkspaceError):
@@ -83,13 +83,14 @@ def gather(
     root = str(tree.root)
     home = os.path.expanduser("~")
     binds = private_dir.binds(tree)
-    script = str(input.get("script") or "") if tool == "shell" else ""
+    kind = tools.kind_of(tool)
+    script = str(input.get("script") or "") if kind == ShellAction.KIND else ""
     syntax = parse_shell(script) if "push" in script else None
-    argv = input.get("argv") if tool == "exec" else shell.only_command(syntax)
+    argv = input.get("argv") if kind == ExecAction.KIND else shell.only_command(syntax)
     cwd = str(input.get("cwd") or ".")
     base = absolute(cwd, root, home)
     resolved = {cwd: _real(base)}
-    named = [str(input.get("path") or ".")] if tool in _FILE_TOOLS else []
+    named = [str(input.get("path") or ".")] if kind == FileAction.KIND else []
     for path in named:
         resolved.setdefault(path, _real(absolute(path, root, home)))
     addresses: dict[str, list[Named]] = {}
@@ -98,7 +99,7 @@ def gather(
     target: Target | None = None
     rests_on: tuple[str, ...] = ()
     open_env = _open_env()
-    if argv and tool in ("exec", "shell") and push.is_push(argv):
+    if argv and kind in (ExecAction.KIND, ShellAction.KIND) and push.is_push(argv):
         git = tree.git
         private_dir.publish(tree)
         asked = push.parse_push(argv, tree.branch)
@@ -120,7 +121,7 @@ def gather(
         open_env=open_env,
         identity={"dev": info.st_dev, "ino": info.st_ino},
         cwd_identity=precheck.identity(resolved[cwd]),
-        program=_program(tool, input, resolved[cwd], open_env["PATH"]),
+        program=_program(kind, input, resolved[cwd], open_env["PATH"]),
         snapshot=kept.snapshot,
         unprotected=kept.unprotected,
         resolved=resolved,
@@ -171,11 +172,11 @@ def _open_env() -> dict[str, str]:
     return {"PATH": "/usr/local/bin:/usr/bin:/bin", **env, "HOME": os.path.expanduser("~"), "GIT_TERMINAL_PROMPT": "0"}
 
 
-def _program(tool: str, input: Mapping[str, Any], cwd: str, path: str) -> dict[str, object]:  # noqa: A002
+def _program(kind: str, input: Mapping[str, Any], cwd: str, path: str) -> dict[str, object]:  # noqa: A002
     """What a call outside the fence would execute, as it is now."""
-    if input.get("access") != "unfenced" or tool not in ("exec", "shell"):
+    if input.get("access") != "unfenced" or kind not in (ExecAction.KIND, ShellAction.KIND):
         return {}
-    name = str(input["argv"][0]) if tool == "exec" else programs.bash()
+    name = str(input["argv"][0]) if kind == ExecAction.KIND else programs.bash()
     return precheck.program(name, cwd, path)
 
 

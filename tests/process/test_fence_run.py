@@ -541,7 +541,7 @@ def test_a_program_swapped_all_the_time_is_never_run(ground: Ground) -> None:
 
 
 def test_the_keeper_loads_nothing_heavy() -> None:
-    script = "import sys, harness.hands.spawn, harness.hands.precheck, harness.hands.tools; print(sorted(sys.modules))"
+    script = "import sys, harness.hands.spawn, harness.hands.precheck, harness.events.tools; print(sorted(sys.modules))"
     loaded = subprocess.run(
         [sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True, timeout=60
     ).stdout

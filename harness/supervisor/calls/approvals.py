@@ -12,6 +12,7 @@ import msgspec
 
 from harness.budget.evidence import raised
 from harness.budget.ledger_types import Raised
+from harness.events import tools
 from harness.events import types as t
 from harness.events.action import Wire, from_wire
 from harness.events.cap import Cap
@@ -20,7 +21,6 @@ from harness.events.fold import OpenApproval
 from harness.events.framing import LogError
 from harness.events.request import Request
 from harness.events.views import ApprovalView
-from harness.hands import tools
 from harness.supervisor import ids
 from harness.supervisor.calls import cards
 from harness.supervisor.calls.call_flow import CallFlow, outcome_of

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from harness.events import blobs, trouble
+from harness.events import blobs, tools, trouble
 from harness.events import types as t
 from harness.events.action import (
     Action,
@@ -33,7 +33,7 @@ from harness.events.action import (
 from harness.events.calls import Call
 from harness.events.request import Request
 from harness.events.trouble import Trouble
-from harness.hands import precheck, push, tools
+from harness.hands import precheck, push
 from harness.policy.build import build_action
 from harness.policy.judge import Verdict, judge
 from harness.protocol.config import Config
@@ -191,7 +191,7 @@ class CallFlow:
         proposed = known.proposed
         unknown = (
             "check is not a tool of yours; the harness runs the checks itself"
-            if proposed.tool == "check" and not proposed.by_harness
+            if proposed.tool == tools.CHECK and not proposed.by_harness
             else ""
         )
         if problem := unknown or tools.validate(proposed.tool, given):

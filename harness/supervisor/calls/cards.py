@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from harness.events import tools
 from harness.events.action import Action, ExecAction, FileAction, PushAction, Wire
 from harness.events.fold import OpenApproval, SessionState
 from harness.events.views import NOT_COMPARED, ApprovalView
@@ -52,10 +53,10 @@ def whole_diff(action: Action, given: dict[str, Any]) -> str:
 
     ``given`` is the tool's whole input.
     """
-    if not isinstance(action, FileAction) or action.tool not in ("write_file", "edit_file"):
+    if not isinstance(action, FileAction) or not tools.writes_file(action.tool):
         return ""
     now = _now(action.cwd, action.path)
-    if action.tool == "edit_file":
+    if tools.writes(action.tool) is tools.Writes.PIECE:
         return _edit(now, given)
     text = comparison.compare(now, Side.of(str(given.get("content", "")).encode("utf-8", "surrogatepass")))
     if now.body is None and now.words != _ABSENT:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
+from harness.events import tools
 from harness.events.action import Action, FileAction
 from harness.hands import files, reading
 
@@ -24,7 +25,7 @@ def file_outcome(action: Action, given: object) -> tuple[str, str]:
         content = None
     except OSError as exc:
         return "unknown_told_model", f"{path} cannot be read: {exc.strerror}"
-    if action.tool == "write_file":
+    if tools.writes(action.tool) is tools.Writes.WHOLE:
         done = content is not None and hashlib.sha256(content).hexdigest() == action.content_sha
         return (
             ("confirmed_done", "the file has exactly the new content")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
+from harness.events import tools
 from harness.events import types as t
 from harness.events.action import canonical
 from harness.events.calls import order
@@ -87,9 +88,7 @@ class Track:
                 call.doubt = b
         elif isinstance(b, t.ToolEnded):
             call = self.calls.get(b.call_id)
-            self.ran_command = self.ran_command or (
-                call is not None and call.proposed.tool in ("exec", "shell", "check")
-            )
+            self.ran_command = self.ran_command or (call is not None and tools.runs(call.proposed.tool))
             self._gone(b.call_id)
         elif isinstance(b, t.ModelRequest):
             self.request_gen = r.gen

@@ -231,7 +231,7 @@ def outcome(spawn: Spawn, wait_status: int, result: bytes) -> Outcome:
         )
     if not any("running" in line for line in lines):
         return Outcome("refused", exit_code, [], "the fence could not be built, so nothing ran; the output says why")
-    if spawn.kind in ("file", "push"):
+    if spawn.kind in (FileAction.KIND, PushAction.KIND):
         return Outcome("error", exit_code, [], f"the tool ended with code {exit_code} before it gave its result")
     return Outcome("ok" if exit_code == 0 else "error", exit_code, [], "")
 

@@ -133,24 +133,22 @@ def _args(pattern: Sequence[str], argv: Sequence[str]) -> bool:
 
 
 def _why(effects: Sequence[Effect]) -> str:
-    words: list[str] = []
-    for effect in effects:
-        what = effect.what or ""
-        match effect.name:
-            case "network" if not what:
-                words.append("uses the network: any host, including services on this machine's loopback")
-            case "network":
-                words.append(f"reaches {what} over the network")
-            case "unfenced":
-                words.append("runs without the fence")
-            case "outside":
-                words.append(f"reaches {what}, outside the worktree")
-            case "push":
-                words.append(f"pushes to {what}")
-            case "push-force":
-                words.append("may overwrite or delete what is there")
-            case "no-undo":
-                words.append("cannot be undone: the state before it cannot be kept")
-            case _:
-                words.append(str(effect))
-    return "; ".join(words) or "a rule asks for your decision"
+    return "; ".join(_words(effect) for effect in effects) or "a rule asks for your decision"
+
+
+def _words(effect: Effect) -> str:
+    if effect == NETWORK:
+        return "uses the network: any host, including services on this machine's loopback"
+    if effect.host is not None:
+        return f"reaches {effect.host} over the network"
+    if effect == UNFENCED:
+        return "runs without the fence"
+    if effect.is_outside:
+        return f"reaches {effect.what}, outside the worktree"
+    if effect == PUSH_FORCE:
+        return "may overwrite or delete what is there"
+    if effect.publishes:
+        return f"pushes to {effect.what or ''}"
+    if effect == NO_UNDO:
+        return "cannot be undone: the state before it cannot be kept"
+    return str(effect)

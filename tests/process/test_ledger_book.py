@@ -232,7 +232,7 @@ import asyncio, sys
 from pathlib import Path
 from harness.events.types import Caps
 from harness.protocol.config import CapsConfig
-from harness.supervisor.caps import Bookkeeper
+from harness.supervisor.money.reservations import Bookkeeper
 
 async def main():
     books = await Bookkeeper.open(Path(sys.argv[1]), lambda: CapsConfig(day_usd=None))

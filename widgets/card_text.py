@@ -8,15 +8,29 @@ never read the same; the hash of the whole action, computed here from what is sh
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
 from rich.cells import chop_cells
 
-from harness.events import trouble
-from harness.events.action import action_hash
+from harness.events import tools, trouble
+from harness.events.action import (
+    Action,
+    BadAction,
+    CheckAction,
+    ExecAction,
+    FileAction,
+    PushAction,
+    ShellAction,
+    Wire,
+    action_hash,
+    from_wire,
+)
+from harness.events.cap import Cap
+from harness.events.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNFENCED, Effect
+from harness.events.request import Request
 from harness.events.untrusted import to_display, to_display_lines
 from harness.events.views import NOT_COMPARED, NOT_SHOWN, ApprovalView
 from harness.events.words import usd
@@ -28,15 +42,15 @@ WORDS = "THE AGENT'S WORDS (the end of its reply)"
 CHANGED = "ASKED AGAIN: WHAT CHANGED SINCE YOU DECIDED"
 _CONTINUED = "    ↪ "
 _RISKS = {"low": "LOW RISK", "medium": "MEDIUM RISK", "high": "HIGH RISK", "critical": "CRITICAL"}
-_KINDS = {
-    "tool": "asks to leave the fence",
-    "cap": "has reached a cap",
-    "auth": "and all that use its key cannot log in",
-    "endpoint": "and all that use its key are refused",
-    "in_doubt": "started something and nobody knows whether it happened",
-    "question": "asks you",
-    "refusal": "was refused by the model",
-    "restart": "has failed and waits for you",
+_KINDS: dict[str, str] = {
+    Request.TOOL: "asks to leave the fence",
+    Request.CAP: "has reached a cap",
+    Request.AUTH: "and all that use its key cannot log in",
+    Request.ENDPOINT: "and all that use its key are refused",
+    Request.IN_DOUBT: "started something and nobody knows whether it happened",
+    Request.QUESTION: "asks you",
+    Request.REFUSAL: "was refused by the model",
+    Request.RESTART: "has failed and waits for you",
 }
 
 
@@ -57,25 +71,26 @@ def card_lines(view: ApprovalView) -> list[CardLine]:
     out.append(
         CardLine(f"{to_display(view.session_name)} {_KINDS.get(view.kind, 'asks: ' + to_display(view.kind))}", "head")
     )
-    action = view.action
-    if view.kind != "tool" or action is None:
+    action = _action(view.action)
+    if view.kind != Request.TOOL or action is None:
         out += [CardLine(line) for line in to_display_lines(view.title)]
     if action is None:
-        if view.kind == "tool":
+        if view.kind == Request.TOOL:
             out.append(CardLine("What it would run cannot be read. Deny it.", "warn"))
         out += [*_details(view.detail), *_next(view.kind)]
+        out += _hashes(view)
     else:
-        if view.kind == "tool":
+        if view.kind == Request.TOOL:
             out += _changed_since(view.detail)
             out += [CardLine("• " + text, "warn") for text in consequences(action)]
             out += [CardLine("• " + text, "warn") for text in left_out(view.diff)]
         else:
             out += [*_details(view.detail), *_next(view.kind)]
-        out += [CardLine(""), *will_run(action, WILL_RUN if view.kind == "tool" else "WAS TO RUN")]
+        out += [CardLine(""), *will_run(action, WILL_RUN if view.kind == Request.TOOL else "WAS TO RUN")]
         out += [CardLine(""), *_reach(action), *_preconditions(action)]
         out += _rule(view)
         out += _fine_print(action)
-        out += _hashes(view, action)
+        out += _hashes(view)
     if words := view.detail.get("asks"):
         out += [
             CardLine(""),
@@ -111,36 +126,41 @@ def wrap(line: CardLine, width: int) -> list[tuple[str, str]]:
     return [("", first[0]), *((_CONTINUED, part) for part in chop_cells(rest, max(1, width - len(_CONTINUED))))]
 
 
-def consequences(action: Mapping[str, Any]) -> list[str]:
+def _action(wire: Wire | None) -> Action | None:
+    """The action behind a card; None when there is none, or it cannot be read."""
+    try:
+        return from_wire(wire) if wire is not None else None
+    except BadAction:
+        return None
+
+
+def consequences(action: Action) -> list[str]:
     """What leaves the fence, one sentence an effect."""
-    writes = action.get("tool") in ("write_file", "edit_file")
-    found = [_consequence(str(effect), writes) for effect in _list(action.get("effects"))] or [
-        "It stays inside the fence."
-    ]
-    why = action.get("unprotected")
-    return [*found, f"Why it cannot be undone: {to_display(str(why))}."] if why is not None else found
+    writes = tools.writes_file(action.tool)
+    found = [_consequence(effect, writes) for effect in action.effects] or ["It stays inside the fence."]
+    why = action.unprotected
+    return [*found, f"Why it cannot be undone: {to_display(why)}."] if why else found
 
 
-def _consequence(effect: str, writes: bool) -> str:
-    name, _, rest = effect.partition(":")
-    shown = to_display(rest)
-    if effect == "network":
+def _consequence(effect: Effect, writes: bool) -> str:
+    shown = to_display(effect.what or "")
+    if effect == NETWORK:
         return (
             "It can reach any host, including services on this machine's loopback. What it sends cannot be taken back."
         )
-    if name == "network":
-        return f"It can reach {_host_words(rest)}. What it sends cannot be taken back."
-    if effect == "unfenced":
+    if effect.host is not None:
+        return f"It can reach {_host_words(effect.host)}. What it sends cannot be taken back."
+    if effect == UNFENCED:
         return "It runs without a fence: with all your rights, on all your files."
-    if effect == "push-force":
+    if effect == PUSH_FORCE:
         return "It can overwrite commits on the remote."
-    if name == "push":
+    if effect.publishes:
         return f"It publishes to {shown}. Others can see it at once."
-    if name == "outside":
+    if effect.is_outside:
         return f"It {'writes' if writes else 'reads or writes'} {shown}, outside its worktree."
-    if effect == "no-undo":
+    if effect == NO_UNDO:
         return "What it changes in its worktree cannot be undone: the state before it cannot be kept."
-    return to_display(effect)
+    return to_display(str(effect))
 
 
 def _host_words(host: str) -> str:
@@ -148,60 +168,55 @@ def _host_words(host: str) -> str:
     return to_display(host) + ("" if ":" in host.rpartition("]")[2] else " at ports 80 and 443")
 
 
-def will_run(action: Mapping[str, Any], label: str = WILL_RUN) -> list[CardLine]:
+def will_run(action: Action, label: str = WILL_RUN) -> list[CardLine]:
     """Exactly what runs: each argument, or each script line, or the file tool and its input, and where."""
-    tool = to_display(str(action.get("tool", "?")))
-    out: list[CardLine] = []
-    if isinstance(action.get("argv"), list):
-        argv = _list(action["argv"])
-        out.append(CardLine(f"{label}  {tool}, {len(argv)} argument{'s' if len(argv) != 1 else ''}, no shell", "label"))
-        width = len(str(len(argv) - 1))
-        for i, part in enumerate(argv):
-            out += [CardLine(f"  {i:>{width}}  “{to_display(str(part))}”", "run"), *_letters(str(part))]
-    elif "script" in action:
-        lines = str(action["script"]).split("\n")
-        out.append(
-            CardLine(f"{label}  {tool}, a shell script of {len(lines)} line{'s' if len(lines) != 1 else ''}", "label")
-        )
-        width = len(str(len(lines)))
-        for i, text in enumerate(lines, 1):
-            out += [CardLine(f"  {i:>{width}} │{code_display(text)}", "run"), *_letters(text)]
+    tool = to_display(action.tool)
+    if isinstance(action, ExecAction | PushAction):
+        out = _arguments(f"{label}  {tool}", action.argv)
+    elif isinstance(action, ShellAction | CheckAction):
+        out = _script(f"{label}  {tool}", action.script)
     else:
-        out.append(CardLine(f"{label}  {tool}", "label"))
-        out += [
-            CardLine(f"  “{to_display(str(action.get('path', '')))}”", "run"),
-            *_letters(str(action.get("path", ""))),
-        ]
-        given = action.get("input")
-        for name, value in sorted(given.items()) if isinstance(given, dict) else ():
-            if name != "path":
-                out += _value(str(name), value)
-        if "content_sha" in action:
-            out.append(CardLine(f"  SHA-256 of the new text  {to_display(str(action['content_sha']))}", "dim"))
-    blob = action.get("input_blob")
-    if isinstance(blob, dict):
-        out.append(
-            CardLine(
-                f"  input of {to_display(str(blob.get('bytes')))} bytes, SHA-256 {to_display(str(blob.get('sha')))}",
-                "dim",
-            )
-        )
-    if "url" in action or "remote" in action:
-        out += [
-            CardLine(
-                f"  remote  “{to_display(str(action.get('remote', '')))}”  {to_display(str(action.get('url', '')))}",
-                "run",
-            )
-        ]
-        out += _letters(str(action.get("url", "")) + str(action.get("remote", "")))
-        for spec in _list(action.get("refspecs")):
-            new, ref, old = (
-                ([str(part) for part in spec] + ["", "", ""])[:3]
-                if isinstance(spec, (list, tuple))
-                else (str(spec), "", "")
-            )
+        out = _file(f"{label}  {tool}", action)
+    if (blob := action.input_blob) is not None:
+        out.append(CardLine(f"  input of {blob.bytes} bytes, SHA-256 {to_display(blob.sha)}", "dim"))
+    if isinstance(action, PushAction):
+        url = action.to.url
+        out.append(CardLine(f"  remote  “{to_display(action.remote)}”  {to_display(url)}", "run"))
+        out += _letters(url + action.remote)
+        for new, ref, old in action.to.refspecs:
             out.append(CardLine(f"  {to_display(new)} → {to_display(ref)}, now {to_display(old)}", "run"))
-    out.append(CardLine(f"  in  “{to_display(str(action.get('cwd', '')))}”", "run"))
+    out.append(CardLine(f"  in  “{to_display(action.cwd)}”", "run"))
+    return out
+
+
+def _arguments(head: str, argv: Sequence[str]) -> list[CardLine]:
+    out = [CardLine(f"{head}, {len(argv)} argument{'s' if len(argv) != 1 else ''}, no shell", "label")]
+    width = len(str(len(argv) - 1))
+    for i, part in enumerate(argv):
+        out += [CardLine(f"  {i:>{width}}  “{to_display(part)}”", "run"), *_letters(part)]
+    return out
+
+
+def _script(head: str, script: str) -> list[CardLine]:
+    lines = script.split("\n")
+    out = [CardLine(f"{head}, a shell script of {len(lines)} line{'s' if len(lines) != 1 else ''}", "label")]
+    width = len(str(len(lines)))
+    for i, text in enumerate(lines, 1):
+        out += [CardLine(f"  {i:>{width}} │{code_display(text)}", "run"), *_letters(text)]
+    return out
+
+
+def _file(head: str, action: FileAction) -> list[CardLine]:
+    out = [
+        CardLine(head, "label"),
+        CardLine(f"  “{to_display(action.path)}”", "run"),
+        *_letters(action.path),
+    ]
+    for name, value in sorted((action.input or {}).items()):
+        if name != "path":
+            out += _value(name, value)
+    if action.content_sha is not None:
+        out.append(CardLine(f"  SHA-256 of the new text  {to_display(action.content_sha)}", "dim"))
     return out
 
 
@@ -227,31 +242,25 @@ def _letters(text: str) -> list[CardLine]:
     return [CardLine(f"      ▲ not plain ASCII: {named}{more}", "warn")]
 
 
-def _reach(action: Mapping[str, Any]) -> list[CardLine]:
-    fence = action.get("fence")
-    fence = fence if isinstance(fence, dict) else {}
+def _reach(action: Action) -> list[CardLine]:
+    fence = action.fence
     out = [CardLine("MAY REACH", "label")]
-    fenced = fence.get("fenced", action.get("access") != "unfenced")
-    if not fenced:
+    if not fence.fenced:
         out.append(CardLine("  everything you can: no fence", "warn"))
-    network = bool(fence.get("network"))
-    hosts = [to_display(str(host)) for host in _list(fence.get("hosts"))]
-    said = "yes" if network else "no"
+    hosts = [to_display(host) for host in fence.hosts]
+    said = "yes" if fence.network else "no"
     if hosts:
         said = f"only {', '.join(hosts)}"
-    warn = "warn" if network or hosts else "text"
-    out.append(CardLine(f"  network  {said}   access  {to_display(str(action.get('access', '')))}", warn))
-    if action.get("kind") == "push":
+    warn = "warn" if fence.network or hosts else "text"
+    out.append(CardLine(f"  network  {said}   access  {to_display(action.access)}", warn))
+    if isinstance(action, PushAction):
         out += _push_reach(action)
-    for what, paths in (("writes", fence.get("write")), ("outside", action.get("outside"))):
-        out += [
-            CardLine(f"  {what}  “{to_display(str(path))}”", "warn" if what == "outside" else "text")
-            for path in _list(paths)
-        ]
+    out += [CardLine(f"  writes  “{to_display(path)}”") for path in fence.write]
+    out += [CardLine(f"  outside  “{to_display(path)}”", "warn") for path in action.outside]
     return out
 
 
-def _push_reach(action: Mapping[str, Any]) -> list[CardLine]:
+def _push_reach(action: PushAction) -> list[CardLine]:
     """What of the user's takes part in a push: git itself, address rewrites, and the hooks of a remote on this
     machine.
     """
@@ -261,19 +270,18 @@ def _push_reach(action: Mapping[str, Any]) -> list[CardLine]:
             "warn",
         )
     ]
-    named = action.get("named")
-    address = str(named.get("address", "")) if isinstance(named, dict) else ""
-    local = action.get("local")
-    if isinstance(local, dict):
-        runs = [to_display(str(name)) for what in ("hooks", "programs") for name in _list(local.get(what))]
+    address = action.to.named.address if action.to.named is not None else ""
+    local = action.to.local
+    if local is not None:
+        runs = [to_display(name) for name in (*local.hooks, *local.programs)]
         said = f"its hooks and programs run as you: {', '.join(runs)}" if runs else "it has no hooks"
         out.append(
             CardLine(
-                f"  the remote is a folder of this machine, “{to_display(str(local.get('folder', '')))}”; {said}",
+                f"  the remote is a folder of this machine, “{to_display(local.folder)}”; {said}",
                 "warn",
             )
         )
-    elif address and address != action.get("url"):
+    elif address and address != action.to.url:
         out.append(
             CardLine(
                 f"  the address is written “{to_display(address)}”; your git configuration leads it to the one shown"
@@ -281,33 +289,28 @@ def _push_reach(action: Mapping[str, Any]) -> list[CardLine]:
                 "warn",
             )
         )
-    if action.get("note"):
-        out.append(CardLine(f"  {to_display(str(action['note']))}", "dim"))
+    if action.note:
+        out.append(CardLine(f"  {to_display(action.note)}", "dim"))
     return out
 
 
-def _fine_print(action: Mapping[str, Any]) -> list[CardLine]:
+def _fine_print(action: Action) -> list[CardLine]:
     """What is the same for nearly every action of a session: shown last, because it is bound by the decision all the
     same.
     """
-    fence = action.get("fence")
-    fence = fence if isinstance(fence, dict) else {}
     out = [CardLine("FINE PRINT", "label")]
-    out += [CardLine(f"  reads  “{to_display(str(path))}”", "dim") for path in _list(fence.get("read"))]
-    for bind in _list(fence.get("binds")):
-        if isinstance(bind, (list, tuple)):
-            out.append(CardLine("  bound  " + "  ".join(f"“{to_display(str(part))}”" for part in bind), "dim"))
-    env = action.get("env")
-    if isinstance(env, dict):
-        pairs = "  ".join(f"{to_display(str(name))}=“{to_display(str(value))}”" for name, value in sorted(env.items()))
-        out.append(CardLine(f"  environment  {pairs or 'empty'}", "dim"))
-    out.append(CardLine(f"  stopped after {to_display(str(action.get('timeout_s', '?')))} s", "dim"))
+    out += [CardLine(f"  reads  “{to_display(path)}”", "dim") for path in action.fence.read]
+    for bind in action.fence.binds:
+        out.append(CardLine("  bound  " + "  ".join(f"“{to_display(part)}”" for part in bind), "dim"))
+    pairs = "  ".join(f"{to_display(name)}=“{to_display(value)}”" for name, value in sorted(action.env.items()))
+    out.append(CardLine(f"  environment  {pairs or 'empty'}", "dim"))
+    out.append(CardLine(f"  stopped after {action.timeout_s} s", "dim"))
     return out
 
 
-def _preconditions(action: Mapping[str, Any]) -> list[CardLine]:
-    pre = action.get("pre")
-    if not isinstance(pre, dict):
+def _preconditions(action: Action) -> list[CardLine]:
+    pre = action.pre
+    if pre is None:
         return []
     out = [CardLine("CHECKED AGAIN JUST BEFORE IT RUNS", "label")]
     for name, value in sorted(pre.items()):
@@ -330,9 +333,12 @@ def _rule(view: ApprovalView) -> list[CardLine]:
     ]
 
 
-def _hashes(view: ApprovalView, action: dict[str, Any]) -> list[CardLine]:
+def _hashes(view: ApprovalView) -> list[CardLine]:
+    """The hash of what was sent, whether or not all of it can be read."""
+    if view.action is None:
+        return []
     try:
-        here = action_hash(action)
+        here = action_hash(view.action)
     except (ValueError, TypeError) as exc:
         return [CardLine(f"The action has no valid form ({to_display(str(exc))}). Deny it.", "warn")]
     if view.action_hash and here != view.action_hash:
@@ -359,7 +365,7 @@ def _next(kind: str) -> list[CardLine]:
     """What becomes of the session while nobody answers."""
     return (
         []
-        if kind == "tool"
+        if kind == Request.TOOL
         else [
             CardLine(""),
             CardLine("UNTIL YOU ANSWER", "label"),
@@ -369,7 +375,8 @@ def _next(kind: str) -> list[CardLine]:
 
 
 def _details(detail: Mapping[str, Any]) -> list[CardLine]:
-    money = str(detail.get("cap", "")).endswith("usd")
+    cap = Cap.of(detail.get("cap"))
+    money = cap is not None and cap.in_usd
     out = []
     for name, value in sorted((name, value) for name, value in detail.items() if name != "asks"):
         shown = str(value)

@@ -15,6 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from harness.events import trouble, words
+from harness.events.request import Request
 from harness.events.views import ApprovalView
 from widgets import cells
 from widgets.cells import Line
@@ -131,6 +132,6 @@ class QueueList(ScrollView, can_focus=True):
             )
             return line.left(cells.safe(view.session_name, line.room - 1), self._style("name")).strip(base)
         line.left("  ", base)
-        if view.kind != "tool":
+        if view.kind != Request.TOOL:
             line.left(trouble.request(view.kind) + ": ", self._style("quiet"))
         return line.left(cells.safe(view.title, line.room - 1), self._style("text" if chosen else "quiet")).strip(base)

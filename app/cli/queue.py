@@ -15,6 +15,8 @@ from app.cli.context import Context
 from app.cli.output import age, emit, safe, say, table
 from app.cli.sessions import Refused, Usage
 from harness.events import trouble
+from harness.events.cap import Cap
+from harness.events.request import Request
 from harness.events.views import ApprovalView
 from harness.protocol import config as configuration
 from harness.protocol.client import Client
@@ -106,9 +108,9 @@ def _choices(view: ApprovalView) -> list[str]:
     """What can be typed about a request, and last the hash of its action."""
     hashed = f" --hash {safe(view.action_hash[:_HASH])}" if view.action_hash else ""
     approve = f"watchfloor approve {safe(view.approval_id)}{hashed}"
-    if view.kind == "cap":
+    if view.kind == Request.CAP:
         lines = [f"raise it:    {approve} --raise-to X", f"finish up:   {approve} --finish"]
-    elif view.kind in ("question", "refusal"):
+    elif view.kind in (Request.QUESTION, Request.REFUSAL):
         lines = [f"answer it:   watchfloor answer {safe(view.approval_id)} TEXT"]
         lines += [f"finished:    {approve} --choose done"] if "done" in view.options else [f"try again:   {approve}"]
     elif {"allow", "retry"} & set(view.options):
@@ -172,11 +174,11 @@ def _seen(view: ApprovalView, given: str | None, decision: str) -> None:
 
 
 def _cap_value(view: ApprovalView, text: str) -> int:
-    cap = str(view.detail.get("cap", ""))
+    cap = Cap.of(view.detail.get("cap"))
     try:
-        if cap.endswith(".usd"):
+        if cap is not None and cap.in_usd:
             return configuration.usd_to_nano(text)
-        return configuration.seconds(text) if cap.endswith(".wall") and not text.isdigit() else int(text)
+        return configuration.seconds(text) if cap is Cap.SESSION_WALL and not text.isdigit() else int(text)
     except ValueError as exc:
         raise Usage(f"--raise-to: {exc}") from exc
 
@@ -207,7 +209,7 @@ def _chosen(args: argparse.Namespace, view: ApprovalView, edited: dict[str, Any]
         return "finish", {}
     if args.choose is not None:
         return str(args.choose), {}
-    if view.kind == "cap":
+    if view.kind == Request.CAP:
         raise Usage("a cap is not approved: choose --raise-to X, --finish, or reject it to stop the session")
     positive = next((o for o in ("allow", "retry") if o in view.options), None)
     if positive is None:

@@ -15,6 +15,8 @@ from typing import Any
 from app.cli import exits
 from app.cli.output import emit, warn
 from app.demo.fleet import BRANCH, PARTS, Demo, DemoError, Part
+from harness.events.action import PushAction, from_wire
+from harness.events.request import Request
 from harness.protocol.client import Client, SupervisorError, Unreachable
 from harness.protocol.config import NANO, usd_to_nano
 from harness.protocol.transport import UnixSocket
@@ -112,14 +114,14 @@ def _answer(demo: Demo, story: Story) -> None:
         if approval in story.answered:
             continue
         story.answered.add(approval)
-        action = item.get("action") or {}
-        if item["kind"] == "tool" and name == "changelog" and action.get("kind") == "push":
-            targets = [target for _, target, _ in action.get("refspecs", [])]
+        action = from_wire(item["action"]) if item.get("action") else None
+        if item["kind"] == Request.TOOL and name == "changelog" and isinstance(action, PushAction):
+            targets = [spec.ref for spec in action.to.refspecs]
             if targets != [f"refs/heads/{BRANCH}"]:
                 raise DemoError(f"the push to approve goes to {targets}, not to refs/heads/{BRANCH}")
             demo.watchfloor("approve", approval, "--hash", str(item["action_hash"]))
             story.pushes_approved += 1
-        elif item["kind"] == "cap" and name in caps:
+        elif item["kind"] == Request.CAP and name in caps:
             _cap_holds(demo, caps[name])
             demo.watchfloor("reject", approval, "--reason", "The survey has cost enough.")
             story.cap_asked += 1

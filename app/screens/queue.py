@@ -17,6 +17,9 @@ from app.arming import ARM_S, Arming, differences
 from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
 from app.screens.base import WatchScreen
+from harness.events.action import BadAction, from_wire
+from harness.events.cap import Cap
+from harness.events.request import Request
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
 from harness.events.words import NANO, money
@@ -254,19 +257,19 @@ class QueueScreen(WatchScreen):
     def _not_editable(self) -> str:
         if self._shown is None:
             return _NOTHING
-        editable = "allow_edited" in self._shown.options and isinstance((self._shown.action or {}).get("input"), dict)
+        editable = "allow_edited" in self._shown.options and _input_of(self._shown) is not None
         return "" if editable else "this request has no input that could be edited"
 
     def _not_in_doubt(self) -> str:
         if self._shown is None:
             return _NOTHING
-        in_doubt = "done" in self._shown.options and self._shown.kind != "question"
+        in_doubt = "done" in self._shown.options and self._shown.kind != Request.QUESTION
         return "" if in_doubt else "no call is in doubt in this request"
 
     def _not_finished(self) -> str:
         if self._shown is None:
             return _NOTHING
-        asks = "done" in self._shown.options and self._shown.kind == "question"
+        asks = "done" in self._shown.options and self._shown.kind == Request.QUESTION
         return "" if asks else "this request does not ask whether the session is finished"
 
     # -- looking -----------------------------------------------------------------------------------
@@ -332,7 +335,8 @@ class QueueScreen(WatchScreen):
         from app.screens.dialogs import EditInput
 
         view = self._shown
-        if view is None or view.action is None or self._refused():
+        given = _input_of(view) if view is not None else None
+        if view is None or given is None or self._refused():
             return
         shown = self._proof()
 
@@ -340,7 +344,7 @@ class QueueScreen(WatchScreen):
             if value is not None:
                 self._decide(view, "allow_edited", shown_hash=shown, edited=value)
 
-        self.app.push_screen(EditInput(view.session_name, view.action["input"]), edited)
+        self.app.push_screen(EditInput(view.session_name, given), edited)
 
     def _deny(self) -> None:
         self._with_text("Deny", "deny", "The agent reads your reason and goes on without this.", "deny")
@@ -348,7 +352,7 @@ class QueueScreen(WatchScreen):
     def _answer(self) -> None:
         what = (
             "Your text is its next instruction."
-            if self._is("question", "refusal")
+            if self._is(Request.QUESTION, Request.REFUSAL)
             else "Your text becomes the result of the call; nothing runs."
         )
         self._with_text("Answer", "answer", what, "send", lines=True)
@@ -384,7 +388,8 @@ class QueueScreen(WatchScreen):
             return
         limit = int(view.detail.get("limit", 0))
         need = int(view.detail.get("need", 0))
-        in_usd = str(view.detail.get("cap", "")).endswith("usd")
+        cap = Cap.of(view.detail.get("cap"))
+        in_usd = cap is not None and cap.in_usd
         proposed = max(limit * 2, int(view.detail.get("used", 0)) + need)
         shown = self._proof()
 
@@ -398,13 +403,7 @@ class QueueScreen(WatchScreen):
             if value is not None:
                 self._decide(view, "raise", shown_hash=shown, value=value)
 
-        unit = (
-            "USD"
-            if in_usd
-            else {"wall": "seconds", "calls": "tool calls"}.get(
-                str(view.detail.get("cap", "")).rpartition(".")[2], "tokens"
-            )
-        )
+        unit = cap.unit if cap is not None else "tokens"
         text = f"The cap is {money(limit) if in_usd else f'{limit:,}'} now. New cap in {unit}:"
         default = f"{proposed / NANO:.2f}" if in_usd else str(proposed)
         self.app.push_screen(
@@ -469,7 +468,9 @@ class QueueScreen(WatchScreen):
             self.host.tell(f"{exc}; the request is still open as far as this screen knows", bad=True)
         else:
             said = (
-                "taken as finished" if decision == "done" and view.kind == "question" else _DONE.get(decision, decision)
+                "taken as finished"
+                if decision == "done" and view.kind == Request.QUESTION
+                else _DONE.get(decision, decision)
             )
             self.host.tell(f"{view.session_name}: {said}")
         if self.stands:
@@ -508,6 +509,15 @@ def _changed(lines: list[str]) -> Content:
         return Content("")
     head = Content.styled("Changed since you looked; look again:", "bold $warning")
     return Content("\n").join([head, *(Content("  " + to_display(line)) for line in lines[:6])])
+
+
+def _input_of(view: ApprovalView) -> dict[str, Any] | None:
+    """The input that can be edited; None when the request has no action, or one whose input is not sent along."""
+    try:
+        given = from_wire(view.action).input
+    except BadAction:
+        return None
+    return dict(given) if given is not None else None
 
 
 def _whole(text: str) -> int:

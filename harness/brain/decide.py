@@ -16,6 +16,7 @@ from harness.brain.view import IDLE_POINTS, CallFact, ModelTurn, ToolUse, View
 from harness.events import asking
 from harness.events import types as t
 from harness.events.endpoints import ITEM_KINDS
+from harness.events.request import Request
 
 SAME_CALLS = 5
 """Breaker: the same call so often in a row."""
@@ -30,7 +31,7 @@ _MOST_ROOM = 2
 _CHECK_OUTPUT = 4000
 _SUMMARY = 4000
 _NOT_RUN = ("denied", "refused", "cancelled")
-HUMAN_KINDS = {"cap": "cap"}
+HUMAN_KINDS: dict[str, str] = {Request.CAP: "cap"}
 """Why a session parks, by the kind of request that it waits for; ``approval`` for every other kind."""
 
 
@@ -145,7 +146,7 @@ def _outstanding(v: View) -> Step:
     calls = v.state.calls.open.values()
     if all(c.call_id in asked and c.stage in ("asked", "in_doubt") for c in calls):
         return Park("approval", f"{len(calls)} call{'s' if len(calls) > 1 else ''} waiting for your decision")
-    cap = next((a for a in v.state.approvals.values() if a.kind == "cap"), None)
+    cap = next((a for a in v.state.approvals.values() if a.kind == Request.CAP), None)
     if cap is not None and all(c.stage in ("proposed", "asked", "in_doubt") for c in calls):
         return Park("cap", cap.title)  # nothing is judged while a cap is reached, so nothing runs either
     return Wait("calls are running or being judged")

@@ -26,9 +26,9 @@ from harness.brain.accounts import Accounts, Outcome, Reservation
 from harness.brain.errors import Conflict, Fenced, Interruption, NoSupervisor, Refused, Stopped
 from harness.brain.session_log import Journal
 from harness.brain.view import DamagedMessage
+from harness.events import tools
 from harness.events import types as t
 from harness.events.framing import LogError
-from harness.hands import tools
 from harness.protocol.config import Credential
 
 OK = 0
@@ -107,7 +107,7 @@ class Brain:
                     head = self._journal.head
                     self._append(
                         [
-                            self._proposal(f"c{head}.{i}", "check", {"command": c}, "")
+                            self._proposal(f"c{head}.{i}", tools.CHECK, {"command": c}, "")
                             for i, c in enumerate(step.commands)
                         ],
                         head,

@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.brain.prompt import context_window
 from harness.brain.retry import too_long
-from harness.events import fold
+from harness.events import fold, tools
 from harness.events import types as t
 
 Block = dict[str, Any]
@@ -28,7 +28,6 @@ IDLE_POINTS = 3
 """Weight of a turn that only looks; running something is more, and a turn with a command weighs 1."""
 REBOOT = "reboot"
 """Component of the notes of a keeper that the model reads too."""
-_MAY_CHANGE = ("exec", "shell")
 _KEEP_AFTER_OVERFLOW = (2, 1, 1)
 
 
@@ -249,7 +248,9 @@ class View:
             self.last_hash = use.input_hash
         if body.stop_reason == "tool_use":
             self.idle_turns += 1
-            self.idle_points += 1 if any(use.name in _MAY_CHANGE for use in uses) else IDLE_POINTS
+            self.idle_points += (
+                1 if any(use.name in tools.TABLE and tools.runs(use.name) for use in uses) else IDLE_POINTS
+            )
         if body.usage.total > CLEAR_AT * context_window(self.model):
             self._clear(KEEP_TURNS, _CLEAR_STEP)
 

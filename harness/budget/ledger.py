@@ -10,16 +10,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from harness.budget.ledger_types import LedgerRecord, Limits, Raised, Reserved, Settled, Unknown
+from harness.events.cap import Cap
 from harness.events.types import Usage
 
 
 class CapReached(Exception):
     """A reservation would pass a cap.
 
-    ``cap`` is e.g. ``session.usd``; used (spent + held), limit and need are in its unit.
+    Used (spent + held), limit and need are in its unit.
     """
 
-    def __init__(self, cap: str, used: int, limit: int, need: int) -> None:
+    def __init__(self, cap: Cap, used: int, limit: int, need: int) -> None:
         super().__init__(f"{cap}: {used} of {limit} used or held, {need} more needed")
         self.cap = cap
         self.used = used
@@ -72,15 +73,10 @@ class Ledger:
     """The newest raise of each cap of the day or the fleet."""
     day: str = ""
 
-    def limit(self, cap: str, configured: int | None, day: str) -> int | None:
+    def limit(self, cap: Cap, configured: int | None, day: str) -> int | None:
         """The cap in force on ``day``: the configured one, or what a human raised it to since."""
         raised = self.raised.get(cap)
-        if (
-            configured is None
-            or raised is None
-            or raised.base != configured
-            or (cap.startswith("day.") and raised.day != day)
-        ):
+        if configured is None or raised is None or raised.base != configured or (cap.of_day and raised.day != day):
             return configured
         return max(configured, raised.limit)
 
@@ -104,12 +100,12 @@ class Ledger:
         """
         session, today, fleet = self.accounts(sid, day)
         for cap, used, limit, need in (
-            ("session.usd", session.nano, limits.session_usd, nano),
-            ("session.tokens", session.tokens, limits.session_tokens, tokens),
-            ("day.usd", today.nano, limits.day_usd, nano),
-            ("day.tokens", today.tokens, limits.day_tokens, tokens),
-            ("fleet.usd", fleet.nano, limits.fleet_usd, nano),
-            ("fleet.tokens", fleet.tokens, limits.fleet_tokens, tokens),
+            (Cap.SESSION_USD, session.nano, limits.session_usd, nano),
+            (Cap.SESSION_TOKENS, session.tokens, limits.session_tokens, tokens),
+            (Cap.DAY_USD, today.nano, limits.day_usd, nano),
+            (Cap.DAY_TOKENS, today.tokens, limits.day_tokens, tokens),
+            (Cap.FLEET_USD, fleet.nano, limits.fleet_usd, nano),
+            (Cap.FLEET_TOKENS, fleet.tokens, limits.fleet_tokens, tokens),
         ):
             if limit is not None and used + need > limit:
                 raise CapReached(cap, used, limit, need)
@@ -192,17 +188,17 @@ class Ledger:
             case Raised():
                 self.raised[record.cap] = record
 
-    def over(self, record: Reserved) -> Iterator[tuple[str, int, int]]:
+    def over(self, record: Reserved) -> Iterator[tuple[Cap, int, int]]:
         """(cap, used, limit) of every cap that the accounts of ``record`` stand above now."""
         session, day, fleet = self.accounts(record.sid, record.day)
         limits = record.limits
         for cap, used, limit in (
-            ("session.usd", session.nano, limits.session_usd),
-            ("session.tokens", session.tokens, limits.session_tokens),
-            ("day.usd", day.nano, limits.day_usd),
-            ("day.tokens", day.tokens, limits.day_tokens),
-            ("fleet.usd", fleet.nano, limits.fleet_usd),
-            ("fleet.tokens", fleet.tokens, limits.fleet_tokens),
+            (Cap.SESSION_USD, session.nano, limits.session_usd),
+            (Cap.SESSION_TOKENS, session.tokens, limits.session_tokens),
+            (Cap.DAY_USD, day.nano, limits.day_usd),
+            (Cap.DAY_TOKENS, day.tokens, limits.day_tokens),
+            (Cap.FLEET_USD, fleet.nano, limits.fleet_usd),
+            (Cap.FLEET_TOKENS, fleet.tokens, limits.fleet_tokens),
         ):
             if limit is not None and used > limit:
                 yield cap, used, limit

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from harness.events import types as t
+from harness.events.cap import Cap
 from harness.events.words import usd
 
 Tone = Literal["info", "good", "warn", "bad", "dim"]
@@ -120,10 +121,11 @@ def _size(count: int) -> str:
     return f"{count / 1024:.1f} KiB" if count < 1024 * 1024 else f"{count / 1024 / 1024:.1f} MiB"
 
 
-def _cap(cap: str, value: int) -> str:
-    if cap.endswith("usd"):
+def _cap(spelled: str, value: int) -> str:
+    cap = Cap.of(spelled)
+    if cap is not None and cap.in_usd:
         return usd(value)
-    return f"{value} s" if cap.endswith("wall") else f"{value:,}"
+    return f"{value} s" if cap is not None and cap.in_seconds else f"{value:,}"
 
 
 def _caps(caps: t.Caps) -> str:

@@ -6,12 +6,13 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from harness.events.request import Request
 from harness.events.words import due, parse_ts
 
 DOWN = "down"
 LIMITED = "limited"
 PERSON = "needs a person"
-ITEM_KINDS = frozenset(("auth", "endpoint"))
+ITEM_KINDS = frozenset((Request.AUTH, Request.ENDPOINT))
 """Kinds of the one request that an endpoint has for all its sessions.
 
 It holds none of them: when it is answered, or the endpoint answers, all go on.

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from harness.events.request import Request
+
 FAILURES = 3
 """So many failures within a minute, and a session is held until its user wants it again."""
 
@@ -294,17 +296,17 @@ PARKED: dict[str, Words] = {
     "ledger": SESSION["ledger"],
 }
 """Why an agent waits without a process (`session.parked`), and what an open request of a kind means for its session."""
-_REQUESTED = {"tool": "approval", "restart": "error"}
+_REQUESTED: dict[str, str] = {Request.TOOL: "approval", Request.RESTART: "error"}
 
 REQUESTS: dict[str, str] = {
-    "tool": "wants to",
-    "cap": "cap reached",
-    "auth": "needs a key",
-    "endpoint": "endpoint refuses",
-    "in_doubt": "in doubt",
-    "question": "asks",
-    "refusal": "the model refused",
-    "restart": "keeps failing",
+    Request.TOOL: "wants to",
+    Request.CAP: "cap reached",
+    Request.AUTH: "needs a key",
+    Request.ENDPOINT: "endpoint refuses",
+    Request.IN_DOUBT: "in doubt",
+    Request.QUESTION: "asks",
+    Request.REFUSAL: "the model refused",
+    Request.RESTART: "keeps failing",
 }
 """What a request is about, in front of its title."""
 

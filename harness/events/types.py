@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from harness.events import tools
+
 
 class Body(msgspec.Struct, frozen=True, omit_defaults=True):
     """Base of all event bodies; each subclass carries its log name in ``TYPE``."""
@@ -290,7 +292,7 @@ class ToolProposed(Body, frozen=True, kw_only=True):
         """True for a done criterion that the harness runs; a model that calls a tool of that name has proved
         nothing.
         """
-        return self.tool == "check" and not self.tool_use_id
+        return self.tool == tools.CHECK and not self.tool_use_id
 
 
 class ToolJudged(Body, frozen=True, kw_only=True):

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
-from typing import Any
 
+from harness.events.action import Profile
 from harness.hands import children
 from harness.hands.limits import DEFAULT
 
@@ -133,31 +133,31 @@ def find() -> Bwrap:
 
 
 def profile(
-    worktree: str, read: list[str], write: list[str], binds: list[list[str]], network: bool = False
-) -> dict[str, Any]:
-    """The action's ``fence`` part: absolute paths only. ``binds`` are [source, destination, "ro"|"rw"] in mount order.
+    worktree: str, read: list[str], write: list[str], binds: list[tuple[str, str, str]], network: bool = False
+) -> Profile:
+    """The fence of an action that runs behind one.
 
     Raises ValueError on a path that is relative, not normalised, or would replace the fence's own mounts.
     """
-    fence = {
-        "fenced": True,
-        "worktree": str(worktree),
-        "read": [str(path) for path in read],
-        "write": list(dict.fromkeys([str(worktree), *(str(path) for path in write)])),
-        "binds": [[str(source), str(target), mode] for source, target, mode in binds],
-        "network": bool(network),
-    }
+    fence = Profile(
+        worktree=worktree,
+        read=tuple(read),
+        write=tuple(dict.fromkeys([worktree, *write])),
+        binds=tuple(binds),
+        network=network,
+        fenced=True,
+    )
     check_profile(fence)
     return fence
 
 
-def check_profile(fence: dict[str, Any]) -> None:
+def check_profile(fence: Profile) -> None:
     """Raise ValueError naming the first path that a profile must not hold."""
     for path in [
-        fence["worktree"],
-        *fence["read"],
-        *fence["write"],
-        *(part for bind in fence["binds"] for part in bind[:2]),
+        fence.worktree,
+        *fence.read,
+        *fence.write,
+        *(part for bind in fence.binds for part in bind[:2]),
     ]:
         if not path.startswith("/") or os.path.normpath(path) != path or "\0" in path:
             raise ValueError(f"fence path {path!r} must be absolute and normalised")
@@ -165,7 +165,7 @@ def check_profile(fence: dict[str, Any]) -> None:
             path.split("/")[1] in _OWN and not path.startswith("/dev/shm/")
         ):
             raise ValueError(f"fence path {path!r} is too wide; name the folder that is needed inside it")
-    for bind in fence["binds"]:
+    for bind in fence.binds:
         if bind[2] not in ("ro", "rw"):
             raise ValueError(f"bind mode {bind[2]!r} must be ro or rw")
 
@@ -251,7 +251,7 @@ def _protected(worktree: str) -> list[str]:
 
 def arguments(
     bwrap: str,
-    fence: dict[str, Any],
+    fence: Profile,
     *,
     network: bool,
     cwd: str,
@@ -274,15 +274,15 @@ def arguments(
         args += ["--ro-bind", os.path.join(ours, "hosts"), "/etc/hosts"]
     args += ["--dev", "/dev", "--perms", "1777", "--size", str(shm), "--tmpfs", "/dev/shm"]
     args += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
-    for path in fence["read"]:
+    for path in fence.read:
         args += ["--ro-bind-try", path, path]
-    for path in fence["write"]:
+    for path in fence.write:
         args += ["--bind", path, path]
-    targets = {bind[1] for bind in fence["binds"]}
-    for source, target, mode in fence["binds"]:
+    targets = {bind[1] for bind in fence.binds}
+    for source, target, mode in fence.binds:
         args += ["--bind" if mode == "rw" else "--ro-bind", source, target]
-    if os.path.join(fence["worktree"], ".git") not in targets:
-        args += _protected(fence["worktree"])
+    if os.path.join(fence.worktree, ".git") not in targets:
+        args += _protected(fence.worktree)
     for source, target, writable in outside:
         args += ["--bind" if writable else "--ro-bind", source, target]
     return [*args, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", cwd, "--"]

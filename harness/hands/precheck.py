@@ -11,9 +11,10 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness.events.action import Action, ExecAction, PushAction
 from harness.events.addresses import strip_credential
 from harness.hands import programs, reading
 
@@ -31,38 +32,38 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _USERINFO = re.compile(r"://[^/@\s]*@")
 
 
-def observe(action: dict[str, Any]) -> dict[str, Any]:
-    """The present value of every precondition that ``action["pre"]`` names.
+def observe(action: Action) -> dict[str, Any]:
+    """The present value of every precondition that ``action.pre`` names.
 
     ``files`` {path relative to the worktree, or absolute: SHA-256 of its bytes | "absent"}, ``head`` (commit of the
     session's HEAD), ``worktree`` and ``cwd`` {"dev", "ino"}, ``program`` (see `program`), ``url`` (push: what the
     repository's configuration gives for ``remote``), ``refs`` {local ref: commit | "absent"}. Something that cannot be
     read becomes a text that equals no expected value.
     """
-    expected: dict[str, Any] = action.get("pre") or {}
-    worktree = worktree_of(action)
+    expected = action.world
+    worktree = action.fence.worktree
     seen: dict[str, Any] = {}
     if "files" in expected:
         seen["files"] = file_states({path: os.path.join(worktree, path) for path in expected["files"]})
     if "head" in expected:
-        seen["head"] = head(worktree, (action.get("fence") or {}).get("binds", []))
+        seen["head"] = head(worktree, action.fence.binds)
     if "worktree" in expected:
         seen["worktree"] = identity(worktree)
     if "cwd" in expected:
-        seen["cwd"] = identity(str(action.get("cwd") or worktree))
+        seen["cwd"] = identity(action.cwd)
     if "program" in expected:
-        name = str(action["argv"][0]) if action.get("kind") == "exec" else programs.bash()
-        path = str((action.get("env") or {}).get("PATH", ""))
-        seen["program"] = program(name, str(action.get("cwd") or worktree), path)
+        name = action.argv[0] if isinstance(action, ExecAction) else programs.bash()
+        seen["program"] = program(name, action.cwd, action.env.get("PATH", ""))
     if "url" in expected:
-        seen["url"] = remote_url(common_dir(worktree), str(action.get("remote", "")))
+        remote = action.remote if isinstance(action, PushAction) else ""
+        seen["url"] = remote_url(common_dir(worktree), remote)
     if "refs" in expected:
         common = common_dir(worktree)
         seen["refs"] = {name: ref(common, name) for name in expected["refs"]}
     return seen
 
 
-def difference(expected: dict[str, Any], observed: dict[str, Any]) -> list[str]:
+def difference(expected: Mapping[str, Any], observed: Mapping[str, Any]) -> list[str]:
     """What is no longer as it was judged, one sentence each; empty means nothing changed."""
     found: list[str] = []
     for key in sorted(expected.keys() | observed.keys()):
@@ -103,12 +104,6 @@ def _sentence(key: str, name: str, old: object, new: object) -> str:
 def _short(value: object) -> str:
     """At most 200 characters, without the user name and password of an address."""
     return "nothing" if value is None else _USERINFO.sub("://", str(value)[:200])
-
-
-def worktree_of(action: dict[str, Any]) -> str:
-    """Root of the worktree that an action's relative paths start from."""
-    profile = action.get("fence") or {}
-    return str(profile.get("worktree") or (profile.get("write") or [action.get("cwd") or "/"])[0])
 
 
 def file_states(paths: Mapping[str, str]) -> dict[str, str]:
@@ -201,7 +196,7 @@ def common_dir(worktree: str) -> str:
     return os.path.normpath(os.path.join(folder, common)) if common else folder
 
 
-def head(worktree: str, binds: list[list[str]]) -> str:
+def head(worktree: str, binds: Sequence[tuple[str, str, str]]) -> str:
     """Commit of the session's HEAD, read where the fenced agent writes it (the private folder bound over the git
     directory).
 

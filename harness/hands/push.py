@@ -11,12 +11,12 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
+from harness.events.action import Destination, PushAction, Refspec
 from harness.events.addresses import strip_credential
 from harness.hands import children, remotes
-from harness.hands.remotes import Named, Place, PushError, which
+from harness.hands.remotes import Place, PushError, which
 
 __all__ = ["PushError", "check", "command", "moved", "place_of", "probe", "remote_refs", "scratch", "which"]
 
@@ -44,7 +44,7 @@ def git(*arguments: str) -> list[str]:
     return ["git", "--no-pager", *settings, *arguments]
 
 
-def environment(env: dict[str, str]) -> dict[str, str]:
+def environment(env: Mapping[str, str]) -> dict[str, str]:
     """The action's own environment, with every prompt switched off: nobody sits at this terminal."""
     return {
         **env,
@@ -55,7 +55,7 @@ def environment(env: dict[str, str]) -> dict[str, str]:
     }
 
 
-def check(url: str, refspecs: list[list[str]]) -> None:
+def check(url: str, refspecs: Sequence[Refspec]) -> None:
     """Raise PushError unless every part is exactly an address, a full object id and a full ref name."""
     if not url.startswith("/") or any(ord(char) < 32 for char in url):
         if remotes.local_path(url) is not None and url and not url.startswith("-"):
@@ -78,7 +78,7 @@ def check(url: str, refspecs: list[list[str]]) -> None:
             raise PushError(f"{old[:80]!r} is neither a full commit id nor 'absent'")
 
 
-def command(name: str, refspecs: list[list[str]], *, force: bool, hooks: bool = True) -> list[str]:
+def command(name: str, refspecs: Sequence[Refspec], *, force: bool, hooks: bool = True) -> list[str]:
     """The exact push to what `aimed` called ``name``. ``force`` replaces a ref only while it still stands at the old
     commit that was approved.
 
@@ -117,22 +117,17 @@ def aimed(url: str, env: dict[str, str]) -> tuple[str, dict[str, str]]:
     return name, found
 
 
-def place_of(action: dict[str, Any], env: dict[str, str], closed: Iterable[str]) -> Place:
-    """Where the push of ``action`` leads now.
+def place_of(to: Destination, env: Mapping[str, str], closed: Iterable[str]) -> Place:
+    """Where a push ``to`` there leads now.
 
-    Raises PushError when that is not what the action says, or nobody may push there.
+    Raises PushError when that is not what its action says, or nobody may push there.
     """
-    named = action.get("named")
-    if not isinstance(named, dict):
+    if to.named is None:
         raise PushError("the action does not say where its address comes from; let it be judged again")
-    place = remotes.find(
-        Named(str(named["address"]), str(named["base"]), bool(named["pushurl"]), bool(named["configured"])), env, closed
-    )
-    if strip_credential(place.url)[0] != action["url"]:
-        raise PushError(
-            f"{named['address']} now leads to {strip_credential(place.url)[0]}, and was shown as {action['url']}"
-        )
-    if (remotes.account(place) if place.folder else None) != action.get("local"):
+    place = remotes.find(to.named, env, closed)
+    if strip_credential(place.url)[0] != to.url:
+        raise PushError(f"{to.named.address} now leads to {strip_credential(place.url)[0]}, and was shown as {to.url}")
+    if remotes.account(place) != to.local:
         raise PushError(
             f"what {place.folder} would run is not what was shown: now"
             f" {', '.join((*place.hooks, *place.programs)) or 'nothing'}"
@@ -164,7 +159,9 @@ def scratch(folder: str, common: str, sha: str) -> None:
         shutil.copyfile(shallow, os.path.join(folder, "shallow"))
 
 
-def remote_refs(url: str, names: list[str], env: dict[str, str], timeout_s: float = LIST_TIMEOUT_S) -> dict[str, str]:
+def remote_refs(
+    url: str, names: list[str], env: Mapping[str, str], timeout_s: float = LIST_TIMEOUT_S
+) -> dict[str, str]:
     """What the remote holds now: {ref: commit | "absent"}.
 
     Raises PushError with git's own words when it cannot be asked.
@@ -187,24 +184,25 @@ def remote_refs(url: str, names: list[str], env: dict[str, str], timeout_s: floa
     return found
 
 
-def moved(refspecs: list[list[str]], refs: dict[str, str]) -> list[str]:
+def moved(refspecs: Sequence[Refspec], refs: dict[str, str]) -> list[str]:
     """Where the remote no longer stands as it was shown, one sentence each."""
     return [f"{ref} on the remote was {old} and is now {refs[ref]}" for _, ref, old in refspecs if refs[ref] != old]
 
 
-def probe(action: dict[str, Any]) -> str:
+def probe(action: PushAction) -> str:
     """Ask the remote whether an in-doubt push arrived: ``done``, ``not_done``, or ``unknown`` (other commits there, or
     no answer).
 
     Takes up to a minute; call it from a thread.
     """
-    env = action.get("env", {})
+    env = action.env
+    to = action.to
     try:
-        check(action["url"], action["refspecs"])
-        place = place_of(action, env, remotes.closed(action.get("fence") or {}, ()))
-        refs = remote_refs(place.url, [ref for _, ref, _ in action["refspecs"]], env)
+        check(to.url, to.refspecs)
+        place = place_of(to, env, remotes.closed(action.fence.write, action.fence.binds, ()))
+        refs = remote_refs(place.url, [spec.ref for spec in to.refspecs], env)
     except PushError:
         return UNKNOWN
-    if all(refs[ref] == sha for sha, ref, _ in action["refspecs"]):
+    if all(refs[spec.ref] == spec.sha for spec in to.refspecs):
         return DONE
-    return NOT_DONE if not moved(action["refspecs"], refs) else UNKNOWN
+    return NOT_DONE if not moved(to.refspecs, refs) else UNKNOWN

@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
+from harness.events.action import LocalRemote, Named
 from harness.events.addresses import strip_credential
 from harness.hands import children
 
@@ -52,19 +53,6 @@ _LINKS = 40
 
 class PushError(Exception):
     """The push cannot be made as it stands; nothing was sent."""
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """An address as it is written, in the user's configuration (``pushurl`` or ``url``) or by the agent.
-
-    ``base`` is where relative folders start.
-    """
-
-    address: str
-    base: str
-    pushurl: bool = False
-    configured: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,12 +324,12 @@ def _small(path: str, limit: int = _SMALL) -> str:
         os.close(fd)
 
 
-def account(place: Place) -> dict[str, object]:
-    """What an action says of a local remote."""
-    return {"folder": place.folder, "hooks": list(place.hooks), "programs": list(place.programs)}
+def account(place: Place) -> LocalRemote | None:
+    """What an action says of a local remote; None for one elsewhere."""
+    return LocalRemote(place.folder, tuple(place.hooks), tuple(place.programs)) if place.folder else None
 
 
-def closed(profile: Mapping[str, Sequence[object]], own: Iterable[str]) -> list[str]:
+def closed(write: Iterable[str], binds: Iterable[tuple[str, str, str]], own: Iterable[str]) -> list[str]:
     """The folders of a fence that an agent can write (worktree, sources of writable binds), and Watchfloor's own."""
-    binds = [str(bind[0]) for bind in profile.get("binds", ()) if isinstance(bind, (list, tuple)) and bind[2] == "rw"]
-    return list(dict.fromkeys([*map(str, profile.get("write", ())), *binds, *own]))
+    sources = [source for source, _, mode in binds if mode == "rw"]
+    return list(dict.fromkeys([*write, *sources, *own]))

@@ -256,22 +256,23 @@ def prepare_push(plan: dict[str, Any], env: dict[str, str]) -> list[str]:
 
     Raises PushError or Refusal.
     """
+    from harness.events.action import Destination
     from harness.hands import push
 
-    wanted = plan["push"]
-    push.check(wanted["url"], wanted["refspecs"])
-    place = push.place_of(wanted, env, plan["closed"])
-    now = push.remote_refs(place.url, [ref for _, ref, _ in wanted["refspecs"]], env)
-    if changes := push.moved(wanted["refspecs"], now):
+    to = Destination.from_wire(plan["push"])
+    push.check(to.url, to.refspecs)
+    place = push.place_of(to, env, plan["closed"])
+    now = push.remote_refs(place.url, [spec.ref for spec in to.refspecs], env)
+    if changes := push.moved(to.refspecs, now):
         raise Refusal(f"nothing was pushed, because the remote changed since this was shown: {'; '.join(changes)}")
-    push.scratch(plan["scratch"], str(wanted["repository"] or ""), wanted["refspecs"][0][0])
+    push.scratch(plan["scratch"], to.repository or "", to.refspecs[0].sha)
     os.chdir(plan["scratch"])
     name, known = push.aimed(place.url, env)
     env |= {**known, "GIT_DIR": plan["scratch"]}
     return push.command(
         name,
-        wanted["refspecs"],
-        force=bool(wanted["force"]),
+        to.refspecs,
+        force=to.force,
         hooks=bool(place.hooks or place.programs or not place.folder),
     )
 

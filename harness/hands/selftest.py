@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from harness.events.action import ExecAction
 from harness.events.untrusted import to_display
 from harness.hands import cgroups, fence, holds, landlock, limits, probe, spawn
 from harness.linux.proc import identify
@@ -71,25 +72,22 @@ class _Ground:
         shutil.copytree(self.own, self.private)
         (self.private / "objects-private").mkdir()
 
-    def action(self, given: dict[str, Any]) -> dict[str, Any]:
+    def action(self, given: dict[str, Any]) -> ExecAction:
         """The probe as a session's exec call."""
-        binds = [[str(self.common), str(self.common), "ro"], [str(self.private), str(self.own), "rw"]]
+        binds = [(str(self.common), str(self.common), "ro"), (str(self.private), str(self.own), "rw")]
         extra = {
             "GIT_OBJECT_DIRECTORY": f"{self.own}/objects-private",
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": f"{self.common}/objects",
         }
         worktree = str(self.worktree)
-        return {
-            "v": 1,
-            "call": "selftest",
-            "tool": "exec",
-            "kind": "exec",
-            "access": "fence",
-            "cwd": worktree,
-            "argv": [fence.base_python(), "-I", "-S", f"{fence.INSIDE}/harness/hands/probe.py", json.dumps(given)],
-            "env": fence.environment(worktree, extra),
-            "fence": fence.profile(worktree, [], [], binds),
-        }
+        return ExecAction(
+            call="selftest",
+            tool="exec",
+            cwd=worktree,
+            argv=(fence.base_python(), "-I", "-S", f"{fence.INSIDE}/harness/hands/probe.py", json.dumps(given)),
+            env=fence.environment(worktree, extra),
+            fence=fence.profile(worktree, [], [], binds),
+        )
 
 
 def run(call: spawn.Spawn, timeout_s: float = TIMEOUT_S) -> tuple[spawn.Outcome, bytes, bool]:

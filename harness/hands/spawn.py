@@ -32,6 +32,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.events import tools
+from harness.events.action import Action, CheckAction, ExecAction, FileAction, PushAction, ShellAction
 from harness.events.addresses import BadAddress, normal_host
 from harness.hands import bounds, cgroups, children, fence, joined, remotes, runner
 from harness.hands.fence import FenceUnavailable
@@ -46,11 +48,7 @@ RESULT_FD = 4
 WAY_OUT_FD = 7
 PROXY_CHANNEL_FD = 3
 PROXY_CALL_FD = 4
-DEFAULT_TIMEOUT_S = 120
-DEFAULT_OUTPUT_BYTES = 8 << 20
 _groups: list[Path | None] = []  # our delegated cgroup, once it was looked for
-PUSH_FIELDS = ("url", "refspecs", "force", "named", "local", "repository")
-_WRITING = ("write_file", "edit_file")
 _FOREIGN = ("proc", "dev", "sys")
 
 
@@ -99,26 +97,25 @@ class Outcome:
     note: str
 
 
-def command(action: dict[str, Any], folder: SessionFolder, spool_base: Path, limits: Limits = DEFAULT) -> Spawn:
+def command(action: Action, folder: SessionFolder, spool_base: Path, limits: Limits = DEFAULT) -> Spawn:
     """Build the process of one action.
 
     Raises FenceUnavailable or SpawnError; the caller owns ``action_fd`` until `start`.
     """
-    access = action.get("access", "fence")
-    fenced = access not in ("unfenced", "push")
+    fenced = action.access not in ("unfenced", "push")
     worktree = _worktree(action)
     group = _group(action, folder)
     plan: dict[str, Any] = {
-        "kind": action["kind"],
-        "tool": action["tool"],
+        "kind": action.kind,
+        "tool": action.tool,
         "input": _input(action, folder),
-        "argv": action.get("argv"),
-        "script": action.get("script"),
-        "cwd": action.get("cwd") or worktree,
-        "cwd_identity": (action.get("pre") or {}).get("cwd", {}),
-        "program": (action.get("pre") or {}).get("program", {}),
+        "argv": list(action.argv) if isinstance(action, ExecAction | PushAction) else None,
+        "script": action.script if isinstance(action, ShellAction | CheckAction) else None,
+        "cwd": action.cwd,
+        "cwd_identity": action.world.get("cwd", {}),
+        "program": action.world.get("program", {}),
         "root": worktree,
-        "env": action.get("env", {}),
+        "env": dict(action.env),
         "limits": {
             **limits.to_wire(),
             "each": None if group is not None else limits.each(),
@@ -128,23 +125,23 @@ def command(action: dict[str, Any], folder: SessionFolder, spool_base: Path, lim
         "fenced": fenced,
     }
     plan["limits"]["host"] = bounds.namespaces()
-    argv = _fenced(action, access, plan, folder, limits) if fenced else _open(action, plan, folder, spool_base)
+    argv = _fenced(action, plan, folder, limits) if fenced else _open(action, plan, folder, spool_base)
     return Spawn(
-        call=str(action.get("call", "")),
-        kind=action["kind"],
+        call=action.call,
+        kind=action.kind,
         argv=argv,
         env={},
         cwd=plan["cwd"],
         fenced=fenced,
         action_fd=_sealed(json.dumps(plan, ensure_ascii=False).encode("utf-8", "surrogatepass")),
-        timeout_s=int(action.get("timeout_s") or DEFAULT_TIMEOUT_S),
-        output_bytes=int(action.get("output_bytes") or DEFAULT_OUTPUT_BYTES),
+        timeout_s=action.timeout_s,
+        output_bytes=action.output_bytes,
         limits=limits,
-        grows=[worktree, *(source for source, _, mode in (action.get("fence") or {}).get("binds", []) if mode == "rw")],
+        grows=[worktree, *(source for source, _, mode in action.fence.binds if mode == "rw")],
         group=group,
         hosts=tuple(plan.get("hosts", ())),
-        plain=access == "fence",
-        reads=action["kind"] == "file" and action["tool"] not in _WRITING,
+        plain=action.access == "fence",
+        reads=isinstance(action, FileAction) and not tools.writes_file(action.tool),
     )
 
 
@@ -258,40 +255,39 @@ def outcome(spawn: Spawn, wait_status: int, result: bytes) -> Outcome:
         )
     if not any("running" in line for line in lines):
         return Outcome("refused", exit_code, [], "the fence could not be built, so nothing ran; the output says why")
-    if spawn.kind in ("file", "push"):
+    if spawn.kind in (FileAction.KIND, PushAction.KIND):
         return Outcome("error", exit_code, [], f"the tool ended with code {exit_code} before it gave its result")
     return Outcome("ok" if exit_code == 0 else "error", exit_code, [], "")
 
 
-def _group(action: dict[str, Any], folder: SessionFolder) -> cgroups.Group | None:
+def _group(action: Action, folder: SessionFolder) -> cgroups.Group | None:
     if not _groups:
         try:
             _groups.append(cgroups.find())
         except cgroups.NotDelegated:
             _groups.append(None)
     base = _groups[0]
-    return None if base is None else cgroups.of_call(base, folder.root.name, str(action.get("call", "")))
+    return None if base is None else cgroups.of_call(base, folder.root.name, action.call)
 
 
-def _worktree(action: dict[str, Any]) -> str:
-    profile = action.get("fence") or {}
-    path = profile.get("worktree") or (profile.get("write") or [action.get("cwd")])[0]
-    if not isinstance(path, str) or not path.startswith("/"):
+def _worktree(action: Action) -> str:
+    path = action.fence.worktree
+    if not path.startswith("/"):
         raise SpawnError("the action names no worktree")
     return path
 
 
-def _input(action: dict[str, Any], folder: SessionFolder) -> dict[str, Any]:
-    if (inline := action.get("input")) is not None:
-        return dict(inline)  # a copy: the plan may name the path more exactly than the model did
-    if (ref := action.get("input_blob")) is None:
+def _input(action: Action, folder: SessionFolder) -> dict[str, Any]:
+    if action.input is not None:
+        return dict(action.input)  # a copy: the plan may name the path more exactly than the model did
+    if (ref := action.input_blob) is None:
         return {}
     from harness.events import blobs, framing
 
     try:
-        value = json.loads(blobs.get(folder.blobs, ref["sha"]))
+        value = json.loads(blobs.get(folder.blobs, ref.sha))
     except (framing.LogError, OSError, ValueError) as exc:
-        raise SpawnError(f"the input of the call is damaged or missing (blob {ref['sha']}): {exc}") from exc
+        raise SpawnError(f"the input of the call is damaged or missing (blob {ref.sha}): {exc}") from exc
     return dict(value)
 
 
@@ -304,23 +300,21 @@ def _sealed(data: bytes) -> int:
     return fd
 
 
-def _fenced(
-    action: dict[str, Any], access: str, plan: dict[str, Any], folder: SessionFolder, limits: Limits
-) -> list[str]:
+def _fenced(action: Action, plan: dict[str, Any], folder: SessionFolder, limits: Limits) -> list[str]:
     bwrap = fence.find()
-    profile = {"read": [], "write": [plan["root"]], "binds": [], **action["fence"], "worktree": plan["root"]}
+    profile = action.fence
     cwd = os.path.normpath(plan["cwd"])
     if cwd != plan["root"] and not cwd.startswith(plan["root"] + "/"):
         raise SpawnError(f"cwd {cwd} is not inside the worktree {plan['root']}")
-    hosts = [str(host) for host in profile.get("hosts", ())]
-    network = access == "network" and not hosts
-    if hosts and (access != "network" or not _plain(hosts)):
+    hosts = list(profile.hosts)
+    network = action.access == "network" and not hosts
+    if hosts and (action.access != "network" or not _plain(hosts)):
         raise SpawnError(
             "the action names hosts that are not spelled as they are dialled, or without access to a network"
         )
-    if bool(profile.get("network")) != network or profile.get("fenced") is not True:
+    if profile.network != network or not profile.fenced:
         raise SpawnError("the action contradicts itself: its fence is not that of the access it was judged with")
-    mounts, places = _outside(action, folder) if access == "outside" else ([], {})
+    mounts, places = _outside(action, folder) if action.access == "outside" else ([], {})
     if places:  # the path as it was judged and shown, not as the model spelled it
         plan["input"]["path"] = next(iter(places))
     plan |= {
@@ -330,8 +324,8 @@ def _fenced(
         "hosts": hosts,
         "host_net": os.readlink("/proc/self/ns/net"),
         "writable": [
-            *profile["write"],
-            *(bind[1] for bind in profile["binds"] if bind[2] == "rw"),
+            *profile.write,
+            *(target for _, target, mode in profile.binds if mode == "rw"),
             *(mount[1] for mount in mounts if mount[2]),
         ],
     }
@@ -343,7 +337,7 @@ def _fenced(
         )
     except ValueError as exc:
         raise SpawnError(str(exc)) from exc
-    for path in profile["read"]:
+    for path in profile.read:
         if (owner := _ours(path, folder)) is not None:
             raise SpawnError(f"the fence would show {path}, which holds Watchfloor's own {owner}")
     return argv
@@ -356,10 +350,10 @@ def _plain(hosts: list[str]) -> bool:
         return False
 
 
-def _outside(action: dict[str, Any], folder: SessionFolder) -> tuple[list[tuple[str, str, bool]], dict[str, list[str]]]:
+def _outside(action: Action, folder: SessionFolder) -> tuple[list[tuple[str, str, bool]], dict[str, list[str]]]:
     mounts: list[tuple[str, str, bool]] = []
     places: dict[str, list[str]] = {}
-    for number, path in enumerate(action.get("outside", [])):
+    for number, path in enumerate(action.outside):
         if not path.startswith("/") or os.path.normpath(path) != path or path == "/" or path.split("/")[1] in _FOREIGN:
             raise SpawnError(f"the path {path} cannot be opened from outside the worktree")
         if os.path.realpath(path) != path:
@@ -369,9 +363,9 @@ def _outside(action: dict[str, Any], folder: SessionFolder) -> tuple[list[tuple[
         if (owner := _ours(path, folder)) is not None:
             raise SpawnError(f"{path} belongs to Watchfloor's own {owner}, which no tool may open")
         parent, name = os.path.split(path)
-        if action["kind"] != "file":
+        if not isinstance(action, FileAction):
             mounts.append((path, path, False))
-        elif action["tool"] in _WRITING:
+        elif tools.writes_file(action.tool):
             if not os.path.isdir(parent):
                 raise SpawnError(f"the folder {parent} does not exist; outside the worktree no folders are created")
             mounts.append((parent, f"{fence.OUTSIDE}/{number}", True))
@@ -395,17 +389,19 @@ def _ours(path: str, folder: SessionFolder) -> str | None:
     return None
 
 
-def _open(action: dict[str, Any], plan: dict[str, Any], folder: SessionFolder, spool_base: Path) -> list[str]:
+def _open(action: Action, plan: dict[str, Any], folder: SessionFolder, spool_base: Path) -> list[str]:
     """Outside the fence: the runner stays as the parent of the command, so that everything below it can be found and
     killed.
     """
-    if action["kind"] == "file":
+    if isinstance(action, FileAction):
         raise SpawnError("a file tool never runs outside the fence; use access outside")
     plan |= {
         "scratch": f"{spool_base}.scratch",
-        "push": {name: action.get(name) for name in PUSH_FIELDS} if action["kind"] == "push" else None,
+        "push": action.to.to_wire() if isinstance(action, PushAction) else None,
         "closed": remotes.closed(
-            action.get("fence") or {}, (str(folder.root.parent.parent), str(folder.keeper_socket.parent.parent))
+            action.fence.write,
+            action.fence.binds,
+            (str(folder.root.parent.parent), str(folder.keeper_socket.parent.parent)),
         ),
     }
     return [fence.base_python(), "-I", "-S", os.path.join(os.path.dirname(os.path.abspath(__file__)), "runner.py")]

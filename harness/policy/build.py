@@ -10,16 +10,23 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from harness.events.action import canonical
-from harness.policy import push, shell
-from harness.policy.effects import NO_UNDO, Outcome, effects_of, outcome
+from harness.events import tools
+from harness.events.action import (
+    Action,
+    CheckAction,
+    ExecAction,
+    FileAction,
+    InputBlob,
+    Profile,
+    PushAction,
+    ShellAction,
+    canonical,
+    from_wire,
+)
+from harness.events.effect import NO_UNDO
+from harness.policy import push
+from harness.policy.effects import Outcome, outcome
 from harness.policy.facts import Facts
-
-FILE_TOOLS = frozenset({"read_file", "write_file", "edit_file", "list_files", "search"})
-WRITING_TOOLS = frozenset({"write_file", "edit_file"})
-ACCESS = ("fence", "network", "unfenced")
-
-__all__ = ["build_action", "effects_of"]
 
 
 def build_action(
@@ -30,58 +37,68 @@ def build_action(
     input: Mapping[str, Any],  # noqa: A002 -- the word of the contract and of the model's protocol
     facts: Facts,
     *,
-    input_blob: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """The action of one proposed call, with the fields of ``docs/architecture.md``.
+    input_blob: InputBlob | None = None,
+) -> Action:
+    """The action of one proposed call.
 
     Total on validated input: what cannot be allowed to happen at all (a path below ``.git``, a working folder outside
     the worktree, a push that is not understood) gets the field ``refused``, a sentence for the agent, which `judge`
-    denies. ``input_blob`` ({sha, bytes}) stands in for an input too large to be repeated in the log.
+    denies. ``input_blob`` stands in for an input too large to be repeated in the log.
     """
     asked = {k: v for k, v in input.items() if k != "why"}
     found = outcome(tool, asked, facts)
-    action: dict[str, Any] = {
-        "v": 1,
+    given = asked
+    if found.kind == PushAction.KIND and "argv" in asked:
+        given = {**asked, "argv": list(push.clean_argv(asked["argv"], facts.remotes))}
+    common: dict[str, Any] = {
+        "tool": tool,
+        "fence": _fence(found, facts),
         "session": sid,
         "call": call_id,
-        "tool": tool,
         "tool_use_id": tool_use_id,
-        "kind": found.kind,
         "input_sha": hashlib.sha256(canonical(asked)).hexdigest(),
         "cwd": found.cwd,
         "timeout_s": _timeout(asked.get("timeout_s"), facts.timeout_s),
         "access": found.access,
         "output_bytes": facts.output_bytes,
-        "env": dict(facts.open_env if found.access in ("unfenced", "push") else facts.env),
-        "fence": _fence(found, facts),
-        "effects": list(found.effects),
+        "env": facts.open_env if found.access in ("unfenced", "push") else facts.env,
+        "effects": found.effects,
+        "input": given if input_blob is None else None,
+        "input_blob": input_blob,
+        "outside": found.outside,
+        "refused": found.refused,
+        "pre": _world(found, facts) if found.effects or facts.snapshot else None,
+        "unprotected": facts.unprotected if NO_UNDO in found.effects else "",
     }
-    if input_blob is not None:
-        action["input_blob"] = dict(input_blob)
-    else:
-        action["input"] = (
-            {**asked, "argv": push.clean_argv(asked["argv"], facts.remotes)}
-            if found.kind == "push" and "argv" in asked
-            else asked
-        )
-    action.update(_what(tool, asked, found, facts))
-    if found.outside:
-        action["outside"] = list(found.outside)
-    if found.refused:
-        action["refused"] = found.refused
-    if found.effects or facts.snapshot:
-        action["pre"] = _world(found, facts)
-    if facts.unprotected and NO_UNDO in found.effects:
-        action["unprotected"] = facts.unprotected
+    action = _of_kind(tool, asked, found, common)
+    wire = action.to_wire()
     try:
-        canonical(action).decode("utf-8")
+        canonical(wire).decode("utf-8")
     except UnicodeDecodeError:
         # Such a name would change on its way through JSON, and then what is hashed would not be what is stored.
-        action = _readable(action)
-        action["refused"] = (
-            "a file name involved is not valid UTF-8, which cannot be recorded faithfully; rename it first"
-        )
+        why = "a file name involved is not valid UTF-8, which cannot be recorded faithfully; rename it first"
+        return from_wire({**_readable(wire), "refused": why})
     return action
+
+
+def _of_kind(tool: str, asked: Mapping[str, Any], found: Outcome, common: dict[str, Any]) -> Action:
+    if found.kind == FileAction.KIND:
+        return FileAction(path=found.path, content_sha=_content_sha(tool, asked), **common)
+    if found.pushed is not None:
+        p = found.pushed
+        return PushAction(argv=p.argv, remote=p.remote, to=p.to, note=p.note, **common)
+    if found.kind == ExecAction.KIND:
+        return ExecAction(argv=tuple(asked["argv"]), **common)
+    if found.kind == CheckAction.KIND:
+        return CheckAction(script=asked["command"], **common)
+    return ShellAction(script=asked["script"], **common)
+
+
+def _content_sha(tool: str, asked: Mapping[str, Any]) -> str | None:
+    if not tools.writes_file(tool):
+        return None
+    content = asked.get("content", asked.get("new", ""))
+    return hashlib.sha256(str(content).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _world(found: Outcome, facts: Facts) -> dict[str, Any]:
@@ -91,13 +108,13 @@ def _world(found: Outcome, facts: Facts) -> dict[str, Any]:
         "head": facts.head,
         "worktree": dict(facts.identity),
     }
-    if found.kind in ("exec", "shell", "check"):
+    if found.kind in (ExecAction.KIND, ShellAction.KIND, CheckAction.KIND):
         pre["cwd"] = dict(facts.cwd_identity)
         if facts.program:
             pre["program"] = dict(facts.program)
         if facts.snapshot:
             pre["snapshot"] = facts.snapshot
-    if found.kind == "push" and facts.target is not None and facts.target.seen is not None:
+    if found.kind == PushAction.KIND and facts.target is not None and facts.target.seen is not None:
         pre["url"] = facts.target.seen
     return pre
 
@@ -115,31 +132,13 @@ def _timeout(asked: object, limit: int) -> int:
     return min(asked, limit) if isinstance(asked, int) and not isinstance(asked, bool) and asked > 0 else limit
 
 
-def _fence(found: Outcome, facts: Facts) -> dict[str, Any]:
-    named = {"hosts": list(found.hosts)} if found.hosts else {}
-    return {
-        "worktree": facts.worktree,
-        "read": list(facts.fence.read),
-        "write": list(facts.fence.write),
-        "binds": [list(b) for b in facts.fence.binds],
-        "network": found.access in ("network", "push", "unfenced") and not found.hosts,
-        "fenced": found.access != "unfenced",
-        **named,
-    }
-
-
-def _what(tool: str, asked: Mapping[str, Any], found: Outcome, facts: Facts) -> dict[str, Any]:
-    if found.kind == "file":
-        fields: dict[str, Any] = {"path": found.path}
-        if tool in WRITING_TOOLS:
-            content = asked.get("content", asked.get("new", ""))
-            fields["content_sha"] = hashlib.sha256(str(content).encode("utf-8", "surrogatepass")).hexdigest()
-        return fields
-    if found.kind == "push":
-        argv = push.clean_argv(
-            asked["argv"] if "argv" in asked else shell.only_command(facts.tree) or [], facts.remotes
-        )
-        return {"argv": argv, **found.push}
-    if found.kind == "exec":
-        return {"argv": list(asked["argv"])}
-    return {"script": asked["command"] if found.kind == "check" else asked["script"]}
+def _fence(found: Outcome, facts: Facts) -> Profile:
+    return Profile(
+        worktree=facts.worktree,
+        read=facts.fence.read,
+        write=facts.fence.write,
+        binds=facts.fence.binds,
+        network=found.access in ("network", "push", "unfenced") and not found.hosts,
+        fenced=found.access != "unfenced",
+        hosts=found.hosts,
+    )

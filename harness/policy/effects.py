@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from harness.events import tools
+from harness.events.action import CheckAction, ExecAction, FileAction, PushAction
 from harness.events.addresses import BadAddress, normal_host
+from harness.events.effect import NETWORK, NO_UNDO, UNFENCED, Effect
 from harness.policy import push, shell
 from harness.policy.facts import Facts
 
-NO_UNDO = "no-undo"
-"""What the call changes cannot be brought back, because the state before it cannot be kept."""
+_OF_ACCESS: dict[str, tuple[Effect, ...]] = {"fence": (), "network": (NETWORK,), "unfenced": (UNFENCED,)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +28,11 @@ class Outcome:
     kind: str
     access: str
     cwd: str
-    effects: tuple[str, ...]
+    effects: tuple[Effect, ...]
     path: str = ""
     outside: tuple[str, ...] = ()
     refused: str = ""
-    push: Mapping[str, Any] = field(default_factory=dict)
+    pushed: push.Pushed | None = None
     hosts: tuple[str, ...] = ()
     """The only hosts that it may reach, each in its one spelling; empty with access ``network`` = any host."""
 
@@ -48,58 +50,55 @@ def absolute(path: str, base: str, home: str) -> str:
 
 
 def outcome(tool: str, asked: Mapping[str, Any], facts: Facts) -> Outcome:
-    """Where the call would reach, as a whole; `effects_of` is its list of effects alone."""
-    if tool in ("read_file", "write_file", "edit_file", "list_files", "search"):
+    """Where the call would reach. Its effects are spelled as the comments of ``default_policy.toml`` list them."""
+    if tools.kind_of(tool) == FileAction.KIND:
         return _file(tool, str(asked.get("path") or "."), facts)
     return _program(tool, asked, facts)
-
-
-def effects_of(tool: str, input: Mapping[str, Any], facts: Facts) -> list[str]:  # noqa: A002 -- the contract's word
-    """Effects that leave the fence, as the comments of ``default_policy.toml`` list them (``outside:<path>``,
-    ``network`` …).
-    """
-    return list(outcome(tool, input, facts).effects)
 
 
 def _file(tool: str, asked: str, facts: Facts) -> Outcome:
     written = absolute(asked, facts.worktree, facts.home)
     real = facts.resolved.get(asked, written)
-    writes = tool in ("write_file", "edit_file")
+    writes = tools.writes_file(tool)
     if "\0" in asked:
-        return Outcome("file", "fence", facts.worktree, (), asked, refused="a path holds a NUL character")
+        return Outcome(FileAction.KIND, "fence", facts.worktree, (), asked, refused="a path holds a NUL character")
     if not inside(real, facts.worktree):
         if any(inside(real, own) or inside(own, real) for own in facts.own):
             why = f"{real} belongs to Watchfloor (its state, settings, policy or key), which no tool may open"
-            return Outcome("file", "outside", facts.worktree, (f"outside:{real}",), real, (real,), refused=why)
-        return Outcome("file", "outside", facts.worktree, (f"outside:{real}",), real, (real,))
+            return Outcome(FileAction.KIND, "outside", facts.worktree, (Effect.at(real),), real, (real,), refused=why)
+        return Outcome(FileAction.KIND, "outside", facts.worktree, (Effect.at(real),), real, (real,))
     relative = os.path.relpath(real, facts.worktree)
     if writes and ".git" in relative.casefold().split("/"):
         return Outcome(
-            "file",
+            FileAction.KIND,
             "fence",
             facts.worktree,
             (),
             relative,
             refused="files below .git belong to git; use git commands instead",
         )
-    return Outcome("file", "fence", facts.worktree, (NO_UNDO,) if writes and facts.unprotected else (), relative)
+    return Outcome(
+        FileAction.KIND, "fence", facts.worktree, (NO_UNDO,) if writes and facts.unprotected else (), relative
+    )
 
 
 def _program(tool: str, asked: Mapping[str, Any], facts: Facts) -> Outcome:
     access = str(asked.get("access") or "fence")
     named = str(asked.get("cwd") or ".")
     cwd = facts.resolved.get(named, absolute(named, facts.worktree, facts.home))
-    kind = {"exec": "exec", "check": "check"}.get(tool, "shell")
-    if access not in ("fence", "network", "unfenced"):
+    kind = tools.kind_of(tool)
+    if access not in _OF_ACCESS:
         return Outcome(
             kind, "fence", facts.worktree, (), refused=f"access {access!r} is not one of fence, network, unfenced"
         )
     if not inside(cwd, facts.worktree):
         return Outcome(kind, access, facts.worktree, (), refused=f"cwd {named!r} is outside the worktree")
-    argv: Sequence[str] | None = asked["argv"] if kind == "exec" else shell.only_command(facts.tree)
-    if argv is not None and kind != "check" and access != "unfenced" and push.is_push(argv):
-        fields, effects, refused = push.push_fields(argv, facts)
-        return Outcome("push", "push", cwd, tuple(dict.fromkeys(effects)), refused=refused, push=fields)
+    argv: Sequence[str] | None = asked["argv"] if kind == ExecAction.KIND else shell.only_command(facts.tree)
+    if argv is not None and kind != CheckAction.KIND and access != "unfenced" and push.is_push(argv):
+        found = push.pushed(argv, facts)
+        return Outcome(
+            PushAction.KIND, "push", cwd, tuple(dict.fromkeys(found.effects)), refused=found.refused, pushed=found
+        )
     try:
         hosts = tuple(dict.fromkeys(normal_host(str(host)) for host in asked.get("hosts") or ()))
     except BadAddress as exc:
@@ -108,7 +107,7 @@ def _program(tool: str, asked: Mapping[str, Any], facts: Facts) -> Outcome:
         return Outcome(
             kind, "fence", facts.worktree, (), refused="hosts can only be named together with access network"
         )
-    effects = [f"network:{host}" for host in hosts] or ([] if access == "fence" else [access])
+    effects = [Effect.reach(host) for host in hosts] or list(_OF_ACCESS[access])
     if facts.unprotected:
         effects.append(NO_UNDO)
     return Outcome(kind, access, cwd, tuple(effects), hosts=hosts)

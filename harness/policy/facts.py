@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from harness.events.action import LocalRemote, Named
+
 Bind = tuple[str, str, str]
 """(source, destination inside the fence, ``ro`` | ``rw``)"""
 
@@ -24,14 +26,12 @@ class Target:
 
     url: str
     """The final address; for a local remote its git folder."""
-    named: Mapping[str, object]
-    """The address as it is written: ``address``, ``base`` (where relative folders start), ``pushurl``, ``configured``
-    (by the user).
-    """
+    named: Named
+    """The address as it is written."""
     repository: str
     """The git folder whose objects are pushed."""
-    local: Mapping[str, object] | None = None
-    """What a local remote would run as the user: ``folder``, ``hooks``, ``programs``."""
+    local: LocalRemote | None = None
+    """What a local remote would run as the user."""
     refused: str = ""
     """Why nobody may push there."""
     others: int = 0

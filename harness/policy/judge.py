@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import fnmatch
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from harness.events import tools
+from harness.events.action import Action, ExecAction, FileAction, PushAction
+from harness.events.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNFENCED, Effect
 from harness.policy import hosts
 from harness.policy.rules import RISKS, Policy, Rule
 
-HOST_EFFECT = "network:"
 INSIDE = "inside-the-fence"
-_WRITING = ("write_file", "edit_file")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,24 +26,24 @@ class Verdict:
     risk: str
 
 
-def text_of(action: Mapping[str, Any]) -> str:
+def text_of(action: Action) -> str:
     """The canonical text that ``match`` is held against: the quoted command, the script, or tool and path."""
-    if "argv" in action:
-        return shlex.join(action["argv"])
-    if "script" in action:
-        return str(action["script"])
-    return f"{action['tool']} {action.get('path', '')}"
+    if isinstance(action, ExecAction | PushAction):
+        return shlex.join(action.argv)
+    if isinstance(action, FileAction):
+        return f"{action.tool} {action.path}"
+    return action.script
 
 
-def judge(action: Mapping[str, Any], policy: Policy) -> Verdict:
+def judge(action: Action, policy: Policy) -> Verdict:
     """The verdict of ``policy`` on ``action`` (as `build_action` makes it).
 
     Order: refused by construction → deny; any deny rule → deny; any ask rule → ask; every effect covered by an allow
     rule → allow; no effects → allow; else ask.
     """
-    if action.get("refused"):
-        return Verdict("deny", "refused", str(action["refused"]), "low")
-    effects: list[str] = list(action["effects"])
+    if action.refused:
+        return Verdict("deny", "refused", action.refused, "low")
+    effects = action.effects
     risk = max((risk_of(action, e) for e in effects), key=RISKS.index, default="low")
     hit = [r for r in policy.rules if _matches(r, action, effects)]
     for verdict in ("deny", "ask"):
@@ -63,53 +63,53 @@ def judge(action: Mapping[str, Any], policy: Policy) -> Verdict:
     return Verdict("allow", names, deciding[0].reason or f"allowed by {names}", deciding[0].risk or risk)
 
 
-def risk_of(action: Mapping[str, Any], effect: str) -> str:
+def risk_of(action: Action, effect: Effect) -> str:
     """How much one effect can cost when it was a mistake."""
-    if effect == "unfenced":
+    if effect == UNFENCED:
         return "critical"
-    if effect == "push-force" or (effect.startswith("outside:") and action["tool"] in _WRITING):
+    if effect == PUSH_FORCE or (effect.is_outside and tools.writes_file(action.tool)):
         return "high"
     return "medium"
 
 
-def _covers(rule: Rule, effect: str) -> bool:
+def _covers(rule: Rule, effect: Effect) -> bool:
     """True when an allow rule's pattern reaches this effect.
 
     Patterns over hosts are read host by host, not letter by letter.
     """
     if rule.effect is None:
         return False
-    if effect.startswith(HOST_EFFECT) and rule.effect.startswith(HOST_EFFECT):
-        return hosts.covers(rule.effect.removeprefix(HOST_EFFECT), effect.removeprefix(HOST_EFFECT))
-    return fnmatch.fnmatchcase(effect, rule.effect)
+    pattern = Effect.parse(rule.effect).host
+    if effect.host is not None and pattern is not None:
+        return hosts.covers(pattern, effect.host)
+    return fnmatch.fnmatchcase(str(effect), rule.effect)
 
 
-def _speaks_of(rule: Rule, effect: str) -> bool:
+def _speaks_of(rule: Rule, effect: Effect) -> bool:
     """True when the rule is about this effect.
 
     To ask or deny, any host is part of ``network`` and the other way round.
     """
     if rule.effect is None or rule.verdict == "allow":
         return rule.effect is None or _covers(rule, effect)
-    if rule.effect.startswith(HOST_EFFECT):
-        pattern = rule.effect.removeprefix(HOST_EFFECT)
-        return effect == "network" or (
-            effect.startswith(HOST_EFFECT) and hosts.touches(pattern, effect.removeprefix(HOST_EFFECT))
-        )
-    return fnmatch.fnmatchcase(effect, rule.effect) or (rule.effect == "network" and effect.startswith(HOST_EFFECT))
+    wanted = Effect.parse(rule.effect)
+    if wanted.host is not None:
+        return effect == NETWORK or (effect.host is not None and hosts.touches(wanted.host, effect.host))
+    return fnmatch.fnmatchcase(str(effect), rule.effect) or (wanted == NETWORK and effect.host is not None)
 
 
-def _matches(rule: Rule, action: Mapping[str, Any], effects: Sequence[str]) -> bool:
-    if rule.tool is not None and not fnmatch.fnmatchcase(action["tool"], rule.tool):
+def _matches(rule: Rule, action: Action, effects: Sequence[Effect]) -> bool:
+    if rule.tool is not None and not fnmatch.fnmatchcase(action.tool, rule.tool):
         return False
-    if rule.args is not None and ("argv" not in action or not _args(rule.args, action["argv"])):
+    argv = action.argv if isinstance(action, ExecAction | PushAction) else None
+    if rule.args is not None and (argv is None or not _args(rule.args, argv)):
         return False
     if rule.match is not None:
         text = text_of(action)
-        exact = rule.verdict == "allow" and "argv" not in action
+        exact = rule.verdict == "allow" and argv is None
         if not (text == rule.match if exact else fnmatch.fnmatchcase(text, rule.match)):
             return False
-    if rule.path is not None and ("path" not in action or not fnmatch.fnmatchcase(action["path"], rule.path)):
+    if rule.path is not None and not (isinstance(action, FileAction) and fnmatch.fnmatchcase(action.path, rule.path)):
         return False
     return rule.effect is None or any(_speaks_of(rule, e) for e in effects)
 
@@ -123,25 +123,23 @@ def _args(pattern: Sequence[str], argv: Sequence[str]) -> bool:
     return len(argv) == len(pattern) and all(fnmatch.fnmatchcase(a, p) for a, p in zip(argv, pattern, strict=True))
 
 
-def _why(effects: Sequence[str]) -> str:
-    words: list[str] = []
-    for effect in effects:
-        name, _, what = effect.partition(":")
-        match name:
-            case "network" if not what:
-                words.append("uses the network: any host, including services on this machine's loopback")
-            case "network":
-                words.append(f"reaches {what} over the network")
-            case "unfenced":
-                words.append("runs without the fence")
-            case "outside":
-                words.append(f"reaches {what}, outside the worktree")
-            case "push":
-                words.append(f"pushes to {what}")
-            case "push-force":
-                words.append("may overwrite or delete what is there")
-            case "no-undo":
-                words.append("cannot be undone: the state before it cannot be kept")
-            case _:
-                words.append(effect)
-    return "; ".join(words) or "a rule asks for your decision"
+def _why(effects: Sequence[Effect]) -> str:
+    return "; ".join(_words(effect) for effect in effects) or "a rule asks for your decision"
+
+
+def _words(effect: Effect) -> str:
+    if effect == NETWORK:
+        return "uses the network: any host, including services on this machine's loopback"
+    if effect.host is not None:
+        return f"reaches {effect.host} over the network"
+    if effect == UNFENCED:
+        return "runs without the fence"
+    if effect.is_outside:
+        return f"reaches {effect.what}, outside the worktree"
+    if effect == PUSH_FORCE:
+        return "may overwrite or delete what is there"
+    if effect.publishes:
+        return f"pushes to {effect.what or ''}"
+    if effect == NO_UNDO:
+        return "cannot be undone: the state before it cannot be kept"
+    return str(effect)

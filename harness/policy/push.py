@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from harness.events.action import Destination, Refspec
 from harness.events.addresses import strip_credential
+from harness.events.effect import PUSH_FORCE, Effect
 from harness.policy.facts import Facts
 
 _HARMLESS = {
@@ -41,6 +43,20 @@ class Push:
     specs: tuple[tuple[str, str, bool], ...]
     force: bool
     refused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """A push with where it leads: ``remote`` is the remote's name or its address, ``argv`` holds no credential,
+    ``note`` is a remark for the person, ``refused`` why nobody may do it.
+    """
+
+    argv: tuple[str, ...]
+    remote: str
+    to: Destination
+    note: str
+    effects: tuple[Effect, ...]
+    refused: str
 
 
 def is_push(argv: Sequence[str]) -> bool:
@@ -97,8 +113,8 @@ def _spec(text: str, branch: str, delete: bool) -> tuple[tuple[str, str, bool], 
     return (source, target if target.startswith("refs/") else f"refs/heads/{target}", forced), ""
 
 
-def push_fields(argv: Sequence[str], facts: Facts) -> tuple[dict[str, object], list[str], str]:
-    """(action fields ``remote``, ``url``, ``refspecs`` …, effects, reason of refusal or "")."""
+def pushed(argv: Sequence[str], facts: Facts) -> Pushed:
+    """Where a push that asks for ``argv`` leads, by the facts."""
     push = parse_push(argv, facts.branch)
     known = push.remote in facts.remotes
     written, stripped = strip_credential(facts.remotes[push.remote] if known else push.remote)
@@ -113,31 +129,27 @@ def push_fields(argv: Sequence[str], facts: Facts) -> tuple[dict[str, object], l
         refused = f"nobody knows where {name!r} leads"
     if target is not None:
         refused = refused or target.refused
-    refspecs: list[list[str]] = []
+    refspecs: list[Refspec] = []
     for source, ref, _ in push.specs:
         sha = facts.commits.get(source, "") if source else ""
         if not source and not refused:
             refused = f"deleting {ref} at the remote is left to the human; push commits only"
         if source and not sha and not refused:
             refused = f"{source!r} does not name a commit of this session"
-        refspecs.append([sha, ref, facts.remote_refs.get(ref, "absent")])
+        refspecs.append(Refspec(sha, ref, facts.remote_refs.get(ref, "absent")))
     url = target.url if target is not None and target.url else written
-    fields: dict[str, object] = {"remote": name, "url": url, "refspecs": refspecs, "force": push.force}
+    to = Destination(url=url, refspecs=tuple(refspecs), force=push.force)
     if target is not None:
-        fields |= {"named": dict(target.named), "repository": target.repository}
-        if target.local is not None:
-            fields["local"] = dict(target.local)
+        to = replace(to, named=target.named, repository=target.repository, local=target.local)
     notes = ["a user name or password was removed from the address; it is not recorded"] if stripped else []
     if target is not None and target.others:
         notes.append(f"{name} has {target.others + 1} addresses to push to; only this one is used")
-    if notes:
-        fields["note"] = "; ".join(notes)
-    effects = [f"push:{name} {ref}" for _, ref, _ in refspecs]
+    effects = [Effect.push(name, spec.ref) for spec in refspecs]
     if push.force:
-        effects.append("push-force")
-    return fields, effects, refused
+        effects.append(PUSH_FORCE)
+    return Pushed(clean_argv(argv, facts.remotes), name, to, "; ".join(notes), tuple(effects), refused)
 
 
-def clean_argv(argv: Sequence[str], remotes: Mapping[str, str]) -> list[str]:
+def clean_argv(argv: Sequence[str], remotes: Mapping[str, str]) -> tuple[str, ...]:
     """``argv`` with credentials removed from addresses; names of remotes stay."""
-    return [a if a in remotes else strip_credential(a)[0] for a in argv]
+    return tuple(a if a in remotes else strip_credential(a)[0] for a in argv)

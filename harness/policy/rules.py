@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
+from harness.events import tools
+from harness.events.effect import Effect
 from harness.policy import hosts
 
 VERDICTS = ("allow", "ask", "deny")
 RISKS = ("low", "medium", "high", "critical")
-TOOLS = ("read_file", "write_file", "edit_file", "list_files", "search", "exec", "shell", "check")
 _KEYS = ("verdict", "tool", "args", "match", "effect", "path", "reason", "risk", "name")
 DEFAULT_SOURCE = "built-in policy"
 
@@ -127,8 +128,8 @@ def _rule(table: Mapping[str, Any], index: int, source: str, lines: list[str], l
     if table.get("risk", "low") not in RISKS:
         raise fail("risk", f"must be one of {', '.join(RISKS)}")
     tool = table.get("tool")
-    if tool is not None and not any(fnmatch.fnmatchcase(t, tool) for t in TOOLS):
-        raise fail("tool", f"no such tool; known: {', '.join(TOOLS)}")
+    if tool is not None and not any(fnmatch.fnmatchcase(t, tool) for t in tools.ALL):
+        raise fail("tool", f"no such tool; known: {', '.join(tools.ALL)}")
     if not set(table) & {"tool", "args", "match", "effect", "path"}:
         raise PolicyError(
             source, line, "rule", "matches everything: give it at least one of tool, args, match, effect, path"
@@ -141,8 +142,8 @@ def _rule(table: Mapping[str, Any], index: int, source: str, lines: list[str], l
         )
     if (
         verdict == "allow"
-        and table.get("effect", "").startswith("network:")
-        and hosts.unclear(table["effect"].removeprefix("network:"))
+        and (pattern := Effect.parse(table.get("effect", "")).host) is not None
+        and hosts.unclear(pattern)
     ):
         raise fail(
             "effect", 'name hosts as "network:pypi.org", "network:pypi.org:8443", "network:*.pypi.org" or "network:*"'

@@ -12,14 +12,15 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.events import blobs
-from harness.events.action import action_hash
+from harness.events import blobs, tools
+from harness.events.action import Action, BadAction, Wire, action_hash, from_wire
 from harness.events.calls import Call
+from harness.events.effect import NO_UNDO
 from harness.events.log import LogError, NoSpace, Poisoned
-from harness.hands import limits, precheck, spawn, tools
+from harness.hands import limits, precheck, spawn
 from harness.hands.ready import Ready
 from harness.protocol.paths import SessionFolder
 from harness.session import spool
@@ -33,8 +34,6 @@ from harness.session.keeper_fold import KeeperState
 from harness.session.vault_client import VaultLink
 
 Answer = Callable[[dict[str, Any] | OpError], None]
-UNPROTECTED = "no-undo"
-"""The effect of an action that a person allowed although the state before it cannot be kept."""
 
 
 @dataclass(slots=True)
@@ -53,29 +52,21 @@ _COMPARED = "snapshot"
 """The precondition that the vault compares, not `precheck`."""
 
 
-def _slow(action: dict[str, Any]) -> dict[str, Any] | None:
+def _slow(action: Action) -> Action | None:
     """As much of an action as it takes to observe what costs reading files; None when nothing of it does."""
-    pre = {name: value for name, value in (action.get("pre") or {}).items() if name not in (*precheck.QUICK, _COMPARED)}
-    return (
-        {name: action[name] for name in ("kind", "argv", "cwd", "env", "fence", "remote") if name in action}
-        | {"pre": pre}
-        if pre
-        else None
-    )
+    pre = {name: value for name, value in action.world.items() if name not in (*precheck.QUICK, _COMPARED)}
+    return replace(action, input=None, input_blob=None, pre=pre) if pre else None
 
 
-def _quick(action: dict[str, Any]) -> dict[str, Any]:
-    return action | {
-        "pre": {name: value for name, value in (action.get("pre") or {}).items() if name in precheck.QUICK}
-    }
+def _quick(action: Action) -> Action:
+    return replace(action, pre={name: value for name, value in action.world.items() if name in precheck.QUICK})
 
 
-def _to_be_kept(action: dict[str, Any]) -> bool:
+def _to_be_kept(action: Action) -> bool:
     """True when the state before it must be kept: it may change files, or a person was shown a state that must still be
     there.
     """
-    shown = _COMPARED in (action.get("pre") or {})
-    return shown or tools.may_change_files(str(action.get("tool")), str(action.get("access", "fence")))
+    return _COMPARED in action.world or tools.may_change_files(action.tool, action.access)
 
 
 class Gate:
@@ -199,14 +190,15 @@ class Gate:
         """The first step: whatever may change files, or was allowed for the world as it was shown, waits for a
         snapshot; what takes long to look at is looked at beside it, so that everybody else is answered meanwhile.
         """
-        _, action = self._check(call_id)
-        shown = (action.get("pre") or {}).get(_COMPARED)
+        _, wire = self._check(call_id)
+        action = self._read(call_id, wire)
+        shown = action.world.get(_COMPARED)
         slow = _slow(action)
         keep = _to_be_kept(action)
         if not keep and slow is None:
             return self._start(call_id, None)
         preparing = self._preparing = _Preparing(call_id, answer)
-        request: dict[str, Any] = {"op": "look", "action": slow}
+        request: dict[str, Any] = {"op": "look", "action": slow.to_wire() if slow is not None else None}
         if keep:
             worked = self._journal.memory.snapshot or None
             request |= {
@@ -239,15 +231,15 @@ class Gate:
         self._answering(preparing.answer, lambda: self._start(preparing.call_id, reply))
         self._next()
 
-    def _check(self, call_id: str) -> tuple[Call, dict[str, Any]]:
-        """The open call and its judged action, when it may have its effect now. Raises OpError."""
+    def _check(self, call_id: str) -> tuple[Call, Wire]:
+        """The open call and its judged action as it was stored, when it may have its effect now. Raises OpError."""
         if self._journal.poisoned:
             raise OpError("poisoned", self._journal.poisoned, "check the disk, then restart the session's keeper")
         memory = self._journal.memory
         call = call_of(memory, call_id)
         if call is None or (judged := memory.judged.get(call_id)) is None:
             raise OpError("refused", f"call {call_id[:40]} is not open or was not judged")
-        action = self._action(call_id, judged)
+        action = self._stored(call_id, judged)
         try:
             same = action_hash(action) == call.action_hash
         except (ValueError, TypeError) as exc:
@@ -262,7 +254,20 @@ class Gate:
             raise OpError("refused", f"call {call_id} has no allow verdict or unused decision for its action")
         return call, action
 
-    def _action(self, call_id: str, judged: dict[str, Any]) -> dict[str, Any]:
+    def _read(self, call_id: str, wire: Wire) -> Action:
+        """The judged action; one that says too little to be run ends its call, and raises OpError ``cannot_start``."""
+        try:
+            return from_wire(wire)
+        except BadAction as exc:
+            raise self._refused(call_id, exc) from exc
+
+    def _refused(self, call_id: str, exc: Exception) -> OpError:
+        """Record that nothing of the call was run; the error that says so."""
+        why = f"nothing was run: {exc}"
+        self._write("tool.ended", {"call_id": call_id, "status": "refused", "preview": why})
+        return OpError("cannot_start", why)
+
+    def _stored(self, call_id: str, judged: dict[str, Any]) -> Wire:
         action = judged.get("action")
         ref = judged.get("action_blob")
         try:
@@ -276,7 +281,8 @@ class Gate:
 
     def _start(self, call_id: str, kept: dict[str, Any] | None) -> dict[str, Any]:
         """The last step: everything is looked at once more, then the start is on record, then it starts."""
-        call, action = self._check(call_id)
+        call, wire = self._check(call_id)
+        action = self._read(call_id, wire)
         if kept is not None and not kept.get("ok") and _to_be_kept(action):
             error = kept["error"]
             if error["code"] == "no_space":
@@ -285,9 +291,9 @@ class Gate:
                     f"the state before the call cannot be kept: {error['message']}",
                     "free some space, then ask again",
                 )
-            if (action.get("pre") or {}).get("snapshot") is not None or UNPROTECTED not in action.get("effects", []):
+            if action.world.get(_COMPARED) is not None or NO_UNDO not in action.effects:
                 return {"unprotected": str(error["message"])}
-        expected: dict[str, Any] = action.get("pre") or {}
+        expected = action.world
         seen: dict[str, Any] = (kept or {}).get("seen") or {}
         if _slow(action) is not None and not seen:
             return {
@@ -302,16 +308,12 @@ class Gate:
             return {"stale": difference}
         attempt = call.attempt + 1
         try:
-            effect = tools.effect_class(str(action.get("tool")), str(action.get("access", "fence")))
+            effect = tools.effect_class(action.tool, action.access)
             ready = spawn.command(action, self._folder, spool.base(self._folder, call_id, attempt), self.limits)
-        except (spawn.SpawnError, spawn.FenceUnavailable, KeyError, ValueError, TypeError, OSError) as exc:
-            why = (
-                f"nothing was run: {exc}"
-                if not isinstance(exc, KeyError)
-                else f"nothing was run: the action lacks or misnames {exc}"
-            )
-            self._write("tool.ended", {"call_id": call_id, "status": "refused", "preview": why})
-            raise OpError("cannot_start", why) from exc
+        except KeyError as exc:
+            raise self._refused(call_id, BadAction(f"the action lacks or misnames {exc}")) from exc
+        except (spawn.SpawnError, spawn.FenceUnavailable, ValueError, TypeError, OSError) as exc:
+            raise self._refused(call_id, exc) from exc
         try:
             output = spool.open_output(self._folder, call_id, attempt)
         except OSError as exc:
@@ -328,7 +330,7 @@ class Gate:
                 "action_hash": call.action_hash,
                 "effect": effect,
                 "attempt": attempt,
-                "pre": expected,
+                "pre": dict(expected),
             }
             if call.allowed_by:
                 started["decision_id"] = call.allowed_by

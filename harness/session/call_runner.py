@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.events import blobs
+from harness.events.action import FileAction, PushAction
 from harness.events.log import NoSpace
 from harness.hands import spawn as hands
 from harness.hands.files import SHOWN_BYTES
@@ -314,7 +315,7 @@ class Running:
         assert self._status is not None
         outcome = hands.outcome(self._spec, self._status, bytes(self._result))
         status = outcome.status
-        if self._why and not (self._spec.kind in ("file", "push") and status == "ok"):
+        if self._why and not (self._spec.kind in (FileAction.KIND, PushAction.KIND) and status == "ok"):
             status = self._why
         over = self._over if status != "ok" else None
         if over is None and status == "error":

@@ -19,6 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
+from harness.events.action import Action
 from harness.linux import proc
 from harness.protocol.exchange import Exchange, Reply
 from harness.protocol.paths import SessionFolder
@@ -108,9 +109,9 @@ class VaultLink:
             error = {"code": "io", "message": f"the vault cannot be started: {exc.strerror}"}
             self._loop.call_later(0, lambda: self._answered({"ok": False, "error": error}))
 
-    def roots(self, action: dict[str, Any] | None = None) -> list[list[object]]:
+    def roots(self, action: Action | None = None) -> list[list[object]]:
         """The folders of the session as the vault wants them: the worktree, the private git folder, its objects."""
-        worktree = _worktree(action) if action is not None else ""
+        worktree = action.fence.worktree if action is not None else ""
         worktree = worktree or _recorded(self._folder.git / "workspace.json")
         git = self._folder.git
         listed: list[list[object]] = [["w", worktree, [".git"]]]
@@ -239,11 +240,6 @@ def _become(sock: socket.socket, folder: Path) -> NoReturn:
         sys.stderr.flush()
     finally:
         os._exit(1)
-
-
-def _worktree(action: dict[str, Any]) -> str:
-    profile = action.get("fence") or {}
-    return str(profile.get("worktree") or "")
 
 
 def _recorded(file: Path) -> str:

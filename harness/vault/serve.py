@@ -32,6 +32,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
+from harness.events.action import from_wire
 from harness.hands import precheck
 from harness.linux import kernel
 from harness.protocol import frames
@@ -81,7 +82,9 @@ class _Server:
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """Carry out one request; every failure is a value."""
         reply = self._answer(request)
-        return reply if request.get("action") is None else reply | {"seen": precheck.observe(request["action"])}
+        return (
+            reply if request.get("action") is None else reply | {"seen": precheck.observe(from_wire(request["action"]))}
+        )
 
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         number = request.get("id")

@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from harness.events import tools
+from harness.events.action import ExecAction, FileAction, Named, ShellAction
 from harness.events.addresses import BadAddress, split_host, strip_credential
 from harness.hands import fence as hands_fence
 from harness.hands import precheck, programs, remotes, wayout
@@ -42,7 +44,6 @@ _OPEN = (
     "XDG_RUNTIME_DIR",
     "TZ",
 )
-_FILE_TOOLS = ("read_file", "write_file", "edit_file", "list_files", "search")
 
 
 class ShellAnalysisMissing(WorkspaceError):
@@ -82,26 +83,27 @@ def gather(
     root = str(tree.root)
     home = os.path.expanduser("~")
     binds = private_dir.binds(tree)
-    script = str(input.get("script") or "") if tool == "shell" else ""
+    kind = tools.kind_of(tool)
+    script = str(input.get("script") or "") if kind == ShellAction.KIND else ""
     syntax = parse_shell(script) if "push" in script else None
-    argv = input.get("argv") if tool == "exec" else shell.only_command(syntax)
+    argv = input.get("argv") if kind == ExecAction.KIND else shell.only_command(syntax)
     cwd = str(input.get("cwd") or ".")
     base = absolute(cwd, root, home)
     resolved = {cwd: _real(base)}
-    named = [str(input.get("path") or ".")] if tool in _FILE_TOOLS else []
+    named = [str(input.get("path") or ".")] if kind == FileAction.KIND else []
     for path in named:
         resolved.setdefault(path, _real(absolute(path, root, home)))
-    addresses: dict[str, list[remotes.Named]] = {}
+    addresses: dict[str, list[Named]] = {}
     commits: dict[str, str] = {}
     there: dict[str, str] = {}
     target: Target | None = None
     rests_on: tuple[str, ...] = ()
     open_env = _open_env()
-    if argv and tool in ("exec", "shell") and push.is_push(argv):
+    if argv and kind in (ExecAction.KIND, ShellAction.KIND) and push.is_push(argv):
         git = tree.git
         private_dir.publish(tree)
         asked = push.parse_push(argv, tree.branch)
-        closed = remotes.closed({"write": (root,), "binds": binds}, own)
+        closed = remotes.closed((root,), binds, own)
         addresses = _remotes(tree, git, closed)
         commits = _sources(tree, git, asked)
         if not asked.refused:
@@ -110,7 +112,7 @@ def gather(
     return Facts(
         worktree=root,
         branch=tree.branch,
-        head=precheck.head(root, [list(b) for b in binds]),
+        head=precheck.head(root, binds),
         home=home,
         remotes={name: named[0].address for name, named in addresses.items()},
         target=target,
@@ -119,7 +121,7 @@ def gather(
         open_env=open_env,
         identity={"dev": info.st_dev, "ino": info.st_ino},
         cwd_identity=precheck.identity(resolved[cwd]),
-        program=_program(tool, input, resolved[cwd], open_env["PATH"]),
+        program=_program(kind, input, resolved[cwd], open_env["PATH"]),
         snapshot=kept.snapshot,
         unprotected=kept.unprotected,
         resolved=resolved,
@@ -170,11 +172,11 @@ def _open_env() -> dict[str, str]:
     return {"PATH": "/usr/local/bin:/usr/bin:/bin", **env, "HOME": os.path.expanduser("~"), "GIT_TERMINAL_PROMPT": "0"}
 
 
-def _program(tool: str, input: Mapping[str, Any], cwd: str, path: str) -> dict[str, object]:  # noqa: A002
+def _program(kind: str, input: Mapping[str, Any], cwd: str, path: str) -> dict[str, object]:  # noqa: A002
     """What a call outside the fence would execute, as it is now."""
-    if input.get("access") != "unfenced" or tool not in ("exec", "shell"):
+    if input.get("access") != "unfenced" or kind not in (ExecAction.KIND, ShellAction.KIND):
         return {}
-    name = str(input["argv"][0]) if tool == "exec" else programs.bash()
+    name = str(input["argv"][0]) if kind == ExecAction.KIND else programs.bash()
     return precheck.program(name, cwd, path)
 
 
@@ -222,7 +224,7 @@ def parse_shell(script: str) -> Mapping[str, object] | None:
     return tree if isinstance(tree, dict) else None
 
 
-def _remotes(tree: Worktree, git: Git, closed: Sequence[str]) -> dict[str, list[remotes.Named]]:
+def _remotes(tree: Worktree, git: Git, closed: Sequence[str]) -> dict[str, list[Named]]:
     """Push addresses by remote name as the user's repository configures them; what a file says that an agent can write
     is not heard.
     """
@@ -247,7 +249,7 @@ def _remotes(tree: Worktree, git: Git, closed: Sequence[str]) -> dict[str, list[
         found.setdefault(name, {True: [], False: []})[kind == "pushurl"].append(address)
     return {
         name: [
-            remotes.Named(address, str(tree.repo), pushurl=bool(kinds[True]), configured=True)
+            Named(address, str(tree.repo), pushurl=bool(kinds[True]), configured=True)
             for address in kinds[True] or reversed(kinds[False])
         ]
         for name, kinds in found.items()
@@ -257,7 +259,7 @@ def _remotes(tree: Worktree, git: Git, closed: Sequence[str]) -> dict[str, list[
 def _target(
     tree: Worktree,
     asked: push.Push,
-    addresses: Mapping[str, list[remotes.Named]],
+    addresses: Mapping[str, list[Named]],
     env: Mapping[str, str],
     closed: Sequence[str],
 ) -> tuple[Target, tuple[str, ...], dict[str, str]]:
@@ -267,16 +269,15 @@ def _target(
     """
     by_name = addresses.get(asked.remote, [])
     equal = (n for listed in addresses.values() for n in listed if n.address == asked.remote)
-    named = by_name[0] if by_name else next(equal, remotes.Named(asked.remote, str(tree.repo)))
+    named = by_name[0] if by_name else next(equal, Named(asked.remote, str(tree.repo)))
     named = replace(named, address=strip_credential(named.address)[0])
     seen = precheck.remote_url(str(tree.common), asked.remote) if by_name else None
-    fields = {"address": named.address, "base": named.base, "pushurl": named.pushurl, "configured": named.configured}
-    target = Target("", fields, str(tree.common), others=max(0, len(by_name) - 1), seen=seen)
+    target = Target("", named, str(tree.common), others=max(0, len(by_name) - 1), seen=seen)
     try:
         place = remotes.find(named, env, closed)
     except hands_push.PushError as exc:
         return replace(target, refused=str(exc)), (), {}
-    target = replace(target, url=strip_credential(place.url)[0], local=remotes.account(place) if place.folder else None)
+    target = replace(target, url=strip_credential(place.url)[0], local=remotes.account(place))
     there = remote_refs(place.url, [ref for _, ref, _ in asked.specs], env) if named.configured else {}
     return target, place.files, there
 

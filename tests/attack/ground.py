@@ -177,7 +177,7 @@ class Ground:
             FenceConfig(),
             map(str, (self.base / "state", self.base / "run", self.base / "config")),
         )
-        return build_action(SID, f"c0.{self.number}", f"toolu_{self.number}", tool, input, facts)
+        return build_action(SID, f"c0.{self.number}", f"toolu_{self.number}", tool, input, facts).to_wire()
 
     def allow(self, action: dict[str, Any]) -> str:
         """Put the call and an allow verdict on record; its id."""

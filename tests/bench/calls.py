@@ -9,6 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from harness.events.action import from_wire
 from harness.hands import fence, spawn
 from harness.hands.ready import Ready
 from harness.protocol.paths import SessionFolder
@@ -35,18 +36,23 @@ def call() -> list[Figure]:
             "cwd": str(worktree),
             "access": "fence",
             "env": fence.environment(str(worktree)),
-            "fence": fence.profile(str(worktree), [], [], []),
+            "fence": fence.profile(str(worktree), [], [], []).to_wire(),
         }
         calls = {
             "read_file": {"kind": "file", "tool": "read_file", "input": {"path": "a"}},
             "exec true": {"kind": "exec", "tool": "exec", "argv": ["true"]},
-            "write_file": {"kind": "file", "tool": "write_file", "input": {"path": "a", "content": "x\n" * 100}},
+            "write_file": {
+                "kind": "file",
+                "tool": "write_file",
+                "path": "a",
+                "input": {"path": "a", "content": "x\n" * 100},
+            },
         }
         took: dict[str, list[float]] = {name: [] for name in (*calls, "fence", "plain")}
         ready = Ready()
         for _ in range(ROUNDS):
             for name, fields in calls.items():
-                made = spawn.command({**base, **fields}, SessionFolder(folder, folder), folder / "1")
+                made = spawn.command(from_wire({**base, **fields}), SessionFolder(folder, folder), folder / "1")
                 ready.prepare(made.argv)
                 time.sleep(SETTLE_S)
                 took[name].append(timed(made, ready))

@@ -145,7 +145,7 @@ files = sorted(work.rglob("*.py"))[:10]
 def ended(call_id):
     lines = (line for push in link.pushes if push["push"] == "events" for line in push["lines"])
     return any('"tool.ended"' in line and call_id in line for line in lines)
-profile = fence.profile(str(work), [], [], [])
+profile = fence.profile(str(work), [], [], []).to_wire()
 for number in range(rounds + 1):
     for path in files:
         path.write_bytes(path.read_bytes() + b"x")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.events.action import from_wire
 from harness.hands import precheck, reading
 from harness.protocol.config import FenceConfig
 from harness.supervisor.calls import cards, doubt
@@ -129,8 +130,10 @@ class World:
     def readers(self) -> dict[str, Callable[[], object]]:
         """Everything of the harness that reads a session's folders outside the fence."""
         tree, root = self.tree, str(self.tree.root)
-        write = {"tool": "write_file", "cwd": root, "path": "a.txt", "content_sha": "0" * 64}
-        edit = {"tool": "edit_file", "cwd": root, "path": "new.txt"}
+        write = from_wire(
+            {"kind": "file", **{"tool": "write_file", "cwd": root, "path": "a.txt", "content_sha": "0" * 64}}
+        )
+        edit = from_wire({"kind": "file", "tool": "edit_file", "cwd": root, "path": "new.txt"})
         pre = {
             "files": {name: "" for name in WORKTREE},
             "head": "",
@@ -141,6 +144,8 @@ class World:
         binds = [[str(tree.private), str(tree.admin), "rw"]]
         action = {
             "kind": "exec",
+            "tool": "exec",
+            "argv": ["true"],
             "cwd": root,
             "remote": "origin",
             "fence": {"worktree": root, "binds": binds},
@@ -161,7 +166,7 @@ class World:
         }
         return found | {
             "recheck": lambda: precheck.difference(
-                {"head": self.head, "files": {"a.txt": "x"}}, precheck.observe(action)
+                {"head": self.head, "files": {"a.txt": "x"}}, precheck.observe(from_wire(action))
             ),
             "head": lambda: (precheck.head(root, binds), private.agent_head(tree)),
             "open": lambda: worktrees.open_worktree(tree.private),

@@ -10,7 +10,7 @@ import pytest
 
 from harness.brain import stream
 from harness.brain.retry import Failure
-from harness.hands import tools
+from harness.events import tools
 from tests.process.brainlib import reply, sse
 
 CALL = {

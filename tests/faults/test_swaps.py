@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from harness.events.action import action_hash
+from harness.events.action import action_hash, from_wire
 from harness.hands import precheck
 from harness.workspace import private, worktrees
 from tests.faults.swaplib import CHANGES, GIT, HARMLESS, PLACES, Swap, runs_in, swap
@@ -56,7 +56,7 @@ class Bench:
         fence = {"worktree": root, "read": [], "write": [root], "binds": self.binds, "network": True, "fenced": False}
         made = action(self.tree.root, call, list(argv), env=env, fence=fence, cwd=str(self.tree.root / cwd))
         keys: dict[str, Any] = {"cwd": {}, "program": {}, "head": "", "worktree": {}}
-        return {**made, "pre": {**precheck.observe({**made, "pre": keys}), "snapshot": snapshot}}
+        return {**made, "pre": {**precheck.observe(from_wire({**made, "pre": keys})), "snapshot": snapshot}}
 
     def execute(self, what: dict[str, Any]) -> list[str] | None:
         """Ask, decide, execute: the differences when it was stale, None when it ran to its end."""

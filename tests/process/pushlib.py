@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.events.action import from_wire
 from harness.hands import precheck, spawn
 from harness.hands.selftest import run
 from harness.policy.build import build_action
@@ -79,10 +80,10 @@ class Ground:
         given = {"argv": ["git", "push", *words]}
         facts = gather(self.tree, "exec", given, FenceConfig(), (str(self.state),))
         action = build_action("s1", "c1.0", "toolu_1", "exec", given, facts)
-        return action, judge(action, default_policy())
+        return action.to_wire(), judge(action, default_policy())
 
     def run(self, action: dict[str, Any]) -> tuple[spawn.Outcome, str]:
-        outcome, output, survivors = run(spawn.command(action, self.folder, self.folder.spool / "1"))
+        outcome, output, survivors = run(spawn.command(from_wire(action), self.folder, self.folder.spool / "1"))
         assert not survivors
         return outcome, output.decode()
 
@@ -96,4 +97,4 @@ class Ground:
     @staticmethod
     def stale(action: dict[str, Any]) -> list[str]:
         """What the gate would find changed."""
-        return precheck.difference(action["pre"], precheck.observe(action))
+        return precheck.difference(action["pre"], precheck.observe(from_wire(action)))

@@ -53,7 +53,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Worktree:
 def verdict(tree: Worktree, number: int, tool: str, given: dict[str, Any]) -> tuple[list[str], Verdict]:
     facts = gather(tree, tool, given, FenceConfig(), (str(tree.private.parent.parent),))
     action = build_action("s1", f"c{number}.0", "toolu_1", tool, given, facts)
-    return action["effects"], judge(action, default_policy())
+    return [str(effect) for effect in action.effects], judge(action, default_policy())
 
 
 def test_the_corpus_is_large_enough() -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from harness.events.action import from_wire
 from harness.hands import fence, joined, runner, spawn, wayout
 from harness.linux import proc
 from harness.policy.build import build_action
@@ -77,7 +78,9 @@ def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
 
 def judged(ground: Ground, hosts: list[str], *argv: str) -> dict[str, Any]:
     given = {"argv": list(argv), "access": "network", "hosts": hosts}
-    made = build_action("s1", "c1.0", "toolu_1", "exec", given, gather(ground.tree, "exec", given, FenceConfig()))
+    made = build_action(
+        "s1", "c1.0", "toolu_1", "exec", given, gather(ground.tree, "exec", given, FenceConfig())
+    ).to_wire()
     assert "refused" not in made
     return made
 
@@ -257,7 +260,7 @@ def proxies(host: str) -> list[int]:
 def test_the_proxy_ends_with_its_call(ground: Ground) -> None:
     name = f"t{os.getpid()}.invalid"
     made = judged(ground, [name], "sleep", "600")
-    ready = spawn.command(made, ground.folder, ground.folder.spool / "1")
+    ready = spawn.command(from_wire(made), ground.folder, ground.folder.spool / "1")
     null = os.open("/dev/null", os.O_RDWR)
     results, result = os.pipe()
     pid = spawn.start(ready, null, result)
@@ -273,7 +276,7 @@ def test_the_proxy_ends_with_its_call(ground: Ground) -> None:
 
 def test_without_its_proxy_nothing_runs(ground: Ground) -> None:
     made = judged(ground, [f"u{os.getpid()}.invalid"], "touch", "ran")
-    ready = spawn.command(made, ground.folder, ground.folder.spool / "1")
+    ready = spawn.command(from_wire(made), ground.folder, ground.folder.spool / "1")
     ours, theirs = socket.socketpair()
     results, result = os.pipe()
     null = os.open("/dev/null", os.O_RDWR)

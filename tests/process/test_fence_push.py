@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from harness.events.action import from_wire
 from harness.hands import push, spawn
 from harness.hands.selftest import run
 from harness.protocol.paths import SessionFolder
@@ -65,7 +66,7 @@ class Ground:
         return {**base, "fence": {"worktree": str(self.worktree)}, **shown, **fields}
 
     def push(self, action: dict[str, Any]) -> tuple[spawn.Outcome, str]:
-        outcome, output, _ = run(spawn.command(action, self.folder, self.folder.spool / "1"))
+        outcome, output, _ = run(spawn.command(from_wire(action), self.folder, self.folder.spool / "1"))
         assert os.listdir(self.folder.spool) == []
         return outcome, output.decode()
 
@@ -81,16 +82,16 @@ def ground(tmp_path: Path) -> Ground:
 def test_a_push_arrives_and_is_seen(ground: Ground) -> None:
     first = git(ground.repo, "rev-parse", "HEAD")
     action = ground.action(first, "absent")
-    assert push.probe(action) == "not_done"
+    assert push.probe(from_wire(action)) == "not_done"
     outcome, text = ground.push(action)
     assert outcome.status == "ok", text
     assert ground.there() == first
-    assert push.probe(action) == "done"
+    assert push.probe(from_wire(action)) == "done"
     second = ground.commit("two")
     assert ground.push(ground.action(second, first))[0].status == "ok"
     assert ground.there() == second
-    assert push.probe(action) == "unknown"
-    assert push.probe({**action, "url": str(ground.base / "nowhere")}) == "unknown"
+    assert push.probe(from_wire(action)) == "unknown"
+    assert push.probe(from_wire({**action, "url": str(ground.base / "nowhere")})) == "unknown"
 
 
 def test_a_remote_that_moved_is_left_alone(ground: Ground) -> None:

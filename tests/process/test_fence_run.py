@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from harness.events import blobs
+from harness.events.action import from_wire
 from harness.hands import children, fence, precheck, spawn
 from harness.hands.limits import Limits
 from harness.hands.selftest import run
@@ -40,7 +41,7 @@ class Ground:
     def action(self, kind: str, tool: str = "", **fields: Any) -> dict[str, Any]:
         worktree = str(self.worktree)
         env = fence.environment(worktree)
-        profile = fence.profile(worktree, [], [], [], network=fields.get("access") == "network")
+        profile = fence.profile(worktree, [], [], [], network=fields.get("access") == "network").to_wire()
         made = {
             "v": 1,
             "call": "c1.0",
@@ -52,12 +53,16 @@ class Ground:
             "fence": profile,
             **fields,
         }
+        if kind == "file":
+            made.setdefault("path", fields.get("input", {}).get("path", "."))
         if made["access"] == "unfenced" and "pre" not in made:
-            made["pre"] = precheck.observe({**made, "pre": {"cwd": {}, "program": {}}})
+            made["pre"] = precheck.observe(from_wire({**made, "pre": {"cwd": {}, "program": {}}}))
         return made
 
     def command(self, kind: str, tool: str = "", **fields: Any) -> spawn.Spawn:
-        return spawn.command(self.action(kind, tool, **fields), self.folder, self.folder.spool / "1", self.limits)
+        return spawn.command(
+            from_wire(self.action(kind, tool, **fields)), self.folder, self.folder.spool / "1", self.limits
+        )
 
     def call(self, kind: str, tool: str = "", **fields: Any) -> tuple[spawn.Outcome, str]:
         outcome, output, survivors = run(self.command(kind, tool, **fields))
@@ -168,7 +173,7 @@ def test_read_write_and_binds_of_the_profile(ground: Ground) -> None:
         (ground.base / name / "f").write_text(name)
     worktree, base = str(ground.worktree), str(ground.base)
     binds = [[f"{base}/source", f"{base}/masked", "ro"]]
-    profile = fence.profile(worktree, [f"{base}/readable", f"{base}/nothing"], [f"{base}/writable"], binds)
+    profile = fence.profile(worktree, [f"{base}/readable", f"{base}/nothing"], [f"{base}/writable"], binds).to_wire()
     _, text = ground.shell(
         f"cd {base}; cat readable/f writable/f masked/f; echo 2 > writable/f; echo 2 > readable/f; echo 2 > masked/f;"
         " ls source",
@@ -187,12 +192,12 @@ def test_a_profile_that_opens_too_much_is_refused(ground: Ground, path: str) -> 
         fence.profile(str(ground.worktree), [path], [], [])
     with pytest.raises(spawn.SpawnError, match="fence path"):
         ground.command(
-            "shell", script="true", fence={**fence.profile(str(ground.worktree), [], [], []), "read": [path]}
+            "shell", script="true", fence={**fence.profile(str(ground.worktree), [], [], []).to_wire(), "read": [path]}
         )
 
 
 def test_a_fence_that_shows_our_own_folders_or_is_not_that_of_its_access_is_refused(ground: Ground) -> None:
-    plain = fence.profile(str(ground.worktree), [], [], [])
+    plain = fence.profile(str(ground.worktree), [], [], []).to_wire()
     for path in (
         ground.base,
         ground.base / "state",
@@ -357,12 +362,13 @@ def test_stopping_kills_the_whole_tree(ground: Ground, access: str) -> None:
 KEEPER = """
 import json, os, sys, time
 from pathlib import Path
+from harness.events.action import from_wire
 from harness.hands import spawn
 from harness.protocol.paths import SessionFolder
 action, root, out_w = json.loads(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 os.set_inheritable(out_w, False)
 res_r, res_w = os.pipe2(os.O_CLOEXEC)
-pid = spawn.start(spawn.command(action, SessionFolder(root, root), root / "1"), out_w, res_w)
+pid = spawn.start(spawn.command(from_wire(action), SessionFolder(root, root), root / "1"), out_w, res_w)
 os.close(out_w); os.close(res_w)
 time.sleep(600)
 """
@@ -419,10 +425,11 @@ def test_a_key_in_the_parents_environment_is_nowhere_inside(ground: Ground) -> N
     script = """
 import json, os, sys
 from pathlib import Path
+from harness.events.action import from_wire
 from harness.hands import selftest, spawn
 from harness.protocol.paths import SessionFolder
-root = Path(sys.argv[2])
-outcome, output, _ = selftest.run(spawn.command(json.loads(sys.argv[1]), SessionFolder(root, root), root / "1"))
+action, root = from_wire(json.loads(sys.argv[1])), Path(sys.argv[2])
+outcome, output, _ = selftest.run(spawn.command(action, SessionFolder(root, root), root / "1"))
 print(outcome.status); print(output.decode())
 """
     look = "env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'; cat /proc/self/mountinfo; true"
@@ -467,11 +474,11 @@ def test_a_program_of_the_worktree_runs_from_the_approved_bytes(ground: Ground) 
     program.write_text("#!/bin/sh\necho approved $1\n")
     program.chmod(0o755)
     draft = ground.action("exec", argv=["./build.sh", "now"], access="unfenced", env={"PATH": "/usr/bin:/bin"})
-    action = {**draft, "pre": precheck.observe(draft)}
+    action = {**draft, "pre": precheck.observe(from_wire(draft))}
     assert action["pre"]["program"]["sha"] == hashlib.sha256(program.read_bytes()).hexdigest()
     assert ground.call(**_fields(action))[1] == "approved now\n"
     program.write_text("#!/bin/sh\necho swapped\n")
-    assert precheck.difference(action["pre"], precheck.observe(action)) == [
+    assert precheck.difference(action["pre"], precheck.observe(from_wire(action))) == [
         f"the program is another one than what was shown ({program})"
     ]
     outcome, text = ground.call(**_fields(action))
@@ -492,7 +499,7 @@ def test_the_folder_it_runs_in_is_the_one_that_was_shown(ground: Ground) -> None
     )
     inside.rmdir()
     inside.symlink_to(beside)
-    assert precheck.difference(action["pre"], precheck.observe(action)) == [
+    assert precheck.difference(action["pre"], precheck.observe(from_wire(action))) == [
         "the folder it runs in is another one than what was shown"
     ]
     outcome, text = ground.call(**_fields(action))
@@ -534,7 +541,7 @@ def test_a_program_swapped_all_the_time_is_never_run(ground: Ground) -> None:
 
 
 def test_the_keeper_loads_nothing_heavy() -> None:
-    script = "import sys, harness.hands.spawn, harness.hands.precheck, harness.hands.tools; print(sorted(sys.modules))"
+    script = "import sys, harness.hands.spawn, harness.hands.precheck, harness.events.tools; print(sorted(sys.modules))"
     loaded = subprocess.run(
         [sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True, timeout=60
     ).stdout

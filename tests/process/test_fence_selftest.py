@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.events.action import Profile, from_wire
 from harness.hands import fence, landlock, probe, selftest, spawn
 from harness.protocol.paths import SessionFolder
 
@@ -69,10 +70,10 @@ def test_without_a_fence_tools_refuse_and_say_why(
         "cwd": worktree,
         "access": "fence",
         "env": {},
-        "fence": fence.profile(worktree, [], [], []),
+        "fence": fence.profile(worktree, [], [], []).to_wire(),
     }
     with pytest.raises(spawn.FenceUnavailable, match=words):
-        spawn.command(action, SessionFolder(tmp_path, tmp_path), tmp_path / "1")
+        spawn.command(from_wire(action), SessionFolder(tmp_path, tmp_path), tmp_path / "1")
     assert not (tmp_path / "ran").exists()
 
 
@@ -87,9 +88,11 @@ def test_a_fence_that_cannot_be_built_for_one_call_runs_nothing(tmp_path: Path) 
         "cwd": str(worktree),
         "access": "fence",
         "env": {},
-        "fence": profile,
+        "fence": profile.to_wire(),
     }
-    outcome, output, _ = selftest.run(spawn.command(action, SessionFolder(tmp_path, tmp_path), tmp_path / "1"))
+    outcome, output, _ = selftest.run(
+        spawn.command(from_wire(action), SessionFolder(tmp_path, tmp_path), tmp_path / "1")
+    )
     assert outcome.status == "refused"
     assert b"missing" in output
     assert list(worktree.iterdir()) == []
@@ -99,9 +102,9 @@ def test_a_hole_in_the_fence_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The self-test itself is tested: a fence with the state folder open and one wall missing must not pass."""
     real = fence.arguments
 
-    def open_to_all(bwrap: str, profile: dict[str, object], **rest: object) -> list[str]:
+    def open_to_all(bwrap: str, profile: Profile, **rest: object) -> list[str]:
         argv = real(bwrap, profile, **rest)  # type: ignore[arg-type]
-        folder = os.path.dirname(os.path.dirname(str(profile["worktree"])))
+        folder = os.path.dirname(os.path.dirname(profile.worktree))
         at = argv.index("--remount-ro")
         return [
             *argv[:at],

@@ -102,7 +102,7 @@ def verbs(tree: Worktree) -> list[tuple[str, Callable[[], object]]]:
     def facts(tool: str, **given: object) -> Callable[[], object]:
         def ask() -> None:
             try:
-                build_action("s", "c1.0", "t", tool, given, gather(tree, tool, given, FenceConfig()))
+                build_action("s", "c1.0", "t", tool, given, gather(tree, tool, given, FenceConfig())).to_wire()
             except WorkspaceError as exc:
                 assert "ext::" in str(exc) or "cannot be published" in str(exc) or "HEAD" in str(exc), exc  # noqa: PT017
 

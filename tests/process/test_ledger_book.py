@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from harness.budget.ledger import CapReached, NotReserved
+from harness.events.cap import Cap
 from harness.events.log import LogWriter
 from harness.events.log import NoSpace as DiskFull
 from harness.events.reader import read, verify
@@ -83,8 +84,8 @@ async def test_a_raised_cap_lets_the_next_request_through_and_survives(tmp_path:
         await books.reserve("s", "q2", 1, MODEL, 1000, 100, Caps())
     assert (caught.value.cap, caught.value.used, caught.value.need) == ("day.usd", need, need)
     with pytest.raises(ValueError, match="would not raise"):
-        books.raising("day.usd", need, "d1")
-    raise_ = books.raising("day.usd", 2 * need, "d1")
+        books.raising(Cap.DAY_USD, need, "d1")
+    raise_ = books.raising(Cap.DAY_USD, 2 * need, "d1")
     await asyncio.gather(*(books.follow(raise_) for _ in range(3)))
     assert sum(b"ledger.raised" in line for line in read(tmp_path / "ledger")) == 1
     await books.reserve("s", "q2", 1, MODEL, 1000, 100, Caps())

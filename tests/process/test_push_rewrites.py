@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.events.action import Destination, Named, from_wire
 from harness.hands import push, remotes
 from tests.process.keeperlib import wait_until
 from tests.process.pushlib import Ground, git
@@ -82,7 +83,7 @@ def test_the_final_address_is_shown_and_is_where_the_push_ends(ground: Ground, d
     assert tried.outcome.status == "ok", tried.output
     assert git(real, "rev-parse", REF) == ground.tree.base
     assert git(other, "for-each-ref") == ""
-    assert push.probe(tried.action) == "done"
+    assert push.probe(from_wire(tried.action)) == "done"
 
 
 def test_a_pushurl_is_not_rewritten_by_rules_for_pushing(ground: Ground, daemon: str) -> None:
@@ -104,7 +105,7 @@ def test_a_rewrite_that_changes_before_the_push_makes_it_stale_and_stops_it(grou
     outcome, text = ground.run(action)
     assert outcome.status == "refused"
     assert f"now leads to {daemon}b/.git, and was shown as {daemon}a/x.git" in text
-    assert push.probe(action) == "unknown"
+    assert push.probe(from_wire(action)) == "unknown"
 
 
 def test_another_address_in_the_repository_makes_it_stale(ground: Ground, daemon: str) -> None:
@@ -121,15 +122,14 @@ def test_another_address_in_the_repository_makes_it_stale(ground: Ground, daemon
 
 def test_a_credential_that_a_rewrite_adds_is_used_and_never_recorded(ground: Ground) -> None:
     ground.rewrite("https://x-token:hunter2@team.invalid/", "work:")
-    named = remotes.Named("work:x.git", str(ground.repo), configured=True)
+    named = Named("work:x.git", str(ground.repo), configured=True)
     env = {"PATH": os.environ["PATH"], "HOME": str(ground.home)}
     place = remotes.find(named, env, ())
     assert place.url == "https://x-token:hunter2@team.invalid/x.git"
     name, known = push.aimed(place.url, env)
     assert "hunter2" not in " ".join(push.command(name, [["a" * 40, REF, "absent"]], force=False))
     assert known["GIT_ALLOW_PROTOCOL"] == "https"
-    fields = {"address": named.address, "base": named.base, "pushurl": False, "configured": True}
-    shown = {"url": "https://team.invalid/x.git", "named": fields}
+    shown = Destination(url="https://team.invalid/x.git", refspecs=(), named=named)
     assert push.place_of(shown, env, ()).url == place.url
 
 

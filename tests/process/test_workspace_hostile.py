@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.events.effect import Effect
 from harness.policy.build import build_action
 from harness.protocol.config import FenceConfig
 from harness.workspace import worktrees
@@ -242,4 +243,4 @@ def test_a_path_that_nobody_may_resolve_is_asked_about_and_no_error(
     monkeypatch.setattr(os, "readlink", refused)
     given = {"path": "/proc/1/root/etc/shadow"}
     action = build_action("s", "c1.0", "t", "read_file", given, gather(tree, "read_file", given, FenceConfig()))
-    assert action["effects"] == ["outside:/proc/1/root/etc/shadow"]
+    assert action.effects == (Effect.at("/proc/1/root/etc/shadow"),)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.events.action import PushAction
 from harness.hands import fence as hands_fence
 from harness.hands import precheck
 from harness.policy.build import build_action
@@ -66,10 +67,8 @@ def agent(tree: Worktree, script: str, *, ok: bool = True) -> str:
     """Run a script as the agent would: in the real fence, with the action's own binds and environment."""
     facts = gather(tree, "shell", {"script": script}, FenceConfig())
     action = build_action("sid", "c1.0", "t", "shell", {"script": script}, facts)
-    command = hands_fence.arguments(
-        hands_fence.find().path, action["fence"], network=False, cwd=action["cwd"], outside=[]
-    )
-    settings = [part for name, value in action["env"].items() for part in (f"{name}={value}",)]
+    command = hands_fence.arguments(hands_fence.find().path, action.fence, network=False, cwd=action.cwd, outside=[])
+    settings = [part for name, value in action.env.items() for part in (f"{name}={value}",)]
     done = subprocess.run(
         [*command, "/usr/bin/env", "-i", *settings, "bash", "-c", script], capture_output=True, text=True
     )
@@ -469,12 +468,14 @@ def test_facts_of_a_push_know_the_remote_and_the_commit(tmp_path: Path) -> None:
     tree = session(tmp_path, repo)
     facts = gather(tree, "exec", {"argv": ["git", "push", "origin", "HEAD:main"]}, FenceConfig())
     action = build_action("s", "c1.0", "t", "exec", {"argv": ["git", "push", "origin", "HEAD:main"]}, facts)
-    assert action["url"] == str(tmp_path / "up.git")
-    assert action["refspecs"] == [[tree.base, "refs/heads/main", tree.base]]
-    assert action["env"]["HOME"] == os.path.expanduser("~")
+    assert isinstance(action, PushAction)
+    assert action.to.url == str(tmp_path / "up.git")
+    assert action.to.refspecs == ((tree.base, "refs/heads/main", tree.base),)
+    assert action.env["HOME"] == os.path.expanduser("~")
     new = gather(tree, "shell", {"script": "git push -u origin"}, FenceConfig())
     action = build_action("s", "c1.0", "t", "shell", {"script": "git push -u origin"}, new)
-    assert (action["kind"], action["refspecs"]) == ("push", [[tree.base, f"refs/heads/{tree.branch}", "absent"]])
+    assert isinstance(action, PushAction)
+    assert action.to.refspecs == ((tree.base, f"refs/heads/{tree.branch}", "absent"),)
     shutil.rmtree(tmp_path / "up.git")
     gone = gather(tree, "exec", {"argv": ["git", "push"]}, FenceConfig())
     assert (

@@ -106,7 +106,7 @@ class Session:
         """The action of a shell call, built as the supervisor builds it."""
         given = {"script": script}
         facts = gather(self.tree, "shell", given, FenceConfig(), (), kept or Kept())
-        return build_action(self.sid, f"c{next(self._numbers)}.0", "toolu_1", "shell", given, facts)
+        return build_action(self.sid, f"c{next(self._numbers)}.0", "toolu_1", "shell", given, facts).to_wire()
 
     def begin(self, script: str, **arguments: Any) -> tuple[str, int]:
         """Ask for a call and do not wait: its id and the number of the request."""

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
-from harness.events.action import action_hash, canonical
+from harness.events.action import action_hash, canonical, from_wire
 from harness.events.views import ApprovalView
 from widgets.approval_card import ApprovalCard, card_lines, shown_hash, wrap
 from widgets.card_text import CLAIM, CardLine, shown_text, will_run
@@ -155,7 +155,10 @@ def test_each_argument_and_each_script_line_stands_by_itself() -> None:
             },
             "“/srv/r.git”; its hooks and programs run as you: pre-receive, post␛-update, core.fsmonitor",
         ),
-        ({"named": {"address": "work:r"}}, "the address is written “work:r”; your git configuration leads it"),
+        (
+            {"named": {"address": "work:r", "base": "/r"}},
+            "the address is written “work:r”; your git configuration leads it",
+        ),
         ({"note": "origin has 2 addresses"}, "  origin has 2 addresses"),
     ],
 )
@@ -242,7 +245,7 @@ def test_any_other_action_reads_otherwise(changed: tuple[dict[str, Any], str, An
 @given(st.lists(st.text(max_size=12), max_size=5), st.lists(st.text(max_size=12), max_size=5))
 def test_different_arguments_have_different_blocks(one: list[str], two: list[str]) -> None:
     def text(argv: list[str]) -> list[CardLine]:
-        return will_run({**PUSH, "argv": argv})
+        return will_run(from_wire({**PUSH, "argv": argv}))
 
     assert (text(one) == text(two)) == (one == two)
 
@@ -253,7 +256,9 @@ def test_different_arguments_have_different_blocks(one: list[str], two: list[str
     st.text(st.sampled_from("ab \t\n\r\x1b│”“\u2028⟨"), max_size=40),
 )
 def test_different_scripts_have_different_blocks(one: str, two: str) -> None:
-    assert (will_run({**SCRIPT, "script": one}) == will_run({**SCRIPT, "script": two})) == (one == two)
+    assert (will_run(from_wire({**SCRIPT, "script": one})) == will_run(from_wire({**SCRIPT, "script": two}))) == (
+        one == two
+    )
 
 
 def test_what_does_not_fit_together_is_said() -> None:

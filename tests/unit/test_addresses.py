@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.events.action import from_wire
 from harness.events.addresses import BadAddress, is_address, join_host, normal_host, split_host
 from harness.hands import proxy
 from harness.policy import hosts
@@ -143,7 +144,7 @@ def test_an_allow_rule_may_spell_a_host_or_all_below_one(pattern: str) -> None:
 def verdict(effects: list[str], *rules: tuple[str, str]) -> str:
     text = "".join(f'[[rule]]\nverdict = "{word}"\neffect = "{effect}"\n' for word, effect in rules)
     action = {"tool": "exec", "argv": ["x"], "effects": effects, "kind": "exec"}
-    return judge(action, parse_policy(text, "policy.toml")).verdict
+    return judge(from_wire(action), parse_policy(text, "policy.toml")).verdict
 
 
 def test_the_open_network_and_named_hosts_are_different_things_to_allow() -> None:

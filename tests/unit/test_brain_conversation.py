@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from harness.brain import conversation, prompt
 from harness.brain.view import DamagedMessage
+from harness.events import tools
 from harness.events import types as t
-from harness.hands import tools
 from tests.unit.test_brain_loop import World, shape, text, use
 
 

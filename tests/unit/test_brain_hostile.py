@@ -12,8 +12,8 @@ import pytest
 
 from harness.brain import stream
 from harness.brain.retry import Failure
+from harness.events import tools
 from harness.events import types as t
-from harness.hands import tools
 from tests.process.brainlib import Answer, ModelServer, reply, sse
 from tests.process.brainlib import stream as streamed
 

@@ -12,8 +12,8 @@ import pytest
 from harness.brain import retry, stream
 from harness.brain.errors import Interruption
 from harness.brain.retry import Failure
+from harness.events import tools
 from harness.events.types import Usage
-from harness.hands import tools
 from tests.process.brainlib import Answer, ModelServer, error, reply, sse
 from tests.process.brainlib import stream as streamed
 

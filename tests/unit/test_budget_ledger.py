@@ -9,6 +9,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from harness.budget.ledger import CapReached, Ledger, NotReserved
 from harness.budget.ledger_types import Limits, Raised, Reserved, Settled, Unknown, decode, to_wire
+from harness.events.cap import Cap
 
 LIMITS = Limits(session_usd=100, session_tokens=90, day_usd=200, day_tokens=180, fleet_usd=500, fleet_tokens=400)
 
@@ -156,12 +157,12 @@ def test_a_clock_that_goes_back_opens_no_old_day() -> None:
 def test_a_raised_day_cap_holds_for_that_day_and_that_configuration() -> None:
     ledger = Ledger()
     ledger.apply(Raised(cap="day.usd", limit=300, base=200, day="2026-01-05"))
-    assert ledger.limit("day.usd", 200, "2026-01-05") == 300
-    assert ledger.limit("day.usd", 200, "2026-01-06") == 200
-    assert ledger.limit("day.usd", 150, "2026-01-05") == 150
+    assert ledger.limit(Cap.DAY_USD, 200, "2026-01-05") == 300
+    assert ledger.limit(Cap.DAY_USD, 200, "2026-01-06") == 200
+    assert ledger.limit(Cap.DAY_USD, 150, "2026-01-05") == 150
     ledger.apply(Raised(cap="fleet.usd", limit=900, base=500, day="2026-01-05"))
-    assert ledger.limit("fleet.usd", 500, "2026-02-01") == 900
-    assert ledger.limit("fleet.usd", None, "2026-02-01") is None
+    assert ledger.limit(Cap.FLEET_USD, 500, "2026-02-01") == 900
+    assert ledger.limit(Cap.FLEET_USD, None, "2026-02-01") is None
 
 
 def test_records_survive_the_wire_and_newer_types_are_skipped() -> None:

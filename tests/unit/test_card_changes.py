@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.events.action import Action, from_wire
 from harness.events.views import NOT_COMPARED, NOT_SHOWN
 from harness.hands import files
 from harness.supervisor.calls import cards, comparison
@@ -166,8 +167,8 @@ def test_comparing_ends_whatever_is_compared(alphabet: int) -> None:
 # -- the files themselves --------------------------------------------------------------------------
 
 
-def action(tool: str, folder: Path, path: str = "f") -> dict[str, Any]:
-    return {"tool": tool, "kind": "file", "cwd": str(folder), "path": path}
+def action(tool: str, folder: Path, path: str = "f") -> Action:
+    return from_wire({"tool": tool, "kind": "file", "cwd": str(folder), "path": path})
 
 
 def test_other_tools_change_no_file(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness.events.action import from_wire
 from harness.events.types import ToolJudged
 from harness.policy.rules import Policy, parse_policy
 from harness.supervisor.calls.earlier_yes import stands
@@ -22,7 +23,7 @@ def still(now: Policy, rule: str, action: dict[str, Any] | None = ACTION) -> boo
     judged = ToolJudged(
         call_id="c1.0", action_hash="h", verdict="allow", rule=rule, reason="", policy=OLD.hash, action=action
     )
-    return stands(judged, action, now)
+    return stands(judged, from_wire(action) if action is not None else None, now)
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.events.action import Action, from_wire
 from harness.hands import precheck
 
 
@@ -43,14 +45,18 @@ def worktree(tmp_path: Path) -> Path:
     return tmp_path / "wt"
 
 
-def action(root: Path, **pre: Any) -> dict[str, Any]:
-    return {
-        "kind": "exec",
-        "cwd": str(root),
-        "remote": "origin",
-        "fence": {"write": [str(root)], "binds": []},
-        "pre": pre,
-    }
+def action(root: Path, **pre: Any) -> Action:
+    return from_wire(
+        {
+            "kind": "push",
+            "tool": "exec",
+            "url": "https://example.org/x.git",
+            "cwd": str(root),
+            "remote": "origin",
+            "fence": {"write": [str(root)], "binds": []},
+            "pre": pre,
+        }
+    )
 
 
 def test_nothing_changed_is_no_difference(worktree: Path) -> None:
@@ -69,7 +75,7 @@ def test_nothing_changed_is_no_difference(worktree: Path) -> None:
     assert seen["refs"]["refs/heads/none"] == "absent"
     assert seen["url"] == "https://example.org/x.git"
     assert seen["worktree"] == {"dev": worktree.stat().st_dev, "ino": worktree.stat().st_ino}
-    assert precheck.difference(seen, precheck.observe({**draft, "pre": seen})) == []
+    assert precheck.difference(seen, precheck.observe(replace(draft, pre=seen))) == []
 
 
 def test_every_change_is_named(worktree: Path) -> None:
@@ -79,7 +85,7 @@ def test_every_change_is_named(worktree: Path) -> None:
     (worktree / "new").write_text("")
     git(worktree, "commit", "-qam", "two")
     git(worktree, "remote", "set-url", "origin", "https://evil.example/x.git")
-    found = precheck.difference(before, precheck.observe({**draft, "pre": before}))
+    found = precheck.difference(before, precheck.observe(replace(draft, pre=before)))
     assert len(found) == 4
     assert "build.sh has other content than what was approved" in found
     assert "new did not exist and now does" in found
@@ -89,7 +95,7 @@ def test_every_change_is_named(worktree: Path) -> None:
         for text in found
     )
     (worktree / "build.sh").unlink()
-    assert "build.sh is gone" in precheck.difference(before, precheck.observe({**draft, "pre": before}))
+    assert "build.sh is gone" in precheck.difference(before, precheck.observe(replace(draft, pre=before)))
 
 
 def test_links_to_other_content_and_odd_files_are_differences(worktree: Path) -> None:

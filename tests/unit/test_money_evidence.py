@@ -13,6 +13,7 @@ from harness.budget.evidence import NEVER_SENT, Books, Evidence, missing
 from harness.budget.ledger import CapReached, Ledger
 from harness.budget.ledger_types import LedgerRecord, Limits, Raised, Reserved, Settled, Unknown
 from harness.events import types as t
+from harness.events.cap import Cap
 from harness.supervisor.money.cap_waits import Waiting, freed
 from harness.supervisor.money.reservations import Standing
 
@@ -211,7 +212,7 @@ def test_a_cost_that_nobody_could_settle_is_taken_from_its_usage() -> None:
 
 
 def waits(name: str, cap: str = "day.usd", limit: int = 100, need: int = 10, day: str = "2026-01-01") -> Waiting:
-    return Waiting(name, cap, limit, need, day, f"2026-01-01T00:00:0{name[-1]}Z")
+    return Waiting(name, Cap(cap), limit, need, day, f"2026-01-01T00:00:0{name[-1]}Z")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.events.action import action_hash
+from harness.events.action import InputBlob, LocalRemote, Named, action_hash
 from harness.events.addresses import strip_credential
 from harness.policy.build import build_action
 from harness.policy.facts import Facts, FenceFacts, Target
@@ -17,7 +17,7 @@ from harness.policy.push import parse_push
 from harness.policy.rules import default_policy, parse_policy
 
 HEAD = "a" * 40
-NAMED = {"address": "work:x.git", "base": "/home/me/x", "pushurl": False, "configured": True}
+NAMED = Named("work:x.git", "/home/me/x", configured=True)
 TARGET = Target("https://host/x.git", NAMED, "/home/me/x/.git")
 
 
@@ -41,8 +41,8 @@ def facts(**changes: Any) -> Facts:
 
 def act(tool: str, given: dict[str, Any], **changes: Any) -> tuple[dict[str, Any], Verdict]:
     action = build_action("sid", "c1.0", "toolu", tool, given, facts(**changes))
-    action_hash(action)
-    return action, judge(action, default_policy())
+    action_hash(action.to_wire())
+    return action.to_wire(), judge(action, default_policy())
 
 
 def test_a_file_inside_is_contained_and_named_by_its_relative_path() -> None:
@@ -95,7 +95,7 @@ def test_no_policy_opens_what_is_watchfloors_own(tool: str, path: str) -> None:
         facts(own=OWN),
     )
     assert judge(action, OPEN).verdict == "deny"
-    assert "Watchfloor" in action["refused"]
+    assert "Watchfloor" in action.refused
 
 
 def test_what_lies_beside_our_own_is_not_ours() -> None:
@@ -150,8 +150,8 @@ def test_a_large_input_stays_a_blob() -> None:
         "write_file",
         {"path": "a", "content": "x" * 100},
         facts(),
-        input_blob={"sha": "f" * 64, "bytes": 130},
-    )
+        input_blob=InputBlob("f" * 64, 130),
+    ).to_wire()
     assert action["input_blob"] == {"sha": "f" * 64, "bytes": 130}
     assert "input" not in action
 
@@ -177,7 +177,7 @@ def test_no_credential_reaches_the_action() -> None:
 
 
 def test_what_a_push_rests_on_is_in_its_action() -> None:
-    local = {"folder": "/srv/x.git", "hooks": ["pre-receive"], "programs": []}
+    local = LocalRemote("/srv/x.git", ("pre-receive",), ())
     action, verdict = act(
         "exec",
         {"argv": ["git", "push"]},
@@ -185,8 +185,8 @@ def test_what_a_push_rests_on_is_in_its_action() -> None:
     )
     assert (action["url"], action["named"], action["local"], action["repository"]) == (
         "/srv/x.git",
-        NAMED,
-        local,
+        NAMED.to_wire(),
+        local.to_wire(),
         "/home/me/x/.git",
     )
     assert action["pre"]["url"] == "work:x.git"

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.events.action import Action, from_wire
 from harness.policy.judge import INSIDE, judge
 from harness.policy.rules import Policy, PolicyError, Rule, default_policy, parse_policy
 
 ORDER = {"allow": 0, "ask": 1, "deny": 2}
 
 
-def action(**changes: Any) -> dict[str, Any]:
-    return {"tool": "exec", "kind": "exec", "argv": ["npm", "test"], "effects": [], **changes}
+def action(**changes: Any) -> Action:
+    return from_wire({"fence": {}, "tool": "exec", "kind": "exec", "argv": ["npm", "test"], "effects": [], **changes})
 
 
 def policy(*rules: Rule) -> Policy:
@@ -86,14 +88,14 @@ def test_args_match_whole_argument_lists(argv: list[str]) -> None:
 def test_an_allow_rule_for_a_script_needs_the_exact_text() -> None:
     rule = Rule("r", "allow", tool="shell", match="npm ci", effect="network")
     script = {"tool": "shell", "kind": "shell", "effects": ["network"]}
-    assert judge({**script, "script": "npm ci"}, policy(rule)).verdict == "allow"
-    assert judge({**script, "script": "npm ci; curl evil"}, policy(rule)).verdict == "ask"
+    assert judge(from_wire({**script, "script": "npm ci"}), policy(rule)).verdict == "allow"
+    assert judge(from_wire({**script, "script": "npm ci; curl evil"}), policy(rule)).verdict == "ask"
 
 
 def test_args_rules_do_not_speak_of_scripts() -> None:
     assert (
         judge(
-            {"tool": "shell", "kind": "shell", "script": "npm ci", "effects": ["network"]},
+            from_wire({"tool": "shell", "kind": "shell", "script": "npm ci", "effects": ["network"]}),
             policy(Rule("r", "allow", args=("npm", "ci"), effect="network")),
         ).verdict
         == "ask"
@@ -108,11 +110,13 @@ EFFECT = st.one_of(
 )
 
 
-def made(tool: str, words: list[str], effects: list[str]) -> dict[str, Any]:
-    what: dict[str, Any] = (
-        {"script": " ".join(words)} if tool == "shell" else {"argv": words} if tool == "exec" else {"path": words[0]}
-    )
-    return {"tool": tool, "kind": "x", "effects": effects, **what}
+def made(tool: str, words: list[str], effects: list[str]) -> Action:
+    what: dict[str, Any] = {"kind": "file", "path": words[0]}
+    if tool == "shell":
+        what = {"kind": "shell", "script": " ".join(words)}
+    elif tool == "exec":
+        what = {"kind": "exec", "argv": words}
+    return from_wire({"tool": tool, "effects": effects, **what})
 
 
 ACTION = st.builds(
@@ -135,22 +139,22 @@ POLICY = st.lists(RULE, max_size=5).map(lambda rules: policy(*rules))
 
 
 @given(ACTION, st.lists(RULE.filter(lambda r: r.effect is None), max_size=5).map(lambda r: policy(*r)))
-def test_an_effect_that_no_rule_lists_asks_or_is_denied(a: dict[str, Any], p: Policy) -> None:
+def test_an_effect_that_no_rule_lists_asks_or_is_denied(a: Action, p: Policy) -> None:
     verdict = judge(a, p)
-    assert not a["effects"] or verdict.verdict in ("ask", "deny")
+    assert not a.effects or verdict.verdict in ("ask", "deny")
 
 
 @given(ACTION, POLICY, RULE.filter(lambda r: r.verdict == "deny"), st.integers(0, 5))
-def test_adding_a_deny_rule_never_loosens(a: dict[str, Any], p: Policy, rule: Rule, at: int) -> None:
+def test_adding_a_deny_rule_never_loosens(a: Action, p: Policy, rule: Rule, at: int) -> None:
     more = Policy((*p.rules[:at], rule, *p.rules[at:]), "h", "test")
     assert ORDER[judge(a, more).verdict] >= ORDER[judge(a, p).verdict]
 
 
 @given(ACTION, POLICY)
-def test_order_of_rules_never_changes_the_verdict(a: dict[str, Any], p: Policy) -> None:
+def test_order_of_rules_never_changes_the_verdict(a: Action, p: Policy) -> None:
     assert judge(a, Policy(p.rules[::-1], "h", "t")).verdict == judge(a, p).verdict
 
 
 @given(ACTION, POLICY)
-def test_what_is_refused_is_denied_whatever_the_policy_says(a: dict[str, Any], p: Policy) -> None:
-    assert judge({**a, "refused": "no"}, p).verdict == "deny"
+def test_what_is_refused_is_denied_whatever_the_policy_says(a: Action, p: Policy) -> None:
+    assert judge(replace(a, refused="no"), p).verdict == "deny"

@@ -9,12 +9,14 @@ import json
 import os
 from collections import deque
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.events import types as t
+from harness.events.action import from_wire
 from harness.events.fold import SessionState, advance, fold
 from harness.protocol.config import Credential
 from harness.protocol.paths import STATE_VERSION
@@ -155,11 +157,12 @@ def test_track_forgets_a_verdict_of_a_call_that_was_not_done() -> None:
 
 def test_an_interrupted_write_is_settled_by_the_file(tmp_path: Path) -> None:
     sha = hashlib.sha256(b"new").hexdigest()
-    action = {"tool": "write_file", "cwd": str(tmp_path), "path": "f", "content_sha": sha}
+    write = {"kind": "file", "tool": "write_file", "cwd": str(tmp_path), "path": "f", "content_sha": sha}
+    action = from_wire(write)
     assert file_outcome(action, {"content": "new"})[0] == "confirmed_not_done"
     (tmp_path / "f").write_text("new")
     assert file_outcome(action, {"content": "new"})[0] == "confirmed_done"
-    edit = {"tool": "edit_file", "cwd": str(tmp_path), "path": "f"}
+    edit = from_wire({"kind": "file", "tool": "edit_file", "cwd": str(tmp_path), "path": "f"})
     assert file_outcome(edit, {"old": "old", "new": "new"})[0] == "confirmed_done"
     assert file_outcome(edit, {"old": "new", "new": "newer"})[0] == "confirmed_not_done"
     assert file_outcome(edit, {"old": "a", "new": "b"})[0] == "unknown_told_model"
@@ -170,14 +173,18 @@ def test_an_interrupted_write_is_settled_by_the_file(tmp_path: Path) -> None:
 # -- cards -----------------------------------------------------------------------------------------
 
 
+def title(fields: dict[str, Any]) -> str:
+    return cards.title(from_wire({"tool": "exec", "url": "/r", **fields}))
+
+
 def test_titles_quote_what_would_run() -> None:
-    assert cards.title({"kind": "exec", "argv": ["rm", "a b"]}) == "rm 'a b'"
-    assert cards.title({"kind": "shell", "script": "one\ntwo\nthree"}) == "one (+2 lines)"
+    assert title({"kind": "exec", "argv": ["rm", "a b"]}) == "rm 'a b'"
+    assert title({"kind": "shell", "script": "one\ntwo\nthree"}) == "one (+2 lines)"
     assert (
-        cards.title({"kind": "push", "remote": "origin", "refspecs": [["0" * 40, "refs/heads/x", "absent"]]})
+        title({"kind": "push", "remote": "origin", "refspecs": [["0" * 40, "refs/heads/x", "absent"]]})
         == "push to origin: refs/heads/x"
     )
-    assert len(cards.title({"kind": "shell", "script": "x" * 1000})) == 200
+    assert len(title({"kind": "shell", "script": "x" * 1000})) == 200
 
 
 # -- launching -------------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ from app import actions
 from app.cli import parser
 from harness.events import trouble
 from harness.events import types as t
-from harness.events.endpoints import ITEM_KINDS
 from harness.events.fold import fold
+from harness.events.request import Request
 from harness.events.trouble import CODES, FLEET, PARKED, PARTS, REQUESTS, SESSION, Trouble, Words
 from harness.events.views import NEEDS_YOU, RUNNING, FleetView, Liveness, TroubleView, row, troubled
 from harness.supervisor.upkeep import health
@@ -86,19 +86,9 @@ def test_every_reason_to_park_has_its_words() -> None:
 
 
 def test_every_kind_of_request_has_its_words() -> None:
-    found = {kind for _, call in calls("ApprovalRequested") for kind in argument(call, 99, "kind")}
-    found |= {
-        kind
-        for where, call in calls("Ask")
-        if where.startswith("supervisor/fleet/next_step")
-        for kind in argument(call, 0, "kind")
-    }
-    found |= ITEM_KINDS
-    assert {"tool", "cap", "auth", "endpoint", "restart", "question", "in_doubt"} <= found
-    assert found <= REQUESTS.keys()
-    for kind in found:
+    assert REQUESTS.keys() == set(Request)
+    for kind in Request:
         assert trouble.requested(kind).person, "a request waits for a person"
-        assert trouble.requested(kind) in PARKED.values()
 
 
 def test_every_part_that_is_set_aside_has_its_name() -> None:

@@ -12,12 +12,15 @@ import msgspec
 
 from harness.budget.evidence import raised
 from harness.budget.ledger_types import Raised
+from harness.events import tools
 from harness.events import types as t
+from harness.events.action import Wire, from_wire
+from harness.events.cap import Cap
 from harness.events.endpoints import ITEM_KINDS
 from harness.events.fold import OpenApproval
 from harness.events.framing import LogError
+from harness.events.request import Request
 from harness.events.views import ApprovalView
-from harness.hands import tools
 from harness.supervisor import ids
 from harness.supervisor.calls import cards
 from harness.supervisor.calls.call_flow import CallFlow, outcome_of
@@ -40,10 +43,10 @@ MAX_PIECE = 1 << 20
 """Characters of a comparison that one reply carries."""
 _CARD_S = 15.0
 _SESSION_CAPS = {
-    "session.usd": "usd_nano",
-    "session.tokens": "tokens",
-    "session.wall": "wall_s",
-    "session.calls": "tool_calls",
+    Cap.SESSION_USD: "usd_nano",
+    Cap.SESSION_TOKENS: "tokens",
+    Cap.SESSION_WALL: "wall_s",
+    Cap.SESSION_CALLS: "tool_calls",
 }
 _RESOLUTIONS = {"done": "confirmed_done", "failed": "failed", "unknown": "unknown_told_model"}
 
@@ -99,17 +102,17 @@ class Approvals:
 
     async def _make(self, session: Session, asked: OpenApproval) -> ApprovalView:
         call = session.track.calls.get(asked.call_id)
-        action: dict[str, Any] | None = None
+        action: Wire | None = None
         shown = ""
         if call is not None:
             try:
-                action = await self._call_flow.action_of(session, call)
+                action = await self._call_flow.stored_action(session, call)
                 shown = session.diffs.pop(asked.approval_id, "")
-                if action is not None and not shown and asked.kind == "tool":
+                if action is not None and not shown and asked.kind == Request.TOOL:
                     given = await self._call_flow.input_of(session, call.proposed)
                     whole = given if isinstance(given, dict) else {}
                     shown = await session.look(
-                        "reading what it would change", _CARD_S, functools.partial(cards.diff, action, whole)
+                        "reading what it would change", _CARD_S, functools.partial(cards.diff, from_wire(action), whole)
                     )
             except (LogError, WorkspaceError, OSError, ValueError) as exc:
                 shown = cards.unread(exc)
@@ -155,8 +158,10 @@ class Approvals:
         try:
             action = await self._call_flow.action_of(session, call)
             given = await self._call_flow.input_of(session, call.proposed)
-            look = functools.partial(cards.whole_diff, action or {"tool": ""}, given if isinstance(given, dict) else {})
-            whole = await session.look("reading what it would change", _CARD_S, look)
+            whole = ""
+            if action is not None:
+                look = functools.partial(cards.whole_diff, action, given if isinstance(given, dict) else {})
+                whole = await session.look("reading what it would change", _CARD_S, look)
         except (LogError, WorkspaceError, OSError, ValueError) as exc:
             raise OpError("unreadable", f"what it would change cannot be read: {exc}") from exc
         digest = hashlib.sha256(whole.encode()).hexdigest()
@@ -241,7 +246,7 @@ class Approvals:
         """An answer to a request whose cap was raised meanwhile is taken for what it means: a higher cap still, a stop,
         or that it goes on.
         """
-        cap = str(session.track.passed[d.approval_id].detail["cap"])
+        cap = _cap_of(session.track.passed[d.approval_id])
         decision = ids.decision_id()
         if d.decision == "stop":
             await session.append(
@@ -278,20 +283,20 @@ class Approvals:
                 )
             ]
         match asked.kind:
-            case "tool":
+            case Request.TOOL:
                 return await self._tool(case)
-            case "cap":
+            case Request.CAP:
                 return await self._cap(case)
-            case "auth" | "endpoint":
+            case Request.AUTH | Request.ENDPOINT:
                 intent = case.session.state.intent
                 key = given_credential(d.credential)
                 added = self._credentials.add(key) if key is not None else ""
                 if not added or (intent is not None and added == intent.credential):
                     self._credentials.forgive()
                 return []
-            case "restart":
+            case Request.RESTART:
                 return [t.SessionDesired(state="running", reason="retry", by=case.record.by)]
-            case "in_doubt":
+            case Request.IN_DOUBT:
                 return [
                     t.ToolResolved(
                         call_id=asked.call_id,
@@ -359,7 +364,7 @@ class Approvals:
         d = case.decision
         asked = case.asked
         session = case.session
-        cap = str(asked.detail.get("cap", ""))
+        cap = _cap_of(asked)
         by = case.record.by
         if d.decision == "finish":
             return [await self._purse.finish(session, cap)]
@@ -374,11 +379,7 @@ class Approvals:
             return [t.CapsRaised(caps=msgspec.structs.replace(session.state.caps, **{name: d.value}), by=by)]
         now = self._purse.standing(cap)
         waited = waits_at(asked)
-        if (
-            now.limit is None
-            or d.value <= now.limit
-            or (waited is not None and cap.startswith("day.") and now.day > waited.day)
-        ):
+        if now.limit is None or d.value <= now.limit or (waited is not None and cap.of_day and now.day > waited.day):
             # raised meanwhile, or the day is over: it goes on as it is
             return [t.CapsRaised(caps=session.state.caps, by=by)]
         return [self._above(session, self._purse.raising(cap, d.value, case.record.decision_id), by)]
@@ -387,6 +388,15 @@ class Approvals:
         """Move a request to the end of the queue; it stays open."""
         session = self._fleet.approval(approval_id)
         await session.append(t.ApprovalDeferred(approval_id=approval_id, until=until), cls="B")
+
+
+def _cap_of(asked: OpenApproval) -> Cap:
+    """The cap that a request is about. Raises OpError."""
+    spelled = str(asked.detail.get("cap", ""))
+    cap = Cap.of(spelled)
+    if cap is None:
+        raise OpError("bad_option", f"{spelled} is not a cap of the day or the fleet")
+    return cap
 
 
 def _named_only(view: ApprovalView, size: int) -> ApprovalView:

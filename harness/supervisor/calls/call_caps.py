@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from harness.events import types as t
+from harness.events.cap import Cap
 from harness.events.fold import SessionState
+from harness.events.request import Request
 from harness.events.words import usd
 from harness.supervisor import ids
 from harness.supervisor.fleet.session import Session
@@ -15,11 +17,11 @@ def over_cap(session: Session, now: datetime) -> t.BudgetReached | None:
     """The cap on tool calls or on wall time that the next call would pass."""
     s = session.state
     if s.caps.tool_calls is not None and s.tool_calls >= s.caps.tool_calls:
-        return t.BudgetReached(cap="session.calls", used=s.tool_calls, limit=s.caps.tool_calls, need=1)
+        return t.BudgetReached(cap=Cap.SESSION_CALLS, used=s.tool_calls, limit=s.caps.tool_calls, need=1)
     if s.caps.wall_s is not None and s.first_ts:
         used = wall_used(s, now)
         if used >= s.caps.wall_s:
-            return t.BudgetReached(cap="session.wall", used=used, limit=s.caps.wall_s)
+            return t.BudgetReached(cap=Cap.SESSION_WALL, used=used, limit=s.caps.wall_s)
     return None
 
 
@@ -32,7 +34,7 @@ def wall_used(s: SessionState, now: datetime) -> int:
 
 async def ask_cap(session: Session, reached: t.BudgetReached) -> None:
     """Record that a cap is reached and put it in the queue, unless a cap is there already."""
-    if any(a.kind == "cap" for a in session.state.approvals.values()):
+    if any(a.kind == Request.CAP for a in session.state.approvals.values()):
         return
     title = f"{reached.cap}: {_amount(reached.cap, reached.used)} of {_amount(reached.cap, reached.limit)}"
     if reached.need:
@@ -41,7 +43,7 @@ async def ask_cap(session: Session, reached: t.BudgetReached) -> None:
         reached,
         t.ApprovalRequested(
             approval_id=ids.approval_id(),
-            kind="cap",
+            kind=Request.CAP,
             title=title,
             options=["raise", "finish", "stop"],
             risk="medium",
@@ -56,7 +58,8 @@ async def ask_cap(session: Session, reached: t.BudgetReached) -> None:
     )
 
 
-def _amount(cap: str, value: int) -> str:
-    if cap.endswith(".usd"):
+def _amount(spelled: str, value: int) -> str:
+    cap = Cap.of(spelled)
+    if cap is not None and cap.in_usd:
         return usd(value)
-    return f"{value:,} s" if cap.endswith(".wall") else f"{value:,}"
+    return f"{value:,} s" if cap is not None and cap.in_seconds else f"{value:,}"

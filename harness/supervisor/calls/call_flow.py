@@ -18,12 +18,22 @@ from typing import Any
 
 import msgspec
 
-from harness.events import blobs, trouble
+from harness.events import blobs, tools, trouble
 from harness.events import types as t
-from harness.events.action import action_hash, canonical
+from harness.events.action import (
+    Action,
+    BadAction,
+    InputBlob,
+    PushAction,
+    Wire,
+    action_hash,
+    canonical,
+    from_wire,
+)
 from harness.events.calls import Call
+from harness.events.request import Request
 from harness.events.trouble import Trouble
-from harness.hands import precheck, push, tools
+from harness.hands import precheck, push
 from harness.policy.build import build_action
 from harness.policy.judge import Verdict, judge
 from harness.protocol.config import Config
@@ -68,7 +78,7 @@ _LATER = frozenset({"not_started", "conflict", "shutting_down", "cancelled", "ca
 class Built:
     """An action with its hash and the policy's word on it."""
 
-    action: dict[str, Any]
+    action: Action
     hash: str
     verdict: Verdict
     policy: str
@@ -181,7 +191,7 @@ class CallFlow:
         proposed = known.proposed
         unknown = (
             "check is not a tool of yours; the harness runs the checks itself"
-            if proposed.tool == "check" and not proposed.by_harness
+            if proposed.tool == tools.CHECK and not proposed.by_harness
             else ""
         )
         if problem := unknown or tools.validate(proposed.tool, given):
@@ -226,7 +236,7 @@ class CallFlow:
         elif verdict.verdict == "ask":
             asked = t.ApprovalRequested(
                 approval_id=ids.approval_id(),
-                kind="tool",
+                kind=Request.TOOL,
                 title=cards.title(built.action),
                 options=TOOL_OPTIONS,
                 call_id=call.call_id,
@@ -274,7 +284,7 @@ class CallFlow:
             kept = await self._world(session, proposed.call_id)
             action = await self._action(session, proposed, given, kept)
             verdict = judge(action, policy)
-        return Built(action, action_hash(action), verdict, policy.hash)
+        return Built(action, action_hash(action.to_wire()), verdict, policy.hash)
 
     async def _world(self, session: Session, call_id: str) -> Kept:
         """Keep the worktree as it is now, looked at in full.
@@ -300,9 +310,9 @@ class CallFlow:
         session.trouble = trouble.NONE
         return Kept(snapshot=str(reply["snapshot"]))
 
-    async def changed_since_shown(self, session: Session, call_id: str, action: dict[str, Any]) -> list[str]:
+    async def changed_since_shown(self, session: Session, call_id: str, action: Action) -> list[str]:
         """What is no longer as a person was shown it, one sentence each. Raises OpError."""
-        expected: dict[str, Any] = action.get("pre") or {}
+        expected = action.world
         difference: list[str] = []
         if (shown := expected.get("snapshot")) is not None:
             reply = await session.keeper().call(
@@ -312,9 +322,7 @@ class CallFlow:
         observed = await session.do("looking at the world again", _CARD_S, lambda: precheck.observe(action))
         return difference + precheck.difference({k: v for k, v in expected.items() if k != "snapshot"}, observed)
 
-    async def _action(
-        self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], kept: Kept
-    ) -> dict[str, Any]:
+    async def _action(self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], kept: Kept) -> Action:
         what = f"examining call {proposed.call_id}"
         return await session.do(
             what, _FACTS_S, lambda: self._gather(session, proposed, given, self._settings.config, kept)
@@ -322,21 +330,22 @@ class CallFlow:
 
     def _gather(
         self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], config: Config, kept: Kept
-    ) -> dict[str, Any]:
+    ) -> Action:
         """Gather the facts and build the action (blocking)."""
         own = [session.folder.root.parent.parent, session.folder.keeper_socket.parent.parent, config.file.parent]
         if config.model.api_key_file:
             own.append(Path(config.model.api_key_file).expanduser())
         facts = gather(open_worktree(private_of(session)), proposed.tool, given, config.fence, map(str, own), kept)
         ref = proposed.input_blob
-        large = {"sha": ref.sha, "bytes": ref.bytes} if ref is not None else None
+        large = InputBlob(ref.sha, ref.bytes) if ref is not None else None
         return build_action(
             session.sid, proposed.call_id, proposed.tool_use_id, proposed.tool, given, facts, input_blob=large
         )
 
     async def _judged(self, session: Session, call_id: str, built: Built, verdict: Verdict) -> t.ToolJudged:
-        body = canonical(built.action)
-        inline: dict[str, Any] | None = built.action
+        wire = built.action.to_wire()
+        body = canonical(wire)
+        inline: Wire | None = wire
         ref = None
         if len(body) > INLINE_ACTION:
             inline = None
@@ -348,7 +357,7 @@ class CallFlow:
             rule=verdict.rule,
             reason=verdict.reason,
             policy=built.policy,
-            effects=list(built.action["effects"]),
+            effects=spelled(built.action),
             action=inline,
             action_blob=ref,
         )
@@ -379,8 +388,8 @@ class CallFlow:
             return None
 
     @staticmethod
-    async def action_of(session: Session, known: OpenCall) -> dict[str, Any] | None:
-        """The judged action of an open call, from the log or its blob."""
+    async def stored_action(session: Session, known: OpenCall) -> Wire | None:
+        """The judged action of an open call as it is recorded, from the log or its blob."""
         j = known.judged
         if j is None:
             return None
@@ -390,6 +399,15 @@ class CallFlow:
             return None
         found = json.loads(await at_home(blobs.get, session.folder.blobs, j.action_blob.sha))
         return found if isinstance(found, dict) else None
+
+    @staticmethod
+    async def action_of(session: Session, known: OpenCall) -> Action | None:
+        """The judged action of an open call; None when there is none, or what is recorded is none."""
+        stored = await CallFlow.stored_action(session, known)
+        try:
+            return from_wire(stored) if stored is not None else None
+        except BadAction:
+            return None
 
     # -- caps --------------------------------------------------------------------------------------
 
@@ -531,7 +549,7 @@ class CallFlow:
                     evidence="it ran inside the fence and was interrupted; the model is told",
                 )
             )
-        elif action["kind"] == "push":
+        elif isinstance(action, PushAction):
             outcome = await session.do("asking the remote", _PROBE_S, lambda: push.probe(action))
             if outcome == "done":
                 await session.append(
@@ -555,7 +573,7 @@ class CallFlow:
             await self._ask_doubt(session, call, known, known.doubt.why if known.doubt else "it was interrupted")
 
     @staticmethod
-    async def _written(session: Session, call_id: str, action: dict[str, Any], given: object) -> tuple[str, str]:
+    async def _written(session: Session, call_id: str, action: Action, given: object) -> tuple[str, str]:
         try:
             return await session.do(f"reading what call {call_id} left", _CARD_S, lambda: file_outcome(action, given))
         except WorkspaceError as exc:
@@ -568,7 +586,7 @@ class CallFlow:
         await session.append(
             t.ApprovalRequested(
                 approval_id=ids.approval_id(),
-                kind="in_doubt",
+                kind=Request.IN_DOUBT,
                 title=f"did this happen? {what}",
                 options=["done", "failed", "unknown"],
                 call_id=call.call_id,
@@ -604,8 +622,13 @@ class CallFlow:
 
 def _detail(built: Built, verdict: Verdict, changed: list[str]) -> dict[str, Any]:
     """What a request says beside its action. ``changed``: how the world differs from what was shown the last time."""
-    detail: dict[str, Any] = {"effects": built.action["effects"], "rule": verdict.rule, "reason": verdict.reason}
+    detail: dict[str, Any] = {"effects": spelled(built.action), "rule": verdict.rule, "reason": verdict.reason}
     return detail | {"changed": changed} if changed else detail
+
+
+def spelled(action: Action) -> list[str]:
+    """Its effects as a record has them."""
+    return [str(effect) for effect in action.effects]
 
 
 def private_of(session: Session) -> Path:

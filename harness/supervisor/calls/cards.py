@@ -8,6 +8,8 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from harness.events import tools
+from harness.events.action import Action, ExecAction, FileAction, PushAction, Wire
 from harness.events.fold import OpenApproval, SessionState
 from harness.events.views import NOT_COMPARED, ApprovalView
 from harness.hands import files, reading
@@ -21,19 +23,18 @@ _ABSENT = "nothing there"
 _RISKS = ("low", "medium", "high", "critical")
 
 
-def title(action: dict[str, Any]) -> str:
+def title(action: Action) -> str:
     """One line that says what would run (untrusted text as it is)."""
-    kind = action["kind"]
-    if kind == "push":
-        refs = ", ".join(str(r[1]) for r in action.get("refspecs", []))
-        text = f"push to {action.get('remote') or action.get('url', '')}: {refs}"
-    elif "argv" in action:
-        text = shlex.join(action["argv"])
-    elif "script" in action:
-        first, _, rest = str(action["script"]).strip().partition("\n")
-        text = first + (f" (+{rest.count(chr(10)) + 1} lines)" if rest else "")
+    if isinstance(action, PushAction):
+        refs = ", ".join(spec.ref for spec in action.to.refspecs)
+        text = f"push to {action.remote or action.to.url}: {refs}"
+    elif isinstance(action, ExecAction):
+        text = shlex.join(action.argv)
+    elif isinstance(action, FileAction):
+        text = f"{action.tool} {action.path}"
     else:
-        text = f"{action['tool']} {action.get('path', '')}"
+        first, _, rest = action.script.strip().partition("\n")
+        text = first + (f" (+{rest.count(chr(10)) + 1} lines)" if rest else "")
     return text if len(text) <= _TITLE else text[: _TITLE - 1] + "…"
 
 
@@ -47,15 +48,15 @@ def _now(folder: str, path: str) -> Side:
         return Side(None, f"not read: it {getattr(exc, 'strerror', '') or type(exc).__name__}")
 
 
-def whole_diff(action: dict[str, Any], given: dict[str, Any]) -> str:
+def whole_diff(action: Action, given: dict[str, Any]) -> str:
     """All that a write or edit would change in the file as it is now (blocking); empty for other tools.
 
     ``given`` is the tool's whole input.
     """
-    if action["tool"] not in ("write_file", "edit_file"):
+    if not isinstance(action, FileAction) or not tools.writes_file(action.tool):
         return ""
-    now = _now(str(action.get("cwd", "")), str(action.get("path", "")))
-    if action["tool"] == "edit_file":
+    now = _now(action.cwd, action.path)
+    if tools.writes(action.tool) is tools.Writes.PIECE:
         return _edit(now, given)
     text = comparison.compare(now, Side.of(str(given.get("content", "")).encode("utf-8", "surrogatepass")))
     if now.body is None and now.words != _ABSENT:
@@ -91,7 +92,7 @@ def unread(why: Exception) -> str:
     return f"{NOT_COMPARED}what it would change cannot be read: {' '.join(str(why).split())}"
 
 
-def diff(action: dict[str, Any], given: dict[str, Any]) -> str:
+def diff(action: Action, given: dict[str, Any]) -> str:
     """What a card shows of `whole_diff` (blocking)."""
     return comparison.on_card(whole_diff(action, given))
 
@@ -104,9 +105,9 @@ def risk(judged: str, shown: str) -> str:
 
 
 def view(
-    sid: str, s: SessionState, a: OpenApproval, call: OpenCall | None, action: dict[str, Any] | None, shown_diff: str
+    sid: str, s: SessionState, a: OpenApproval, call: OpenCall | None, action: Wire | None, shown_diff: str
 ) -> ApprovalView:
-    """The card of one open request."""
+    """The card of one open request, with the action as it is recorded."""
     judged = call.judged if call is not None else None
     return ApprovalView(
         approval_id=a.approval_id,

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
+from harness.events import tools
+from harness.events.action import Action, FileAction
 from harness.hands import files, reading
 
 
-def file_outcome(action: dict[str, Any], given: object) -> tuple[str, str]:
+def file_outcome(action: Action, given: object) -> tuple[str, str]:
     """(resolution, evidence) of an interrupted write or edit, from the file as it is now (blocking).
 
     Both replace files atomically.
     """
     asked = given if isinstance(given, dict) else {}
-    path = str(action["path"])
+    if not isinstance(action, FileAction):
+        return "unknown_told_model", "it is no file tool, so no file says what became of it"
+    path = action.path
     content: bytes | None
     try:
-        content = reading.read_named(str(action["cwd"]), path, files.MAX_READ)
+        content = reading.read_named(action.cwd, path, files.MAX_READ)
     except (FileNotFoundError, NotADirectoryError):
         content = None
     except OSError as exc:
         return "unknown_told_model", f"{path} cannot be read: {exc.strerror}"
-    if action["tool"] == "write_file":
-        done = content is not None and hashlib.sha256(content).hexdigest() == action.get("content_sha")
+    if tools.writes(action.tool) is tools.Writes.WHOLE:
+        done = content is not None and hashlib.sha256(content).hexdigest() == action.content_sha
         return (
             ("confirmed_done", "the file has exactly the new content")
             if done

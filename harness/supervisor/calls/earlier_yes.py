@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from harness.events.action import Action
 from harness.events.types import ToolJudged
 from harness.policy.judge import judge
 from harness.policy.rules import Policy
@@ -13,7 +11,7 @@ EDITED = "edited by you"
 """The rule of a call that a human allowed with an input of their own."""
 
 
-def stands(judged: ToolJudged, action: Mapping[str, Any] | None, policy: Policy) -> bool:
+def stands(judged: ToolJudged, action: Action | None, policy: Policy) -> bool:
     """True while the policy is the one that the call was allowed by; under another one only a human's edit stands, and
     falls to a denial. ``action`` is None when it cannot be read.
     """
@@ -22,7 +20,7 @@ def stands(judged: ToolJudged, action: Mapping[str, Any] | None, policy: Policy)
     return judged.rule == EDITED and not denial(judged, action, policy)
 
 
-def denial(judged: ToolJudged, action: Mapping[str, Any] | None, policy: Policy) -> str:
+def denial(judged: ToolJudged, action: Action | None, policy: Policy) -> str:
     """Why ``policy`` denies what was allowed by a human under an earlier one; empty when it does not."""
     if judged.policy == policy.hash or action is None:
         return ""

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from harness.events import blobs, reader
 from harness.events import types as t
+from harness.events.action import BadAction, PushAction, from_wire
 from harness.events.framing import LogError
 from harness.protocol.paths import SessionFolder
 
@@ -26,7 +25,7 @@ def pushed(folder: SessionFolder, worktree: Path) -> list[str]:
     A remote inside the worktree is no other place. Records behind damage prove nothing.
     """
     there: dict[tuple[str, str], str] = {}
-    waiting: dict[str, dict[str, Any]] = {}
+    waiting: dict[str, PushAction] = {}
     try:
         for line in reader.read(folder.log):
             if not any(name in line for name in _TYPES) or (_MARK not in line and not waiting):
@@ -44,33 +43,30 @@ def pushed(folder: SessionFolder, worktree: Path) -> list[str]:
     return list(dict.fromkeys(there.values()))
 
 
-def _push(folder: SessionFolder, judged: t.ToolJudged) -> dict[str, Any] | None:
-    action = judged.action
-    if action is None and judged.action_blob is not None:
-        found = json.loads(blobs.get(folder.blobs, judged.action_blob.sha))
-        action = found if isinstance(found, dict) else None
-    return action if action is not None and action.get("kind") == "push" else None
+def _push(folder: SessionFolder, judged: t.ToolJudged) -> PushAction | None:
+    stored: object = judged.action
+    if stored is None and judged.action_blob is not None:
+        stored = json.loads(blobs.get(folder.blobs, judged.action_blob.sha))
+    try:
+        action = from_wire(stored)
+    except BadAction:
+        return None
+    return action if isinstance(action, PushAction) else None
 
 
 def _arrived(body: t.ToolEnded | t.ToolResolved) -> bool:
     return body.status == "ok" if isinstance(body, t.ToolEnded) else body.resolution == "confirmed_done"
 
 
-def _note(there: dict[tuple[str, str], str], action: dict[str, Any], worktree: Path) -> None:
-    url = str(action.get("url", ""))
+def _note(there: dict[tuple[str, str], str], action: PushAction, worktree: Path) -> None:
+    url = action.to.url
     if _below(url, worktree):
         return
-    for sha, ref, _ in _specs(action):
+    for sha, ref, _ in action.to.refspecs:
         if sha.strip("0"):
             there[url, ref] = sha
         else:
             there.pop((url, ref), None)
-
-
-def _specs(action: dict[str, Any]) -> Iterable[tuple[str, str, str]]:
-    for spec in action.get("refspecs", ()):
-        if isinstance(spec, list) and len(spec) == 3:
-            yield str(spec[0]), str(spec[1]), str(spec[2])
 
 
 def _below(url: str, worktree: Path) -> bool:

@@ -19,6 +19,7 @@ from harness.events import endpoints
 from harness.events import types as t
 from harness.events.endpoints import ITEM_KINDS, EndpointView
 from harness.events.fold import OpenApproval, SessionState
+from harness.events.request import Request
 from harness.protocol.config import Config, ConfigError, Credential, credential
 from harness.supervisor import ids
 from harness.supervisor.endpoints import endpoint_gate as g
@@ -479,7 +480,7 @@ class Gates:
             "message": gate.message[:_MESSAGE],
             "todo": todo,
         }
-        kind = "auth" if gate.why in ("auth", "no_key") else "endpoint"
+        kind = Request.AUTH if gate.why in ("auth", "no_key") else Request.ENDPOINT
         return t.ApprovalRequested(
             approval_id=ids.approval_id(),
             kind=kind,

@@ -8,9 +8,12 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
+from harness.events import tools
 from harness.events import types as t
 from harness.events.action import canonical
+from harness.events.cap import Cap
 from harness.events.fold import OpenApproval, SessionState
+from harness.events.request import Request
 
 _PASSED = 16
 
@@ -73,7 +76,7 @@ class Track:
                 call.decided = None
         elif isinstance(b, t.ApprovalRequested):
             self.asked_seq[b.kind] = r.seq
-            if b.kind == "in_doubt":
+            if b.kind == Request.IN_DOUBT:
                 self.doubt_asked[b.call_id] = b.approval_id
         elif isinstance(b, t.ApprovalDecided):
             self._decided(s, b)
@@ -84,9 +87,7 @@ class Track:
                 call.doubt = b
         elif isinstance(b, t.ToolEnded):
             call = self.calls.get(b.call_id)
-            self.ran_command = self.ran_command or (
-                call is not None and call.proposed.tool in ("exec", "shell", "check")
-            )
+            self.ran_command = self.ran_command or (call is not None and tools.runs(call.proposed.tool))
             self._gone(b.call_id)
         elif isinstance(b, t.ModelRequest):
             self.request_gen = r.gen
@@ -97,8 +98,8 @@ class Track:
             asked = s.approvals.get(b.approval_id)
             if (
                 asked is not None
-                and asked.kind == "cap"
-                and not str(asked.detail.get("cap", "")).startswith("session.")
+                and asked.kind == Request.CAP
+                and not ((cap := Cap.of(asked.detail.get("cap"))) is not None and cap.of_session)
             ):
                 self.passed[b.approval_id] = asked
                 while len(self.passed) > _PASSED:
@@ -128,7 +129,7 @@ class Track:
         if call is None or asked is None:
             return
         call.decided = b
-        if asked.kind != "tool":
+        if asked.kind != Request.TOOL:
             return
         name = signature(call.proposed)
         if b.decision == "deny":

@@ -12,9 +12,10 @@ from typing import Any, TypeAlias
 
 from harness.events import asking
 from harness.events.fold import SessionState
+from harness.events.request import Request
 from harness.supervisor.fleet.call_records import Track
 
-BLOCKING = frozenset({"cap", "restart", "question", "refusal"})
+BLOCKING = frozenset({Request.CAP, Request.RESTART, Request.QUESTION, Request.REFUSAL})
 """Kinds of requests that a session waits for with all its thinking."""
 _NO_REQUEST = frozenset({"approval", "cap", "paused", "limited", "auth"})
 """Parks whose request was made before them, that end by themselves, or whose request is the gate's, one for the whole
@@ -72,18 +73,23 @@ def _request(s: SessionState) -> Ask | None:
     if why == "question":
         checks = {"checks": f"{s.checks_passed} of {len(s.checks)} pass"} if s.checks else {}
         return Ask(
-            "question", asking.asked(detail) or "it asks you", {"asks": detail, **checks}, ("answer", "done", "stop")
+            Request.QUESTION,
+            asking.asked(detail) or "it asks you",
+            {"asks": detail, **checks},
+            ("answer", "done", "stop"),
         )
     if why == "breaker":
         return Ask(
-            "question",
+            Request.QUESTION,
             detail or "a breaker opened: the agent goes in circles",
             {"breaker": detail},
             ("answer", "retry", "stop"),
         )
     if why == "refusal":
-        return Ask("refusal", detail.partition("\n")[0], {"asks": detail}, ("answer", "retry", "stop"))
-    return Ask("restart", detail or "the model cannot be reached", {"part": "model", "failures": s.failures_in_row})
+        return Ask(Request.REFUSAL, detail.partition("\n")[0], {"asks": detail}, ("answer", "retry", "stop"))
+    return Ask(
+        Request.RESTART, detail or "the model cannot be reached", {"part": "model", "failures": s.failures_in_row}
+    )
 
 
 def _answered(track: Track, kind: str) -> bool:
@@ -91,7 +97,7 @@ def _answered(track: Track, kind: str) -> bool:
     where that is the answer.
     """
     return track.asked_seq.get(kind, -1) > track.parked_seq or (
-        kind == "restart" and track.resumed_seq > track.parked_seq
+        kind == Request.RESTART and track.resumed_seq > track.parked_seq
     )
 
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 from harness.budget.evidence import raised
 from harness.events import types as t
+from harness.events.cap import Cap
 from harness.events.fold import OpenApproval
+from harness.events.request import Request
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.money.purse import Purse
@@ -27,14 +29,14 @@ class Waiting:
     """
 
     approval_id: str
-    cap: str
+    cap: Cap
     limit: int
     need: int
     day: str
     asked: str
 
 
-def freed(waiting: Iterable[Waiting], standing: Callable[[str], Standing]) -> dict[str, str]:
+def freed(waiting: Iterable[Waiting], standing: Callable[[Cap], Standing]) -> dict[str, str]:
     """Requests that have become pointless, with the reason: their cap was raised, or its day is over, and there is room
     for the next request.
 
@@ -42,13 +44,13 @@ def freed(waiting: Iterable[Waiting], standing: Callable[[str], Standing]) -> di
     only came from settlements frees nobody: it would be gone and asked for again with every reply of the others.
     """
     found: dict[str, str] = {}
-    taken: dict[str, int] = {}
+    taken: dict[Cap, int] = {}
     for each in sorted(waiting, key=lambda w: (w.asked, w.approval_id)):
         now = standing(each.cap)
         if now.limit is None:
             found[each.approval_id] = f"{each.cap} is capped no more"
             continue
-        over = each.cap.startswith("day.") and now.day > each.day
+        over = each.cap.of_day and now.day > each.day
         room = now.limit - now.used - taken.get(each.cap, 0)
         if (over or now.limit > each.limit) and each.need <= room:
             taken[each.cap] = taken.get(each.cap, 0) + each.need
@@ -58,8 +60,8 @@ def freed(waiting: Iterable[Waiting], standing: Callable[[str], Standing]) -> di
 
 def waits_at(asked: OpenApproval) -> Waiting | None:
     """What a request waits for; None when it is not about a cap above its session."""
-    cap = str(asked.detail.get("cap", ""))
-    if asked.kind != "cap" or not cap.startswith(("day.", "fleet.")):
+    cap = Cap.of(asked.detail.get("cap"))
+    if asked.kind != Request.CAP or cap is None or cap.of_session:
         return None
     limit, need = (int(asked.detail.get(name, 0)) for name in ("limit", "need"))
     return Waiting(asked.approval_id, cap, limit, need, str(asked.detail.get("day") or asked.ts[:10]), asked.ts)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from harness.budget import prices
 from harness.budget.ledger_types import Raised
 from harness.events import types as t
+from harness.events.cap import Cap
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.fleet import Money
 from harness.supervisor.fleet.session import Session
@@ -144,7 +145,7 @@ class Purse:
                     used=exc.used,
                     limit=exc.limit,
                     need=exc.need,
-                    day=day if exc.cap.startswith("day.") else "",
+                    day=day if exc.cap.of_day else "",
                 )
             ) from exc
         except LedgerUnavailable as exc:
@@ -190,14 +191,14 @@ class Purse:
 
     # -- caps --------------------------------------------------------------------------------------
 
-    async def finish(self, session: Session, cap: str) -> t.FinishUp:
+    async def finish(self, session: Session, cap: Cap) -> t.FinishUp:
         """The allowance for one last reply: what the refused request needed beyond the session's USD cap.
 
         Raises OpError.
         """
         s = session.state
         books = self._live()
-        if not cap.startswith("session."):
+        if not cap.of_session:
             raise OpError(
                 "cap",
                 f"{cap} is a cap above this session, so it cannot finish up past it",
@@ -205,7 +206,7 @@ class Purse:
             )
         last = s.budget
         need = 0
-        if last is not None and last.cap == "session.usd":
+        if last is not None and last.cap == Cap.SESSION_USD:
             need = last.need
         elif s.request is not None:
             need = s.request.reserved_nano
@@ -227,14 +228,14 @@ class Purse:
             ) from exc
         return t.FinishUp(allowance_nano=beyond)
 
-    def standing(self, cap: str) -> Standing:
+    def standing(self, cap: Cap) -> Standing:
         """A cap of the day or the fleet now. Raises OpError."""
         try:
             return self._live().standing(cap)
         except KeyError as exc:
             raise OpError("bad_option", f"{cap} is not a cap of the day or the fleet") from exc
 
-    def raising(self, cap: str, limit: int, decision: str) -> Raised:
+    def raising(self, cap: Cap, limit: int, decision: str) -> Raised:
         """See `Bookkeeper.raising`. Raises OpError ``bad_option``, ``bad_value``."""
         try:
             return self._live().raising(cap, limit, decision)

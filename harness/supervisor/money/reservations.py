@@ -21,6 +21,7 @@ from harness.budget import prices
 from harness.budget.ledger import Account as Totals
 from harness.budget.ledger import CapReached, NotReserved
 from harness.budget.ledger_types import LedgerRecord, Limits, Raised, Reserved, Settled, Unknown, to_wire
+from harness.events.cap import Cap
 from harness.events.framing import LogError
 from harness.events.types import Caps, Usage
 from harness.protocol.config import CapsConfig
@@ -198,35 +199,35 @@ class Bookkeeper:
         return Limits(
             session_usd=None if caps.usd_nano is None else caps.usd_nano + (allowance_nano or 0),
             session_tokens=caps.tokens if allowance_nano is None else None,
-            day_usd=above["day.usd"],
-            day_tokens=above["day.tokens"],
-            fleet_usd=above["fleet.usd"],
-            fleet_tokens=above["fleet.tokens"],
+            day_usd=above[Cap.DAY_USD],
+            day_tokens=above[Cap.DAY_TOKENS],
+            fleet_usd=above[Cap.FLEET_USD],
+            fleet_tokens=above[Cap.FLEET_TOKENS],
         )
 
-    def _configured(self) -> dict[str, int | None]:
+    def _configured(self) -> dict[Cap, int | None]:
         c = self._limits()
         return {
-            "day.usd": c.day_usd,
-            "day.tokens": c.day_tokens,
-            "fleet.usd": c.fleet_usd,
-            "fleet.tokens": c.fleet_tokens,
+            Cap.DAY_USD: c.day_usd,
+            Cap.DAY_TOKENS: c.day_tokens,
+            Cap.FLEET_USD: c.fleet_usd,
+            Cap.FLEET_TOKENS: c.fleet_tokens,
         }
 
-    def standing(self, cap: str) -> Standing:
+    def standing(self, cap: Cap) -> Standing:
         """A cap of the day or of the fleet as it stands now. Raises KeyError on another cap."""
         day = self._day_now()
         limit = self._ledger.limit(cap, self._configured()[cap], day)
         raise_ = self._ledger.raised.get(cap)
-        account = self._ledger.fleet if cap.startswith("fleet.") else self._ledger.days.get(day, Totals())
+        account = self._ledger.fleet if cap.of_fleet else self._ledger.days.get(day, Totals())
         return Standing(
-            account.nano if cap.endswith(".usd") else account.tokens,
+            account.nano if cap.in_usd else account.tokens,
             limit,
             day,
             "" if raise_ is None else raise_.decision,
         )
 
-    def raising(self, cap: str, limit: int, decision: str) -> Raised:
+    def raising(self, cap: Cap, limit: int, decision: str) -> Raised:
         """The raise that a decision means now.
 
         Raises KeyError on a cap that is not above the sessions, ValueError when nothing would rise.
@@ -243,7 +244,7 @@ class Bookkeeper:
         Raises LedgerUnavailable (follow it again later).
         """
         async with self._raising:
-            held = self._ledger.limit(record.cap, record.base, record.day)
+            held = self._ledger.limit(Cap(record.cap), record.base, record.day)
             if held is not None and held < record.limit:
                 await self._durable(record)
                 self._ledger.apply(record)

@@ -14,8 +14,10 @@ import msgspec
 
 from harness.events import trouble
 from harness.events import types as t
+from harness.events.cap import Cap
 from harness.events.framing import LogError
 from harness.events.reader import verify
+from harness.events.request import Request
 from harness.events.views import FleetView
 from harness.protocol import frames, identity
 from harness.protocol.paths import Folders, SessionFolder
@@ -459,7 +461,7 @@ class Ops:
     @staticmethod
     async def _withdraw_restart(session: Session) -> None:
         """Resuming answers what a restart request asks."""
-        stale = [a.approval_id for a in session.state.approvals.values() if a.kind == "restart"]
+        stale = [a.approval_id for a in session.state.approvals.values() if a.kind == Request.RESTART]
         if stale:
             await session.append(*(t.ApprovalWithdrawn(approval_id=a, why="you resumed the session") for a in stale))
 
@@ -475,7 +477,9 @@ class Ops:
                 f"take it up again with your words: watchfloor continue {session.sid} TEXT",
             )
         # Words answer what the agent asked: it must not go on waiting for them.
-        asking = [a.approval_id for a in session.state.approvals.values() if a.kind in ("question", "refusal")]
+        asking = [
+            a.approval_id for a in session.state.approvals.values() if a.kind in (Request.QUESTION, Request.REFUSAL)
+        ]
         answered = [t.ApprovalWithdrawn(approval_id=a, why="you said something") for a in asking]
         said = session.append(*answered, t.UserMessage(text=text, origin="human", by=c.by))
         await unanswered.answered(self._p.fleet, session, "your message", said)
@@ -611,7 +615,7 @@ class Ops:
                 "bad_request", f"reserve: attempt, est_input and max_tokens must be whole numbers ({exc})"
             ) from exc
         late = over_cap(session, datetime.now(UTC))
-        if late is not None and late.cap == "session.wall" and session.state.finish_up is None:
+        if late is not None and late.cap == Cap.SESSION_WALL and session.state.finish_up is None:
             await ask_cap(session, late)
             raise OpError("cap", f"the cap {late.cap} is reached: {late.used} of {late.limit} s")
         try:

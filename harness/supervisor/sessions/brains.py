@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from harness.events import types as t
+from harness.events.request import Request
 from harness.events.trouble import Trouble
 from harness.linux.proc import Identity, alive, look
 from harness.protocol.config import Config
@@ -339,7 +340,7 @@ async def quarantine(session: Session, part: str, why: str, times: int) -> None:
         t.Quarantined(part=part, reason=why, restarts=times),
         t.ApprovalRequested(
             approval_id=ids.approval_id(),
-            kind="restart",
+            kind=Request.RESTART,
             title=f"the {part} failed {times} times in a row: {why}",
             options=["retry", "stop"],
             risk="medium",

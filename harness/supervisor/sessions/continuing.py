@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
+from harness.events import tools
 from harness.events import types as t
 from harness.events.fold import SessionState
 from harness.events.words import usd
-from harness.hands import tools
 from harness.supervisor.calls.call_caps import wall_used
 from harness.supervisor.calls.call_flow import private_of
 from harness.supervisor.errors import OpError
@@ -68,7 +68,7 @@ def parse(arguments: dict[str, Any]) -> Wish:
     if not 0 <= wish.rounds <= MAX_ROUNDS:
         raise OpError("bad_request", f"rounds must be a number from 1 to {MAX_ROUNDS}")
     for command in wish.checks:
-        if problem := tools.validate("check", {"command": command}):
+        if problem := tools.validate(tools.CHECK, {"command": command}):
             raise OpError("bad_check", problem)
     if strange := sorted({*wish.caps, *wish.more} - set(t.Caps.__struct_fields__)):
         raise OpError("bad_caps", f"there is no cap {strange[0]!r}", f"known: {', '.join(t.Caps.__struct_fields__)}")

@@ -16,9 +16,9 @@ from typing import Any
 
 import msgspec
 
+from harness.events import tools
 from harness.events import types as t
 from harness.events.trouble import Trouble
-from harness.hands import tools
 from harness.protocol.config import DEFAULT_BASE_URL, Credential
 from harness.protocol.config import base_url as configured_url
 from harness.protocol.paths import FolderError, Folders, ensure_private
@@ -95,7 +95,7 @@ def check(request: Request) -> Checked:
     if len(request.checks) > MAX_CHECKS:
         raise OpError("bad_check", f"more than {MAX_CHECKS} checks")
     for command in request.checks:
-        if problem := tools.validate("check", {"command": command}):
+        if problem := tools.validate(tools.CHECK, {"command": command}):
             raise OpError("bad_check", problem)
     if request.caps is not None and any(v is not None and v < 0 for v in msgspec.structs.astuple(request.caps)):
         raise OpError("bad_caps", "a cap must not be negative")

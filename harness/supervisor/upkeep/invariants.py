@@ -25,6 +25,7 @@ from harness.events import types as t
 from harness.events.action import action_hash
 from harness.events.fold import SessionState, advance
 from harness.events.framing import LogError
+from harness.events.request import Request
 from harness.events.views import SessionRow
 from harness.hands import reading
 from harness.linux.proc import Identity, alive
@@ -144,7 +145,7 @@ class _Books:
             if b.approval_id in self.requests or b.approval_id in self.closed:
                 yield "I4", f"{at} uses request id {b.approval_id} a second time"
             self.requests[b.approval_id] = (b.call_id, b.action_hash, list(b.options))
-            if (call := self.calls.get(b.call_id)) is not None and b.kind == "tool":
+            if (call := self.calls.get(b.call_id)) is not None and b.kind == Request.TOOL:
                 call.permitted = False
             return
         assert isinstance(b, (t.ApprovalDecided, t.ApprovalStale, t.ApprovalWithdrawn))

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.hands import tools
+from harness.events import tools
+from harness.hands import files
 
 GOOD: list[tuple[str, dict[str, Any]]] = [
     ("read_file", {"path": "a.py"}),
@@ -119,6 +120,19 @@ def test_effect_classes() -> None:
     assert (
         tools.effect_class("shell", "network")
         == tools.effect_class("exec", "unfenced")
-        == tools.effect_class("push", "push")
+        == tools.effect_class("exec", "push")
         == "irreversible"
     )
+
+
+def test_every_file_tool_of_the_table_is_implemented_and_no_other() -> None:
+    assert files._TOOLS.keys() == {name for name, tool in tools.ALL.items() if tool.kind == "file"}
+
+
+def test_what_writes_a_file_is_no_reader_and_names_a_path() -> None:
+    for name, tool in tools.ALL.items():
+        if tools.writes_file(name):
+            assert tool.effect == tools.REVERSIBLE
+            assert "path" in tool.required
+    assert tools.runs("check")
+    assert not any(tools.runs(name) or tools.writes_file(name) for name in ("read_file", "", "spell"))

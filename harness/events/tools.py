@@ -1,13 +1,16 @@
-"""The tool table of the built-in agent: name, schema for the model, effect class, validation of input.
+"""The tools of the built-in agent, in one table: what each is, what it writes, how it recovers, its schema for the
+model; and beside it the validation of input. Standard library only.
 
-Standard library only.
+A new tool is an entry here and an implementation in `harness.hands`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
+from harness.events.action import CheckAction, ExecAction, FileAction, ShellAction
 from harness.events.addresses import MAX_HOSTS, BadAddress, normal_host
 
 READ = "read"
@@ -56,9 +59,21 @@ _CWD = {
 _PATH = "Path relative to the root of the worktree (an absolute path inside it works too)."
 
 
+class Writes(Enum):
+    """What a call writes to the one file that its ``path`` names."""
+
+    NOTHING = "nothing"
+    WHOLE = "whole"
+    """Its ``content`` is the file from then on."""
+    PIECE = "piece"
+    """Its ``new`` stands where ``old`` stood."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool: ``effect`` is the effect class of a call that stays inside the fence (recovery rules hang on it)."""
+    """One tool: ``kind`` is that of its actions, ``effect`` the effect class of a call that stays inside the fence
+    (recovery rules hang on it).
+    """
 
     name: str
     kind: str
@@ -66,6 +81,12 @@ class Tool:
     description: str
     properties: dict[str, dict[str, Any]]
     required: tuple[str, ...]
+    writes: Writes = Writes.NOTHING
+
+    @property
+    def runs(self) -> bool:
+        """True for what runs programs, which may do anything that the fence allows."""
+        return self.kind != FileAction.KIND
 
     def definition(self) -> dict[str, Any]:
         """The tool as the Messages API wants it."""
@@ -83,7 +104,7 @@ TABLE: dict[str, Tool] = {
     for tool in (
         Tool(
             "read_file",
-            "file",
+            FileAction.KIND,
             READ,
             "Read a text file. Lines come numbered as `   12\\ttext`; the numbers are not part of the file. A long file"
             " comes in pieces of whole lines, about 8 KB each; the last line says how to go on. Binary files are"
@@ -106,7 +127,7 @@ TABLE: dict[str, Tool] = {
         ),
         Tool(
             "write_file",
-            "file",
+            FileAction.KIND,
             REVERSIBLE,
             "Create a file or replace its whole content, atomically. Missing folders are created.",
             {
@@ -114,10 +135,11 @@ TABLE: dict[str, Tool] = {
                 "content": {"type": "string", "description": "The whole new content."},
             },
             ("path", "content"),
+            Writes.WHOLE,
         ),
         Tool(
             "edit_file",
-            "file",
+            FileAction.KIND,
             REVERSIBLE,
             "Replace one exact piece of text in a file. `old` must occur exactly once (give enough lines around it)"
             " unless `all` is true.",
@@ -131,10 +153,11 @@ TABLE: dict[str, Tool] = {
                 "all": {"type": "boolean", "description": "Replace every occurrence (default false)."},
             },
             ("path", "old", "new"),
+            Writes.PIECE,
         ),
         Tool(
             "list_files",
-            "file",
+            FileAction.KIND,
             READ,
             "List files below a folder, sorted by name; folders of generated files such as node_modules are named but"
             " not entered, .git is left out.",
@@ -152,7 +175,7 @@ TABLE: dict[str, Tool] = {
         ),
         Tool(
             "search",
-            "file",
+            FileAction.KIND,
             READ,
             "Search file contents with a regular expression; gives `path:line:text`.",
             {
@@ -170,7 +193,7 @@ TABLE: dict[str, Tool] = {
         ),
         Tool(
             "exec",
-            "exec",
+            ExecAction.KIND,
             CONTAINED,
             "Run one program with exact arguments, without a shell. Standard input is empty; standard output and error"
             " come together.",
@@ -190,7 +213,7 @@ TABLE: dict[str, Tool] = {
         ),
         Tool(
             "shell",
-            "shell",
+            ShellAction.KIND,
             CONTAINED,
             "Run a bash script (`bash --norc --noprofile -c`). Prefer `exec` for one program. Nothing stays between"
             " calls but the files of the worktree.",
@@ -207,34 +230,65 @@ TABLE: dict[str, Tool] = {
 }
 
 
+CHECK = "check"
+"""The tool that is the harness's own: it runs a done criterion, and no model is told of it."""
+ALL: dict[str, Tool] = {
+    **TABLE,
+    CHECK: Tool(
+        CHECK,
+        CheckAction.KIND,
+        CONTAINED,
+        "Run a done criterion.",
+        {"command": {"type": "string", "description": "The script that decides."}},
+        ("command",),
+    ),
+}
+"""Every tool that a call can be of."""
+
+
 def definitions() -> list[dict[str, Any]]:
     """Every tool as the Messages API wants it, in a fixed order (so that prompt caching holds)."""
     return [tool.definition() for tool in TABLE.values()]
 
 
 def kind_of(tool: str) -> str:
-    """``file``, ``exec``, ``shell``, ``check`` or ``push``; raises KeyError on a name that is no tool."""
-    return tool if tool in ("check", "push") else TABLE[tool].kind
+    """The kind of action that a call is, unless it is a push; empty for a name that is no tool."""
+    return ALL[tool].kind if tool in ALL else ""
+
+
+def writes(tool: str) -> Writes:
+    """What a call writes to the file it names; nothing for a name that is no tool."""
+    return ALL[tool].writes if tool in ALL else Writes.NOTHING
+
+
+def writes_file(tool: str) -> bool:
+    """True for a call that writes the file it names."""
+    return writes(tool) is not Writes.NOTHING
+
+
+def runs(tool: str) -> bool:
+    """True for a call that runs programs; false for a name that is no tool."""
+    return tool in ALL and ALL[tool].runs
 
 
 def effect_class(tool: str, access: str = "fence") -> str:
     """Effect class for recovery after a crash; whatever leaves the fence for writing or running is irreversible."""
-    if tool == "push" or access in ("network", "unfenced", "push"):
+    if access in ("network", "unfenced", "push"):
         return IRREVERSIBLE
-    effect = CONTAINED if tool == "check" else TABLE[tool].effect
+    effect = ALL[tool].effect
     return IRREVERSIBLE if access == "outside" and effect != READ else effect
 
 
 def may_change_files(tool: str, access: str = "fence") -> bool:
     """True for a call that may leave the worktree or its git folder other than it found them."""
-    if tool == "push" or access == "push":
+    if access == "push":
         return False
-    return tool not in TABLE or TABLE[tool].effect != READ
+    return tool not in ALL or ALL[tool].effect != READ
 
 
 def validate(tool: str, value: object) -> str | None:
     """None when the input fits the tool, else one sentence for the model saying what is wrong and what to do."""
-    if tool == "check":
+    if tool == CHECK:
         return _check_command(value)
     spec = TABLE.get(tool)
     if spec is None:
@@ -317,17 +371,18 @@ def _meaning(tool: str, value: dict[str, Any]) -> str | None:
             return f"{tool}: {name} is empty"
     if problem := _hosts(value):
         return f"{tool}: hosts: {problem}"
-    if tool == "exec":
+    kind = TABLE[tool].kind
+    if kind == ExecAction.KIND:
         if not value["argv"][0]:
-            return "exec: the program name is empty"
-        return _text("exec: argv", "\n".join(value["argv"]), 128 * 1024)
-    if tool == "shell" and not value["script"].strip():
-        return "shell: the script is empty"
-    if tool == "edit_file":
+            return f"{tool}: the program name is empty"
+        return _text(f"{tool}: argv", "\n".join(value["argv"]), 128 * 1024)
+    if kind == ShellAction.KIND and not value["script"].strip():
+        return f"{tool}: the script is empty"
+    if TABLE[tool].writes is Writes.PIECE:
         if not value["old"]:
-            return "edit_file: old is empty; use write_file to create a file"
+            return f"{tool}: old is empty; use write_file to create a file"
         if value["old"] == value["new"]:
-            return "edit_file: old and new are the same, so there is nothing to change"
+            return f"{tool}: old and new are the same, so there is nothing to change"
     return None
 
 

@@ -1,0 +1,28 @@
+"""What a request in the queue is about, as logs and sockets spell it. Pure, standard library only."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Request(StrEnum):
+    """The kind of a request to the person. A record may hold a kind that is none of these: it is shown, and equals
+    none.
+    """
+
+    TOOL = "tool"
+    """A call asks to leave the fence."""
+    CAP = "cap"
+    """A cap is reached."""
+    AUTH = "auth"
+    """An endpoint refuses its key."""
+    ENDPOINT = "endpoint"
+    """An endpoint refuses for another reason that only a person can mend."""
+    IN_DOUBT = "in_doubt"
+    """A call started, and nobody saw how it ended."""
+    QUESTION = "question"
+    """The agent's reply ends by asking."""
+    REFUSAL = "refusal"
+    """The model refused."""
+    RESTART = "restart"
+    """A part of the session failed too often."""

@@ -7,7 +7,6 @@ is not exactly what the next call asks for, to the inode of every folder that it
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 from typing import NamedTuple
@@ -25,8 +24,8 @@ class _Standing(NamedTuple):
 
 
 class Ready:
-    """One session's; belongs to the process that starts its calls. ``pid`` is the child of ours that holds the fence,
-    0 when none stands.
+    """One session's; belongs to the process that starts its calls, which must not collect the child ``pid`` (the one
+    that holds the fence, 0 when none stands).
     """
 
     def __init__(self) -> None:
@@ -59,21 +58,18 @@ class Ready:
         self._standing = None
         return fence
 
-    def drop(self) -> None:
-        """End the fence that stands, if any: a reader in it ends too."""
-        if self._standing is not None:
-            fence = self._standing.fence
-            self._standing = None
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(fence.builder, signal.SIGKILL)
-            fence.close()
+    def drop(self) -> int:
+        """End the fence that stands, if any: a reader in it ends too. Returns the child of ours to collect, or 0."""
+        if self._standing is None:
+            return 0
+        fence = self._standing.fence
+        self._standing = None
+        os.kill(fence.builder, signal.SIGKILL)  # nobody has collected it, so the number is its own
+        fence.close()
+        return fence.builder
 
     def _ended(self) -> bool:
-        """True when bubblewrap is gone; whoever collects our dead may have collected it already."""
-        try:
-            return os.waitpid(self.pid, os.WNOHANG) != (0, 0)
-        except ChildProcessError:
-            return True
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _key(argv: list[str]) -> Key:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import functools
 import os
 import struct
 
@@ -157,13 +158,22 @@ def program(machine: str, *, network: bool) -> list[Step]:
     return [*steps, allow]
 
 
+_STEP = struct.Struct("HBBI")
+
+
+@functools.cache
+def assembled(*, network: bool) -> bytes:
+    """The filter of this machine as the kernel reads it. Raises Unsupported."""
+    return b"".join(_STEP.pack(*step) for step in program(os.uname().machine, network=network))
+
+
 class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
 
 
 def apply(*, network: bool) -> None:
     """Filter this process and all its children for good. Needs NO_NEW_PRIVS. Raises OSError or Unsupported."""
-    steps = program(os.uname().machine, network=network)
-    buffer = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
-    prog = _Program(len(steps), ctypes.addressof(buffer))
+    code = assembled(network=network)
+    buffer = ctypes.create_string_buffer(code)
+    prog = _Program(len(code) // _STEP.size, ctypes.addressof(buffer))
     kernel.prctl(kernel.PR_SET_SECCOMP, _MODE_FILTER, ctypes.byref(prog))

@@ -6,6 +6,7 @@ Standard library only.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -46,6 +47,7 @@ class _Preparing:
     dropped: bool = False
 
 
+_COLLECT_S = 0.1
 _READY_S = 60.0
 """Seconds for which a fence stands ready after a call."""
 _COMPARED = "snapshot"
@@ -472,7 +474,15 @@ class Gate:
 
     def _put_away(self) -> None:
         if self.idle:
-            self.ready.drop()
+            self._collect(self.ready.drop())
+
+    def _collect(self, child: int) -> None:
+        """Leave no dead child behind while nothing runs, whose end would collect it."""
+        if not child or not self.idle:
+            return
+        with contextlib.suppress(ChildProcessError):  # the end of a call meanwhile collected it
+            if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG) is None:
+                self._loop.call_later(_COLLECT_S, lambda: self._collect(child))
 
 
 def call_of(memory: KeeperState, call_id: object) -> Call | None:

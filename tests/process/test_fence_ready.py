@@ -28,7 +28,8 @@ def ground(tmp_path: Path) -> Ground:
 def ready() -> Iterator[Ready]:
     made = Ready()
     yield made
-    made.drop()
+    if child := made.drop():
+        os.waitpid(child, 0)
 
 
 def begun(call: spawn.Spawn, ready: Ready) -> tuple[int, int, int]:

@@ -53,6 +53,10 @@ class Fence(NamedTuple):
     hold: int
     """The fence stands while anybody has this open."""
 
+    def stands(self) -> bool:
+        """True once it is built (or could not be); until then it ends by itself when nobody holds it."""
+        return bool(select.select([self.tickets], [], [], 0)[0])
+
     def close(self) -> None:
         """Close our descriptors: the fence goes, unless a call in it still holds it."""
         for fd in self[1:]:

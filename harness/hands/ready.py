@@ -64,7 +64,8 @@ class Ready:
             return 0
         fence = self._standing.fence
         self._standing = None
-        os.kill(fence.builder, signal.SIGKILL)  # nobody has collected it, so the number is its own
+        if fence.stands():  # one that is killed while it is built leaves its first process behind, waiting for nobody
+            os.kill(fence.builder, signal.SIGKILL)  # nobody has collected it, so the number is its own
         fence.close()
         return fence.builder
 

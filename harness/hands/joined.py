@@ -11,6 +11,7 @@ bubblewrap, the namespaces' first process and all that runs in them.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import gc
 import json
@@ -157,7 +158,7 @@ def _guard(caller: int, fence: Fence, inmate: Callable[[], object], shared: bool
     first = int(json.loads(os.pread(fence.status, _WORDS, 0).split(b"\n")[0])["child-pid"])
     _join(first)
     _die_with(caller)  # joining may have undone it
-    signal.signal(signal.SIGTERM, lambda _number, _frame: os.kill(first, signal.SIGKILL))
+    signal.signal(signal.SIGTERM, lambda _number, _frame: _end(first))
     child = os.fork()
     if child == 0:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -166,12 +167,18 @@ def _guard(caller: int, fence: Fence, inmate: Callable[[], object], shared: bool
         _enter(inmate)
     _, ended = os.waitpid(child, 0)
     if not shared:
-        os.kill(first, signal.SIGKILL)  # the kernel ends everything in the process namespace with it
+        _end(first)
         poller = select.poll()
         poller.register(gone, select.POLLIN)
         poller.poll()
     code = os.waitstatus_to_exitcode(ended)
     return code if code >= 0 else 128 - code
+
+
+def _end(first: int) -> None:
+    """End everything in a process namespace: the kernel does that with its first process."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(first, signal.SIGKILL)
 
 
 def _pipe() -> tuple[int, int]:

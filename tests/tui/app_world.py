@@ -466,9 +466,7 @@ class World:
         return {"sid": session.sid, "name": session.state.name, "warnings": self.warnings}
 
     def _op_diff(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
-        diff = self._find(r).diff
-        files = [{"old_path": "", **entry} for entry in diff["files"]]
-        return {"files": files, "patch": diff["patch"], "truncated": False}
+        return {**self._find(r).diff, "truncated": False}
 
     def _op_costs(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         usage = {"input": 1200, "cache_read": 34000, "output": 900}

@@ -182,12 +182,16 @@ def _end(first: int) -> None:
 
 
 def _pipe() -> tuple[int, int]:
-    """A pipe above the call's own descriptors."""
-    low = os.pipe2(os.O_CLOEXEC)
-    high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH) for fd in low]
-    for fd in low:
+    read, write = os.pipe2(os.O_CLOEXEC)
+    return _high(read), _high(write)
+
+
+def _high(fd: int) -> int:
+    """The same descriptor above the call's own."""
+    try:
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    finally:
         os.close(fd)
-    return high[0], high[1]
 
 
 def _join(first: int) -> None:
@@ -213,8 +217,7 @@ def _number(namespace: int) -> int:
 
 
 def _namespace(pid: int, name: str) -> int:
-    fd = os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC)
-    return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH) if fd < _PLACES else fd
+    return _high(os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC))
 
 
 def _enter(inmate: Callable[[], object]) -> NoReturn:

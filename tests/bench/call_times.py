@@ -1,0 +1,84 @@
+"""Times of calls, in a process as small as a keeper: what a fork costs grows with the memory of the one who forks.
+
+``python -m tests.bench.call_times`` prints milliseconds by name, as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from pathlib import Path
+
+from harness.events.action import from_wire
+from harness.hands import fence, spawn
+from harness.hands.ready import Ready
+from harness.protocol.paths import SessionFolder
+
+ROUNDS = 40
+SETTLE_S = 0.05
+"""Between two calls, in which the next fence is built, as between two replies of a model."""
+
+
+def measured() -> dict[str, list[float]]:
+    """Milliseconds of calls in a fence that stands ready, of the fence built for one ``true``, of a bare ``true``."""
+    with tempfile.TemporaryDirectory(prefix="wf-bench-") as root:
+        folder = Path(root)
+        worktree = folder / "wt"
+        worktree.mkdir()
+        (worktree / "a").write_text("x\n" * 100)
+        base = {
+            "cwd": str(worktree),
+            "access": "fence",
+            "env": fence.environment(str(worktree)),
+            "fence": fence.profile(str(worktree), [], [], []).to_wire(),
+        }
+        written = {"path": "a", "content": "x\n" * 100}
+        calls = {
+            "read_file": {"kind": "file", "tool": "read_file", "path": "a", "input": {"path": "a"}},
+            "exec true": {"kind": "exec", "tool": "exec", "argv": ["true"]},
+            "write_file": {"kind": "file", "tool": "write_file", "path": "a", "input": written},
+        }
+        took: dict[str, list[float]] = {name: [] for name in (*calls, "fence", "plain")}
+        ready = Ready()
+        for _ in range(ROUNDS):
+            for name, fields in calls.items():
+                made = spawn.command(from_wire({**base, **fields}), SessionFolder(folder, folder), folder / "1")
+                ready.prepare(made.argv)
+                time.sleep(SETTLE_S)
+                took[name].append(timed(made, ready))
+            took["fence"].append(ran([*made.argv, "/bin/true"]))
+            took["plain"].append(ran(["/bin/true"]))
+        ready.drop()
+    return took
+
+
+def timed(made: spawn.Spawn, ready: Ready) -> float:
+    """Milliseconds from the start of a call to its end and that of its output."""
+    start = time.perf_counter()
+    output, ours = os.pipe2(os.O_CLOEXEC)
+    results, told = os.pipe2(os.O_CLOEXEC)
+    pid = spawn.start(made, ours, told, ready)
+    os.close(ours)
+    os.close(told)
+    with open(output, "rb") as text, open(results, "rb") as lines:
+        text.read()
+        result = lines.read()
+    _, status = os.waitpid(pid, 0)
+    took = (time.perf_counter() - start) * 1e3
+    outcome = spawn.outcome(made, status, result)
+    if outcome.status != "ok":
+        raise RuntimeError(f"{made.kind}: {outcome}")
+    return took
+
+
+def ran(argv: list[str]) -> float:
+    """Milliseconds that a program takes from its start to its end."""
+    start = time.perf_counter()
+    os.waitpid(os.posix_spawn(argv[0], argv, {}), 0)
+    return (time.perf_counter() - start) * 1e3
+
+
+if __name__ == "__main__":
+    print(json.dumps(measured()))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harness.workspace.ground import Ground
@@ -76,19 +76,19 @@ def diff(tree: Worktree, limit: int = MAX_PATCH) -> Diff:
 def _tracked(out: bytes) -> list[FileChange]:
     states: dict[str, str] = {}
     counts: dict[str, tuple[int | None, int | None]] = {}
-    fields: Iterable[str] = iter(out.decode("utf-8", "surrogateescape").split("\0"))
+    fields: Iterator[str] = iter(out.decode("utf-8", "surrogateescape").split("\0"))
     for text in fields:
         if text.startswith(":"):
             code = text.rsplit(" ", 1)[-1][:1]
-            path = next(fields)  # type: ignore[call-overload]
+            path = next(fields)
             if code in "RC":  # the old name comes first
-                path = next(fields)  # type: ignore[call-overload]
+                path = next(fields)
             states[path] = _STATUS.get(code, "modified")
         elif text:
             added, removed, path = text.split("\t", 2)
             if not path:
-                next(fields)  # type: ignore[call-overload]
-                path = next(fields)  # type: ignore[call-overload]
+                next(fields)
+                path = next(fields)
             counts[path] = (None, None) if added == "-" else (int(added), int(removed))
     return [FileChange(p, s, *counts.get(p, (None, None))) for p, s in states.items()]
 

@@ -145,7 +145,9 @@ files = sorted(work.rglob("*.py"))[:10]
 def ended(call_id):
     lines = (line for push in link.pushes if push["push"] == "events" for line in push["lines"])
     return any('"tool.ended"' in line and call_id in line for line in lines)
-profile = fence.profile(str(work), [], [], []).to_wire()
+profile = fence.profile(str(work), [], [], [])
+if not isinstance(profile, dict):  # as it is at the commit that is the yardstick
+    profile = profile.to_wire()
 for number in range(rounds + 1):
     for path in files:
         path.write_bytes(path.read_bytes() + b"x")
@@ -201,5 +203,5 @@ def call() -> list[Figure]:
 def _calls(tree: Path, base: Path, work: Path) -> list[float]:
     base.mkdir()
     command = [sys.executable, "-P", "-s", "-E", "-c", _ONE_CALL, str(tree), str(base), str(work), str(CALLS)]
-    done = subprocess.run(command, cwd="/", check=True, capture_output=True, text=True)
+    done = subprocess.run(command, cwd="/", check=True, capture_output=True, text=True, timeout=120)
     return [float(line) for line in done.stdout.split()]

@@ -59,7 +59,7 @@ def differences(before: dict[str, Any], after: dict[str, Any], prefix: str = "")
     """
     found: list[str] = []
     for name in sorted(before.keys() | after.keys()):
-        if not prefix and name in ("call", "tool_use_id"):
+        if not prefix and name in ("call", "ref"):
             continue
         old = before.get(name)
         new = after.get(name)

@@ -8,19 +8,22 @@ cleared.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from harness.brain import prompt
-from harness.brain.view import Block, ModelTurn, UserTurn, View
+from harness.brain.view import ModelTurn, UserTurn, View
+from harness.events import said
 from harness.events import types as t
+from harness.events.blocks import Block, block_of
 
 Message = dict[str, Any]
 
 _CACHE = {"type": "ephemeral"}
-_DROPPED = ("refusal", "model_context_window_exceeded")  # cut replies: their content is no part of the conversation
+_DROPPED = (said.REFUSED, said.WINDOW)  # cut replies: their content is no part of the conversation
 _CLEARED = "[the output of this older call was cleared to save room; run it again if you need it]"
 _OPEN = 4  # messages that may still get blocks or cache breakpoints: the two newest user turns are among them
 _NEVER_RAN = "The session ended before this call; nothing ran."
@@ -71,7 +74,7 @@ class Talk:
         last = v.last_model
         for turn in v.turns:
             if last is not None and turn.seq < last.seq and turn.seq > self._taken:
-                self._say(v, turn, self._open, calls=isinstance(turn, ModelTurn) and turn.stop_reason == "tool_use")
+                self._say(v, turn, self._open, calls=isinstance(turn, ModelTurn) and turn.stop == said.CALLS)
                 self._taken = turn.seq
         if v.cleared_before > self._cleared:
             self._clear(v.cleared_before)
@@ -86,10 +89,10 @@ class Talk:
         for turn in v.turns:
             if turn.seq <= self._taken:
                 continue
-            calls = isinstance(turn, ModelTurn) and turn.stop_reason == "tool_use" and not v.finished
+            calls = isinstance(turn, ModelTurn) and turn.stop == said.CALLS and not v.finished
             self._say(v, turn, messages, calls=calls)
             if isinstance(turn, ModelTurn) and calls:
-                delivers = [turn.call_id(i) for i in range(len(turn.tool_uses))]
+                delivers = [turn.call_id(i) for i in range(len(turn.calls))]
         if v.finish_seq >= 0 and not v.finished:
             _add(messages, "user", [_text(prompt.FINISH)])
         added = 0
@@ -105,10 +108,10 @@ class Talk:
         if isinstance(turn, UserTurn):
             _add(messages, "user", [_text(turn.text)])
             return
-        if turn.stop_reason in _DROPPED:
+        if turn.stop in _DROPPED:
             return
-        results = [_result(v, turn, i) for i in range(len(turn.tool_uses))] if calls else []
-        _add(messages, "assistant", [b for b in turn.content if _sendable(b, calls)])
+        results = [_result(v, turn, i) for i in range(len(turn.calls))] if calls else []
+        _add(messages, "assistant", _blocks(turn.parts, calls))
         if results:
             _add(messages, "user", results)
             if messages is self._open:
@@ -153,8 +156,10 @@ def _add(messages: list[Message], role: str, blocks: list[Block]) -> None:
         messages.append({"role": role, "content": list(blocks)})
 
 
-def _sendable(block: Block, calls: bool) -> bool:
-    return calls or block.get("type") != "tool_use"
+def _blocks(parts: Sequence[said.Part], calls: bool) -> list[Block]:
+    """The parts of a turn as it is sent back, its calls only when their results follow."""
+    kept = (block_of(part) for part in parts if calls or not isinstance(part, said.Call))
+    return [block for block in kept if block is not None]
 
 
 def _clean(text: str) -> str:
@@ -168,16 +173,16 @@ def _text(text: str) -> Block:
 
 def _result(v: View, turn: ModelTurn, index: int) -> Block:
     call_id = turn.call_id(index)
-    use = turn.tool_uses[index]
+    use = turn.calls[index]
     fact = v.calls.get(call_id)
     if fact is None and turn.seq < v.continued_seq:
-        return {"type": "tool_result", "tool_use_id": use.tool_use_id, "content": _NEVER_RAN, "is_error": True}
+        return {"type": "tool_result", "tool_use_id": use.ref, "content": _NEVER_RAN, "is_error": True}
     if fact is None or fact.result is None:
-        raise Unanswered(f"call {call_id} ({use.name}) has no result yet")
+        raise Unanswered(f"call {call_id} ({use.tool}) has no result yet")
     text, error = _ended(fact.result) if isinstance(fact.result, t.ToolEnded) else _resolved(fact.result)
     if turn.seq < v.cleared_before and len(text) > 2 * len(_CLEARED):
         text = _CLEARED
-    block: Block = {"type": "tool_result", "tool_use_id": use.tool_use_id, "content": _clean(text)}
+    block: Block = {"type": "tool_result", "tool_use_id": use.ref, "content": _clean(text)}
     return {**block, "is_error": True} if error else block
 
 

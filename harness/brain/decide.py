@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 from harness.brain import prompt
 from harness.brain.retry import AT_THE_GATE, too_long
-from harness.brain.view import IDLE_POINTS, CallFact, ModelTurn, ToolUse, View
-from harness.events import asking
+from harness.brain.view import IDLE_POINTS, CallFact, ModelTurn, View
+from harness.events import asking, said
 from harness.events import types as t
 from harness.events.endpoints import ITEM_KINDS
 from harness.events.request import Request
@@ -50,7 +50,7 @@ class Ask:
 class Propose:
     """Calls of the newest reply that are not in the log yet, with their ids."""
 
-    calls: tuple[tuple[str, ToolUse], ...]
+    calls: tuple[tuple[str, said.Call], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +124,8 @@ def next_step(v: View) -> Step:
     if s.intent is None or s.created is None:
         return Wait("the worktree is being made")
     last = v.last_model
-    if last is not None and last.stop_reason == "tool_use" and not v.finished and last.seq > v.continued_seq:
-        missing = tuple(
-            (last.call_id(i), use) for i, use in enumerate(last.tool_uses) if last.call_id(i) not in v.calls
-        )
+    if last is not None and last.stop == said.CALLS and not v.finished and last.seq > v.continued_seq:
+        missing = tuple((last.call_id(i), use) for i, use in enumerate(last.calls) if last.call_id(i) not in v.calls)
         if missing:
             return Propose(missing)
     if v.open_calls():
@@ -159,7 +157,7 @@ def _ask(v: View) -> Ask:
         attempt=len(failures) + 1,
         request_id=failures[0].body.request_id if failures else "",
         finish=v.finish_seq >= 0,
-        room=min(_MOST_ROOM, v.cut_calls + (last is not None and last.stop_reason == "max_tokens")),
+        room=min(_MOST_ROOM, v.cut_calls + (last is not None and last.stop == said.LENGTH)),
     )
 
 
@@ -189,24 +187,24 @@ def _turn(v: View, last: ModelTurn | None) -> Step:
     """What the newest reply asks for, all its calls answered."""
     if last is None or v.newest_user_seq > last.seq or v.finish_seq >= 0:
         return _ask(v)
-    match last.stop_reason:
-        case "tool_use":
+    match last.stop:
+        case said.CALLS:
             return _breaker(v) or _ask(v)
-        case "end_turn" | "stop_sequence":
+        case said.DONE:
             return _done(v, last)
-        case "pause_turn" | "compaction" | "max_tokens" if v.pauses >= _MAX_PAUSES:
-            return Park("error", f"{v.pauses} replies in a row stopped early ({last.stop_reason})")
-        case "max_tokens":
+        case said.PAUSED | said.LENGTH if v.pauses >= _MAX_PAUSES:
+            return Park("error", f"{v.pauses} replies in a row stopped early ({last.stop})")
+        case said.LENGTH:
             return Say(prompt.CUT_TEXT)
-        case "pause_turn" | "compaction":
+        case said.PAUSED:
             return _ask(v)
-        case "model_context_window_exceeded" if v.overflows < _MAX_OVERFLOWS:
+        case said.WINDOW if v.overflows < _MAX_OVERFLOWS:
             return _ask(v)
         case _ if v.parked_seq > last.seq:
             return _ask(v)
-        case "model_context_window_exceeded":
+        case said.WINDOW:
             return Park("error", "the conversation does not fit the model's window even without old tool results")
-        case "refusal":
+        case said.REFUSED:
             return Park("refusal", _text(last)[:_SUMMARY] or "it gave no reason")
         case other:
             return Park("error", f"the reply stopped for a reason nobody here knows: {other}")
@@ -233,7 +231,7 @@ def _breaker(v: View) -> Park | None:
 
 
 def _text(turn: ModelTurn) -> str:
-    return "\n".join(str(b.get("text", "")) for b in turn.content if b.get("type") == "text").strip()
+    return said.text_of(turn.parts)
 
 
 def _done(v: View, last: ModelTurn) -> Step:

@@ -26,7 +26,7 @@ from harness.brain.accounts import Accounts, Outcome, Reservation
 from harness.brain.errors import Conflict, Fenced, Interruption, NoSupervisor, Refused, Stopped
 from harness.brain.session_log import Journal
 from harness.brain.view import DamagedMessage
-from harness.events import tools
+from harness.events import blocks, tools
 from harness.events import types as t
 from harness.events.framing import LogError
 from harness.protocol.config import Credential
@@ -101,7 +101,7 @@ class Brain:
                     return self._ask(step)
                 case decide.Propose():
                     self._append(
-                        [self._proposal(call_id, use.name, use.input, use.tool_use_id) for call_id, use in step.calls]
+                        [self._proposal(call_id, call.tool, call.input, call.ref) for call_id, call in step.calls]
                     )
                 case decide.Check():
                     head = self._journal.head
@@ -168,16 +168,16 @@ class Brain:
         if problems:
             self._journal.append([t.HarnessNote(level="warning", text=text, component="brain") for text in problems])
 
-    def _proposal(self, call_id: str, tool: str, given: dict[str, object], tool_use_id: str) -> t.ToolProposed:
+    def _proposal(self, call_id: str, tool: str, given: dict[str, object], ref: str) -> t.ToolProposed:
         data = json.dumps(given, ensure_ascii=False).encode()
         claim = str(given.get("why", ""))[:_CLAIM]
         if len(data) <= BLOB_FROM:
-            return t.ToolProposed(call_id=call_id, tool=tool, input=given, tool_use_id=tool_use_id, claim=claim)
+            return t.ToolProposed(call_id=call_id, tool=tool, input=given, ref=ref, claim=claim)
         return t.ToolProposed(
             call_id=call_id,
             tool=tool,
             input_blob=self._journal.put_blob(data, "application/json"),
-            tool_use_id=tool_use_id,
+            ref=ref,
             claim=claim,
         )
 
@@ -314,7 +314,8 @@ class Brain:
         self._journal.append([failed])
 
     def _reply(self, sent: t.ModelRequest, reply: stream.Reply, reservation: Reservation) -> list[t.Body]:
-        data = json.dumps(reply.content, ensure_ascii=False).encode("utf-8", "replace")
+        parts = blocks.parts_of(reply.content)
+        data = msgspec.json.encode(parts)
         inline = len(data) <= BLOB_FROM
         blob = None if inline else self._journal.put_blob(data, "application/json")
         cost = self._accounts.settle(reservation, reply.usage, Outcome("ok", wait_s=reply.used_up_s))
@@ -322,11 +323,11 @@ class Brain:
             request_id=sent.request_id,
             message_id=reply.message_id,
             model=reply.model,
-            stop_reason=reply.stop_reason,
+            stop=blocks.STOPS[reply.stop_reason],
             usage=reply.usage,
             cost_nano=cost.nano,
-            content=reply.content if inline else None,
-            content_blob=blob,
+            parts=parts if inline else None,
+            parts_blob=blob,
             price_source=cost.source,
             ms=reply.ms,
         )

@@ -30,23 +30,10 @@ from anthropic.types.beta import (
 
 from harness.brain.errors import Interruption, Overdue, TooLarge
 from harness.brain.retry import Failure, classify, used_up_s
+from harness.events.blocks import STOPS, Block
 from harness.events.types import Usage
 from harness.protocol.config import DEFAULT_BASE_URL
 
-Block = dict[str, Any]
-
-STOP_REASONS = frozenset(
-    (
-        "end_turn",
-        "stop_sequence",
-        "tool_use",
-        "max_tokens",
-        "pause_turn",
-        "compaction",
-        "refusal",
-        "model_context_window_exceeded",
-    )
-)
 _CONNECT_S = 15.0
 _WRITE_S = 60.0
 _COUNT_TIMEOUT_S = 15.0
@@ -256,7 +243,7 @@ def accept(
     reason = str(message.stop_reason or "")
     if not received.complete or received.closed != set(range(len(message.content))):
         return Failure("cut", "the reply has unfinished blocks")
-    if reason not in STOP_REASONS:
+    if reason not in STOPS:
         return Failure("cut", f"the reply stopped for an unknown reason: {reason or 'none'}", usage=usage)
     content = [cast(Block, _whole(block.to_dict(mode="json", warnings=False))) for block in message.content]
     if (size := len(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"))) > MAX_CONTENT:

@@ -6,18 +6,15 @@ results, and the counters behind limits. Everything is derived, so a brain that 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from harness.brain.prompt import context_window
 from harness.brain.retry import too_long
-from harness.events import fold, tools
+from harness.events import fold, said, tools
 from harness.events import types as t
+from harness.events.earlier import parts_in
 
-Block = dict[str, Any]
 LoadBlob = Callable[[t.BlobRef], bytes]
 
 KEEP_TURNS = 5
@@ -36,30 +33,14 @@ class DamagedMessage(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolUse:
-    """One call as the model wrote it."""
-
-    tool_use_id: str
-    name: str
-    input: dict[str, Any]
-
-    @property
-    def input_hash(self) -> str:
-        text = json.dumps(
-            [self.name, {k: v for k, v in self.input.items() if k != "why"}], sort_keys=True, ensure_ascii=True
-        )
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-@dataclass(frozen=True, slots=True)
 class ModelTurn:
     """A complete reply."""
 
     seq: int
-    stop_reason: str
+    stop: str
     usage: t.Usage
-    content: tuple[Block, ...]
-    tool_uses: tuple[ToolUse, ...]
+    parts: tuple[said.Part, ...]
+    calls: tuple[said.Call, ...]
 
     def call_id(self, index: int) -> str:
         return f"c{self.seq}.{index}"
@@ -225,31 +206,27 @@ class View:
         self.overflows = 0
 
     def _model(self, r: t.Record, body: t.ModelMessage, load: LoadBlob) -> None:
-        content = _content(r.seq, body, load)
-        uses = tuple(
-            ToolUse(str(b.get("id", "")), str(b.get("name", "")), b.get("input") or {})
-            for b in content
-            if b.get("type") == "tool_use"
-        )
-        turn = ModelTurn(r.seq, body.stop_reason, body.usage, tuple(content), uses)
+        parts = _parts(r.seq, body, load)
+        calls = said.calls_of(parts)
+        turn = ModelTurn(r.seq, body.stop, body.usage, tuple(parts), calls)
         self.turns.append(turn)
         self.models.append(turn)
-        if uses:
+        if calls:
             self.results_from.append(r.seq)
         self.failures = []
         self.cut_calls = 0
-        self.pauses = self.pauses + 1 if body.stop_reason in ("pause_turn", "compaction", "max_tokens") else 0
-        if body.stop_reason == "model_context_window_exceeded":
+        self.pauses = self.pauses + 1 if body.stop in (said.PAUSED, said.LENGTH) else 0
+        if body.stop == said.WINDOW:
             self._overflow()
             return
         self.overflows = 0
-        for use in uses if body.stop_reason == "tool_use" else ():
-            self.same_calls = self.same_calls + 1 if use.input_hash == self.last_hash else 1
-            self.last_hash = use.input_hash
-        if body.stop_reason == "tool_use":
+        for call in calls if body.stop == said.CALLS else ():
+            self.same_calls = self.same_calls + 1 if call.input_hash == self.last_hash else 1
+            self.last_hash = call.input_hash
+        if body.stop == said.CALLS:
             self.idle_turns += 1
             self.idle_points += (
-                1 if any(use.name in tools.TABLE and tools.runs(use.name) for use in uses) else IDLE_POINTS
+                1 if any(call.tool in tools.TABLE and tools.runs(call.tool) for call in calls) else IDLE_POINTS
             )
         if body.usage.total > CLEAR_AT * context_window(self.model):
             self._clear(KEEP_TURNS, _CLEAR_STEP)
@@ -325,19 +302,14 @@ class View:
             fact.result_seq = r.seq
 
 
-def _content(seq: int, body: t.ModelMessage, load: LoadBlob) -> list[Block]:
-    if body.content is not None:
-        return body.content
-    if body.content_blob is None:
+def _parts(seq: int, body: t.ModelMessage, load: LoadBlob) -> list[said.Part]:
+    if body.parts is not None:
+        return body.parts
+    if body.parts_blob is None:
         return []
     try:
-        value = json.loads(load(body.content_blob))
+        return parts_in(load(body.parts_blob))
     except (OSError, ValueError) as exc:
         raise DamagedMessage(
-            f"the reply at seq {seq} cannot be read from its blob {body.content_blob.sha[:12]}: {exc}"
+            f"the reply at seq {seq} cannot be read from its blob {body.parts_blob.sha[:12]}: {exc}"
         ) from exc
-    if not isinstance(value, list) or not all(isinstance(b, dict) for b in value):
-        raise DamagedMessage(
-            f"the reply at seq {seq} is no list of content blocks in blob {body.content_blob.sha[:12]}"
-        )
-    return value

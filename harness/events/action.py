@@ -172,7 +172,7 @@ class _Common:
     fence: Profile
     session: str = ""
     call: str = ""
-    tool_use_id: str = ""
+    ref: str = ""
     input_sha: str = ""
     cwd: str = ""
     timeout_s: int = TIMEOUT_S
@@ -207,7 +207,7 @@ class _Common:
             "session": self.session,
             "call": self.call,
             "tool": self.tool,
-            "tool_use_id": self.tool_use_id,
+            "ref": self.ref,
             "kind": self.KIND,
             "input_sha": self.input_sha,
             "cwd": self.cwd,
@@ -351,7 +351,7 @@ def _common(wire: Wire) -> dict[str, Any]:
         "fence": fence,
         "session": text(wire, "session", ""),
         "call": text(wire, "call", ""),
-        "tool_use_id": text(wire, "tool_use_id", ""),
+        "ref": text(wire, "ref", "") or text(wire, "tool_use_id", ""),
         "input_sha": text(wire, "input_sha", ""),
         "cwd": cwd or fence.worktree,
         "timeout_s": number(wire, "timeout_s", 0) or TIMEOUT_S,

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from harness.events import said
 from harness.events import types as t
 from harness.events.cap import Cap
 from harness.events.words import usd
@@ -257,11 +258,10 @@ def _request(b: t.ModelRequest) -> Line:
 
 @_on(t.ModelMessage)
 def _message(b: t.ModelMessage) -> Line:
-    texts = [str(block.get("text", "")) for block in b.content or () if block.get("type") == "text"]
-    calls = sum(1 for block in b.content or () if block.get("type") == "tool_use")
-    said = next((first for text in texts if (first := _first(text))), "")
-    what = said or (f"{calls} tool call{'s' if calls != 1 else ''}" if calls else f"({b.stop_reason})")
-    stop = "" if b.stop_reason in ("end_turn", "tool_use", "stop_sequence") else f" [{b.stop_reason}]"
+    prose = _first(said.text_of(b.parts or ()))
+    calls = len(said.calls_of(b.parts or ()))
+    what = prose or (f"{calls} tool call{'s' if calls != 1 else ''}" if calls else f"({b.stop})")
+    stop = "" if b.stop in (said.DONE, said.CALLS) else f" [{b.stop}]"
     return Line("says", f"{what}{stop} · {b.usage.output:,} out · {usd(b.cost_nano)}", "warn" if stop else "info")
 
 

@@ -85,7 +85,6 @@ class SessionState:
     finish_up: t.FinishUp | None = None
     checks: dict[str, int | None] = field(default_factory=dict)
     check_calls: dict[str, str] = field(default_factory=dict)
-    last_text: str = ""
     recovered: int = 0
     last_undo: str = ""
     unknown: int = 0
@@ -261,9 +260,6 @@ def _message(s: SessionState, r: t.Record, b: t.ModelMessage) -> None:
     s.last_failure = None
     s.request = None
     s.doing.pop("model", None)
-    for block in b.content or ():
-        if block.get("type") == "text" and block.get("text"):
-            s.last_text = str(block["text"])[:400]
 
 
 @_on(t.ModelFailed)

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from harness.events import tools
+from harness.events import earlier, tools
+from harness.events.said import Part
 
 
 class Body(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -234,20 +235,20 @@ class ModelRequest(Body, frozen=True, kw_only=True):
 
 
 class ModelMessage(Body, frozen=True, kw_only=True):
-    """A complete reply: ``message_stop`` seen, stop reason known, tool inputs re-parsed.
+    """A complete reply, every call of it whole; ``stop`` is one of `said.STOPS`.
 
-    Content inline or in a blob (a JSON array).
+    Its parts stand inline or in a blob (a JSON array).
     """
 
     TYPE = "model.message"
     request_id: str
     message_id: str
     model: str
-    stop_reason: str
+    stop: str
     usage: Usage
     cost_nano: int
-    content: list[dict[str, Any]] | None = None
-    content_blob: BlobRef | None = None
+    parts: list[Part] | None = None
+    parts_blob: BlobRef | None = None
     price_source: str = ""
     ms: int = 0
 
@@ -276,15 +277,16 @@ class ModelFailed(Body, frozen=True, kw_only=True):
 class ToolProposed(Body, frozen=True, kw_only=True):
     """The model (or the harness, for ``check``) wants one effect.
 
-    ``call_id`` is ``c<seq>.<i>``, strictly increasing.
+    ``call_id`` is ``c<seq>.<i>``, strictly increasing; ``ref`` is the agent's own name for the call, empty for the
+    harness's.
     """
 
     TYPE = "tool.proposed"
     call_id: str
     tool: str
+    ref: str
     input: dict[str, Any] | None = None
     input_blob: BlobRef | None = None
-    tool_use_id: str = ""
     claim: str = ""
 
     @property
@@ -292,7 +294,7 @@ class ToolProposed(Body, frozen=True, kw_only=True):
         """True for a done criterion that the harness runs; a model that calls a tool of that name has proved
         nothing.
         """
-        return self.tool == tools.CHECK and not self.tool_use_id
+        return self.tool == tools.CHECK and not self.ref
 
 
 class ToolJudged(Body, frozen=True, kw_only=True):
@@ -576,8 +578,19 @@ def decode(line: bytes) -> Record:
     try:
         body = Unknown(type=env.type, data=_any.decode(env.data)) if decoder is None else decoder.decode(env.data)
     except msgspec.ValidationError:
-        body = Unknown(type=env.type, data=_any.decode(env.data))
+        body = _earlier(env.type, _any.decode(env.data))
     return Record(env.seq, env.ts, env.actor, env.gen, body)
+
+
+def _earlier(kind: str, data: dict[str, Any]) -> Body:
+    """A body in the words of an earlier version, or one that nobody here understands."""
+    now = earlier.in_todays_words(kind, data)
+    if now is not None:
+        try:
+            return msgspec.convert(now, TYPES[kind])
+        except msgspec.ValidationError:
+            pass
+    return Unknown(type=kind, data=data)
 
 
 def to_wire(body: Body) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from harness.policy.facts import Facts
 def build_action(
     sid: str,
     call_id: str,
-    tool_use_id: str,
+    ref: str,
     tool: str,
     input: Mapping[str, Any],  # noqa: A002 -- the word of the contract and of the model's protocol
     facts: Facts,
@@ -55,7 +55,7 @@ def build_action(
         "fence": _fence(found, facts),
         "session": sid,
         "call": call_id,
-        "tool_use_id": tool_use_id,
+        "ref": ref,
         "input_sha": hashlib.sha256(canonical(asked)).hexdigest(),
         "cwd": found.cwd,
         "timeout_s": _timeout(asked.get("timeout_s"), facts.timeout_s),

@@ -268,7 +268,7 @@ def action(
         "session": sid,
         "call": call_id,
         "tool": "exec",
-        "tool_use_id": "toolu_1",
+        "ref": "toolu_1",
         "kind": "exec",
         "argv": argv,
         "input": {"argv": argv},

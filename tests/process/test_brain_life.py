@@ -99,9 +99,9 @@ def test_a_whole_life(make: Make) -> None:
         assert answers_for(server) == [[], ["toolu_1", "toolu_2"]]
         assert server.requests[1]["messages"][1]["content"] == [thinking, say("Two things."), use(1), big]
     first, second = house.of("model.message")
-    assert "content" not in first
-    assert first["content_blob"]["bytes"] > 20_000
-    assert second["content"] == [say("Done.")]
+    assert "parts" not in first
+    assert first["parts_blob"]["bytes"] > 20_000
+    assert second["parts"] == [{"part": "text", "text": "Done."}]
     assert (first["cost_nano"], first["price_source"], first["usage"]["cache_read"]) == (7, "test", 20)
     small, large, check = house.of("tool.proposed")
     assert (small["tool"], small["input"]) == ("exec", {"argv": ["true", "1"]})
@@ -362,7 +362,7 @@ def test_a_damaged_reply_blob_parks_with_its_name(make: Make, nursery: BrainNurs
         house.wait_for("tool.proposed")
         os.kill(pid, signal.SIGKILL)
         nursery.exit_code(pid)
-        sha = house.of("model.message")[0]["content_blob"]["sha"]
+        sha = house.of("model.message")[0]["parts_blob"]["sha"]
         (house.folder.blobs / sha[:2] / sha).write_bytes(b"not it")
         assert nursery.exit_code(house.wake()) == 0
     (parked,) = house.of("session.parked")

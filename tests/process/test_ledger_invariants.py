@@ -62,7 +62,7 @@ INTENT = t.SessionIntent(name="n", goal="g", repo="/r", branch="b", worktree="/w
 
 
 def proposed(call: str = "c1.0") -> t.Body:
-    return t.ToolProposed(call_id=call, tool="exec", input={"argv": ["x"]})
+    return t.ToolProposed(call_id=call, tool="exec", ref="toolu_1", input={"argv": ["x"]})
 
 
 def judged(verdict: str = "allow", call: str = "c1.0", digest: str = HASH) -> t.Body:
@@ -238,7 +238,7 @@ def answered(cost: int = 7, source: str = "list") -> t.Body:
         request_id="q1",
         message_id="x",
         model="m",
-        stop_reason="end_turn",
+        stop="done",
         usage=t.Usage(),
         cost_nano=cost,
         price_source=source,

@@ -22,6 +22,7 @@ from typing import Any
 
 import msgspec
 
+from harness.events import said
 from harness.events import types as t
 from harness.events.action import action_hash
 from harness.events.fold import SessionState, advance
@@ -145,7 +146,7 @@ class World:
             fields.setdefault("title", "git push origin main")
             self.log(
                 session,
-                t.ToolProposed(call_id=call_id, tool=str(action["tool"]), input=action.get("input")),
+                t.ToolProposed(call_id=call_id, tool=str(action["tool"]), ref="toolu_1", input=action.get("input")),
                 t.ToolJudged(
                     call_id=call_id,
                     action_hash=action_hash(action),
@@ -503,7 +504,7 @@ def _error(code: str, message: str) -> dict[str, Any]:
 PUSH: dict[str, Any] = {
     "v": 1,
     "tool": "exec",
-    "tool_use_id": "toolu_1",
+    "ref": "toolu_1",
     "kind": "push",
     "argv": ["git", "push", "origin", "HEAD:refs/heads/main"],
     "input_sha": "0" * 64,
@@ -547,17 +548,12 @@ def work(step: int = 0, *, cost: float = 0.04) -> list[t.Body]:
             request_id=f"r{step}",
             message_id=f"m{step}",
             model="claude-sonnet-5-5",
-            stop_reason="tool_use",
+            stop="calls",
             usage=t.Usage(input=900, cache_read=8000, output=300),
             cost_nano=int(cost * NANO),
-            content=[
-                {
-                    "type": "text",
-                    "text": "The cart total ignores the discount; I will look at src/cart.py and repair it.",
-                }
-            ],
+            parts=[said.Text("The cart total ignores the discount; I will look at src/cart.py and repair it.")],
         ),
-        t.ToolProposed(call_id=call, tool="exec", input={"argv": ["pytest", "-q"]}),
+        t.ToolProposed(call_id=call, tool="exec", ref="toolu_1", input={"argv": ["pytest", "-q"]}),
         t.ToolJudged(
             call_id=call, action_hash=digest, verdict="allow", rule="inside-the-fence", reason="contained", policy="p1"
         ),
@@ -596,7 +592,7 @@ def crowd(world: World, number: int = 12) -> None:
             )
         elif index % 6 == 1:
             call = f"c{index * 10 + 1005}.0"
-            world.log(session, t.ToolProposed(call_id=call, tool="exec", input={"argv": ["pytest"]}))
+            world.log(session, t.ToolProposed(call_id=call, tool="exec", ref="toolu_1", input={"argv": ["pytest"]}))
         elif index % 6 == 2:
             session.live = Liveness(True, False)
             world.log(session, t.SessionEnded(outcome="done", verified=True, reason="all checks pass"))

@@ -24,7 +24,7 @@ PUSH: dict[str, Any] = {
     "session": "abcdefghij",
     "call": "c12.0",
     "tool": "exec",
-    "tool_use_id": "toolu_1",
+    "ref": "toolu_1",
     "kind": "push",
     "argv": ["git", "push", "origin", "HEAD:refs/heads/feature x", ""],
     "cwd": "/state/worktrees/abcdefghij",

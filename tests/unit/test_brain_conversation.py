@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.brain import conversation, prompt
 from harness.brain.view import DamagedMessage
-from harness.events import tools
+from harness.events import said, tools
 from harness.events import types as t
 from tests.unit.test_brain_loop import World, shape, text, use
 
@@ -115,11 +115,11 @@ def test_content_goes_back_unchanged_and_the_log_is_not_touched() -> None:
     w.reply("tool_use", *content)
     (call_id,) = w.propose()
     w.end(call_id)
-    kept = copy.deepcopy(w.view.models[0].content)
+    kept = copy.deepcopy(w.view.models[0].parts)
     messages = shape(w.view)
     assert messages[1]["content"] == content
     messages[1]["content"].clear()
-    assert w.view.models[0].content == kept
+    assert w.view.models[0].parts == kept
 
 
 def test_a_reply_without_a_word_is_left_out() -> None:
@@ -140,13 +140,13 @@ def test_a_reply_from_a_blob() -> None:
             request_id="r",
             message_id="m",
             model="m",
-            stop_reason="end_turn",
+            stop="done",
             usage=t.Usage(),
             cost_nano=0,
-            content_blob=ref,
+            parts_blob=ref,
         )
     )
-    assert w.view.models[0].content == (text("from afar"),)
+    assert w.view.models[0].parts == (said.Text("from afar"),)
     w.blobs["f" * 64] = b"{}"
     with pytest.raises(DamagedMessage, match="seq 5"):
         w.put(
@@ -154,10 +154,10 @@ def test_a_reply_from_a_blob() -> None:
                 request_id="r",
                 message_id="m",
                 model="m",
-                stop_reason="end_turn",
+                stop="done",
                 usage=t.Usage(),
                 cost_nano=0,
-                content_blob=ref,
+                parts_blob=ref,
             )
         )
 

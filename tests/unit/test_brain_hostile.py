@@ -12,7 +12,7 @@ import pytest
 
 from harness.brain import stream
 from harness.brain.retry import Failure
-from harness.events import tools
+from harness.events import blocks, tools
 from harness.events import types as t
 from tests.process.brainlib import Answer, ModelServer, reply, sse
 from tests.process.brainlib import stream as streamed
@@ -108,10 +108,10 @@ def test_an_odd_reply_is_a_value_that_the_log_can_hold(answer: Answer) -> None:
             request_id="r1",
             message_id=outcome.message_id,
             model=outcome.model,
-            stop_reason=outcome.stop_reason,
+            stop=blocks.STOPS[outcome.stop_reason],
             usage=outcome.usage,
             cost_nano=0,
-            content=outcome.content,
+            parts=blocks.parts_of(outcome.content),
             price_source="",
             ms=outcome.ms,
         )

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from harness.brain import conversation, decide
 from harness.brain.retry import AT_THE_GATE
 from harness.brain.view import View
+from harness.events import blocks
 from harness.events import types as t
 from harness.simulator import validate
 
@@ -94,17 +95,16 @@ class World:
         self.put(body)
         return body
 
-    def reply(self, reason: str, *blocks: dict[str, Any], usage: t.Usage | None = None) -> int:
-        content = list(blocks) or [{"type": "text", "text": "hm"}]
+    def reply(self, reason: str, *content: dict[str, Any], usage: t.Usage | None = None) -> int:
         return self.put(
             t.ModelMessage(
                 request_id="r",
                 message_id="m",
                 model="m",
-                stop_reason=reason,
+                stop=blocks.STOPS.get(reason, reason),
                 usage=usage or t.Usage(input=10, output=5),
                 cost_nano=1,
-                content=content,
+                parts=blocks.parts_of(content or [{"type": "text", "text": "hm"}]),
             )
         )
 
@@ -115,7 +115,7 @@ class World:
         step = self.step()
         assert isinstance(step, decide.Propose), step
         for call_id, use in step.calls:
-            self.put(t.ToolProposed(call_id=call_id, tool=use.name, input=use.input, tool_use_id=use.tool_use_id))
+            self.put(t.ToolProposed(call_id=call_id, tool=use.tool, input=use.input, ref=use.ref))
         return [call_id for call_id, _ in step.calls]
 
     def end(
@@ -136,7 +136,7 @@ class World:
         head = self.view.state.seq
         ids = [f"c{head}.{i}" for i in range(len(step.commands))]
         for call_id, command in zip(ids, step.commands, strict=True):
-            self.put(t.ToolProposed(call_id=call_id, tool="check", input={"command": command}))
+            self.put(t.ToolProposed(call_id=call_id, tool="check", ref="", input={"command": command}))
         for call_id, code in zip(ids, codes, strict=True):
             self.end(call_id, "ok" if code == 0 else "error", "boom" if code else "", code)
 
@@ -224,17 +224,17 @@ class Play:
                 assert s.desired == "running"
                 last = w.view.last_model
                 assert last is not None
-                assert last.stop_reason == "tool_use"
+                assert last.stop == "calls"
                 keep = self.draw(st.integers(1, len(step.calls)))  # a crash may leave only the beginning of a batch
                 for call_id, one in step.calls[:keep]:
                     assert call_id not in self.proposed
                     self.proposed.add(call_id)
-                    w.put(t.ToolProposed(call_id=call_id, tool=one.name, input=one.input, tool_use_id=one.tool_use_id))
+                    w.put(t.ToolProposed(call_id=call_id, tool=one.tool, input=one.input, ref=one.ref))
             case decide.Check():
                 head = s.seq
                 for i, command in enumerate(step.commands):
                     assert command in s.checks
-                    w.put(t.ToolProposed(call_id=f"c{head}.{i}", tool="check", input={"command": command}))
+                    w.put(t.ToolProposed(call_id=f"c{head}.{i}", tool="check", ref="", input={"command": command}))
             case decide.Say():
                 assert s.desired == "running"
                 w.put(t.UserMessage(text=step.text, origin="harness"))
@@ -416,7 +416,7 @@ def test_a_check_that_could_not_run_parks_and_is_tried_again_by_the_next_brain()
     step = w.step()
     assert isinstance(step, decide.Check)
     call = f"c{w.view.state.seq}.0"
-    w.put(t.ToolProposed(call_id=call, tool="check", input={"command": "x"}))
+    w.put(t.ToolProposed(call_id=call, tool="check", ref="", input={"command": "x"}))
     w.end(call, "refused", "no fence", None)
     assert isinstance(parked := w.step(), decide.Park)
     assert parked.why == "error"

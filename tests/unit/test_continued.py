@@ -219,7 +219,7 @@ def test_calls_that_the_end_cut_off_are_not_made_and_the_model_reads_it() -> Non
     step = w.step()
     assert isinstance(step, decide.Propose)
     call_id, first = step.calls[0]
-    w.put(t.ToolProposed(call_id=call_id, tool=first.name, input=first.input, tool_use_id=first.tool_use_id))
+    w.put(t.ToolProposed(call_id=call_id, tool=first.tool, input=first.input, ref=first.ref))
     w.put(
         t.SessionDesired(state="stopped"),
         t.ToolEnded(call_id=call_id, status="cancelled", preview="The session was stopped."),

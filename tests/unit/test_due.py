@@ -17,7 +17,7 @@ TS = "2026-01-02T03:04:05.000Z"
 INTENT = t.SessionIntent(name="n", goal="g", repo="/r", branch="b", worktree="/w", model="m")
 CREATED = t.SessionCreated(base="0" * 40, worktree="/w", branch="b")
 CAP = t.ApprovalRequested(approval_id="a1", kind="cap", title="cap", options=["raise"])
-PROPOSED = t.ToolProposed(call_id="c2.0", tool="exec", input={"argv": ["true"]})
+PROPOSED = t.ToolProposed(call_id="c2.0", tool="exec", ref="toolu_1", input={"argv": ["true"]})
 GRANTED, LEFT = t.LeaseGranted(gen=1, epoch=1), t.LeaseEnded(gen=1, reason="exited")
 
 

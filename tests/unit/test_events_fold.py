@@ -51,8 +51,12 @@ def _value(rng: random.Random, name: str, kind: object) -> Any:
         return {"client": "tui"}
     if "BlobRef" in text:
         return {"sha": "0" * 64, "bytes": 3}
-    if text.startswith("list[dict") or "list[dict" in text:
-        return [{"type": "text", "text": "hello\x1b[2J\nworld"}, {"type": "tool_use"}]
+    if name == "parts":
+        return [
+            {"part": "text", "text": "hello\x1b[2J\nworld"},
+            {"part": "call", "ref": "t", "tool": "x", "input": {}},
+            {"part": "private", "of": "x", "data": {}},
+        ]
     if "list" in text:
         return ["one", "two"]
     if "dict" in text:

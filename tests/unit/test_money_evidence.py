@@ -106,7 +106,7 @@ def test_a_ledger_cut_anywhere_is_completed_from_the_logs(
         if what == "paid":
             end = Settled(reservation=name, nano=PAID.nano, tokens=PAID.tokens, usage=USAGE)
             reply = t.ModelMessage(
-                request_id=name, message_id="m", model=MODEL, stop_reason="end_turn", usage=USAGE, cost_nano=PAID.nano
+                request_id=name, message_id="m", model=MODEL, stop="done", usage=USAGE, cost_nano=PAID.nano
             )
             logs[sid].take(record(number, reply, date))
         elif what == "failed":
@@ -199,7 +199,7 @@ def test_a_cost_that_nobody_could_settle_is_taken_from_its_usage() -> None:
         request_id="q",
         message_id="m",
         model=MODEL,
-        stop_reason="end_turn",
+        stop="done",
         usage=USAGE,
         cost_nano=one.nano,
         price_source="reserved",

@@ -39,7 +39,7 @@ def state(*bodies: t.Body) -> SessionState:
     return fold(t.Record(i, TS, "test", 0, b) for i, b in enumerate(bodies))
 
 
-PROPOSED = t.ToolProposed(call_id="c2.0", tool="exec", input={"argv": ["true"]})
+PROPOSED = t.ToolProposed(call_id="c2.0", tool="exec", ref="toolu_1", input={"argv": ["true"]})
 
 
 # -- restarts --------------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ def test_track_follows_a_call_and_counts_denials() -> None:
     for i in (1, 2):
         call = f"c{i}.0"
         bodies += [
-            t.ToolProposed(call_id=call, tool="exec", input={"argv": ["x"], "why": f"reason {i}"}),
+            t.ToolProposed(call_id=call, tool="exec", ref="toolu_1", input={"argv": ["x"], "why": f"reason {i}"}),
             t.ToolJudged(call_id=call, action_hash="h", verdict="ask", rule="r", reason="", policy="p"),
             t.ApprovalRequested(
                 approval_id=f"a{i}", kind="tool", title="x", options=["deny"], call_id=call, action_hash="h"
@@ -134,7 +134,9 @@ def test_track_follows_a_call_and_counts_denials() -> None:
             t.ToolEnded(call_id=call, status="denied"),
         ]
     s = run(track, *bodies)
-    name = signature(t.ToolProposed(call_id="c9.0", tool="exec", input={"argv": ["x"], "why": "another claim"}))
+    name = signature(
+        t.ToolProposed(call_id="c9.0", tool="exec", ref="toolu_1", input={"argv": ["x"], "why": "another claim"})
+    )
     assert track.denials == {name: 2}, "what the model claims makes no other call of it"
     assert track.calls == {} == s.calls.open
 

@@ -338,9 +338,7 @@ class CallFlow:
         facts = gather(open_worktree(private_of(session)), proposed.tool, given, config.fence, map(str, own), kept)
         ref = proposed.input_blob
         large = InputBlob(ref.sha, ref.bytes) if ref is not None else None
-        return build_action(
-            session.sid, proposed.call_id, proposed.tool_use_id, proposed.tool, given, facts, input_blob=large
-        )
+        return build_action(session.sid, proposed.call_id, proposed.ref, proposed.tool, given, facts, input_blob=large)
 
     async def _judged(self, session: Session, call_id: str, built: Built, verdict: Verdict) -> t.ToolJudged:
         wire = built.action.to_wire()

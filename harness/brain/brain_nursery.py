@@ -24,8 +24,10 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from harness.brain import main as brain
+from harness.agents import host
+from harness.agents.desk import Desk
 from harness.brain import warm
+from harness.brain.builtin import BuiltIn
 from harness.linux import kernel, proc
 from harness.protocol import frames
 
@@ -93,7 +95,7 @@ class Nursery:
             )
             return
         try:
-            spec = msgspec.convert(message.get("brain"), brain.Spec)
+            spec = msgspec.convert(message.get("brain"), host.Spec)
             who = proc.holder(pid := self._fork(spec))
             if who is None:
                 raise ProcessLookupError(errno.ESRCH, f"process {pid} is gone")
@@ -104,15 +106,18 @@ class Nursery:
             return
         self._send({"id": number, "ok": True, **who._asdict()})
 
-    def _fork(self, spec: brain.Spec) -> int:
+    def _fork(self, spec: host.Spec) -> int:
         pid = os.fork()
         if pid == 0:
             self._child(spec)
         return pid
 
-    def _child(self, spec: brain.Spec) -> NoReturn:
+    def _agent(self, spec: host.Spec, desk: Desk) -> BuiltIn:
+        return BuiltIn(spec, desk, self._context)
+
+    def _child(self, spec: host.Spec) -> NoReturn:
         """Never returns: the parent's stack must not unwind twice."""
-        code = brain.DEFECT
+        code = host.DEFECT
         try:
             os.setsid()
             signal.set_wakeup_fd(-1)
@@ -122,7 +127,7 @@ class Nursery:
             harden()
             kernel.prctl(kernel.PR_SET_NAME, ctypes.c_char_p(b"wf-brain"))
             gc.enable()
-            code = brain.run(spec, self._context)
+            code = host.run(spec, self._agent)
         except BaseException:
             traceback.print_exc()
         finally:

@@ -1,4 +1,4 @@
-"""The decision: what a brain does next, from the view alone. Pure; the shell in `main.py` carries it out and asks
+"""The decision: what a brain does next, from the view alone. Pure; `builtin.py` and the host carry it out and ask
 again.
 
 Every step is safe to decide twice: a brain that dies between a decision and its record is woken on the same log and
@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from harness.agents import done, standing, steps
+from harness.agents.steps import Park, Propose, Say
 from harness.brain import prompt
 from harness.brain.retry import AT_THE_GATE, too_long
-from harness.brain.view import IDLE_POINTS, CallFact, ModelTurn, View
-from harness.events import asking, said
+from harness.brain.view import IDLE_POINTS, ModelTurn, View
+from harness.events import said
 from harness.events import types as t
-from harness.events.endpoints import ITEM_KINDS
-from harness.events.request import Request
 
 SAME_CALLS = 5
 """Breaker: the same call so often in a row."""
@@ -28,11 +28,7 @@ _MAX_PAUSES = 8
 _MAX_CUT_CALLS = 3
 _MAX_OVERFLOWS = 3
 _MOST_ROOM = 2
-_CHECK_OUTPUT = 4000
-_SUMMARY = 4000
-_NOT_RUN = ("denied", "refused", "cancelled")
-HUMAN_KINDS: dict[str, str] = {Request.CAP: "cap"}
-"""Why a session parks, by the kind of request that it waits for; ``approval`` for every other kind."""
+_MOST_SAID = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,107 +43,37 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Propose:
-    """Calls of the newest reply that are not in the log yet, with their ids."""
-
-    calls: tuple[tuple[str, said.Call], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """Done criteria to run as calls like any other."""
-
-    commands: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Say:
-    """A message of the harness to the model."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Abandon:
     """An attempt of an earlier brain that nobody will hear the end of."""
 
     request: t.ModelRequest
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Something runs, or the supervisor has to act: the next record decides."""
-
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Park:
-    """Leave no process behind; ``why`` as in `SessionParked` (and ``breaker``, with the breaker that opened)."""
-
-    why: str
-    detail: str = ""
-    breaker: t.BreakerOpened | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """The session is over."""
-
-    outcome: str
-    reason: str
-    verified: bool = False
-    summary: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Leave:
-    """Exit without a record: somebody else has said all there is to say."""
-
-    why: str
-
-
-Step: TypeAlias = Ask | Propose | Check | Say | Abandon | Wait | Park | End | Leave
+Step: TypeAlias = Ask | Abandon | steps.Step
 
 
 def next_step(v: View) -> Step:
     """What follows from the log. Never `Ask` while the user wants anything but ``running`` or while a call is open."""
     s = v.state
-    if s.ended is not None:
-        return Leave("the session has ended")
-    if s.desired == "stopped":
-        return Leave("stopped by the user")
+    over = standing.over(s)
+    if over is not None:
+        return over
     if s.request is not None:
         return Abandon(s.request)
-    if s.desired != "running":
-        return Park("paused", s.desired_reason or "paused by you")
-    if s.intent is None or s.created is None:
-        return Wait("the worktree is being made")
+    held = standing.held(s)
+    if held is not None:
+        return held
     last = v.last_model
     if last is not None and last.stop == said.CALLS and not v.finished and last.seq > v.continued_seq:
         missing = tuple((last.call_id(i), use) for i, use in enumerate(last.calls) if last.call_id(i) not in v.calls)
         if missing:
             return Propose(missing)
-    if v.open_calls():
-        return _outstanding(v)
-    if (
-        waiting := next((a for a in s.approvals.values() if not a.call_id and a.kind not in ITEM_KINDS), None)
-    ) is not None:
-        return Park(HUMAN_KINDS.get(waiting.kind, "approval"), waiting.title)
+    waits = standing.outstanding(s)
+    if waits is not None:
+        return waits
     if last is not None and v.finished:
         return _done(v, last)
     return _trouble(v) or _turn(v, last)
-
-
-def _outstanding(v: View) -> Step:
-    asked = {a.call_id for a in v.state.approvals.values() if a.call_id}
-    calls = v.state.calls.open.values()
-    if all(c.call_id in asked and c.stage in ("asked", "in_doubt") for c in calls):
-        return Park("approval", f"{len(calls)} call{'s' if len(calls) > 1 else ''} waiting for your decision")
-    cap = next((a for a in v.state.approvals.values() if a.kind == Request.CAP), None)
-    if cap is not None and all(c.stage in ("proposed", "asked", "in_doubt") for c in calls):
-        return Park("cap", cap.title)  # nothing is judged while a cap is reached, so nothing runs either
-    return Wait("calls are running or being judged")
 
 
 def _ask(v: View) -> Ask:
@@ -205,7 +131,7 @@ def _turn(v: View, last: ModelTurn | None) -> Step:
         case said.WINDOW:
             return Park("error", "the conversation does not fit the model's window even without old tool results")
         case said.REFUSED:
-            return Park("refusal", _text(last)[:_SUMMARY] or "it gave no reason")
+            return Park("refusal", said.text_of(last.parts)[:_MOST_SAID] or "it gave no reason")
         case other:
             return Park("error", f"the reply stopped for a reason nobody here knows: {other}")
 
@@ -230,83 +156,20 @@ def _breaker(v: View) -> Park | None:
     return None
 
 
-def _text(turn: ModelTurn) -> str:
-    return said.text_of(turn.parts)
-
-
 def _done(v: View, last: ModelTurn) -> Step:
-    """The agent says it is finished (or had its last reply): the commands decide.
-
-    What they cannot decide and it asks waits for the answer.
-    """
-    summary = _text(last)[:_SUMMARY]
-    why = "finished up at its cap; " if v.finished else ""
+    """The agent says it is finished, or had its last reply."""
     commands = tuple(v.state.checks)
-    question = "" if v.finished else asking.asked(_text(last))
-    if not commands:
-        return (
-            Park("question", asking.words(_text(last)))
-            if question
-            else End("done", f"{why}no check was given", False, summary)
-        )
-    results = _check_results(v, last)
-    for command, (fact, ended) in results.items():
-        if ended.status in _NOT_RUN and fact.result_seq > v.lease_seq:
-            return Park("error", f"the check {command!r} could not run ({ended.status}): {ended.preview[:500]}")
-    ran = {c: e for c, (_, e) in results.items() if e.status not in _NOT_RUN}
-    if missing := tuple(c for c in commands if c not in ran):
-        return Check(missing)
-    failing = [c for c in commands if not _passed(ran[c])]
-    if not failing:
-        asks = f"; its reply ends in a question: {question}" if question else ""
-        return End("done", f"{why}{len(commands)} of {len(commands)} checks passed{asks}", True, summary)
-    names = ", ".join(f"{c} ({_outcome(ran[c])})" for c in failing)[:500]
-    if v.finished:
-        return End("failed", f"{why}{len(failing)} of {len(commands)} checks fail: {names}", False, summary)
-    if question:
-        return Park("question", asking.words(_text(last)))
-    if v.rounds >= v.state.max_rounds:
-        return End(
-            "failed",
-            f"{len(failing)} of {len(commands)} checks still fail after {v.rounds} rounds: {names}",
-            False,
-            summary,
-        )
-    return Say(_report(failing, len(commands), ran, v.state.max_rounds - v.rounds))
+    seen = done.Evidence(commands, _results(v, last), v.rounds, v.state.max_rounds)
+    return done.settle(done.Claim(said.text_of(last.parts), v.finished), seen)
 
 
-def _check_results(v: View, last: ModelTurn) -> dict[str, tuple[CallFact, t.ToolEnded]]:
+def _results(v: View, last: ModelTurn) -> dict[str, done.Result]:
     """The newest result of each check proposed since the reply (or since the session goes on); one without a known
     outcome counts as not run.
     """
     since = max(last.seq, v.continued_seq)
     return {
-        f.command: (f, f.result)
+        f.command: done.Result(f.result, ours=f.result_seq > v.lease_seq)
         for f in v.calls.values()
         if f.command and f.seq > since and isinstance(f.result, t.ToolEnded)
     }
-
-
-def _passed(ended: t.ToolEnded) -> bool:
-    return ended.status == "ok" and ended.exit_code == 0
-
-
-def _outcome(ended: t.ToolEnded) -> str:
-    return ended.status if ended.exit_code is None else f"exit {ended.exit_code}"
-
-
-def _report(failing: list[str], total: int, ran: dict[str, t.ToolEnded], left: int) -> str:
-    share = max(500, _CHECK_OUTPUT * 3 // max(3, len(failing)))
-    parts = [
-        f"{len(failing)} of {total} done criteria fail ({left} more round{'s' if left != 1 else ''} left). Repair the"
-        " work, not the criteria."
-    ]
-    for command in failing:
-        out = ran[command].preview.strip()
-        shown = (
-            out
-            if len(out) <= share
-            else f"{out[: share // 4]}\n[… {len(out) - share} characters left out …]\n{out[-(share - share // 4) :]}"
-        )
-        parts.append(f"$ {command}\n[{_outcome(ran[command])}]\n{shown or '(no output)'}")
-    return "\n\n".join(parts)

@@ -28,7 +28,8 @@ from anthropic.types.beta import (
     BetaUsage,
 )
 
-from harness.brain.errors import Interruption, Overdue, TooLarge
+from harness.agents.errors import Interruption
+from harness.brain.errors import Overdue, TooLarge
 from harness.brain.retry import Failure, classify, used_up_s
 from harness.events.blocks import STOPS, Block
 from harness.events.types import Usage
@@ -126,6 +127,15 @@ class Paced(httpx2.SyncByteStream):
 
 
 @dataclass(slots=True)
+class Progress:
+    """How far a reply has come, for whoever looks: seconds of the monotonic clock, bytes of content."""
+
+    begun: float
+    bytes: int = 0
+    newest: float = 0.0
+
+
+@dataclass(slots=True)
 class Received:
     """What a stream delivered, besides the SDK's own snapshot."""
 
@@ -157,11 +167,12 @@ def attempt(
     watch: Callable[[], None],
     deadlines: Deadlines = Deadlines(),
     heard: Callable[[], None] = _nothing,
+    progress: Progress | None = None,
 ) -> Reply | Failure:
     """Send once.
 
-    ``watch`` is called at every arrival and may raise `Interruption`; ``heard`` once, at the first words. Everything
-    else becomes a value.
+    ``watch`` is called at every arrival and may raise `Interruption`; ``heard`` once, at the first words; ``progress``
+    is kept up to date. Everything else becomes a value.
     """
     begun = time.monotonic()
     received = Received({}, set())
@@ -176,7 +187,11 @@ def attempt(
                 watch()
                 if event.type == "message_start":
                     heard()
-                paced.said(_size(event.delta) if event.type == "content_block_delta" else 0)
+                size = _size(event.delta) if event.type == "content_block_delta" else 0
+                paced.said(size)
+                if progress is not None:
+                    progress.bytes += size
+                    progress.newest = time.monotonic()
                 if event.type == "content_block_delta" and event.delta.type == "input_json_delta":
                     received.inputs[event.index] = received.inputs.get(event.index, "") + event.delta.partial_json
                 elif event.type == "content_block_stop":

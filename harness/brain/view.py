@@ -78,7 +78,7 @@ class CallFact:
 
 @dataclass(slots=True)
 class View:
-    """Everything `loop.next_step` and `conversation.Talk` look at. Built only by `advance`."""
+    """Everything `decide.next_step` and `conversation.Talk` look at. Built only by `take`."""
 
     state: fold.SessionState = field(default_factory=fold.SessionState)
     turns: list[ModelTurn | UserTurn] = field(default_factory=list)
@@ -136,11 +136,15 @@ class View:
             }
 
     def advance(self, r: t.Record, load: LoadBlob) -> None:
-        """Apply one record in place.
+        """Fold one record and `take` it."""
+        fold.advance(self.state, r)
+        self.take(r, load)
+
+    def take(self, r: t.Record, load: LoadBlob) -> None:
+        """Apply one record, which ``state`` has folded already, in place.
 
         Raises DamagedMessage when a reply's content is neither inline nor in a readable blob.
         """
-        fold.advance(self.state, r)
         body = r.body
         match body:
             case t.SessionIntent():

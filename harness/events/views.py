@@ -136,6 +136,9 @@ class Liveness(msgspec.Struct, frozen=True):
 
     keeper: bool | None = None
     brain: bool | None = None
+    doing: str = ""
+    evidence: str = ""
+    """What its agent is at in the reply that is on its way, and why that is to be believed."""
 
 
 def state_of(s: SessionState, live: Liveness) -> tuple[str, str, str]:
@@ -168,6 +171,8 @@ def state_of(s: SessionState, live: Liveness) -> tuple[str, str, str]:
         return "starting", "making its worktree", at
     if s.doing:
         newest = max(s.doing.values(), key=lambda d: d.ts)
+        if live.doing and newest is s.doing.get("model"):
+            return "running", f"{newest.what}: {live.doing}", f"{at}; {live.evidence}"
         return "running", newest.what, at
     if live.keeper is None:
         return "unknown", "no supervisor has looked", at

@@ -13,6 +13,8 @@ from harness.protocol.exchange import Broken, Closed, Ended, Exchange, Push, Sil
 from harness.protocol.frames import FrameError
 
 _READ_BYTES = 1 << 18
+_REST_S = 1.0
+"""Seconds for the rest of a frame whose beginning the peer took."""
 
 
 class Connection:
@@ -62,6 +64,20 @@ class Connection:
                 raise self._end(Silent(op, within_s))
             self.read(left)
         return self._replies.pop(number)
+
+    def tell(self, op: str, arguments: dict[str, object]) -> bool:
+        """Send one request whose reply nobody waits for; False, and nothing sent, while the peer takes nothing in.
+        Raises Ended, Oversize.
+        """
+        self._must_live()
+        room = select.poll()
+        room.register(self._sock, select.POLLOUT)
+        if not room.poll(0):
+            return False
+        number, frame = self._exchange.request(op, arguments)
+        self._exchange.forget(number)
+        self._send(frame, time.monotonic() + _REST_S, Silent(op, _REST_S))
+        return True
 
     def _must_live(self) -> None:
         if not self.alive:

@@ -92,6 +92,7 @@ class SmallSupervisor:
     def __init__(self, path: Path, money: Money) -> None:
         self.path, self.money = path, money
         self.hellos = 0
+        self._asked: list[dict[str, Any]] = []
         path.parent.mkdir(parents=True, exist_ok=True)
         self._listener = frames.listen(path)
         self._alarm, self._wake = socket.socketpair()
@@ -126,6 +127,7 @@ class SmallSupervisor:
 
     def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
         money, op = self.money, message["op"]
+        self._asked.append(message)
         if op == "brain_hello":
             self.hellos += 1
         if op == "admit" and money.held_after is not None and len(money.settled) >= money.held_after:
@@ -140,6 +142,10 @@ class SmallSupervisor:
             return {"ok": True, "cost_nano": 7, "price_source": "test"}
         return {"ok": True}
 
+    def told(self, op: str) -> list[dict[str, Any]]:
+        """Everything that was asked by this op, in order."""
+        return [message for message in self._asked if message["op"] == op]
+
     def close(self) -> None:
         self._wake.sendall(b"x")
         self._thread.join(10)
@@ -153,7 +159,7 @@ class House:
     def __init__(
         self,
         keepers: Keepers,
-        nursery: BrainNursery,
+        nursery: BrainNursery | None,
         sid: str,
         url: str,
         *,

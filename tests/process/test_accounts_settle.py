@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from harness.brain.accounts import Accounts, Reservation
-from harness.brain.errors import NoSupervisor
+from harness.agents.accounts import Accounts, Reservation
+from harness.agents.errors import NoSupervisor
 from harness.events.types import Usage
 from tests.process.brainhouse import Money, SmallSupervisor
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harness.agents import steps
 from harness.brain import conversation, decide
 from harness.brain.retry import AT_THE_GATE
 from harness.brain.view import View
@@ -113,7 +114,7 @@ class World:
 
     def propose(self) -> list[str]:
         step = self.step()
-        assert isinstance(step, decide.Propose), step
+        assert isinstance(step, steps.Propose), step
         for call_id, use in step.calls:
             self.put(t.ToolProposed(call_id=call_id, tool=use.tool, input=use.input, ref=use.ref))
         return [call_id for call_id, _ in step.calls]
@@ -132,7 +133,7 @@ class World:
 
     def check(self, *codes: int) -> None:
         step = self.step()
-        assert isinstance(step, decide.Check), step
+        assert isinstance(step, steps.Check), step
         head = self.view.state.seq
         ids = [f"c{head}.{i}" for i in range(len(step.commands))]
         for call_id, command in zip(ids, step.commands, strict=True):
@@ -220,7 +221,7 @@ class Play:
                 assert not w.view.open_calls()
                 assert s.request is None
                 self.asked(step)
-            case decide.Propose():
+            case steps.Propose():
                 assert s.desired == "running"
                 last = w.view.last_model
                 assert last is not None
@@ -230,12 +231,12 @@ class Play:
                     assert call_id not in self.proposed
                     self.proposed.add(call_id)
                     w.put(t.ToolProposed(call_id=call_id, tool=one.tool, input=one.input, ref=one.ref))
-            case decide.Check():
+            case steps.Check():
                 head = s.seq
                 for i, command in enumerate(step.commands):
                     assert command in s.checks
                     w.put(t.ToolProposed(call_id=f"c{head}.{i}", tool="check", ref="", input={"command": command}))
-            case decide.Say():
+            case steps.Say():
                 assert s.desired == "running"
                 w.put(t.UserMessage(text=step.text, origin="harness"))
             case decide.Abandon():
@@ -244,16 +245,16 @@ class Play:
                         request_id=step.request.request_id, attempt=1, kind="cut", message="gone", retry_in_s=0.0
                     )
                 )
-            case decide.Wait():
+            case steps.Wait():
                 assert w.view.open_calls()
                 self.tool_world()
-            case decide.Park():
+            case steps.Park():
                 w.put(*([step.breaker] if step.breaker else []), t.SessionParked(why=step.why, detail=step.detail))
                 self.woken()
-            case decide.End():
+            case steps.End():
                 assert step.verified == (step.outcome == "done" and bool(s.checks))
                 self.over = True
-            case decide.Leave():
+            case steps.Leave():
                 self.over = True
 
     def asked(self, step: decide.Ask) -> None:
@@ -375,7 +376,7 @@ def test_without_checks_the_agents_word_ends_it_unverified() -> None:
     w = World()
     w.ask()
     w.reply("end_turn", text("all done"))
-    assert w.step() == decide.End("done", "no check was given", False, "all done")
+    assert w.step() == steps.End("done", "no check was given", False, "all done")
 
 
 def test_checks_decide_and_failures_go_back_to_the_model() -> None:
@@ -384,14 +385,14 @@ def test_checks_decide_and_failures_go_back_to_the_model() -> None:
     w.reply("end_turn", text("done"))
     w.check(1, 0)
     step = w.step()
-    assert isinstance(step, decide.Say)
+    assert isinstance(step, steps.Say)
     assert "$ make test\n[exit 1]\nboom" in step.text
     assert "make lint" not in step.text
     w.put(t.UserMessage(text=step.text, origin="harness"))
     w.ask()
     w.reply("end_turn", text("now it is"))
     w.check(0, 0)
-    assert w.step() == decide.End("done", "2 of 2 checks passed", True, "now it is")
+    assert w.step() == steps.End("done", "2 of 2 checks passed", True, "now it is")
 
 
 def test_rounds_are_bounded() -> None:
@@ -402,9 +403,9 @@ def test_rounds_are_bounded() -> None:
         w.check(1)
         step = w.step()
         if round_number == 1:
-            assert isinstance(step, decide.Say)
+            assert isinstance(step, steps.Say)
             w.put(t.UserMessage(text=step.text, origin="harness"))
-    assert isinstance(step, decide.End)
+    assert isinstance(step, steps.End)
     assert step.outcome == "failed"
     assert "after 2 rounds" in step.reason
 
@@ -414,15 +415,15 @@ def test_a_check_that_could_not_run_parks_and_is_tried_again_by_the_next_brain()
     w.ask()
     w.reply("end_turn")
     step = w.step()
-    assert isinstance(step, decide.Check)
+    assert isinstance(step, steps.Check)
     call = f"c{w.view.state.seq}.0"
     w.put(t.ToolProposed(call_id=call, tool="check", ref="", input={"command": "x"}))
     w.end(call, "refused", "no fence", None)
-    assert isinstance(parked := w.step(), decide.Park)
+    assert isinstance(parked := w.step(), steps.Park)
     assert parked.why == "error"
     w.put(t.SessionParked(why="error"))
     w.lease()
-    assert w.step() == decide.Check(("x",))
+    assert w.step() == steps.Check(("x",))
 
 
 def test_everything_waits_for_a_human_then_park_else_wait() -> None:
@@ -430,7 +431,7 @@ def test_everything_waits_for_a_human_then_park_else_wait() -> None:
     w.ask()
     w.reply("tool_use", use(1), use(2))
     first, second = w.propose()
-    assert isinstance(w.step(), decide.Wait)
+    assert isinstance(w.step(), steps.Wait)
     for i, call in enumerate((first, second)):
         w.put(
             t.ToolJudged(
@@ -442,11 +443,11 @@ def test_everything_waits_for_a_human_then_park_else_wait() -> None:
             approval_id="a1", kind="tool", title="push?", options=["allow", "deny"], call_id=first, action_hash="h"
         )
     )
-    assert isinstance(w.step(), decide.Wait)
+    assert isinstance(w.step(), steps.Wait)
     w.put(t.ToolStarted(call_id=second, action_hash="h", effect="contained"))
     w.end(second)
     step = w.step()
-    assert isinstance(step, decide.Park)
+    assert isinstance(step, steps.Park)
     assert step.why == "approval"
 
 
@@ -456,7 +457,7 @@ def test_failures_of_the_conversation_park_at_once(kind: str) -> None:
     w.ask()
     w.fail(kind, "the reason")
     step = w.step()
-    assert isinstance(step, decide.Park)
+    assert isinstance(step, steps.Park)
     assert step.why == "error"
     assert "the reason" in step.detail
 
@@ -480,7 +481,7 @@ def test_the_request_of_the_endpoint_holds_nobody() -> None:
     w.put(t.ApprovalRequested(approval_id="a1", kind="auth", title="no key", options=["retry", "stop"]))
     assert w.step() == decide.Ask()
     w.put(t.ApprovalRequested(approval_id="a2", kind="question", title="?", options=["answer"]))
-    assert isinstance(w.step(), decide.Park)
+    assert isinstance(w.step(), steps.Park)
 
 
 def test_refusal_parks_and_its_text_leaves_the_conversation() -> None:
@@ -488,7 +489,7 @@ def test_refusal_parks_and_its_text_leaves_the_conversation() -> None:
     w.ask()
     w.reply("refusal", text("I will not"))
     step = w.step()
-    assert step == decide.Park("refusal", "I will not")
+    assert step == steps.Park("refusal", "I will not")
     w.put(t.SessionParked(why="refusal"))
     w.lease()
     assert w.step() == decide.Ask()
@@ -506,9 +507,9 @@ def test_cut_calls_get_a_nudge_and_more_room_then_park(kind: str) -> None:
         w.fail(kind)
         if number < 3:
             nudge = w.step()
-            assert isinstance(nudge, decide.Say)
+            assert isinstance(nudge, steps.Say)
             w.put(t.UserMessage(text=nudge.text, origin="harness"))
-    assert isinstance(w.step(), decide.Park)
+    assert isinstance(w.step(), steps.Park)
 
 
 def test_pause_turn_is_resent_unchanged() -> None:
@@ -532,14 +533,14 @@ def test_breakers_open_once_and_start_anew(kind: str) -> None:
                 w.end(call, "error", "no", 1)
             else:
                 w.end(call, files=["f"] if kind == "same_call" else None)
-    assert isinstance(step, decide.Park)
+    assert isinstance(step, steps.Park)
     assert step.why == "breaker"
     assert step.breaker is not None
     assert step.breaker.kind == kind
     assert turns == {"same_call": 5, "tool_errors": 10, "no_progress": 20}[kind]
     w.put(step.breaker, t.SessionParked(why="breaker"))
     w.put(t.ApprovalRequested(approval_id="a1", kind="question", title="go on?", options=["answer"]))
-    assert isinstance(w.step(), decide.Park)
+    assert isinstance(w.step(), steps.Park)
     w.put(t.ApprovalDecided(approval_id="a1", decision_id="d", decision="answer"))
     w.lease()
     assert w.step() == decide.Ask()
@@ -572,7 +573,7 @@ def test_finish_up_is_one_last_reply_without_tools() -> None:
     w.reply("end_turn", text("half of it is done"))
     w.check(1)
     end = w.step()
-    assert isinstance(end, decide.End)
+    assert isinstance(end, steps.End)
     assert (end.outcome, end.verified, end.summary) == ("failed", False, "half of it is done")
 
 
@@ -582,7 +583,7 @@ def test_nothing_is_proposed_or_asked_against_the_users_will(state: str) -> None
     w.ask()
     w.reply("tool_use", use(1))
     w.put(t.SessionDesired(state=state))
-    assert isinstance(w.step(), decide.Park if state == "paused" else decide.Leave)
+    assert isinstance(w.step(), steps.Park if state == "paused" else steps.Leave)
 
 
 def test_an_attempt_of_a_dead_brain_is_given_up_first() -> None:
@@ -611,14 +612,14 @@ def test_a_window_overflow_clears_more_each_time_then_parks() -> None:
     assert sizes[1] < sizes[0] < 8 * 4000
     w.ask()
     w.fail("invalid", "prompt is too long: 210000 tokens > 200000 maximum")
-    assert isinstance(w.step(), decide.Park)
+    assert isinstance(w.step(), steps.Park)
 
 
 def turns_until_no_progress(w: World, one_turn: Callable[[int], None], most: int = 100) -> int:
     """How many turns go by until the breaker opens; ``most`` when it does not."""
     for turn in range(most):
         step = w.step()
-        if isinstance(step, decide.Park):
+        if isinstance(step, steps.Park):
             assert step.breaker is not None
             assert step.breaker.kind == "no_progress"
             return turn
@@ -677,7 +678,7 @@ def test_a_check_with_another_result_is_progress_and_the_same_result_is_none(
         w.reply("end_turn", text("done"))
         w.check(code)
         said = w.step()
-        assert isinstance(said, decide.Say)
+        assert isinstance(said, steps.Say)
         w.put(t.UserMessage(text=said.text, origin="harness"))
     assert opened == opens
 
@@ -695,5 +696,5 @@ def test_a_reboot_is_told_to_the_model_once() -> None:
     w.ask()
     w.reply("end_turn", text("done"))
     w.put(t.HarnessNote(level="warning", text="of no concern to it", component="workspace"))
-    assert isinstance(w.step(), decide.End)
+    assert isinstance(w.step(), steps.End)
     assert sum("started anew" in str(message) for message in conversation.Talk().build(w.view).messages) == 1

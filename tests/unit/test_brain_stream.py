@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from harness.agents.errors import Interruption
 from harness.brain import retry, stream
-from harness.brain.errors import Interruption
 from harness.brain.retry import Failure
 from harness.events import tools
 from harness.events.types import Usage

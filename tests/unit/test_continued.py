@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from harness.agents import steps
 from harness.brain import conversation, decide
 from harness.events import types as t
 from harness.events.describe import describe
@@ -142,10 +143,10 @@ def failed_after_rounds() -> World:
     w.reply("end_turn", text("I did it."))
     w.check(1)
     step = w.step()
-    assert isinstance(step, decide.End)
+    assert isinstance(step, steps.End)
     assert step.outcome == "failed"
     w.put(t.SessionEnded(outcome="failed"))
-    assert isinstance(w.step(), decide.Leave)
+    assert isinstance(w.step(), steps.Leave)
     return w
 
 
@@ -155,13 +156,13 @@ def test_after_failing_it_runs_its_checks_anew_and_goes_on_for_as_many_rounds_ag
     w.lease()
     w.check(1)
     step = w.step()
-    assert isinstance(step, decide.Say)
+    assert isinstance(step, steps.Say)
     assert "1 more round left" in step.text
     w.put(t.UserMessage(text=step.text, origin="harness"))
     w.ask()
     w.reply("end_turn", text("Now."))
     w.check(1)
-    assert isinstance(end := w.step(), decide.End)
+    assert isinstance(end := w.step(), steps.End)
     assert "after 2 rounds" in end.reason
 
 
@@ -170,7 +171,7 @@ def test_what_a_human_mended_meanwhile_is_seen_without_asking_the_model() -> Non
     w.put(t.SessionContinued())
     w.lease()
     w.check(0)
-    assert w.step() == decide.End("done", "1 of 1 checks passed", True, "I did it.")
+    assert w.step() == steps.End("done", "1 of 1 checks passed", True, "I did it.")
 
 
 def test_words_begin_a_new_count_of_rounds_also_while_it_runs() -> None:
@@ -184,7 +185,7 @@ def test_words_begin_a_new_count_of_rounds_also_while_it_runs() -> None:
     w.reply("end_turn")
     w.check(1)
     step = w.step()
-    assert isinstance(step, decide.Say)
+    assert isinstance(step, steps.Say)
     assert "1 more round left" in step.text
 
 
@@ -195,11 +196,11 @@ def test_another_check_counts_beside_or_instead_of_the_first() -> None:
     w.check(0)
     w.put(t.SessionEnded(outcome="done", verified=True), t.SessionContinued(checks=["x", "y"]))
     w.lease()
-    assert w.step() == decide.Check(("x", "y"))
+    assert w.step() == steps.Check(("x", "y"))
     w.check(0, 0)
-    assert w.step() == decide.End("done", "2 of 2 checks passed", True, "done")
+    assert w.step() == steps.End("done", "2 of 2 checks passed", True, "done")
     w.put(t.SessionEnded(outcome="done", verified=True), t.SessionContinued(checks=["y"]))
-    assert w.step() == decide.Check(("y",))
+    assert w.step() == steps.Check(("y",))
 
 
 def test_words_are_asked_at_once() -> None:
@@ -217,7 +218,7 @@ def test_calls_that_the_end_cut_off_are_not_made_and_the_model_reads_it() -> Non
     w.ask()
     w.reply("tool_use", use(1), use(2))
     step = w.step()
-    assert isinstance(step, decide.Propose)
+    assert isinstance(step, steps.Propose)
     call_id, first = step.calls[0]
     w.put(t.ToolProposed(call_id=call_id, tool=first.tool, input=first.input, ref=first.ref))
     w.put(
@@ -241,7 +242,7 @@ def test_after_finishing_up_at_a_cap_it_has_its_tools_again() -> None:
     w.put(t.FinishUp(allowance_nano=1))
     w.ask()
     w.reply("end_turn", text("That is how far I came. Shall I go on?"))
-    assert isinstance(end := w.step(), decide.End)
+    assert isinstance(end := w.step(), steps.End)
     assert end.reason.startswith("finished up at its cap")
     w.put(
         t.SessionEnded(outcome="done"),
@@ -271,11 +272,11 @@ def test_without_checks_a_question_waits_for_its_answer() -> None:
     w = World()
     w.ask()
     w.reply("end_turn", text(QUESTION))
-    assert w.step() == decide.Park("question", QUESTION)
+    assert w.step() == steps.Park("question", QUESTION)
     w.put(t.SessionParked(why="question", detail=QUESTION))
     w.put(t.ApprovalRequested(approval_id="a1", kind="question", title="?", options=["answer", "done", "stop"]))
     w.lease()
-    assert isinstance(w.step(), decide.Park)
+    assert isinstance(w.step(), steps.Park)
     w.put(
         t.ApprovalDecided(approval_id="a1", decision_id="d1", decision="answer", message="keep it"),
         t.UserMessage(text="keep it", origin="human"),
@@ -283,7 +284,7 @@ def test_without_checks_a_question_waits_for_its_answer() -> None:
     assert isinstance(w.step(), decide.Ask)
     w.ask()
     w.reply("end_turn", text("Kept. Is there anything else you want?"))
-    assert isinstance(w.step(), decide.End)
+    assert isinstance(w.step(), steps.End)
 
 
 def test_a_question_beside_failing_checks_waits_too() -> None:
@@ -291,7 +292,7 @@ def test_a_question_beside_failing_checks_waits_too() -> None:
     w.ask()
     w.reply("end_turn", text(QUESTION))
     w.check(1)
-    assert w.step() == decide.Park("question", QUESTION)
+    assert w.step() == steps.Park("question", QUESTION)
 
 
 def test_checks_that_pass_decide_and_the_question_stays_visible() -> None:
@@ -299,7 +300,7 @@ def test_checks_that_pass_decide_and_the_question_stays_visible() -> None:
     w.ask()
     w.reply("end_turn", text(QUESTION))
     w.check(0)
-    assert w.step() == decide.End(
+    assert w.step() == steps.End(
         "done", "1 of 1 checks passed; its reply ends in a question: Should I keep the old API?", True, QUESTION
     )
 
@@ -316,7 +317,7 @@ def test_the_last_reply_at_a_cap_ends_it_whatever_it_asks(checks: list[str]) -> 
     w.reply("end_turn", text(QUESTION))
     if checks:
         w.check(1)
-    assert isinstance(w.step(), decide.End)
+    assert isinstance(w.step(), steps.End)
 
 
 # -- what may be given -----------------------------------------------------------------------------

@@ -78,9 +78,9 @@ def test_every_reason_to_park_has_its_words() -> None:
     found = {why for _, call in calls("SessionParked") for why in argument(call, 99, "why")} | {
         why for _, call in calls("Park") for why in argument(call, 0, "why")
     }
-    from harness.brain import decide
+    from harness.agents import standing
 
-    found |= set(decide.HUMAN_KINDS.values())
+    found |= set(standing.HUMAN_KINDS.values())
     assert {"approval", "paused", "cap", "limited", "error", "breaker", "question"} <= found
     assert found <= PARKED.keys()
 

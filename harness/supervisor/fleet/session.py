@@ -55,6 +55,8 @@ class Brain:
     """How it was at the last look, and for how long it has been so while a reply was awaited."""
     why: str = ""
     """Why we ended it; empty when we did not."""
+    doing: tuple[str, str, str] = ("", "", "")
+    """What it is at and the evidence, in its own words, and the request that this was said of."""
 
 
 @dataclass(slots=True)
@@ -139,10 +141,23 @@ class Session:
 
     @property
     def live(self) -> Liveness:
+        doing, evidence, request = self.brain.doing if self.brain is not None else ("", "", "")
+        current = request == self._request()
         return Liveness(
             keeper=self.link is not None or None if self.state.terminal else self.link is not None,
             brain=self.brain is not None,
+            doing=doing if current else "",
+            evidence=evidence if current else "",
         )
+
+    def _request(self) -> str:
+        return self.state.request.request_id if self.state.request is not None else ""
+
+    def told(self, doing: str, evidence: str) -> None:
+        """Its agent says what it is at, in a reply that is on its way."""
+        if self.brain is not None and self.state.request is not None:
+            self.brain.doing = (doing, evidence, self._request())
+            self._changed(self)
 
     def touch(self) -> None:
         """Its row may look different now, and its worker may have something to do."""

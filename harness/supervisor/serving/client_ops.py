@@ -150,6 +150,7 @@ class Ops:
             "brain_hello": self.brain_hello,
             "admit": self.admit,
             "heard": self.heard,
+            "doing": self.doing,
             "reserve": self.reserve,
             "settle": self.settle,
             "shutdown": self.shutdown,
@@ -593,6 +594,11 @@ class Ops:
     async def heard(self, c: Connection, m: Reply) -> Reply:
         """The first words of a reply."""
         self._p.gates.heard(self._of_brain(c))
+        return {}
+
+    async def doing(self, c: Connection, m: Reply) -> Reply:
+        """What the agent is at while it thinks, in its own words."""
+        self._of_brain(c).told(_text(m, "what")[:200], _text(m, "evidence")[:500])
         return {}
 
     async def reserve(self, c: Connection, m: Reply) -> Reply:

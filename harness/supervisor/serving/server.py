@@ -30,7 +30,7 @@ QUEUE_LIMIT = 4 << 20
 MAX_CLIENTS = 256
 _SELF_CHECK = 1.0
 _LAST_S = 2.0
-_BRAIN_OPS = frozenset({"admit", "heard", "reserve", "settle"})
+_BRAIN_OPS = frozenset({"admit", "doing", "heard", "reserve", "settle"})
 
 Reply = dict[str, Any]
 Wire = AnyWire[Request]

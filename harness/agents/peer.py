@@ -1,4 +1,4 @@
-"""A brain's connection to its keeper or to the supervisor: blocking, one thread, no event loop."""
+"""An agent's connection to its keeper or to the supervisor: blocking, one thread, no event loop."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-from harness.brain.errors import Interruption, Refused
+from harness.agents.errors import Interruption, Refused
 from harness.protocol.blocking import Connection
 from harness.protocol.exchange import Ended, refusal
 from harness.protocol.transport import UnixSocket
@@ -55,6 +55,13 @@ class Link:
         if no is not None:
             raise Refused(no.code, no.message)
         return reply
+
+    def tell(self, op: str, **arguments: object) -> None:
+        """Send one request, if there is room for it now, and wait for nothing."""
+        try:
+            self._connection.tell(op, arguments)
+        except Ended as exc:
+            raise self._ended(exc) from exc
 
     def _ended(self, end: Ended) -> Interruption:
         return self._lost(f"{self._name}: {end}")

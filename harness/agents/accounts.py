@@ -1,4 +1,4 @@
-"""The supervisor as a brain sees it: money reserved before an attempt and settled after it."""
+"""The supervisor as an agent's process sees it: money reserved before an attempt and settled after it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
-from harness.brain.errors import NoSupervisor, Refused
-from harness.brain.peer import Link
+from harness.agents.agent import Doing
+from harness.agents.errors import NoSupervisor, Refused
+from harness.agents.peer import Link
 from harness.events.types import Usage
 from harness.protocol import frames
 
@@ -132,6 +133,11 @@ class Accounts:
         """The first words of a reply have come; nothing is lost when nobody can be told."""
         with contextlib.suppress(Refused, NoSupervisor):
             self._call("heard")
+
+    def tell(self, doing: Doing) -> None:
+        """What the agent is at, for whoever looks; nothing is lost when nobody can be told."""
+        with contextlib.suppress(NoSupervisor):
+            self._live().tell("doing", what=doing.what, evidence=doing.evidence)
 
     def reserve(self, request_id: str, attempt: int, model: str, est_input: int, max_tokens: int) -> Reservation:
         """Raises Refused (``cap``, ``paused`` …), NoSupervisor."""

@@ -1,5 +1,5 @@
-"""The brain's hold on its session: the log read from disk and followed through the keeper, the view folded from it,
-records and blobs appended.
+"""The process's hold on its session: the log read from disk and followed through the keeper, folded, and handed on
+record by record; records and blobs appended.
 """
 
 from __future__ import annotations
@@ -8,14 +8,12 @@ import base64
 import contextlib
 import select
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from harness.brain.conversation import Talk, Unanswered
-from harness.brain.errors import Conflict, Fenced, Lost, NoSupervisor, Refused
-from harness.brain.peer import Link
-from harness.brain.view import View
-from harness.events import blobs, reader
+from harness.agents.errors import Conflict, Fenced, Lost, NoSupervisor, Refused
+from harness.agents.peer import Link
+from harness.events import blobs, fold, reader
 from harness.events import types as t
 from harness.protocol import frames
 
@@ -36,12 +34,14 @@ class Journal:
         self._log = folder / "log"
         self._blobs = folder / "blobs"
         self._link: Link | None = None
-        self.view = View()
-        self.talk = Talk()
+        self.state = fold.SessionState()
+        self.on_record: Callable[[t.Record], None] = _nobody
+        """Who is told of each record, once it is folded."""
         self.following = True
 
     def load(self) -> None:
-        """Fold the log on disk. Raises LogError, DamagedMessage or DecodeError when it cannot be read or understood."""
+        """Fold the log on disk. Raises LogError, DecodeError, or what ``on_record`` raises, when it cannot be read
+        or understood."""
         for line in reader.read(self._log):
             self._fold(t.decode(line))
 
@@ -69,25 +69,26 @@ class Journal:
                 break
             except Refused as exc:
                 link.close()
-                if exc.code not in _EARLY or self.view.state.lease_gen > gen or time.monotonic() > deadline:
+                if exc.code not in _EARLY or self.state.lease_gen > gen or time.monotonic() > deadline:
                     raise Fenced(f"the keeper refused this brain: {exc}") from exc
             time.sleep(pause)
             pause = min(0.1, pause * 2)
-        while self.following and self.view.state.lease_gen < gen:  # decide nothing before our own lease is in view
+        while self.following and self.state.lease_gen < gen:  # decide nothing before our own lease is in view
             self.follow(deadline - time.monotonic())
             if time.monotonic() > deadline:
                 raise Lost(f"keeper: the lease {gen} was granted but never pushed")
 
     @property
     def head(self) -> int:
-        return self.view.state.seq
+        return self.state.seq
 
     def _fold(self, record: t.Record) -> None:
-        self.view.advance(record, lambda ref: blobs.get(self._blobs, ref.sha))
-        if isinstance(record.body, t.ModelMessage):
-            with contextlib.suppress(Unanswered):  # told when the conversation is needed: then nothing can be sent
-                self.talk.take(self.view)
-                self.view.forget()
+        fold.advance(self.state, record)
+        self.on_record(record)
+
+    def read_blob(self, ref: t.BlobRef) -> bytes:
+        """A payload that fits its name. Raises OSError, ValueError."""
+        return blobs.get(self._blobs, ref.sha)
 
     def _take(self) -> bool:
         moved = False
@@ -164,3 +165,7 @@ class Journal:
     def close(self) -> None:
         if self._link is not None:
             self._link.close()
+
+
+def _nobody(_record: t.Record) -> None:
+    return None

@@ -1,0 +1,98 @@
+"""When work counts as done: decided here alone, for every agent, from what the harness saw and never from what the
+agent says. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from harness.agents.steps import Check, End, Park, Say
+from harness.events import asking
+from harness.events import types as t
+
+_CHECK_OUTPUT = 4000
+_SUMMARY = 4000
+_NOT_RUN = ("denied", "refused", "cancelled")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The agent has nothing more to do, in its own words; ``last`` when it was told to finish up."""
+
+    words: str
+    last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How the newest run of a criterion since the claim ended; ``ours`` when that was under the present lease."""
+
+    ended: t.ToolEnded
+    ours: bool = True
+
+    @property
+    def passed(self) -> bool:
+        return self.ended.status == "ok" and self.ended.exit_code == 0
+
+    @property
+    def outcome(self) -> str:
+        return self.ended.status if self.ended.exit_code is None else f"exit {self.ended.exit_code}"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the harness saw: its criteria, the results of those that ran, and how many rounds of them there were."""
+
+    commands: tuple[str, ...]
+    results: Mapping[str, Result] = field(default_factory=dict)
+    rounds: int = 0
+    max_rounds: int = 1
+
+
+def settle(claim: Claim, seen: Evidence) -> Check | Say | Park | End:
+    """What follows from a claim: criteria to run, their failures to tell, a question for a person, or the end."""
+    question = "" if claim.last else asking.asked(claim.words)
+    asks = Park("question", asking.words(claim.words))
+    summary = claim.words[:_SUMMARY]
+    why = "finished up at its cap; " if claim.last else ""
+    total = len(seen.commands)
+    if not seen.commands:
+        return asks if question else End("done", f"{why}no check was given", False, summary)
+    for command, result in seen.results.items():
+        if result.ended.status in _NOT_RUN and result.ours:
+            ended = result.ended
+            return Park("error", f"the check {command!r} could not run ({ended.status}): {ended.preview[:500]}")
+    ran = {c: r for c, r in seen.results.items() if r.ended.status not in _NOT_RUN}
+    if missing := tuple(c for c in seen.commands if c not in ran):
+        return Check(missing)
+    failing = [c for c in seen.commands if not ran[c].passed]
+    if not failing:
+        also = f"; its reply ends in a question: {question}" if question else ""
+        return End("done", f"{why}{total} of {total} checks passed{also}", True, summary)
+    names = ", ".join(f"{c} ({ran[c].outcome})" for c in failing)[:500]
+    if claim.last:
+        return End("failed", f"{why}{len(failing)} of {total} checks fail: {names}", False, summary)
+    if question:
+        return asks
+    if seen.rounds >= seen.max_rounds:
+        still = f"{len(failing)} of {total} checks still fail after {seen.rounds} rounds: {names}"
+        return End("failed", still, False, summary)
+    return Say(_report(failing, total, ran, seen.max_rounds - seen.rounds))
+
+
+def _report(failing: list[str], total: int, ran: Mapping[str, Result], left: int) -> str:
+    share = max(500, _CHECK_OUTPUT * 3 // max(3, len(failing)))
+    parts = [
+        f"{len(failing)} of {total} done criteria fail ({left} more round{'s' if left != 1 else ''} left). Repair the"
+        " work, not the criteria."
+    ]
+    for command in failing:
+        out = ran[command].ended.preview.strip()
+        shown = (
+            out
+            if len(out) <= share
+            else f"{out[: share // 4]}\n[… {len(out) - share} characters left out …]\n{out[-(share - share // 4) :]}"
+        )
+        parts.append(f"$ {command}\n[{ran[command].outcome}]\n{shown or '(no output)'}")
+    return "\n\n".join(parts)

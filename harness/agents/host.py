@@ -1,0 +1,220 @@
+"""The life of an agent's process: take up the log, feed it to the agent, carry out one step after the other, leave when
+there is nothing to think about.
+
+Synchronous, one thread. Exit codes: 0 parked, ended or told to leave; 75 fenced or cut off from the keeper or (too
+long) from the supervisor; 70 a defect of ours, which is put on record first when possible.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import assert_never
+
+import msgspec
+
+from harness.agents import steps
+from harness.agents.accounts import Accounts
+from harness.agents.agent import Agent
+from harness.agents.desk import Desk
+from harness.agents.errors import CannotGoOn, Conflict, Fenced, Interruption, NoSupervisor, Refused
+from harness.agents.journal import Journal
+from harness.events import tools
+from harness.events import types as t
+from harness.events.framing import LogError
+from harness.protocol.config import Credential
+
+OK = 0
+DEFECT = 70
+AGAIN = 75
+BLOB_FROM = 16 * 1024
+_SUPERVISOR_S = 600.0
+_UNKNOWN_S = 60.0
+_LONGEST_PAUSE_S = 15.0
+_IDLE_S = 60.0
+_CLAIM = 2000
+_DAMAGE = (LogError, CannotGoOn, msgspec.DecodeError)
+
+
+class Spec(msgspec.Struct, frozen=True):
+    """What the nursery is told about one agent."""
+
+    sid: str
+    folder: str
+    keeper_socket: str
+    supervisor_socket: str
+    gen: int
+    secret: str
+    credential: Credential
+    model: str
+    max_tokens: int = 8192
+    endpoint: str = ""
+    """The credential's short name: whose gate its requests pass."""
+    deadlines: tuple[float, float, float] = (300.0, 300.0, 3600.0)
+
+    def __repr__(self) -> str:
+        return f"Spec({self.sid}, gen {self.gen})"
+
+
+Make = Callable[[Spec, Desk], Agent]
+
+
+class Host:
+    """One incarnation of one agent. ``step`` carries out what it wants next."""
+
+    def __init__(self, spec: Spec, desk: Desk, agent: Agent) -> None:
+        self._spec = spec
+        self._desk = desk
+        self._agent = agent
+
+    def run(self) -> int:
+        """Until there is nothing to do. Raises Interruption, CannotGoOn."""
+        self._reach_supervisor()
+        if self._desk.session.lease_gen <= 1:
+            self._agent.start()
+        else:
+            self._agent.resume()
+        while True:
+            self._reach_supervisor()
+            code = self.step()
+            if code is not None:
+                return code
+
+    def step(self) -> int | None:
+        """Ask and act once; the exit code when the agent is to leave."""
+        try:
+            return self._carry_out(self._agent.propose())
+        except Conflict:
+            self._desk.follow(1.0)
+        except NoSupervisor:
+            pass  # `run` looks for it again before the next step
+        return None
+
+    def _carry_out(self, step: steps.Step) -> int | None:
+        append = self._desk.append
+        match step:
+            case steps.Again():
+                return None
+            case steps.Propose():
+                append([self._proposal(call_id, call.tool, call.input, call.ref) for call_id, call in step.calls])
+            case steps.Check():
+                at = self._desk.head
+                commands = enumerate(step.commands)
+                append([self._proposal(f"c{at}.{i}", tools.CHECK, {"command": c}, "") for i, c in commands], at)
+            case steps.Say():
+                append([t.UserMessage(text=step.text, origin="harness")])
+            case steps.Wait():
+                self._desk.follow(_IDLE_S, self._desk.accounts.link)
+            case steps.Park():
+                breaker = [] if step.breaker is None else [step.breaker]
+                append([*breaker, t.SessionParked(why=step.why, detail=step.detail, since=step.since)])
+                self._agent.park()
+                return OK
+            case steps.End():
+                append(
+                    [
+                        t.SessionEnded(
+                            outcome=step.outcome, reason=step.reason, verified=step.verified, summary=step.summary
+                        )
+                    ]
+                )
+                self._agent.park()
+                return OK
+            case steps.Leave():
+                self._agent.park()
+                return OK
+            case _:
+                assert_never(step)
+        return None
+
+    def _reach_supervisor(self) -> None:
+        """Come back only with a supervisor; nothing is appended meanwhile.
+
+        Raises NoSupervisor, Fenced when trying is of no use any more.
+        """
+        accounts = self._desk.accounts
+        pause = 0.05
+        begun = time.monotonic()
+        while not accounts.alive:
+            try:
+                accounts.connect()
+            except (NoSupervisor, Refused) as exc:
+                spent = time.monotonic() - begun
+                if isinstance(exc, Refused) and spent > _UNKNOWN_S:
+                    raise Fenced(f"the supervisor refuses this brain: {exc}") from exc
+                if spent > _SUPERVISOR_S:
+                    raise NoSupervisor(f"no supervisor for {spent:.0f} s: {exc}") from exc
+                self._desk.follow(pause * random.uniform(0.5, 1.0))
+                pause = min(_LONGEST_PAUSE_S, pause * 2)
+        problems = accounts.problems
+        accounts.problems = []
+        if problems:
+            notes = [t.HarnessNote(level="warning", text=text, component="brain") for text in problems]
+            self._desk.append_anyway(notes)
+
+    def _proposal(self, call_id: str, tool: str, given: dict[str, object], ref: str) -> t.ToolProposed:
+        data = json.dumps(given, ensure_ascii=False).encode()
+        claim = str(given.get("why", ""))[:_CLAIM]
+        if len(data) <= BLOB_FROM:
+            return t.ToolProposed(call_id=call_id, tool=tool, input=given, ref=ref, claim=claim)
+        blob = self._desk.put_blob(data, "application/json")
+        return t.ToolProposed(call_id=call_id, tool=tool, input_blob=blob, ref=ref, claim=claim)
+
+
+def run(spec: Spec, make: Make) -> int:
+    """Live one agent's life in this process; its exit code."""
+    journal = Journal(Path(spec.folder))
+    desk = Desk(journal, Accounts(Path(spec.supervisor_socket), spec.sid, spec.gen, spec.secret))
+    agent = make(spec, desk)
+    desk.serves(agent)
+    broken = None
+    try:
+        journal.load()
+    except _DAMAGE as exc:
+        journal.following = False
+        broken = exc
+    try:
+        journal.join(Path(spec.keeper_socket), spec.gen, spec.secret)
+    except Interruption as exc:
+        return _say(spec, str(exc), AGAIN)
+    try:
+        if broken is not None:
+            raise broken
+        desk.live = True
+        return Host(spec, desk, agent).run()
+    except Interruption as exc:
+        return _say(spec, str(exc), AGAIN)
+    except CannotGoOn as exc:
+        return _record(spec, journal, [t.SessionParked(why="error", detail=str(exc)[:2000])], str(exc), OK)
+    except _DAMAGE as exc:
+        why = f"the brain cannot go on with this log: {exc}"
+        return _record(spec, journal, [t.SessionParked(why="error", detail=why[:2000])], str(exc), OK)
+    except Exception as exc:
+        traceback.print_exc()
+        note = t.HarnessNote(
+            level="error",
+            text=f"the brain met a defect of its own: {type(exc).__name__}: {exc}"[:2000],
+            component="brain",
+        )
+        return _record(spec, journal, [note], str(exc), DEFECT)
+    finally:
+        journal.close()
+
+
+def _record(spec: Spec, journal: Journal, bodies: Sequence[t.Body], said: str, code: int) -> int:
+    journal.following = False
+    try:
+        journal.append(bodies)
+    except (Interruption, Refused) as exc:
+        return _say(spec, f"{said}; and it could not be put on record: {exc}", AGAIN)
+    return _say(spec, said, code)
+
+
+def _say(spec: Spec, text: str, code: int) -> int:
+    print(f"brain of {spec.sid} (gen {spec.gen}): {text}", file=sys.stderr, flush=True)
+    return code

@@ -1,0 +1,44 @@
+"""What the session itself says of going on, whoever thinks for it. Pure; an agent looks here before it thinks."""
+
+from __future__ import annotations
+
+from harness.agents.steps import Leave, Park, Wait
+from harness.events.endpoints import ITEM_KINDS
+from harness.events.fold import SessionState
+from harness.events.request import Request
+
+HUMAN_KINDS: dict[str, str] = {Request.CAP: "cap"}
+"""Why a session parks, by the kind of request that it waits for; ``approval`` for every other kind."""
+
+
+def over(s: SessionState) -> Leave | None:
+    """There is nothing to think about any more."""
+    if s.ended is not None:
+        return Leave("the session has ended")
+    return Leave("stopped by the user") if s.desired == "stopped" else None
+
+
+def held(s: SessionState) -> Park | Wait | None:
+    """Nobody is to think now."""
+    if s.desired != "running":
+        return Park("paused", s.desired_reason or "paused by you")
+    return Wait("the worktree is being made") if s.intent is None or s.created is None else None
+
+
+def outstanding(s: SessionState) -> Park | Wait | None:
+    """What open calls, or else a request of the session's own, make the agent wait for."""
+    if s.calls.open:
+        return _calls(s)
+    waiting = next((a for a in s.approvals.values() if not a.call_id and a.kind not in ITEM_KINDS), None)
+    return None if waiting is None else Park(HUMAN_KINDS.get(waiting.kind, "approval"), waiting.title)
+
+
+def _calls(s: SessionState) -> Park | Wait:
+    asked = {a.call_id for a in s.approvals.values() if a.call_id}
+    calls = s.calls.open.values()
+    if all(c.call_id in asked and c.stage in ("asked", "in_doubt") for c in calls):
+        return Park("approval", f"{len(calls)} call{'s' if len(calls) > 1 else ''} waiting for your decision")
+    cap = next((a for a in s.approvals.values() if a.kind == Request.CAP), None)
+    if cap is not None and all(c.stage in ("proposed", "asked", "in_doubt") for c in calls):
+        return Park("cap", cap.title)  # nothing is judged while a cap is reached, so nothing runs either
+    return Wait("calls are running or being judged")

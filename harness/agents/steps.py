@@ -1,0 +1,79 @@
+"""What an agent wants next, as data. The host carries it out; each is safe to be wanted twice.
+
+Nothing here has an effect outside the session's log: what a call does is judged by the supervisor and run by the
+keeper.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from harness.events import types as t
+from harness.events.said import Call
+
+
+@dataclass(frozen=True, slots=True)
+class Propose:
+    """Calls that are not in the log yet, with the ids that they get there."""
+
+    calls: tuple[tuple[str, Call], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Done criteria to run as calls like any other; the harness proposes them itself."""
+
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """A message of the harness to the agent."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Something runs, or the supervisor has to act: the next record decides."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Park:
+    """Leave no process behind; ``why`` as in `SessionParked` (and ``breaker``, with the breaker that opened).
+
+    ``since``: since when the endpoint that it waits for is not to be asked.
+    """
+
+    why: str
+    detail: str = ""
+    breaker: t.BreakerOpened | None = None
+    since: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The session is over; ``verified`` when every criterion was seen to hold."""
+
+    outcome: str
+    reason: str
+    verified: bool = False
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Exit without a record: somebody else has said all there is to say."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The agent thought, and what came of it is on record: ask it again."""
+
+
+Step: TypeAlias = Propose | Check | Say | Wait | Park | End | Leave | Again

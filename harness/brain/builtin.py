@@ -1,0 +1,283 @@
+"""The built-in agent: a conversation with a model behind the Messages API, kept nowhere but in the session's log."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import ssl
+import time
+
+import anthropic
+import httpx2
+import msgspec
+
+from harness.agents.accounts import Outcome, Reservation
+from harness.agents.agent import Agent, Doing
+from harness.agents.desk import Desk
+from harness.agents.errors import CannotGoOn, Conflict, Refused, Stopped
+from harness.agents.host import BLOB_FROM, Spec
+from harness.agents.steps import Again, Park, Step
+from harness.brain import conversation, retry, stream
+from harness.brain.decide import Abandon, Ask, next_step
+from harness.brain.view import DamagedMessage, View
+from harness.events import blocks, tools
+from harness.events import types as t
+
+_FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 15.0
+_WAITS = frozenset(("no_space", "ledger", "held", "lost"))
+"""Refusals of a reservation that end by themselves once something was mended; no request is sent meanwhile."""
+_MOST_TOKENS = 32_768
+_MOST_SAID = 2000
+
+
+class BuiltIn(Agent):
+    """Everything it knows is in its view of the log, and in the conversation made of that."""
+
+    def __init__(self, spec: Spec, desk: Desk, context: ssl.SSLContext) -> None:
+        self._spec = spec
+        self._desk = desk
+        self._context = context
+        self._connected: anthropic.Anthropic | None = None
+        self._view = View(state=desk.session)
+        self._talk = conversation.Talk()
+        self._tools = conversation.cached_tools(tools.definitions())
+        self._system = conversation.system_blocks()
+        self._fixed_bytes = len(json.dumps([self._tools, self._system]).encode())
+        self._counted: tuple[int, int | None] = (-1, None)
+        self._patience = _FIRST_PAUSE_S
+        self._reply: stream.Progress | None = None
+
+    # -- what it is told ---------------------------------------------------------------------------
+
+    def feed(self, record: t.Record) -> None:
+        try:
+            self._view.take(record, self._desk.read_blob)
+        except DamagedMessage as exc:
+            raise CannotGoOn(f"the brain cannot go on with this log: {exc}") from exc
+        if isinstance(record.body, t.ModelMessage):
+            with contextlib.suppress(conversation.Unanswered):  # told when it is needed: then nothing can be sent
+                self._talk.take(self._view)
+                self._view.forget()
+
+    def say(self, record: t.Record) -> None:
+        self.feed(record)
+
+    def decide(self, record: t.Record) -> None:
+        self.feed(record)
+
+    # -- its life ----------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        credential = self._spec.credential
+        try:
+            self._connected = stream.make_client(credential.base_url, credential.key, self._context)
+        except (httpx2.InvalidURL, ValueError) as exc:
+            raise CannotGoOn(f"the base URL {credential.base_url!r} cannot be used: {exc}") from exc
+
+    def resume(self) -> None:
+        self.start()
+        request = self._desk.session.request
+        if request is not None and self._desk.session.ended is None and self._desk.session.desired != "stopped":
+            self._abandon(request)
+
+    def park(self) -> None:
+        if self._connected is not None:
+            self._connected.close()
+
+    def stop(self) -> None:
+        if self._reply is not None:
+            raise Stopped("stopped by the user")
+
+    def state(self) -> Doing | None:
+        reply = self._reply
+        if reply is None:
+            return None
+        if not reply.bytes:
+            return Doing("waiting for the first word", "the request is sent, nothing came yet", reply.begun)
+        quiet = time.monotonic() - reply.newest
+        evidence = f"{reply.bytes:,} bytes of the reply came, the newest {quiet:.0f} s ago"
+        return Doing(f"replying, {reply.bytes / 1024:.1f} KiB so far", evidence, reply.begun)
+
+    def propose(self) -> Step:
+        try:
+            step = next_step(self._view)
+            match step:
+                case Ask():
+                    return self._ask(step)
+                case Abandon():
+                    self._abandon(step.request)
+                    return Again()
+                case _:
+                    return step
+        except conversation.Unanswered as exc:
+            raise CannotGoOn(f"the brain cannot go on with this log: {exc}") from exc
+
+    def _abandon(self, request: t.ModelRequest) -> None:
+        self._desk.accounts.settle(Reservation(request.reservation, request.reserved_nano), None)
+        why = "the brain that sent this request is gone; its outcome is unknown"
+        self._desk.append_anyway(
+            [
+                t.ModelFailed(
+                    request_id=request.request_id, attempt=request.attempt, kind="cut", message=why, retry_in_s=0.0
+                )
+            ]
+        )
+
+    # -- one attempt -------------------------------------------------------------------------------
+
+    def _ask(self, step: Ask) -> Step:
+        desk = self._desk
+        try:
+            admitted = desk.accounts.admit(self._spec.endpoint)
+        except Refused as exc:
+            return self._no_money(exc)
+        if admitted.held:  # the gate wakes the session when its turn comes
+            return Park("limited", admitted.held, since=admitted.since)
+        if desk.follow(0.0):
+            return Again()  # something was said while it waited
+        head = desk.head
+        talk = self._talk.build(self._view)
+        room = max(self._spec.max_tokens, min(_MOST_TOKENS, self._spec.max_tokens << step.room))
+        model = self._spec.model
+        request = stream.Request(model, room, self._system, self._tools, talk.encoded, step.finish)
+        estimate = self._estimate(request, conversation.estimate(self._view, talk))
+        request_id = step.request_id or f"r{head}.{self._spec.gen}"
+        try:
+            reservation = desk.accounts.reserve(request_id, step.attempt, model, estimate, room)
+        except Refused as exc:
+            return self._no_money(exc)
+        self._patience = _FIRST_PAUSE_S
+        sent = t.ModelRequest(
+            request_id=request_id,
+            attempt=step.attempt,
+            model=model,
+            reservation=reservation.id,
+            reserved_nano=reservation.nano,
+            est_input=estimate,
+            max_tokens=room,
+            upto_seq=head,
+            delivers=list(talk.delivers),
+        )
+        try:
+            desk.append([sent], head)
+        except (Conflict, Refused):
+            desk.accounts.settle(reservation, t.Usage())
+            raise
+        self._send(sent, reservation, request, admitted.probe)
+        gc.collect()  # the SDK's objects of a request hold each other, and with them its whole body
+        return Again()
+
+    def _estimate(self, request: stream.Request, known: int | None) -> int:
+        """Input tokens, never too few: from the newest reply's usage, else counted by the endpoint, else one per
+        byte.
+        """
+        if known is not None:
+            return known
+        spoken = self._view.newest_user_seq
+        if self._counted[0] != spoken or self._counted[1] is None:
+            self._counted = (
+                spoken,
+                stream.count_tokens(self._client, request) if not self._view.failures else None,
+            )
+        counted = self._counted[1]
+        return (
+            self._fixed_bytes + conversation.size_bound(json.loads(request.messages))
+            if counted is None
+            else counted + counted // 20 + 64
+        )
+
+    @property
+    def _client(self) -> anthropic.Anthropic:
+        assert self._connected is not None
+        return self._connected
+
+    def _no_money(self, exc: Refused) -> Step:
+        """A park, or asking again when the refusal only has to be waited out: the supervisor says meanwhile what is in
+        the way.
+        """
+        if exc.code in _WAITS:
+            self._desk.follow(self._patience, self._desk.accounts.link)
+            self._patience = min(_LONGEST_PAUSE_S, self._patience * 2)
+            return Again()
+        return Park(exc.code if exc.code in ("cap", "paused") else "error", str(exc))
+
+    def _send(self, sent: t.ModelRequest, reservation: Reservation, request: stream.Request, probe: bool) -> None:
+        """Send, then put the reply or the failure on record, with what it cost.
+
+        A complete reply is kept whatever happens around it.
+        """
+        desk = self._desk
+        try:
+            outcome = self._attempt(request, probe)
+        except Stopped:
+            desk.accounts.settle(reservation, None)
+            stopped = t.ModelFailed(
+                request_id=sent.request_id,
+                attempt=sent.attempt,
+                kind="cut",
+                message="stopped by the user during the reply",
+            )
+            desk.append_anyway([stopped])
+            return
+        if isinstance(outcome, stream.Reply):
+            desk.append_anyway(self._message(sent, outcome, reservation))
+            return
+        key = self._spec.credential.key
+        message = outcome.message.replace(key, "[the key]") if key else outcome.message
+        told = Outcome(outcome.kind, message[:_MOST_SAID], outcome.retry_after_s, outcome.usage is not None)
+        again = desk.accounts.settle(reservation, outcome.usage, told).retry_in_s
+        failed = t.ModelFailed(
+            request_id=sent.request_id,
+            attempt=sent.attempt,
+            kind=outcome.kind,
+            message=message,
+            status=outcome.status,
+            retry_in_s=again,
+            usage=outcome.usage,
+        )
+        desk.append_anyway([failed])
+
+    def _attempt(self, request: stream.Request, probe: bool) -> stream.Reply | retry.Failure:
+        if not self._spec.credential.key:
+            return retry.Failure("auth", "no API key is configured for this endpoint", usage=t.Usage())
+        self._reply = stream.Progress(time.monotonic())
+        try:
+            return stream.attempt(
+                self._client,
+                request,
+                self._desk.look,
+                stream.Deadlines(*self._spec.deadlines),
+                self._desk.accounts.heard if probe else _nobody,
+                self._reply,
+            )
+        finally:
+            self._reply = None
+
+    def _message(self, sent: t.ModelRequest, reply: stream.Reply, reservation: Reservation) -> list[t.Body]:
+        parts = blocks.parts_of(reply.content)
+        data = msgspec.json.encode(parts)
+        inline = len(data) <= BLOB_FROM
+        blob = None if inline else self._desk.put_blob(data, "application/json")
+        cost = self._desk.accounts.settle(reservation, reply.usage, Outcome("ok", wait_s=reply.used_up_s))
+        message = t.ModelMessage(
+            request_id=sent.request_id,
+            message_id=reply.message_id,
+            model=reply.model,
+            stop=blocks.STOPS[reply.stop_reason],
+            usage=reply.usage,
+            cost_nano=cost.nano,
+            parts=parts if inline else None,
+            parts_blob=blob,
+            price_source=cost.source,
+            ms=reply.ms,
+        )
+        if not reply.detail:
+            return [message]
+        said = f"the endpoint gave details on this stop: {reply.detail[:1000]}"
+        return [message, t.HarnessNote(level="warning", text=said, component="brain")]
+
+
+def _nobody() -> None:
+    return None

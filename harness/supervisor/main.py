@@ -33,6 +33,7 @@ from harness.protocol.paths import STATE_VERSION, STOPPING, FolderError, Folders
 from harness.protocol.session_names import is_session_id
 from harness.supervisor.calls.approvals import Approvals
 from harness.supervisor.calls.call_flow import CallFlow
+from harness.supervisor.calls.judging import Judging
 from harness.supervisor.endpoints.credentials import Credentials
 from harness.supervisor.endpoints.endpoint_gates import Gates
 from harness.supervisor.errors import LinkLost, OpError, out_of_space
@@ -153,14 +154,15 @@ class Supervisor:
         self.gates = Gates(credentials, lambda: self.settings.config, self.fleet, lambda: self.server.nudge())
         self.fleet.at_gate = self.gates.words
         self.brains = Brains(folders, epoch, self.gates, lambda: self.settings.config, self._later)
-        self.call_flow = CallFlow(self.settings, self._later, self._met)
+        judging = Judging(self.settings)
+        self.call_flow = CallFlow(self.settings, judging, self._met)
         self.launcher = Launcher(folders, self.fleet, self.keepers, self.settings, credentials)
         self.caps = CapWaits(self.fleet, purse)
         self.space = Space(folders)
         self.conductor = Conductor(
             self.fleet, self.keepers, self.brains, self.call_flow, self.launcher, purse, self.caps, self._displaced
         )
-        self.approvals = Approvals(self.fleet, self.call_flow, credentials, purse, self.gates, self.caps)
+        self.approvals = Approvals(self.fleet, judging, credentials, purse, self.gates, self.caps)
         self.fence = FenceReport()
         self.disk = Disk(folders.state, lambda: self.server.nudge())
         self.ops = Ops(

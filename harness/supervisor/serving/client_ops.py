@@ -23,7 +23,7 @@ from harness.protocol import frames, identity
 from harness.protocol.paths import Folders, SessionFolder
 from harness.supervisor.calls.approvals import Approvals
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
-from harness.supervisor.calls.call_flow import private_of
+from harness.supervisor.calls.ground import private_of
 from harness.supervisor.endpoints.credentials import Credentials, given_credential
 from harness.supervisor.endpoints.endpoint_gate import Outcome
 from harness.supervisor.endpoints.endpoint_gates import Gates

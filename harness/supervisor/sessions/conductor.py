@@ -17,6 +17,7 @@ from harness.events import types as t
 from harness.events.framing import LogError
 from harness.events.trouble import Trouble
 from harness.linux.proc import Identity, alive
+from harness.supervisor.calls import publishing
 from harness.supervisor.calls.call_flow import CallFlow
 from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
 from harness.supervisor.fleet.fleet import Fleet
@@ -179,7 +180,7 @@ class Conductor:
         async with session.lock:
             if not session.state.terminal:
                 return False  # it was continued meanwhile
-            await self._call_flow.settle(session)
+            await publishing.last(session)
             await self._keepers.shut(session, kill=True)
             with contextlib.suppress(LinkLost):
                 await session.until(lambda: session.link is None)

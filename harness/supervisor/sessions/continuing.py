@@ -15,7 +15,7 @@ from harness.events import types as t
 from harness.events.fold import SessionState
 from harness.events.words import usd
 from harness.supervisor.calls.call_caps import wall_used
-from harness.supervisor.calls.call_flow import private_of
+from harness.supervisor.calls.ground import private_of
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session

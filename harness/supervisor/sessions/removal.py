@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from harness.protocol import locks
 from harness.protocol.paths import Folders
-from harness.supervisor.calls.call_flow import private_of
+from harness.supervisor.calls.ground import private_of
 from harness.supervisor.calls.pushed import pushed
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session

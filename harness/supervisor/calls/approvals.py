@@ -97,9 +97,9 @@ class Approvals:
         asked = session.state.approvals.get(approval_id) or session.track.passed.get(approval_id)
         if asked is None:
             raise OpError("not_open", f"request {approval_id!r} is not open: it was decided, withdrawn or never made")
-        known = session.cards.get(approval_id)
+        known = session.shown.cards.get(approval_id)
         if known is None:
-            known = session.cards[approval_id] = await self._make(session, asked)
+            known = session.shown.cards[approval_id] = await self._make(session, asked)
         return msgspec.structs.replace(known, deferred=asked.deferred, session_name=session.name)
 
     async def _make(self, session: Session, asked: OpenApproval) -> ApprovalView:
@@ -109,7 +109,7 @@ class Approvals:
         if call is not None:
             try:
                 action = await stored_action(session, call)
-                shown = session.diffs.pop(asked.approval_id, "")
+                shown = session.shown.diffs.pop(asked.approval_id, "")
                 if action is not None and not shown and asked.kind == Request.TOOL:
                     given = await input_of(session, call.proposed)
                     whole = given if isinstance(given, dict) else {}
@@ -128,8 +128,7 @@ class Approvals:
         for session in self._fleet:
             if session.finished or session.foreign or session.damaged:
                 continue  # a decision could not be put on record
-            for gone in session.cards.keys() - session.state.approvals.keys():
-                del session.cards[gone]
+            session.shown.only(session.state.approvals.keys())
             for approval_id in list(session.state.approvals):
                 if approval_id not in session.state.approvals:
                     continue  # decided while an earlier card was made
@@ -232,7 +231,7 @@ class Approvals:
             if exc.code == "refused" and d.approval_id not in session.state.approvals:
                 raise OpError("not_open", f"request {d.approval_id} was decided meanwhile") from exc
             raise
-        session.cards.pop(d.approval_id, None)
+        session.shown.cards.pop(d.approval_id, None)
         for body in bodies:
             await self._raise(body)
         return record.decision_id

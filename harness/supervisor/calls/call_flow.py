@@ -30,7 +30,7 @@ _LATER = frozenset({"not_started", "conflict", "shutting_down", "cancelled", "ca
 
 
 class CallFlow:
-    """Drives the open calls of any session; holds no state of its own but counters against endless staleness."""
+    """Drives the open calls of any session."""
 
     def __init__(
         self,
@@ -44,7 +44,6 @@ class CallFlow:
         self._settings = settings
         self._judging = judging
         self._met = met
-        self._stale: dict[tuple[str, str], int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     # -- what is due -------------------------------------------------------------------------------
@@ -55,14 +54,13 @@ class CallFlow:
             raise Later(HELD_S, held_for(why))  # nothing begins on ground that is known to be broken
         while await self._one(session):
             pass
-        if session.track.ran_command and not session.doing_calls:
-            session.track.ran_command = False
+        if not session.doing_calls:
             await publishing.step(session)
 
     async def _one(self, session: Session) -> bool:
         for call in list(session.state.calls.open.values()):
             known = session.track.calls.get(call.call_id)
-            if known is None or call.call_id in session.executing:
+            if known is None or call.call_id in session.running.executing:
                 return False
             match call.stage:
                 case "asked":
@@ -126,7 +124,7 @@ class CallFlow:
     # -- execution ---------------------------------------------------------------------------------
 
     def _start(self, session: Session, call_id: str) -> None:
-        session.executing.add(call_id)
+        session.running.executing.add(call_id)
         task = asyncio.get_running_loop().create_task(self._execute(session, call_id))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -158,7 +156,7 @@ class CallFlow:
             await self._met(session, exc)
             await asyncio.sleep(_MET_S)  # whatever it was, the call does not begin again at once
         finally:
-            session.executing.discard(call_id)
+            session.running.executing.discard(call_id)
             session.touch()
 
     async def _not_executed(self, session: Session, call_id: str, exc: OpError) -> None:
@@ -167,7 +165,7 @@ class CallFlow:
             await asyncio.sleep(_RETRY_SPACE)
             session.unhinder("call")
         elif exc.code in _BROKEN:
-            session.trouble = trouble.of_code(exc.code, exc.message)
+            session.troubles.fail("call", trouble.of_code(exc.code, exc.message))
             await asyncio.sleep(1.0)
         elif exc.code in _LATER:
             await asyncio.sleep(0.05)  # the keeper recorded it, or the next step asks again
@@ -180,10 +178,10 @@ class CallFlow:
         call = session.state.calls.open.get(call_id)
         if call is None:
             return
-        key = (session.sid, call_id)
-        self._stale[key] = self._stale.get(key, 0) + 1
-        if self._stale[key] > _STALE_LIMIT:
-            self._stale.pop(key)
+        stale = session.running.stale
+        stale[call_id] = stale.get(call_id, 0) + 1
+        if stale[call_id] > _STALE_LIMIT:
+            stale.pop(call_id)
             await session.append(
                 t.ToolEnded(
                     call_id=call_id,

@@ -130,7 +130,7 @@ class Judging:
                 )
             except WorkspaceError as exc:
                 shown = cards.unread(exc)
-            session.diffs[asked.approval_id] = shown
+            session.shown.compared(asked.approval_id, shown)
             asked = msgspec.structs.replace(asked, risk=cards.risk(asked.risk, shown))
             await session.append(judged, asked)
         else:
@@ -187,7 +187,6 @@ class Judging:
             if exc.code in _WAITS:
                 raise
             return Kept(unprotected=exc.message)
-        session.trouble = trouble.NONE
         return Kept(snapshot=str(reply["snapshot"]))
 
     async def changed_since_shown(self, session: Session, call_id: str, action: Action) -> list[str]:

@@ -18,20 +18,28 @@ _PUBLISH_S = 120.0
 """Seconds that reading the worktree may take."""
 
 
+def owed(session: Session) -> None:
+    """There may be something to bring in that no call will bring."""
+    session.track.ran_command = True
+
+
 async def step(session: Session) -> None:
-    """Bring in what the agent committed; a failure is a note, the next call tries again."""
+    """Bring in what the agent committed, when it may have; a failure is a note, the next call tries again."""
+    if not session.track.ran_command:
+        return
+    session.track.ran_command = False
     try:
         await session.do("publishing its commits", _PUBLISH_S, lambda: publish(open_worktree(private_of(session))))
     except (WorkspaceError, OSError) as exc:
         if out_of_space(exc):
-            session.track.ran_command = True
+            owed(session)
             raise Later(_RETRY_SPACE, Trouble("no_space", f"its commits cannot be published: {exc}")) from exc
         if why := await ailing(session):
-            session.track.ran_command = True  # it is still to be published
+            owed(session)
             raise Later(HELD_S, held_for(why)) from exc
         text = f"the agent's commits could not be brought into the repository: {exc}"
-        if text != session.last_note:
-            session.last_note = text
+        if text != session.published.told:
+            session.published.told = text
             await session.append(t.HarnessNote(level="warning", text=text, component="workspace"), cls="B")
 
 

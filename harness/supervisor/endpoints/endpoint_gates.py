@@ -344,7 +344,7 @@ class Gates:
         if (bell := self._bells.get(sid)) is not None:
             bell.set()
         elif (session := self._fleet.sessions.get(sid)) is not None:
-            session.poke.set()
+            session.wake()
 
     def _stir(self, key: Key) -> None:
         """Have everybody at the gate look again: rows say something else, and who carries its request may change."""
@@ -405,7 +405,7 @@ class Gates:
         """Every log was read: sessions may be woken from now on."""
         self._settled = True
         for session in self._fleet:
-            session.poke.set()
+            session.wake()
 
     # -- the one request ---------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -24,14 +24,21 @@ from harness.protocol.transport import UnixSocket
 _FIRST_WAIT_S = 0.1
 _LONGEST_WAIT_S = 2.0
 _CALL_TIMEOUT_S = 20.0
-_PULSE_S = 3.0
-"""Seconds between two questions whether it is there."""
-_MUTE_S = 5.0
-"""Seconds without an answer until the screen says so."""
 _HEIR_S = 1.0
 """Seconds that a guardian, which a leaving supervisor starts and gives its keys, has to show itself."""
 _LONGEST_PAUSE_S = 60.0
 """Between two starts of a supervisor that does not come up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds between two questions whether the supervisor is there, and without an answer until the screen says so."""
+
+    pulse_s: float = 3.0
+    mute_s: float = 5.0
+
+
+PATIENCE = Patience()
 
 
 class Feed:
@@ -39,7 +46,13 @@ class Feed:
     non-empty.
     """
 
-    def __init__(self, folders: Folders, wake: Callable[[], None], first: FirstLook | None = None) -> None:
+    def __init__(
+        self,
+        folders: Folders,
+        wake: Callable[[], None],
+        first: FirstLook | None = None,
+        patience: Patience = PATIENCE,
+    ) -> None:
         self.folders = folders
         self.transport = UnixSocket(folders.supervisor_socket)
         self.snapshot = first.snapshot if first is not None else Snapshot()
@@ -47,6 +60,7 @@ class Feed:
         self._told = self._given is not None
         self.dirty = Dirty.NOTHING  # a screen shows all of the snapshot when it appears
         self._wake = wake
+        self._patience = patience
         self._client: AsyncClient | None = None
         self._task: asyncio.Task[None] | None = None
         self._hurry = asyncio.Event()
@@ -180,11 +194,11 @@ class Feed:
     async def _pulse(self, client: AsyncClient) -> None:
         """Ask now and then whether it is there, until the connection ends: one that is stopped closes nothing."""
         while True:
-            await asyncio.sleep(_PULSE_S)
+            await asyncio.sleep(self._patience.pulse_s)
             since = time.strftime("%H:%M:%S")
             answer = asyncio.ensure_future(client.call("hello", proto=frames.PROTOCOL, client="tui"))
             try:
-                if not (await asyncio.wait({answer}, timeout=_MUTE_S))[0]:
+                if not (await asyncio.wait({answer}, timeout=self._patience.mute_s))[0]:
                     who = f" (process {self._pid})" if self._pid else ""
                     self._set(
                         Dirty.LINK | Dirty.FLEET,

@@ -18,7 +18,7 @@ from textual.timer import Timer
 
 from app import themes
 from app.actions import EVERYWHERE
-from app.feed import Feed
+from app.feed import PATIENCE, Feed, Patience
 from app.handlers import Handler, Handlers, bindings
 from app.host import Host
 from app.keymap import Keymap
@@ -56,12 +56,13 @@ class WatchApp(App[int]):
         theme: str = "dark",
         session: str | None = None,
         first: FirstLook | None = None,
+        patience: Patience = PATIENCE,
     ) -> None:
         self.pace = Pace()
         super().__init__(driver_class=quiet_driver(self.pace))
         self.folders = folders
         self.keys = keymap
-        self.feed = Feed(folders, self.wake, first)
+        self.feed = Feed(folders, self.wake, first, patience)
         self.no_control = NoControl()
         self.prefix = ""
         self.frames = 0

@@ -49,7 +49,7 @@ class QueueScreen(WatchScreen):
         super().__init__()
         self._first = approval_id
         self._shown: ApprovalView | None = None
-        self._arming = Arming()
+        self.arming = Arming()
         self._sent: set[str] = set()
         self._changed: dict[str, list[str]] = {}
         self._notice = Content("")
@@ -129,7 +129,7 @@ class QueueScreen(WatchScreen):
         if view == self._shown:
             return
         self._shown = view
-        self._arming = Arming()
+        self.arming = Arming()
         self.card.set_view(view)
         self.query_one("#changed", Static).update(_changed(self._changed.get(view.approval_id, []) if view else []))
         self.query_one("#changed").display = bool(view and self._changed.get(view.approval_id))
@@ -143,12 +143,12 @@ class QueueScreen(WatchScreen):
         if not self.app.is_running:
             return  # the screen is being taken down and has lost its card
         if self.app.screen is not self:
-            self._arming = Arming()  # covered by a dialog: it appears anew when that closes
+            self.arming = Arming()  # covered by a dialog: it appears anew when that closes
             return
         key = (view.approval_id, view.action_hash, str(self.card.size)) if view is not None else ()
-        self._arming = self._arming.observe(key, bool(key) and self.card.fully_shown, now)
+        self.arming = self.arming.observe(key, bool(key) and self.card.fully_shown, now)
         # done: it must not stand above what can be decided now
-        if self._told_to_scroll and self._arming.since is not None:
+        if self._told_to_scroll and self.arming.since is not None:
             self._told_to_scroll = False
             self._notice_until = now
         self._show_foot()
@@ -175,7 +175,7 @@ class QueueScreen(WatchScreen):
             )
         if not self._approving(view):
             return Content("")
-        if self._arming.since is None:
+        if self.arming.since is None:
             if self.card.scroll_offset.y >= self.card.max_scroll_y > 0:
                 return Content.assemble(
                     ("▲ skipped: ", "bold $warning"),
@@ -185,7 +185,7 @@ class QueueScreen(WatchScreen):
                 ("▼ more below: ", "bold $warning"),
                 (f"{keys.shown('queue.card_down')} shows it, then this can be approved", "$text-muted"),
             )
-        if not self._arming.armed(now):
+        if not self.arming.armed(now):
             return Content.styled("○ looking …", "$text-muted")
         what = "approves exactly this, once" if "allow" in view.options else "tries again"
         more = "; then you type the session's name" if view.risk == "critical" else ""
@@ -295,11 +295,11 @@ class QueueScreen(WatchScreen):
     def _refused(self) -> bool:
         """Check the arming for a key that decides, at the time it was pressed; says why when it does not count."""
         now = time.monotonic() - self.host.input_age()
-        why = self._arming.refusal(now)
-        self._arming = self._arming.pressed(now)
+        why = self.arming.refusal(now)
+        self.arming = self.arming.pressed(now)
         if why:
             self.host.tell(why)
-            self._told_to_scroll = self._arming.unread
+            self._told_to_scroll = self.arming.unread
         return bool(why)
 
     def _approve(self) -> None:

@@ -61,7 +61,7 @@ class Places(NamedTuple):
 def run(tool: str, value: dict[str, Any], places: Places) -> Result:
     """Execute one file tool; raises ToolError with a message for the model."""
     try:
-        return _TOOLS[tool](value, places)
+        return TOOLS[tool](value, places)
     except PathError as exc:
         raise ToolError(str(exc)) from exc
     except OSError as exc:
@@ -339,7 +339,7 @@ def _python_search(value: dict[str, Any], root: Root, start: str) -> tuple[list[
     return lines, False
 
 
-_TOOLS = {
+TOOLS = {
     "read_file": _read_file,
     "write_file": _write_file,
     "edit_file": _edit_file,

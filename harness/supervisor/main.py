@@ -25,7 +25,6 @@ import msgspec
 from harness.events import types as t
 from harness.events.durable import replace_file
 from harness.events.framing import LogError
-from harness.events.trouble import NONE, Trouble
 from harness.linux import kernel
 from harness.linux.proc import Identity, identify
 from harness.protocol import identity
@@ -33,11 +32,13 @@ from harness.protocol.paths import STATE_VERSION, STOPPING, FolderError, Folders
 from harness.protocol.session_names import is_session_id
 from harness.supervisor.calls.approvals import Approvals
 from harness.supervisor.calls.call_flow import CallFlow
+from harness.supervisor.calls.judging import Judging
 from harness.supervisor.endpoints.credentials import Credentials
 from harness.supervisor.endpoints.endpoint_gates import Gates
 from harness.supervisor.errors import LinkLost, OpError, out_of_space
 from harness.supervisor.fleet.fleet import Fleet, session_folders
 from harness.supervisor.fleet.index import Entry, Index, mark_of
+from harness.supervisor.fleet.rooms import Indexed
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.guardian import EXIT_ASKED, EXIT_BROKEN, EXIT_OTHER_LIVES, EXIT_REFUSED
 from harness.supervisor.money.cap_waits import CapWaits
@@ -153,14 +154,15 @@ class Supervisor:
         self.gates = Gates(credentials, lambda: self.settings.config, self.fleet, lambda: self.server.nudge())
         self.fleet.at_gate = self.gates.words
         self.brains = Brains(folders, epoch, self.gates, lambda: self.settings.config, self._later)
-        self.call_flow = CallFlow(self.settings, self._later, self._met)
+        judging = Judging(self.settings)
+        self.call_flow = CallFlow(self.settings, judging, self._met)
         self.launcher = Launcher(folders, self.fleet, self.keepers, self.settings, credentials)
         self.caps = CapWaits(self.fleet, purse)
         self.space = Space(folders)
         self.conductor = Conductor(
             self.fleet, self.keepers, self.brains, self.call_flow, self.launcher, purse, self.caps, self._displaced
         )
-        self.approvals = Approvals(self.fleet, self.call_flow, credentials, purse, self.gates, self.caps)
+        self.approvals = Approvals(self.fleet, judging, credentials, purse, self.gates, self.caps)
         self.fence = FenceReport()
         self.disk = Disk(folders.state, lambda: self.server.nudge())
         self.ops = Ops(
@@ -226,11 +228,12 @@ class Supervisor:
             session = self.fleet.add(name)
             entry = known.get(name)
             if entry is not None and entry.mark == marks[name] and entry.mark:
-                session.cached = entry.row
+                session.known_as(Indexed(entry.row, True))
                 if self.purse.holding(name):
                     self.conductor.start(session)  # what it still holds is settled from its log
             else:
-                session.remembered = entry.row if entry is not None else None
+                if entry is not None:
+                    session.known_as(Indexed(entry.row, False))
                 fresh.append(session)
         for sid in known.keys() - self.fleet.sessions.keys():
             self.index.drop(sid)
@@ -245,17 +248,14 @@ class Supervisor:
         try:
             await session.read()
         except OpError as exc:
-            session.held = True
-            session.trouble = Trouble("still", exc.message)
+            session.unread(exc.message)
             self.upkeep.once(f"reading the log of session {session.sid}", lambda: self._second_look(session))
             return
         except (LogError, msgspec.DecodeError, OSError):
             return  # the session says so itself
         except Exception as exc:
             traceback.print_exc(file=sys.stderr)
-            session.held = True
-            session.damaged = f"a defect of Watchfloor met its log: {type(exc).__name__}: {exc}"
-            session.trouble = Trouble("defect", session.damaged)
+            session.unreadable(f"a defect of Watchfloor met its log: {type(exc).__name__}: {exc}")
             return
         if session.foreign or session.aside is not None:
             return
@@ -266,9 +266,6 @@ class Supervisor:
     async def _second_look(self, session: Session) -> None:
         """A log that did not answer at the start is taken up when it does: the others did not wait for it."""
         await session.readable()
-        if session.trouble.kind == "still":
-            session.held = False
-            session.trouble = NONE
         await self._first_look(session)
         session.touch()
 
@@ -277,7 +274,7 @@ class Supervisor:
 
         def settled() -> bool:
             return not any(
-                s.worker is not None and s.link is None and not s.held and not s.trouble and not s.finished
+                s.work.task is not None and s.link is None and not s.held and not s.trouble and not s.finished
                 for s in self.fleet
             )
 
@@ -379,7 +376,7 @@ class Supervisor:
 
         def opened() -> None:
             for session in self.fleet:
-                session.poke.set()
+                session.wake()
             self.server.nudge()
 
         await self.purse.keep_open(opened)
@@ -392,9 +389,9 @@ class Supervisor:
             flush=True,
         )
         for session in self.fleet:
-            if session.worker is not None:
+            if session.work.task is not None:
                 self.upkeep.once("leaving out the time that nobody worked in", partial(self._leave_out, session, found))
-                session.poke.set()
+                session.wake()
         self.server.nudge()
 
     @staticmethod
@@ -463,7 +460,7 @@ class Supervisor:
 
     async def _close(self) -> None:
         self.conductor.closing = True
-        workers = [s.worker for s in self.fleet if s.worker is not None]
+        workers = [task for s in self.fleet if (task := s.work.task) is not None]
         for task in workers:
             task.cancel()
         await asyncio.gather(*workers, return_exceptions=True)

@@ -125,7 +125,7 @@ class ModelServer:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                outer._serve(self, body)
+                outer.serve(self, body)
 
             def log_message(self, *args: object) -> None:
                 pass
@@ -138,7 +138,7 @@ class ModelServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
-    def _serve(self, http: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+    def serve(self, http: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
         if "count_tokens" in http.path:
             found = self.count is not None
             self._send(

@@ -44,7 +44,7 @@ def test_the_packaged_bubblewrap_works_where_the_system_has_none(monkeypatch: py
 
 def without_fence(monkeypatch: pytest.MonkeyPatch, *found: tuple[str, str]) -> None:
     monkeypatch.setattr(fence, "candidates", lambda: list(found))
-    monkeypatch.setattr(fence, "_working", {})
+    monkeypatch.setattr(fence, "SYSTEM_FOLDERS", (f"nothing was found to work here: {found}",))
 
 
 @pytest.mark.parametrize("broken", [False, True])

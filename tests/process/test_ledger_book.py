@@ -18,7 +18,6 @@ import pytest
 from harness.budget.ledger import CapReached, NotReserved
 from harness.events.cap import Cap
 from harness.events.log import LogWriter
-from harness.events.log import NoSpace as DiskFull
 from harness.events.reader import read, verify
 from harness.events.types import Caps, Usage
 from harness.protocol.config import CapsConfig
@@ -127,12 +126,15 @@ async def test_a_full_disk_grants_nothing_and_gives_it_back(tmp_path: Path, monk
     books = await opened(tmp_path)
     held = await books.reserve("s", "q0", 1, MODEL, 10, 10, Caps())
 
-    def full(self: LogWriter, data: bytes) -> None:
-        self._rewind()
-        raise DiskFull("no space left")
+    write = os.write
+
+    def full(fd: int, data: bytes) -> int:
+        if data.startswith(b'{"v":'):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(fd, data)
 
     with monkeypatch.context() as patched:
-        patched.setattr(LogWriter, "_write", full)
+        patched.setattr(os, "write", full)
         with pytest.raises(LedgerUnavailable) as caught:
             await books.reserve("s", "q", 1, MODEL, 1000, 1000, Caps())
         with pytest.raises(LedgerUnavailable):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import threading
@@ -255,23 +256,28 @@ def test_launching_on_what_is_no_usable_repository_says_so(tmp_path: Path) -> No
     assert len(git(repo, "worktree", "list").splitlines()) == 1
 
 
-@pytest.mark.parametrize("at", ["make", "prepare", "_identity"])
-def test_a_creation_that_dies_anywhere_can_be_repeated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+@pytest.mark.parametrize(
+    ("step", "when"), [("make", "before"), ("make", "after"), ("prepare", "before"), ("prepare", "after")]
+)
+def test_a_creation_that_is_killed_anywhere_can_be_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, when: str
 ) -> None:
     repo = repository(tmp_path / "repo")
+    whole = getattr(worktrees.private_dir, step)
 
-    class Killed(BaseException):
-        pass
+    def killed(*arguments: object) -> None:
+        if when == "after":
+            whole(*arguments)
+        os.kill(os.getpid(), signal.SIGKILL)
 
-    def die(*_: object) -> None:
-        raise Killed
-
-    with monkeypatch.context() as patched:
-        patched.setattr(worktrees if at == "_identity" else worktrees.private_dir, at, die)
-        patched.setattr(worktrees, "_undo", lambda *_: None)  # a killed process undoes nothing
-        with pytest.raises(Killed):
+    child = os.fork()
+    if not child:
+        try:
+            monkeypatch.setattr(worktrees.private_dir, step, killed)
             session(tmp_path, repo)
+        finally:
+            os._exit(1)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
     tree = session(tmp_path, repo)
     assert (tree.root / "a.txt").exists()
     assert len(git(repo, "worktree", "list").splitlines()) == 2

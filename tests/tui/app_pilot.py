@@ -15,9 +15,11 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 
 from app import keymap, models
+from app.feed import PATIENCE, Patience
 from app.screens.base import WatchScreen
 from app.watch_app import WatchApp
 from tests.tui.app_world import World, folders
+from tests.tui.painted import painted
 from widgets.help_bar import HelpBar
 
 SIZES = ((80, 24), (120, 40), (200, 50))
@@ -33,7 +35,7 @@ class Shown:
     def grid(self) -> list[str]:
         """The screen's lines as text."""
         screen: Screen[object] = self.app.screen
-        return [strip.text for strip in screen._compositor.render_strips()]
+        return [strip.text for strip in painted(screen)]
 
     @property
     def text(self) -> str:
@@ -81,6 +83,7 @@ async def shown(
     serve: bool = True,
     looked: bool = False,
     session: str | None = None,
+    patience: Patience = PATIENCE,
 ) -> AsyncIterator[Shown]:
     """The application on a floor made by ``scene``, connected; ``looked``: as the program does it, with a look at the
     fleet before the first paint.
@@ -90,7 +93,8 @@ async def shown(
     if serve:
         await world.start()
     first = await asyncio.to_thread(models.first_look, world.folders) if looked else None
-    app = WatchApp(world.folders, keymap.build(preset, {}), theme=theme, session=session, first=first)
+    keys = keymap.build(preset, {})
+    app = WatchApp(world.folders, keys, theme=theme, session=session, first=first, patience=patience)
     try:
         async with app.run_test(size=size, notifications=True) as pilot:
             made = Shown(world, app, pilot)

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from app import requests
+from app.screens.queue import QueueScreen
 from harness.events import types as t
-from tests.tui.app_pilot import shown
+from tests.tui.app_pilot import Shown, shown
 from tests.tui.app_world import World, stamp, work
 
 SIZES = [(80, 24), (120, 40)]
@@ -149,11 +150,15 @@ async def test_a_question_is_answered_from_the_queue(tmp_path: Path, size: tuple
         assert (sent["decision"], sent["message"]) == ("answer", "yes")
 
 
+def armed(s: Shown) -> bool:
+    return isinstance(s.app.screen, QueueScreen) and s.app.screen.arming.armed(time.monotonic())
+
+
 async def test_a_question_may_be_taken_as_the_end(tmp_path: Path) -> None:
     async with shown(tmp_path, asking) as s:
         await s.press("2")
         await s.see("THE AGENT'S WORDS")
-        await s.until("the card was seen", lambda: s.app.screen._arming.armed(time.monotonic()))
+        await s.until("the card was seen", lambda: armed(s))
         await s.press("d")
         await s.until("the decision", lambda: s.world.of("decide"))
         assert s.world.of("decide")[0]["decision"] == "done"

@@ -322,12 +322,8 @@ async def test_a_connection_that_died_before_the_first_paint_is_made_again(tmp_p
     await world.__aexit__()
 
 
-async def test_a_supervisor_that_stands_still_is_said_and_is_live_again_by_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(feed, "_PULSE_S", 0.05)
-    monkeypatch.setattr(feed, "_MUTE_S", 0.1)
-    async with shown(tmp_path) as s:
+async def test_a_supervisor_that_stands_still_is_said_and_is_live_again_by_itself(tmp_path: Path) -> None:
+    async with shown(tmp_path, patience=feed.Patience(pulse_s=0.05, mute_s=0.1)) as s:
         await s.until("live", lambda: s.app.snapshot.live)
         thaw = s.world.held["hello"] = asyncio.Event()
         await s.until(

@@ -32,7 +32,7 @@ async def arm(s: Shown) -> None:
     await s.until("the card painted", lambda: queue(s).card.size.height)
     while not queue(s).card.fully_shown and queue(s).card.scroll_offset.y < queue(s).card.max_scroll_y:
         await s.press("pagedown")
-    await s.until("the card armed", lambda: queue(s)._arming.armed(time.monotonic()))
+    await s.until("the card armed", lambda: queue(s).arming.armed(time.monotonic()))
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -95,7 +95,7 @@ async def test_a_held_or_replayed_chord_never_decides(tmp_path: Path, monkeypatc
     monkeypatch.setattr("app.screens.queue.time", clock)
     async with shown(tmp_path, one) as s:
         await s.press("2")
-        await s.until("the whole card seen", lambda: queue(s)._arming.since is not None)
+        await s.until("the whole card seen", lambda: queue(s).arming.since is not None)
         for _ in range(20):
             clock.now += ARM_S / 5
             await s.press("ctrl+y")
@@ -124,7 +124,7 @@ async def test_a_key_counts_for_what_was_on_screen_when_it_was_pressed(tmp_path:
         await arm(s)
         late = events.Key("ctrl+y", None)
         # made before the card had been looked at, handled after
-        late.time = (queue(s)._arming.since or 0.0) + ARM_S / 2
+        late.time = (queue(s).arming.since or 0.0) + ARM_S / 2
         s.app.post_message(late)
         await s.see("look, then press again")
         assert not s.world.of("decide")
@@ -380,7 +380,7 @@ async def test_the_next_request_follows_and_is_not_armed(tmp_path: Path, monkeyp
     async with shown(tmp_path, crowd) as s:
         await s.press("2")
         await s.press("down", "up")
-        await s.until("the whole card seen", lambda: queue(s)._arming.since is not None)
+        await s.until("the whole card seen", lambda: queue(s).arming.since is not None)
         clock.now += 2 * ARM_S
         first = queue(s).requests.selected
         await s.press("ctrl+y", "ctrl+y", "ctrl+y")

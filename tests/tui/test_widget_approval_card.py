@@ -16,6 +16,7 @@ from textual.app import App, ComposeResult
 
 from harness.events.action import action_hash, canonical, from_wire
 from harness.events.views import ApprovalView
+from tests.tui.painted import painted
 from widgets.approval_card import ApprovalCard, card_lines, shown_hash, wrap
 from widgets.card_text import CLAIM, CardLine, shown_text, will_run
 
@@ -300,7 +301,7 @@ class Host(App[None]):
 
 
 def grid(app: App[None]) -> list[str]:
-    return [strip.text.rstrip() for strip in app.screen._compositor.render_strips()]
+    return [strip.text.rstrip() for strip in painted(app.screen)]
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])

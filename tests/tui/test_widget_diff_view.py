@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
+from tests.tui.painted import painted
 from widgets.diff_view import DiffView, code_display, patch_display, roles
 
 PATCH = """diff --git a/src/a.py b/src/a.py
@@ -36,7 +37,7 @@ class Host(App[None]):
 
 
 def grid(app: App[None]) -> list[str]:
-    return [strip.text.rstrip(" ▁▂▃▄▅▆▇█") for strip in app.screen._compositor.render_strips()]
+    return [strip.text.rstrip(" ▁▂▃▄▅▆▇█") for strip in painted(app.screen)]
 
 
 def test_roles_are_counted_out_not_guessed() -> None:

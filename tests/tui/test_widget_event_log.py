@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 
 from harness.events.log import LogWriter
 from harness.events.reader import segment_name
+from tests.tui.painted import painted
 from widgets.event_log import EventLog
 
 SIZES = [(80, 24), (120, 40)]
@@ -47,7 +48,7 @@ class Host(App[None]):
 
 def grid(app: App[None]) -> list[str]:
     """The screen as text, row by row."""
-    return [strip.text for strip in app.screen._compositor.render_strips()]
+    return [strip.text for strip in painted(app.screen)]
 
 
 def note(log: LogWriter, text: str) -> None:
@@ -218,9 +219,7 @@ async def test_search_finds_highlights_and_walks_around(tmp_path: Path) -> None:
         row = next(y for y, text in enumerate(grid(app)) if "step15 " in text)
         hit = view.get_component_rich_style("el--hit", partial=True)
         marked = [
-            s.text
-            for s in list(app.screen._compositor.render_strips())[row]
-            if s.style and s.style.bgcolor == hit.bgcolor and s.style.bold
+            s.text for s in painted(app.screen)[row] if s.style and s.style.bgcolor == hit.bgcolor and s.style.bold
         ]
         assert marked == ["step15"]
         view.search("nowhere at all")

@@ -27,6 +27,7 @@ from harness.events.framing import (
 from harness.events.log import DamagedLog, LogBusy, LogWriter, Poisoned
 from harness.events.offsets import PAGE, OffsetIndex
 from harness.events.reader import Tail, read, segment_name, verify
+from tests.logs import left_by_a_kill
 
 SID = "abcdefghij"
 
@@ -386,8 +387,7 @@ def test_whatever_happens_the_log_is_a_prefix_of_what_was_appended(
             if value and told:
                 assert known_of(folder) == len(told) - 1
         else:
-            log._rewind()
-            log._release()
+            left_by_a_kill(log, folder)
             pending = []
             last = max(folder.glob("*.jsonl"))
             size = last.stat().st_size

@@ -14,6 +14,7 @@ from harness.events.fold import OpenApproval
 from harness.events.views import ApprovalView
 from harness.protocol import frames
 from harness.supervisor.calls.approvals import Approvals
+from harness.supervisor.fleet.rooms import Shown
 from widgets.card_text import shown_text
 
 OPTIONS = ["allow", "allow_edited", "deny", "answer", "stop"]
@@ -58,7 +59,7 @@ def queue(sizes: list[int]) -> tuple[Approvals, dict[str, OpenApproval]]:
         foreign="",
         damaged="",
         name="s",
-        cards=made,
+        shown=Shown(cards=made),
         state=SimpleNamespace(approvals=open_),
         track=SimpleNamespace(calls={}),
     )

@@ -27,7 +27,7 @@ from harness.supervisor.calls.doubt import file_outcome
 from harness.supervisor.endpoints.credentials import Credentials, fingerprint
 from harness.supervisor.errors import OpError, out_of_space
 from harness.supervisor.fleet.call_records import Track, signature
-from harness.supervisor.fleet.session import Restarts
+from harness.supervisor.fleet.rooms import Restarts
 from harness.supervisor.sessions.launch import Request, check, parse
 from harness.workspace.errors import GitFailed
 

@@ -126,7 +126,7 @@ def test_effect_classes() -> None:
 
 
 def test_every_file_tool_of_the_table_is_implemented_and_no_other() -> None:
-    assert files._TOOLS.keys() == {name for name, tool in tools.ALL.items() if tool.kind == "file"}
+    assert files.TOOLS.keys() == {name for name, tool in tools.ALL.items() if tool.kind == "file"}
 
 
 def test_what_writes_a_file_is_no_reader_and_names_a_path() -> None:

@@ -23,7 +23,9 @@ from harness.events.request import Request
 from harness.events.views import ApprovalView
 from harness.supervisor import ids
 from harness.supervisor.calls import cards
-from harness.supervisor.calls.call_flow import CallFlow, outcome_of
+from harness.supervisor.calls.call_flow import outcome_of
+from harness.supervisor.calls.judging import Judging
+from harness.supervisor.calls.on_record import action_of, input_of, stored_action
 from harness.supervisor.endpoints.credentials import Credentials, given_credential
 from harness.supervisor.endpoints.endpoint_gates import Gates
 from harness.supervisor.errors import OpError
@@ -78,10 +80,10 @@ class Approvals:
     """Answers the queue's ops. Every decision is one batch of records, durable before the reply."""
 
     def __init__(
-        self, fleet: Fleet, call_flow: CallFlow, credentials: Credentials, purse: Purse, gates: Gates, caps: CapWaits
+        self, fleet: Fleet, judging: Judging, credentials: Credentials, purse: Purse, gates: Gates, caps: CapWaits
     ) -> None:
         self._fleet = fleet
-        self._call_flow = call_flow
+        self._judging = judging
         self._credentials = credentials
         self._purse = purse
         self._gates = gates
@@ -95,9 +97,9 @@ class Approvals:
         asked = session.state.approvals.get(approval_id) or session.track.passed.get(approval_id)
         if asked is None:
             raise OpError("not_open", f"request {approval_id!r} is not open: it was decided, withdrawn or never made")
-        known = session.cards.get(approval_id)
+        known = session.shown.cards.get(approval_id)
         if known is None:
-            known = session.cards[approval_id] = await self._make(session, asked)
+            known = session.shown.cards[approval_id] = await self._make(session, asked)
         return msgspec.structs.replace(known, deferred=asked.deferred, session_name=session.name)
 
     async def _make(self, session: Session, asked: OpenApproval) -> ApprovalView:
@@ -106,10 +108,10 @@ class Approvals:
         shown = ""
         if call is not None:
             try:
-                action = await self._call_flow.stored_action(session, call)
-                shown = session.diffs.pop(asked.approval_id, "")
+                action = await stored_action(session, call)
+                shown = session.shown.diffs.pop(asked.approval_id, "")
                 if action is not None and not shown and asked.kind == Request.TOOL:
-                    given = await self._call_flow.input_of(session, call.proposed)
+                    given = await input_of(session, call.proposed)
                     whole = given if isinstance(given, dict) else {}
                     shown = await session.look(
                         "reading what it would change", _CARD_S, functools.partial(cards.diff, from_wire(action), whole)
@@ -126,8 +128,7 @@ class Approvals:
         for session in self._fleet:
             if session.finished or session.foreign or session.damaged:
                 continue  # a decision could not be put on record
-            for gone in session.cards.keys() - session.state.approvals.keys():
-                del session.cards[gone]
+            session.shown.only(session.state.approvals.keys())
             for approval_id in list(session.state.approvals):
                 if approval_id not in session.state.approvals:
                     continue  # decided while an earlier card was made
@@ -156,8 +157,8 @@ class Approvals:
         if call is None:
             raise OpError("not_open", f"request {approval_id!r} is not open, or changes no file")
         try:
-            action = await self._call_flow.action_of(session, call)
-            given = await self._call_flow.input_of(session, call.proposed)
+            action = await action_of(session, call)
+            given = await input_of(session, call.proposed)
             whole = ""
             if action is not None:
                 look = functools.partial(cards.whole_diff, action, given if isinstance(given, dict) else {})
@@ -230,7 +231,7 @@ class Approvals:
             if exc.code == "refused" and d.approval_id not in session.state.approvals:
                 raise OpError("not_open", f"request {d.approval_id} was decided meanwhile") from exc
             raise
-        session.cards.pop(d.approval_id, None)
+        session.shown.cards.pop(d.approval_id, None)
         for body in bodies:
             await self._raise(body)
         return record.decision_id
@@ -334,7 +335,7 @@ class Approvals:
         if problem := tools.validate(known.proposed.tool, d.edited):
             raise OpError("bad_edit", problem)
         try:
-            built = await self._call_flow.build(
+            built = await self._judging.build(
                 session, msgspec.structs.replace(known.proposed, input_blob=None, input=d.edited), d.edited
             )
         except WorkspaceError as exc:
@@ -343,16 +344,16 @@ class Approvals:
         await self._still_as_shown(session, asked, known)
         if built.verdict.verdict == "deny":
             raise OpError("bad_edit", f"policy denies the edited action ({built.verdict.rule}): {built.verdict.reason}")
-        return [await self._call_flow.judged_by_human(session, asked.call_id, built)]
+        return [await self._judging.judged_by_human(session, asked.call_id, built)]
 
     async def _still_as_shown(self, session: Session, asked: OpenApproval, known: OpenCall) -> None:
         """Raise OpError ``stale``, and ask anew with the difference, when the world is not the one in which the person
         edited.
         """
-        action = await self._call_flow.action_of(session, known)
+        action = await action_of(session, known)
         if action is None:
             raise OpError("stale", "the action that was shown cannot be read any more", "look at the request again")
-        if changed := await self._call_flow.changed_since_shown(session, asked.call_id, action):
+        if changed := await self._judging.changed_since_shown(session, asked.call_id, action):
             await session.append(
                 t.ApprovalStale(approval_id=asked.approval_id, call_id=asked.call_id, difference=changed)
             )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 OPEN = "open"
 DOWN = "down"
@@ -49,6 +49,20 @@ PASSED_ENOUGH = 20
 """Replies that others must have had meanwhile before a person is asked; else it is the endpoint that fails."""
 PASSED_PER_FAILURE = 10
 """So many more replies for each time that one of the others failed."""
+
+
+class Key(NamedTuple):
+    """Whose gate it is: an endpoint with a credential's short name (empty: there is none), and a model when only that
+    one is refused.
+    """
+
+    url: str
+    name: str
+    model: str = ""
+
+    @property
+    def label(self) -> str:
+        return "|".join(self)
 
 
 @dataclass(frozen=True, slots=True)

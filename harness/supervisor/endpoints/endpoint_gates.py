@@ -12,18 +12,19 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NamedTuple, assert_never
+from typing import assert_never
 
 from harness.budget import prices
 from harness.events import endpoints
 from harness.events import types as t
 from harness.events.endpoints import ITEM_KINDS, EndpointView
 from harness.events.fold import OpenApproval, SessionState
-from harness.events.request import Request
 from harness.protocol.config import Config, ConfigError, Credential, credential
-from harness.supervisor import ids
 from harness.supervisor.endpoints import endpoint_gate as g
+from harness.supervisor.endpoints import gate_words
 from harness.supervisor.endpoints.credentials import Credentials, fingerprint
+from harness.supervisor.endpoints.endpoint_gate import Key
+from harness.supervisor.endpoints.gate_words import boottime, wall
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
@@ -31,39 +32,6 @@ from harness.supervisor.fleet.session import Session
 HOLD_S = 20.0
 """How long a brain may wait at a gate; one that must wait longer leaves, and its session is woken when its turn comes.
 """
-_MESSAGE = 300
-_WHY = {
-    "network": "it cannot be reached",
-    "overloaded": "it is overloaded",
-    "server": "it fails",
-    "cut": "it cuts its replies off",
-    "rate_limit": "its rate limit is reached",
-    "auth": "it refuses the key",
-    "spend_limit": "the account cannot pay",
-    "model_unknown": "it does not know this model",
-    "no_key": "there is no key for it",
-    "redirect": "it sends us elsewhere",
-}
-_STATES = {g.DOWN: endpoints.DOWN, g.LIMITED: endpoints.LIMITED, g.PERSON: endpoints.PERSON}
-
-
-class Key(NamedTuple):
-    """Whose gate it is: an endpoint with a credential's short name (empty: there is none), and a model when only that
-    one is refused.
-    """
-
-    url: str
-    name: str
-    model: str = ""
-
-    @property
-    def label(self) -> str:
-        return "|".join(self)
-
-
-def boottime() -> float:
-    """Seconds that count while the machine sleeps, so that what is due is due when it wakes."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +312,7 @@ class Gates:
         if (bell := self._bells.get(sid)) is not None:
             bell.set()
         elif (session := self._fleet.sessions.get(sid)) is not None:
-            session.poke.set()
+            session.wake()
 
     def _stir(self, key: Key) -> None:
         """Have everybody at the gate look again: rows say something else, and who carries its request may change."""
@@ -405,7 +373,7 @@ class Gates:
         """Every log was read: sessions may be woken from now on."""
         self._settled = True
         for session in self._fleet:
-            session.poke.set()
+            session.wake()
 
     # -- the one request ---------------------------------------------------------------------------
 
@@ -424,7 +392,7 @@ class Gates:
             return
         self._asking.add(key)
         try:
-            await session.append(self._request(key, self._gates[key]))
+            await session.append(gate_words.request(key, self._gates[key]))
         finally:
             self._asking.discard(key)
 
@@ -450,45 +418,6 @@ class Gates:
                     if approval.kind in ITEM_KINDS and str(approval.detail.get("endpoint", "")) == key.label:
                         return approval
         return None
-
-    @staticmethod
-    def _request(key: Key, gate: g.Gate) -> t.ApprovalRequested:
-        said = f": {gate.message[:_MESSAGE]}" if gate.message else ""
-        title = {
-            "no_key": f"no key for {key.url}",
-            "auth": f"{key.url} refuses the key{said}",
-            "spend_limit": f"the account at {key.url} cannot pay{said}",
-            "model_unknown": f"{key.url} does not know the model {key.model}{said}",
-            "redirect": f"{key.url} sends its requests elsewhere{said}",
-        }[gate.why]
-        todo = {
-            "no_key": "give a key and retry",
-            "auth": "give another key, or make this one valid, and retry",
-            "spend_limit": (
-                f"pay or raise the limit; it is asked again every {g.SPEND_LOOK_S / 60:.0f} minutes, or when you retry"
-            ),
-            "model_unknown": "retry when the endpoint knows the model, or stop the session and launch it with another",
-            "redirect": (
-                "nothing is sent there, because the key belongs to this address alone: retry when it answers itself,"
-                " or set model.base_url to the right address and launch the session again"
-            ),
-        }[gate.why]
-        detail = {
-            "base_url": key.url,
-            "endpoint": key.label,
-            "why": gate.why,
-            "message": gate.message[:_MESSAGE],
-            "todo": todo,
-        }
-        kind = Request.AUTH if gate.why in ("auth", "no_key") else Request.ENDPOINT
-        return t.ApprovalRequested(
-            approval_id=ids.approval_id(),
-            kind=kind,
-            title=title,
-            options=["retry", "stop"],
-            risk="medium",
-            detail=detail,
-        )
 
     def warnings(self, session: Session) -> list[str]:
         """What will hold up a session that was just launched."""
@@ -525,55 +454,20 @@ class Gates:
         )
 
     def _view(self, key: Key, gate: g.Gate) -> EndpointView:
+        return gate_words.view(key, gate, self._carrying(key, gate))
+
+    def _carrying(self, key: Key, gate: g.Gate) -> str:
+        """The open request that a closed gate needs answered; empty when there is none."""
         open_now = self.carried(key) if gate.state == g.PERSON else None
-        asking = gate.retried or (gate.probe != "" and gate.probe not in gate.line)
-        later = "" if asking or gate.next_try == math.inf else _wall(gate.next_try)
-        return EndpointView(
-            url=key.url,
-            state=_STATES[gate.state],
-            since=_wall(gate.since),
-            why=_why(gate),
-            next_try=later,
-            waiting=len(gate.line),
-            model=key.model,
-            asking=asking,
-            approval_id=open_now.approval_id if open_now is not None else "",
-        )
+        return open_now.approval_id if open_now is not None else ""
 
     def words(self, session: Session) -> str:
         """What a session that stands in line waits for; empty when it does not."""
-        for key in self._standing(session):
-            gate = self._gates[key]
-            if session.sid in gate.line:
-                if gate.state != g.OPEN:
-                    return endpoints.standing(self._view(key, gate))
-                if boottime() < gate.ramp_end:  # it was closed until a moment ago
-                    return "its turn comes in a moment: the endpoint answers again"
-        return ""
+        now = boottime()
+        at = ((key, self._gates[key]) for key in self._standing(session))
+        said = (gate_words.in_line(key, gate, session.sid, self._carrying(key, gate), now) for key, gate in at)
+        return next(filter(None, said), "")
 
     def _since(self, session: Session) -> str:
         """Since when the gate is closed that it stands at."""
-        return next(
-            (_wall(self._gates[k].since) for k in self._standing(session) if self._gates[k].state != g.OPEN), ""
-        )
-
-
-def _why(gate: g.Gate) -> str:
-    said = _WHY.get(gate.why, gate.why)
-    if gate.message:
-        said += f": {gate.message[:_MESSAGE]}"
-    if gate.asked_wait_s > g.LONGEST_OBEYED_S:
-        said += f"; it asks to wait until {_day(gate.asked_wait_s)}, and is asked again every hour"
-    return said
-
-
-def _day(seconds: float) -> str:
-    try:
-        return datetime.fromtimestamp(time.time() + seconds, UTC).strftime("%d %b %Y %H:%M")
-    except (OverflowError, ValueError, OSError):
-        return "a time beyond every calendar"
-
-
-def _wall(at: float) -> str:
-    """A time of our clock as UTC RFC 3339, to the second: it must not move because it was converted again."""
-    return datetime.fromtimestamp(round(time.time() + at - boottime()), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return next((wall(self._gates[k].since) for k in self._standing(session) if self._gates[k].state != g.OPEN), "")

@@ -164,7 +164,8 @@ class Fleet:
 
     def _unread(self, session: Session, money: Money) -> SessionRow:
         """The row of a session whose log is not folded: what the index remembers, money as the ledger has it now."""
-        known = session.cached if not session.damaged else session.remembered or session.cached
+        remembered = session.indexed
+        known = remembered.row if remembered is not None and (remembered.current or session.damaged) else None
         made = known or SessionRow(
             session.sid, session.sid, "unknown", RUNNING, "", "", evidence=str(session.folder.log)
         )

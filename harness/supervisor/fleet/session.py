@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import heapq
 import itertools
 import sys
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -17,14 +17,16 @@ from harness.events import snapshots
 from harness.events import types as t
 from harness.events.fold import SessionState, advance
 from harness.events.framing import LogError, NewerLog
-from harness.events.trouble import NONE, Trouble
-from harness.events.views import ApprovalView, Liveness, SessionRow
+from harness.events.trouble import Trouble
+from harness.events.views import Liveness
 from harness.linux.proc import Identity, Look
 from harness.protocol.paths import Folders
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import fold_cache, homes, set_aside
 from harness.supervisor.fleet.call_records import Track
 from harness.supervisor.fleet.next_step import Falls
+from harness.supervisor.fleet.rooms import Indexed, Published, Restarts, Running, Shown, Work
+from harness.supervisor.fleet.troubles import Owner, Troubles
 from harness.supervisor.processes.keeper_link import KeeperLink
 from harness.supervisor.processes.process import Watch
 from harness.supervisor.threads import StandsStill, Threads, at_home
@@ -33,6 +35,7 @@ from harness.workspace.errors import Unexamined
 _SEEN_WAIT = 15.0
 READ_S = 5.0
 """Seconds after which whoever waits for a log to be read goes on without it."""
+_BLOCKING: tuple[Owner, ...] = ("step", "call")
 _readers = Threads("reading logs", 16).call
 T = TypeVar("T")
 
@@ -59,26 +62,6 @@ class Brain:
     """What it is at and the evidence, in its own words, and the request that this was said of."""
 
 
-@dataclass(slots=True)
-class Restarts:
-    """Times of recent failures of one part; more than ``limit`` within ``window`` seconds is too many."""
-
-    limit: int = 3
-    window: float = 60.0
-    times: deque[float] = field(default_factory=deque)
-
-    def add(self, now: float) -> bool:
-        """Count one failure; True when the limit is reached."""
-        while self.times and now - self.times[0] > self.window:
-            self.times.popleft()
-        self.times.append(now)
-        return len(self.times) >= self.limit
-
-    def backoff(self, longest: float = 60.0) -> float:
-        """Seconds to wait after the newest failure: 0.2 s, quadrupling."""
-        return min(longest, 0.2 * 4.0 ** max(0, len(self.times) - 1))
-
-
 def log_trouble(exc: Exception) -> Trouble:
     """What a log that cannot be read means for its session."""
     if isinstance(exc, NewerLog):
@@ -99,41 +82,30 @@ class Session:
         self.snapshot_seq = -1
         """The newest record that the newest snapshot holds."""
         self.loaded = False
-        self.cached: SessionRow | None = None
-        self.remembered: SessionRow | None = None
-        """The index's row of a log that does not end where it did: counts only for what the log cannot say any more."""
         self.damaged = self.foreign = ""
         """Why its log can take no record; why it is not ours to drive. Both keep everything away from its keeper."""
         self.aside: set_aside.Aside | None = None
         self.link: KeeperLink | None = None
         self.brain: Brain | None = None
         self.buried: list[Brain] = []
-        self.trouble = NONE
-        """What holds it up now; with `held` it waits for a person, otherwise it ends by itself."""
-        self.held = False
-        self.hindrances: dict[str, Trouble] = {}
-        """Why it does not go on though nobody has to decide anything, by who found it."""
+        self.troubles = Troubles(lambda: changed(self))
         self.wish = asyncio.Lock()
         """Held from the look at what is wanted of the session to the record of what is wanted now."""
-        self.removing = False
-        self.quiet = False
-        """Its end is about to be recorded: nothing new begins."""
-        self.executing: set[str] = set()
-        self.cards: dict[str, ApprovalView] = {}
-        self.diffs: dict[str, str] = {}
-        self.last_note = ""
         self.lock = asyncio.Lock()
-        self.poke = asyncio.Event()
-        self.worker: asyncio.Task[None] | None = None
-        self.keeper_falls = Restarts()
+        self.removing = False
+        self.indexed: Indexed | None = None
+        self.work = Work()
+        self.running = Running()
+        self.shown = Shown()
+        self.published = Published()
         self.brain_falls = Falls()
         self.brain_fenced = Restarts(limit=10)
-        self.step_falls = Restarts()
         self.brain_not_before = 0.0
         self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
         self._conditions: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
         self._order = itertools.count()
         self._changed = changed
+        self._ending = 0
         self._storing: set[asyncio.Task[None]] = set()
         self._reading: asyncio.Future[None] | None = None
         self._hands = Threads(f"session {sid}", 1)
@@ -161,18 +133,89 @@ class Session:
 
     def touch(self) -> None:
         """Its row may look different now, and its worker may have something to do."""
-        self.poke.set()
+        self.wake()
         self._changed(self)
 
-    def hinder(self, source: str, told: Trouble) -> None:
-        """Say why the session does not go on just now; `unhinder` with the same ``source`` takes it back."""
-        if self.hindrances.get(source) != told:
-            self.hindrances[source] = told
-            self._changed(self)
+    def wake(self) -> None:
+        """Its worker may have something to do."""
+        self.work.poke.set()
 
-    def unhinder(self, source: str) -> None:
-        if self.hindrances.pop(source, None) is not None:
-            self._changed(self)
+    def hinder(self, owner: Owner, told: Trouble) -> None:
+        """Say why the session does not go on just now; `unhinder` by the same ``owner`` takes it back."""
+        self.troubles.hinder(owner, told)
+
+    def unhinder(self, owner: Owner) -> None:
+        self.troubles.unhinder(owner)
+
+    @property
+    def trouble(self) -> Trouble:
+        """What holds it up now; with `held` it waits for a person, otherwise it ends by itself."""
+        return self.troubles.worst
+
+    @property
+    def held(self) -> bool:
+        return self.troubles.held
+
+    @property
+    def hindrances(self) -> Mapping[Owner, Trouble]:
+        """Why it does not go on though nobody has to decide anything, by who found it."""
+        return self.troubles.hindrances
+
+    # -- what other rooms tell it ------------------------------------------------------------------
+
+    def known_as(self, indexed: Indexed) -> None:
+        """What the index remembers of it."""
+        self.indexed = indexed
+
+    def begun(self) -> None:
+        """It is to be driven from here, whether it has a log already or not."""
+        self.loaded = True
+
+    def unread(self, why: str) -> None:
+        """Its log does not come back; `readable` takes that back."""
+        self.troubles.hold("reading", Trouble("still", why))
+
+    def unreadable(self, why: str) -> None:
+        """A defect of ours met its log: it can be looked at, and nothing drives it."""
+        self.damaged = why
+        self.troubles.hold("log", Trouble("defect", why))
+
+    def left_alone(self, why: Trouble) -> None:
+        """Its log is damaged: nothing drives it until a person looks. What could be read stays readable."""
+        self.troubles.hold("log", why)
+        if self.link is not None:
+            self.link.abort()
+        self.touch()
+
+    def put_aside(self, aside: set_aside.Aside) -> None:
+        """It was stopped without its log."""
+        self.aside = aside
+        self.touch()
+
+    def joined(self, link: KeeperLink) -> None:
+        """Its keeper was reached."""
+        self.link = link
+        self.troubles.linked()
+
+    def leave(self) -> None:
+        """It is being removed: its worker ends and nothing of it is stored any more."""
+        self.removing = True
+        self.wake()
+
+    @contextlib.contextmanager
+    def ending(self) -> Iterator[None]:
+        """Its end is about to be recorded: nothing new begins meanwhile."""
+        self._ending += 1
+        try:
+            yield
+        finally:
+            self._ending -= 1
+
+    @property
+    def quiet(self) -> bool:
+        return self._ending > 0
+
+    # -- its log -----------------------------------------------------------------------------------
 
     @property
     def blocked(self) -> str:
@@ -180,7 +223,7 @@ class Session:
 
         Empty when nothing is in the way.
         """
-        return next((str(h) for source in ("step", "call") if (h := self.hindrances.get(source)) is not None), "")
+        return next((str(h) for h in map(self.hindrances.get, _BLOCKING) if h is not None), "")
 
     def feed(self, lines: list[str]) -> None:
         """Fold raw log lines from the keeper. A line that does not decode drops the link: the log must be looked at."""
@@ -190,7 +233,7 @@ class Session:
                 raw = line.encode()
                 self._advance(t.decode(raw), raw)
         except msgspec.DecodeError as exc:
-            self.trouble = Trouble("unclear", f"a record does not decode: {exc}")
+            self.troubles.fail("log", Trouble("unclear", f"a record does not decode: {exc}"))
             if self.link is not None:
                 self.link.abort()
         if wanted != "stopped" == self.state.desired:
@@ -235,6 +278,7 @@ class Session:
         """Wait until a reading that stands still has come back after all."""
         if self._reading is not None:
             await asyncio.wait({self._reading})
+        self.troubles.mended("reading")
 
     def load(self) -> None:
         """Fold the log from disk (blocking: run it in a thread, and only while no keeper feeds this session).
@@ -249,17 +293,15 @@ class Session:
             self.state, self.track = fold_cache.salvage(self.folder)
             self._last = b""
             self.loaded = self.state.intent is not None
-            self.held = True
             self.damaged = str(exc)
-            self.trouble = log_trouble(exc)
+            self.troubles.hold("log", log_trouble(exc))
             self.foreign = homes.foreign(self.folder, self._worktrees, self.state.intent)
             raise
         self.loaded = True
         self.damaged = ""
         self.foreign = homes.foreign(self.folder, self._worktrees, self.state.intent)
         if self.foreign:
-            self.held = True
-            self.trouble = Trouble("foreign", self.foreign)
+            self.troubles.hold("log", Trouble("foreign", self.foreign))
 
     def keep(self, least: int = fold_cache.WORTH_KEEPING) -> None:
         """Begin to store a snapshot off the loop when ``least`` records are new since the last one; `kept` waits for
@@ -304,10 +346,8 @@ class Session:
             return await threads.run(what, limit_s, work, lasting=lasting)
         except StandsStill as exc:
             if still := threads.still():
-                self.held = True
-                self.trouble = Trouble(
-                    "still", f"{exc} ({len(still)} of its workers stand{'s' if len(still) == 1 else ''} still)"
-                )
+                words = f"{exc} ({len(still)} of its workers stand{'s' if len(still) == 1 else ''} still)"
+                self.troubles.hold("hands", Trouble("still", words))
                 self.touch()
             raise
         except OSError as exc:
@@ -390,15 +430,18 @@ class Session:
     def name(self) -> str:
         if self.loaded:
             return self.state.name or self.sid
-        known = self.cached or self.remembered
-        return known.name if known is not None else self.sid
+        return self.indexed.row.name if self.indexed is not None else self.sid
 
     @property
     def doing_calls(self) -> bool:
         """True while a call runs or was just told to."""
-        return bool(self.executing) or any(c.stage == "started" for c in self.state.calls.open.values())
+        return bool(self.running.executing) or any(c.stage == "started" for c in self.state.calls.open.values())
 
     @property
     def finished(self) -> bool:
         """Terminal by its log, or known as such from the index."""
-        return self.aside is not None or (self.state.terminal if self.loaded else self.cached is not None)
+        if self.aside is not None:
+            return True
+        if self.loaded:
+            return self.state.terminal
+        return self.indexed is not None and self.indexed.current

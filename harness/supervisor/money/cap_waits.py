@@ -107,7 +107,7 @@ class CapWaits:
         """Something about the caps changed: every session that waits at one is looked at."""
         for session in self._fleet:
             if any(waits_at(a) for a in session.state.approvals.values()):
-                session.poke.set()
+                session.wake()
 
     async def run(self) -> None:
         """Poke them when a new day begins, until cancelled."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from harness.budget import prices
 from harness.budget.ledger_types import Raised
+from harness.events import trouble
 from harness.events import types as t
 from harness.events.cap import Cap
 from harness.supervisor.errors import OpError
@@ -121,7 +122,25 @@ class Purse:
     async def reserve(
         self, session: Session, request_id: str, attempt: int, model: str, est_input: int, max_tokens: int
     ) -> Reserved:
-        """See `Bookkeeper.reserve`. Raises CapReached, OpError ``no_space``, ``ledger``: then it only has to wait."""
+        """See `Bookkeeper.reserve`. Raises CapReached, OpError ``no_space``, ``ledger``: then it only has to wait, and
+        asks again by itself; the session says so meanwhile.
+        """
+        try:
+            made = await self._reserve(session, request_id, attempt, model, est_input, max_tokens)
+        except OpError as exc:
+            session.hinder("money", trouble.of_code(exc.code, exc.message))
+            raise
+        self.unasked(session)
+        return made
+
+    @staticmethod
+    def unasked(session: Session) -> None:
+        """Nothing of this session waits for the ledger now."""
+        session.unhinder("money")
+
+    async def _reserve(
+        self, session: Session, request_id: str, attempt: int, model: str, est_input: int, max_tokens: int
+    ) -> Reserved:
         s = session.state
         allowance = None if s.finish_up is None else s.finish_up.allowance_nano
         day = self._live().today().day

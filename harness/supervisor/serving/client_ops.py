@@ -12,7 +12,6 @@ from importlib.metadata import version
 
 import msgspec
 
-from harness.events import trouble
 from harness.events import types as t
 from harness.events.cap import Cap
 from harness.events.framing import LogError
@@ -23,7 +22,7 @@ from harness.protocol import frames, identity
 from harness.protocol.paths import Folders, SessionFolder
 from harness.supervisor.calls.approvals import Approvals
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
-from harness.supervisor.calls.call_flow import private_of
+from harness.supervisor.calls.ground import private_of
 from harness.supervisor.endpoints.credentials import Credentials, given_credential
 from harness.supervisor.endpoints.endpoint_gate import Outcome
 from harness.supervisor.endpoints.endpoint_gates import Gates
@@ -370,7 +369,11 @@ class Ops:
     async def invariants(self, c: Connection, m: Reply) -> Reply:
         from harness.supervisor.upkeep import invariants
 
-        rows = {s.sid: self._p.fleet.row(s) for s in self._p.fleet if s.loaded or s.cached is not None}
+        rows = {
+            s.sid: self._p.fleet.row(s)
+            for s in self._p.fleet
+            if s.loaded or (s.indexed is not None and s.indexed.current)
+        }
         found = await at_home(lambda: invariants.check(self._p.folders, live=True, index=rows))
         return {"violations": [{"id": v.id, "sid": v.sid, "text": v.text} for v in found]}
 
@@ -412,17 +415,13 @@ class Ops:
         return {}
 
     async def _desire(self, session: Session, state: str, reason: str, by: t.By) -> None:
-        stop = state == "stopped"
-        session.quiet = session.quiet or stop
-        try:
+        with session.ending() if state == "stopped" else contextlib.nullcontext():
             if state == "running" or session.link is None:
                 self._p.conductor.release(session)
                 await self._taken_up(self._p.fleet, session)
             async with session.wish:  # another wish may have been recorded while this one waited
                 refuse_ended(session, state)
                 await session.append(t.SessionDesired(state=state, reason=reason, by=by))
-        finally:
-            session.quiet = session.quiet and not stop
 
     async def _end_mute(self, session: Session) -> None:
         """A stop does not wait for a keeper that does not answer: another one records it."""
@@ -433,7 +432,7 @@ class Ops:
                 f"the process that keeps the log of {session.name} cannot be ended",
                 "its disk hangs; try again when that answers",
             )
-        session.unhinder("step")
+        p.conductor.freed(session)
         await p.fleet.until(lambda: not unanswered.muteness(session), _FREED_S)
 
     async def _set_aside(self, session: Session, reason: str) -> Reply:
@@ -444,14 +443,14 @@ class Ops:
         if not session.foreign:
             await Halt(p.folders, p.fleet, p.conductor, p.launcher).end_one(session)
         try:
-            session.aside = await at_home(set_aside.write, session.folder, reason)
+            aside = await at_home(set_aside.write, session.folder, reason)
         except OSError as exc:
             raise OpError(
                 "no_space",
                 f"nothing of {session.name} runs, but its stop cannot be kept: {exc}",
                 "make room, then stop it again",
             ) from exc
-        session.touch()
+        session.put_aside(aside)
         return {}
 
     @staticmethod
@@ -631,11 +630,6 @@ class Ops:
         except CapReached as exc:
             await ask_cap(session, exc.reached)
             raise OpError("cap", str(exc)) from exc
-        except OpError as exc:
-            if exc.code in ("ledger", "no_space"):  # its brain waits, and asks again by itself
-                session.hinder("money", trouble.of_code(exc.code, exc.message))
-            raise
-        session.unhinder("money")
         session.touch()
         return {"reservation": held.reservation, "reserved_nano": held.nano}
 

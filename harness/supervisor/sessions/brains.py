@@ -17,7 +17,7 @@ from harness.linux.proc import Identity, alive, look
 from harness.protocol.config import Config
 from harness.protocol.paths import Folders
 from harness.supervisor import ids
-from harness.supervisor.calls.call_flow import HELD_S, ailing, held_for
+from harness.supervisor.calls.ground import HELD_S, ailing, held_for
 from harness.supervisor.endpoints.credentials import fingerprint
 from harness.supervisor.endpoints.endpoint_gates import Gates
 from harness.supervisor.errors import Later, LinkLost, OpError

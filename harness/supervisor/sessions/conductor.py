@@ -17,6 +17,7 @@ from harness.events import types as t
 from harness.events.framing import LogError
 from harness.events.trouble import Trouble
 from harness.linux.proc import Identity, alive
+from harness.supervisor.calls import publishing
 from harness.supervisor.calls.call_flow import CallFlow
 from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
 from harness.supervisor.fleet.fleet import Fleet
@@ -75,22 +76,25 @@ class Conductor:
 
     def start(self, session: Session) -> None:
         """Give a session its worker (once)."""
-        if session.worker is None:
-            session.worker = asyncio.get_running_loop().create_task(self._work(session), name=f"session {session.sid}")
-        session.poke.set()
+        if session.work.task is None:
+            session.work.task = asyncio.get_running_loop().create_task(
+                self._work(session), name=f"session {session.sid}"
+            )
+        session.wake()
 
     async def _work(self, session: Session) -> None:
         while not session.removing:
-            await session.poke.wait()
-            session.poke.clear()
+            await session.work.poke.wait()
+            session.work.poke.clear()
             if self.closing:
                 return
             try:
                 if await self._step(session):
-                    session.worker = None
+                    session.work.task = None
                     session.touch()
                     return
                 session.unhinder("step")
+                session.troubles.mended("step")
             except Exception as exc:
                 await self.met(session, exc)
 
@@ -110,7 +114,7 @@ class Conductor:
         if session.buried:
             await self._brains.bury(session)
         if session.brain is None:
-            session.unhinder("money")
+            self._purse.unasked(session)
         await self._purse.conclude(session)
         if s.terminal:
             return await self._finish(session)
@@ -179,7 +183,7 @@ class Conductor:
         async with session.lock:
             if not session.state.terminal:
                 return False  # it was continued meanwhile
-            await self._call_flow.settle(session)
+            await publishing.last(session)
             await self._keepers.shut(session, kill=True)
             with contextlib.suppress(LinkLost):
                 await session.until(lambda: session.link is None)
@@ -210,20 +214,15 @@ class Conductor:
             await self._defect(session, exc)
 
     def _hold(self, session: Session, why: Trouble) -> None:
-        """Its log is damaged: leave it alone until a human looks. What could be read stays readable."""
-        session.held = True
-        session.trouble = why
-        if session.link is not None:
-            session.link.abort()
-        session.touch()
-        session.poke.clear()
+        session.left_alone(why)
+        session.work.poke.clear()
 
     def _wait(self, session: Session, seconds: float, why: Trouble) -> None:
         """It ends by itself: look again after that time, however often. ``why`` is shown meanwhile."""
         if why:
             session.hinder("step", why)
         session.touch()
-        session.poke.clear()
+        session.work.poke.clear()
         self.later(session, seconds)
 
     def _refused(self, session: Session, exc: OpError) -> None:
@@ -244,22 +243,22 @@ class Conductor:
         if self.closing or session.removing:
             return
         now = time.monotonic()
-        if session.keeper_falls.add(now):
-            session.keeper_falls.times.clear()
-            session.trouble = Trouble("gave_up", str(why))
+        if session.work.keeper_falls.add(now):
+            session.work.keeper_falls.forgive()
+            session.troubles.fail("step", Trouble("gave_up", str(why)))
             self.later(session, _NOW_AND_THEN_S)
         else:
-            self.later(session, session.keeper_falls.backoff())
+            self.later(session, session.work.keeper_falls.backoff())
             if session.link is None:
-                session.trouble = why
+                session.troubles.fail("step", why)
         session.touch()
-        session.poke.clear()
+        session.work.poke.clear()
 
     async def _defect(self, session: Session, exc: Exception) -> None:
         """Our own defect while handling this session: recorded, retried with pauses, quarantined when it persists."""
         what = f"{type(exc).__name__}: {exc}"
         print(f"session {session.sid}: defect: {what}", file=sys.stderr, flush=True)
-        too_many = session.step_falls.add(time.monotonic())
+        too_many = session.work.step_falls.add(time.monotonic())
         try:
             await session.append(
                 t.HarnessNote(
@@ -267,28 +266,31 @@ class Conductor:
                 )
             )
             if too_many:
-                times = len(session.step_falls.times)
-                session.step_falls.times.clear()
+                times = len(session.work.step_falls.times)
+                session.work.step_falls.forgive()
                 await quarantine(session, "supervisor", what[:500], times)
         except (OpError, LinkLost) as again:
             self._retry(session, Trouble("defect", f"{what}; and it could not be put on record: {again}"))
             return
-        session.poke.clear()
-        self.later(session, session.step_falls.backoff())
+        session.work.poke.clear()
+        self.later(session, session.work.step_falls.backoff())
 
     def later(self, session: Session, seconds: float) -> None:
         """Look at the session again after that time."""
-        asyncio.get_running_loop().call_later(max(0.0, seconds), session.poke.set)
+        asyncio.get_running_loop().call_later(max(0.0, seconds), session.wake)
+
+    def freed(self, session: Session) -> None:
+        """What its worker waits for was seen to: it need not be shown until it is looked at again."""
+        session.unhinder("step")
 
     def release(self, session: Session) -> None:
         """The user wants something of it again: forget what was counted against it."""
-        session.held = False
-        session.trouble = trouble.NONE
+        session.troubles.released()
         # what the ground or a call is held for stands until it was looked at again
-        for source in ("brain", "money"):
-            session.unhinder(source)
-        for falls in (session.keeper_falls, session.brain_fenced, session.step_falls):
-            falls.times.clear()
+        session.unhinder("brain")
+        self._purse.unasked(session)
+        for falls in (session.work.keeper_falls, session.brain_fenced, session.work.step_falls):
+            falls.forgive()
         session.brain_falls = Falls()
         session.brain_not_before = 0.0
         self.start(session)

@@ -15,7 +15,7 @@ from harness.events import types as t
 from harness.events.fold import SessionState
 from harness.events.words import usd
 from harness.supervisor.calls.call_caps import wall_used
-from harness.supervisor.calls.call_flow import private_of
+from harness.supervisor.calls.ground import private_of
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
@@ -196,11 +196,11 @@ class Continuing:
         if not session.state.terminal and session.state.desired != "stopped":
             records(session.sid, session.state, wish, t.Caps(), by)  # says why not
         while True:
-            if not await self._fleet.until(lambda: session.worker is None, _PUT_AWAY_S):
+            if not await self._fleet.until(lambda: session.work.task is None, _PUT_AWAY_S):
                 why = session.trouble or "its end is being carried out"
                 raise OpError("busy", f"{session.name} is not put away yet ({why})", "try again in a moment")
             async with session.lock:
-                if session.worker is not None:
+                if session.work.task is not None:
                     continue  # an undo has just given it work again
                 if session.removing:
                     raise OpError("not_found", f"{session.name} was just removed")

@@ -77,7 +77,7 @@ class Halt:
             *(
                 self._stop(s, by)
                 for s in self._fleet
-                if not s.foreign and (s.worker is not None or s.link is not None or not s.finished)
+                if not s.foreign and (s.work.task is not None or s.link is not None or not s.finished)
             )
         )
         left = await self._sweep()
@@ -124,7 +124,7 @@ class Halt:
             except TimeoutError:
                 why = "its keeper does not answer"
             else:
-                if await self._fleet.until(lambda: session.worker is None and session.link is None, END_S):
+                if await self._fleet.until(lambda: session.work.task is None and session.link is None, END_S):
                     return ""
                 why = (
                     str(session.trouble) if session.trouble else "its stop is on record and was not carried out in time"
@@ -138,8 +138,7 @@ class Halt:
         if session.state.terminal:
             session.touch()
             return
-        session.quiet = True
-        try:
+        with session.ending():
             if session.link is None:
                 self._conductor.release(session)
                 await self._fleet.until(lambda: session.link is not None or session.held, TAKE_UP_S)
@@ -149,8 +148,6 @@ class Halt:
                 else:
                     session.keeper()
                     session.touch()
-        finally:
-            session.quiet = False
 
     async def end_keeper(self, session: Session) -> bool:
         """Kill its keeper, so that another one takes its place; False when one cannot be killed."""

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.events.fold import SessionState
-from harness.events.trouble import NONE, Trouble
+from harness.events.trouble import Trouble
 from harness.linux.proc import Identity, alive, look
 from harness.protocol.paths import Folders
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import homes
-from harness.supervisor.fleet.call_records import Track
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.processes.keeper_link import KeeperHello, KeeperLink
@@ -76,7 +75,7 @@ class Keepers:
             raise OpError("foreign", session.foreign)
         if session.aside is not None:
             raise OpError("damaged", session.aside.reason)
-        session.loaded = True
+        session.begun()
         try:
             await self._connect(session)
         except (OSError, LinkLost):
@@ -145,11 +144,10 @@ class Keepers:
 
     async def _follow(self, session: Session, link: KeeperLink, hello: KeeperHello) -> None:
         if hello.head < session.state.seq:  # what we folded is no longer what the log holds
-            session.state = SessionState()
-            session.track = Track()
             await at_home(session.load)
-        session.link = link
-        session.trouble = Trouble("unwritable", str(hello.poisoned)) if hello.poisoned else NONE
+        session.joined(link)
+        if hello.poisoned:
+            session.troubles.fail("keeper", Trouble("unwritable", str(hello.poisoned)))
         await link.call("subscribe", after=session.state.seq)
         async with asyncio.timeout(_CATCH_UP):
             await session.reached(hello.head)
@@ -224,7 +222,7 @@ class Keepers:
             file=sys.stderr,
             flush=True,
         )
-        session.keeper_falls.times.clear()  # what it owed an answer to failed because of it
+        session.work.keeper_falls.forgive()  # what it owed an answer to failed because of it
         await end(who, (signal.SIGKILL, _KILLED_S))
 
     @staticmethod

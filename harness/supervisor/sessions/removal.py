@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from harness.protocol import locks
 from harness.protocol.paths import Folders
-from harness.supervisor.calls.call_flow import private_of
+from harness.supervisor.calls.ground import private_of
 from harness.supervisor.calls.pushed import pushed
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
@@ -50,9 +50,8 @@ class Removal:
         if session.foreign:
             return await self._from_here_only(force)
         if force and session.held and session.link is None and not await at_home(locks.held, session.folder.lock):
-            session.removing = True  # its log can say nothing any more, and nothing of it lives
-            session.poke.set()
-        elif not session.state.terminal or session.link is not None or session.worker is not None:
+            session.leave()  # its log can say nothing any more, and nothing of it lives
+        elif not session.state.terminal or session.link is not None or session.work.task is not None:
             raise OpError("busy", f"{session.name} has not ended", f"stop it first: watchfloor stop {session.sid}")
         try:
             removed = await session.do(
@@ -63,7 +62,7 @@ class Removal:
             raise OpError("unsaved", str(exc), hint) from exc
         except WorkspaceError as exc:
             raise await self._unexamined(exc) from exc
-        session.removing = True
+        session.leave()
         await at_home(session.folder.root.rename, self._doomed)
         return removed
 
@@ -83,7 +82,7 @@ class Removal:
                 f"{session.name} is not ours: {session.foreign}",
                 f"to remove it from here only: watchfloor rm --force {session.sid}",
             )
-        session.removing = True
+        session.leave()
         with contextlib.suppress(FileNotFoundError):
             await at_home(discard, self._left.worktree)
         await at_home(session.folder.root.rename, self._doomed)

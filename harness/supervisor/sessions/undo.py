@@ -16,6 +16,7 @@ from harness.events import reader
 from harness.events import types as t
 from harness.events.describe import call_text
 from harness.supervisor import ids
+from harness.supervisor.calls import publishing
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.sessions.keepers import Keepers
@@ -143,7 +144,7 @@ class Undo:
             await session.until(lambda: session.state.last_undo == undo_id)
             if not session.state.terminal:
                 await session.append(t.UserMessage(text=_told(point), origin="harness", by=by))
-            session.track.ran_command = True
+            publishing.owed(session)
             session.touch()
         return {
             "undo_id": undo_id,

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
-from harness.supervisor.fleet.session import Restarts
+from harness.supervisor.fleet.rooms import Restarts
 
 SHOWN_S = 600.0
 """Seconds that the floor shows a death after it was mended."""

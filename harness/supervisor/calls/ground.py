@@ -1,0 +1,32 @@
+"""The harness's own ground under a session: where it is, and whether it stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.events.trouble import Trouble
+from harness.supervisor.fleet.session import Session
+from harness.workspace import health
+from harness.workspace.errors import WorkspaceError
+
+HELD_S = 10.0
+"""Seconds after which the ground of a held session is looked at again."""
+_LOOK_S = 15.0
+
+
+def private_of(session: Session) -> Path:
+    """The private git directory of a session."""
+    return session.folder.git / "private"
+
+
+async def ailing(session: Session) -> str:
+    """What of the harness's own is broken under this session, in words; empty when nothing is."""
+    try:
+        return await session.do("seeing whether its ground stands", _LOOK_S, lambda: health.ailing(private_of(session)))
+    except WorkspaceError as exc:
+        return str(exc)
+
+
+def held_for(why: str) -> Trouble:
+    """The trouble of a session that waits for its ground to be mended."""
+    return Trouble("ground", why)

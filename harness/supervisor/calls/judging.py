@@ -1,0 +1,282 @@
+"""From a proposal to a verdict: its action as it would meet the world now, the policy's word, and a person asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.events import tools, trouble
+from harness.events import types as t
+from harness.events.action import Action, InputBlob, Wire, action_hash, canonical
+from harness.events.calls import Call
+from harness.events.request import Request
+from harness.events.trouble import Trouble
+from harness.hands import precheck
+from harness.policy.build import build_action
+from harness.policy.judge import Verdict, judge
+from harness.protocol.config import Config
+from harness.supervisor import ids
+from harness.supervisor.calls import cards, earlier_yes
+from harness.supervisor.calls.call_caps import ask_cap, over_cap
+from harness.supervisor.calls.ground import HELD_S, ailing, held_for, private_of
+from harness.supervisor.calls.on_record import input_of, put_blob
+from harness.supervisor.errors import Later, OpError, out_of_space
+from harness.supervisor.fleet.call_records import OpenCall, signature
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.settings import Settings
+from harness.workspace.errors import WorkspaceError
+from harness.workspace.gather_facts import Kept, ShellAnalysisMissing, gather
+from harness.workspace.worktrees import open_worktree
+
+INLINE_ACTION = 16 * 1024
+TOOL_OPTIONS = ["allow", "allow_edited", "deny", "answer", "stop"]
+_DENIALS = 2
+_RETRY_SPACE = 5.0
+_SHORTLY = 0.2
+_CARD_S = 15.0
+"""Seconds that reading the worktree may take for a card."""
+_FACTS_S = 90.0
+"""Seconds that reading the worktree may take for one call's facts."""
+_WAITS = frozenset({"shutting_down", "poisoned", "stale_epoch"})
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """An action with its hash and the policy's word on it."""
+
+    action: Action
+    hash: str
+    verdict: Verdict
+    policy: str
+
+
+class Judging:
+    """Judges proposed calls by the policy in force."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    async def judge(self, session: Session, call: Call, known: OpenCall, unprotected: str = "") -> bool:
+        """Judge one proposed call; False when it has to wait for a human's word on a cap.
+
+        ``unprotected``: why no state before it can be kept.
+        """
+        if not await self._within_caps(session, call):
+            return False
+        given = await input_of(session, known.proposed)
+        proposed = known.proposed
+        unknown = (
+            "check is not a tool of yours; the harness runs the checks itself"
+            if proposed.tool == tools.CHECK and not proposed.by_harness
+            else ""
+        )
+        if problem := unknown or tools.validate(proposed.tool, given):
+            await session.append(t.ToolEnded(call_id=call.call_id, status="refused", preview=problem))
+            return True
+        assert isinstance(given, dict)
+        try:
+            built = await self.build(session, known.proposed, given, unprotected)
+        except WorkspaceError as exc:
+            if out_of_space(exc):
+                raise Later(_RETRY_SPACE, Trouble("no_space", f"its next call cannot be examined: {exc}")) from exc
+            await self._or_hold(session, exc)
+            await session.append(
+                t.HarnessNote(
+                    level="error", text=f"call {call.call_id} cannot be judged: {exc}", component="supervisor"
+                ),
+                t.ToolEnded(
+                    call_id=call.call_id, status="refused", preview=f"The harness could not examine this call: {exc}"
+                ),
+            )
+            return True
+        name = signature(known.proposed)
+        verdict = built.verdict
+        if verdict.verdict == "ask" and session.track.denials.get(name, 0) >= _DENIALS:
+            why = session.track.denied_why.get(name, "")
+            verdict = Verdict(
+                "deny",
+                "denied-before",
+                f"the human denied exactly this {_DENIALS} times{': ' + why if why else ''}; do something else",
+                verdict.risk,
+            )
+        judged = await self._judged(session, call.call_id, built, verdict)
+        if verdict.verdict == "deny":
+            await session.append(
+                judged,
+                t.ToolEnded(
+                    call_id=call.call_id,
+                    status="denied",
+                    preview=f"Denied by policy ({verdict.rule}): {verdict.reason}",
+                ),
+            )
+        elif verdict.verdict == "ask":
+            asked = t.ApprovalRequested(
+                approval_id=ids.approval_id(),
+                kind=Request.TOOL,
+                title=cards.title(built.action),
+                options=TOOL_OPTIONS,
+                call_id=call.call_id,
+                action_hash=built.hash,
+                risk=verdict.risk,
+                detail=_detail(built, verdict, session.track.changed.get(call.call_id, [])),
+            )
+            try:
+                shown = await session.do(
+                    "reading what it would change", _CARD_S, lambda: cards.diff(built.action, given)
+                )
+            except WorkspaceError as exc:
+                shown = cards.unread(exc)
+            session.shown.compared(asked.approval_id, shown)
+            asked = msgspec.structs.replace(asked, risk=cards.risk(asked.risk, shown))
+            await session.append(judged, asked)
+        else:
+            await session.append(judged)
+        return True
+
+    @staticmethod
+    async def _or_hold(session: Session, exc: WorkspaceError) -> None:
+        """Raise Later when it is the harness's own ground that failed: the agent can do nothing about that, and is
+        neither told nor paid for it.
+        """
+        why = str(exc) if isinstance(exc, ShellAnalysisMissing) else await ailing(session)
+        if why:
+            raise Later(HELD_S, held_for(why))
+
+    async def build(
+        self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], unprotected: str = ""
+    ) -> Built:
+        """The canonical action of a proposal with this input, and the verdict in force now.
+
+        Whatever a person will be asked about is bound to the state of the worktree that he is shown. Raises
+        WorkspaceError, OpError, Later.
+        """
+        policy = self._settings.policy
+        kept = Kept(unprotected=unprotected)
+        if given.get("access", "fence") != "fence":
+            kept = await self._world(session, proposed.call_id)
+        action = await self._action(session, proposed, given, kept)
+        verdict = judge(action, policy)
+        if verdict.verdict == "ask" and not kept.snapshot and not kept.unprotected:
+            kept = await self._world(session, proposed.call_id)
+            action = await self._action(session, proposed, given, kept)
+            verdict = judge(action, policy)
+        return Built(action, action_hash(action.to_wire()), verdict, policy.hash)
+
+    async def _world(self, session: Session, call_id: str) -> Kept:
+        """Keep the worktree as it is now, looked at in full.
+
+        Raises Later when that only has to wait (no space, an undo), OpError.
+        """
+        try:
+            reply = await session.keeper().call(
+                "snapshot",
+                wait=None,
+                label=f"shown for {call_id}",
+                full=True,
+                undo_limits=self._settings.config.undo.to_wire(),
+            )
+        except OpError as exc:
+            if exc.code == "busy":
+                raise Later(_SHORTLY) from exc
+            if exc.code == "no_space":
+                raise Later(_RETRY_SPACE, trouble.of_code(exc.code, exc.message)) from exc
+            if exc.code in _WAITS:
+                raise
+            return Kept(unprotected=exc.message)
+        return Kept(snapshot=str(reply["snapshot"]))
+
+    async def changed_since_shown(self, session: Session, call_id: str, action: Action) -> list[str]:
+        """What is no longer as a person was shown it, one sentence each. Raises OpError."""
+        expected = action.world
+        difference: list[str] = []
+        if (shown := expected.get("snapshot")) is not None:
+            reply = await session.keeper().call(
+                "snapshot", wait=None, label=f"before {call_id} was edited", full=True, since=shown
+            )
+            difference = [str(d) for d in reply["difference"]]
+        observed = await session.do("looking at the world again", _CARD_S, lambda: precheck.observe(action))
+        return difference + precheck.difference({k: v for k, v in expected.items() if k != "snapshot"}, observed)
+
+    async def _action(self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], kept: Kept) -> Action:
+        what = f"examining call {proposed.call_id}"
+        return await session.do(
+            what, _FACTS_S, lambda: self._gather(session, proposed, given, self._settings.config, kept)
+        )
+
+    def _gather(
+        self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], config: Config, kept: Kept
+    ) -> Action:
+        """Gather the facts and build the action (blocking)."""
+        own = [session.folder.root.parent.parent, session.folder.keeper_socket.parent.parent, config.file.parent]
+        if config.model.api_key_file:
+            own.append(Path(config.model.api_key_file).expanduser())
+        facts = gather(open_worktree(private_of(session)), proposed.tool, given, config.fence, map(str, own), kept)
+        ref = proposed.input_blob
+        large = InputBlob(ref.sha, ref.bytes) if ref is not None else None
+        return build_action(session.sid, proposed.call_id, proposed.ref, proposed.tool, given, facts, input_blob=large)
+
+    async def _judged(self, session: Session, call_id: str, built: Built, verdict: Verdict) -> t.ToolJudged:
+        wire = built.action.to_wire()
+        body = canonical(wire)
+        inline: Wire | None = wire
+        ref = None
+        if len(body) > INLINE_ACTION:
+            inline = None
+            ref = await put_blob(session, body, "application/json")
+        return t.ToolJudged(
+            call_id=call_id,
+            action_hash=built.hash,
+            verdict=verdict.verdict,
+            rule=verdict.rule,
+            reason=verdict.reason,
+            policy=built.policy,
+            effects=spelled(built.action),
+            action=inline,
+            action_blob=ref,
+        )
+
+    async def judged_by_human(self, session: Session, call_id: str, built: Built) -> t.ToolJudged:
+        """The verdict on an action that a human edited: allowed by its editor."""
+        return await self._judged(
+            session,
+            call_id,
+            built,
+            Verdict(
+                "allow",
+                earlier_yes.EDITED,
+                "a human changed the input and allowed the result",
+                built.verdict.risk,
+            ),
+        )
+
+    async def _within_caps(self, session: Session, call: Call) -> bool:
+        s = session.state
+        reached = over_cap(session, datetime.now(UTC))
+        if reached is None:
+            return True
+        if s.finish_up is not None:
+            await session.append(
+                t.ToolEnded(
+                    call_id=call.call_id,
+                    status="refused",
+                    preview=f"The cap {reached.cap} is reached ({reached.used} of {reached.limit}); finish up.",
+                )
+            )
+            return True
+        await ask_cap(session, reached)
+        return False
+
+
+def _detail(built: Built, verdict: Verdict, changed: list[str]) -> dict[str, Any]:
+    """What a request says beside its action. ``changed``: how the world differs from what was shown the last time."""
+    detail: dict[str, Any] = {"effects": spelled(built.action), "rule": verdict.rule, "reason": verdict.reason}
+    return detail | {"changed": changed} if changed else detail
+
+
+def spelled(action: Action) -> list[str]:
+    """Its effects as a record has them."""
+    return [str(effect) for effect in action.effects]

@@ -1,0 +1,124 @@
+"""What is said of an endpoint's gate: to a person who is asked, to who looks, on the row of a session in line."""
+
+from __future__ import annotations
+
+import math
+import time
+from datetime import UTC, datetime
+
+from harness.events import endpoints
+from harness.events import types as t
+from harness.events.endpoints import EndpointView
+from harness.events.request import Request
+from harness.supervisor import ids
+from harness.supervisor.endpoints import endpoint_gate as g
+from harness.supervisor.endpoints.endpoint_gate import Key
+
+_MESSAGE = 300
+_WHY = {
+    "network": "it cannot be reached",
+    "overloaded": "it is overloaded",
+    "server": "it fails",
+    "cut": "it cuts its replies off",
+    "rate_limit": "its rate limit is reached",
+    "auth": "it refuses the key",
+    "spend_limit": "the account cannot pay",
+    "model_unknown": "it does not know this model",
+    "no_key": "there is no key for it",
+    "redirect": "it sends us elsewhere",
+}
+_STATES = {g.DOWN: endpoints.DOWN, g.LIMITED: endpoints.LIMITED, g.PERSON: endpoints.PERSON}
+
+
+def boottime() -> float:
+    """Seconds that count while the machine sleeps, so that what is due is due when it wakes."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def request(key: Key, gate: g.Gate) -> t.ApprovalRequested:
+    """What a person is asked about a gate that needs one."""
+    said = f": {gate.message[:_MESSAGE]}" if gate.message else ""
+    title = {
+        "no_key": f"no key for {key.url}",
+        "auth": f"{key.url} refuses the key{said}",
+        "spend_limit": f"the account at {key.url} cannot pay{said}",
+        "model_unknown": f"{key.url} does not know the model {key.model}{said}",
+        "redirect": f"{key.url} sends its requests elsewhere{said}",
+    }[gate.why]
+    todo = {
+        "no_key": "give a key and retry",
+        "auth": "give another key, or make this one valid, and retry",
+        "spend_limit": (
+            f"pay or raise the limit; it is asked again every {g.SPEND_LOOK_S / 60:.0f} minutes, or when you retry"
+        ),
+        "model_unknown": "retry when the endpoint knows the model, or stop the session and launch it with another",
+        "redirect": (
+            "nothing is sent there, because the key belongs to this address alone: retry when it answers itself,"
+            " or set model.base_url to the right address and launch the session again"
+        ),
+    }[gate.why]
+    detail = {
+        "base_url": key.url,
+        "endpoint": key.label,
+        "why": gate.why,
+        "message": gate.message[:_MESSAGE],
+        "todo": todo,
+    }
+    kind = Request.AUTH if gate.why in ("auth", "no_key") else Request.ENDPOINT
+    return t.ApprovalRequested(
+        approval_id=ids.approval_id(),
+        kind=kind,
+        title=title,
+        options=["retry", "stop"],
+        risk="medium",
+        detail=detail,
+    )
+
+
+def view(key: Key, gate: g.Gate, approval_id: str) -> EndpointView:
+    """A closed gate as a client sees it. ``approval_id``: the open request that says so, or empty."""
+    asking = gate.retried or (gate.probe != "" and gate.probe not in gate.line)
+    later = "" if asking or gate.next_try == math.inf else wall(gate.next_try)
+    return EndpointView(
+        url=key.url,
+        state=_STATES[gate.state],
+        since=wall(gate.since),
+        why=_why(gate),
+        next_try=later,
+        waiting=len(gate.line),
+        model=key.model,
+        asking=asking,
+        approval_id=approval_id,
+    )
+
+
+def in_line(key: Key, gate: g.Gate, sid: str, approval_id: str, now: float) -> str:
+    """What a session waits for at a gate; empty when it does not stand in its line, or need not wait long."""
+    if sid not in gate.line:
+        return ""
+    if gate.state != g.OPEN:
+        return endpoints.standing(view(key, gate, approval_id))
+    if now < gate.ramp_end:  # it was closed until a moment ago
+        return "its turn comes in a moment: the endpoint answers again"
+    return ""
+
+
+def _why(gate: g.Gate) -> str:
+    said = _WHY.get(gate.why, gate.why)
+    if gate.message:
+        said += f": {gate.message[:_MESSAGE]}"
+    if gate.asked_wait_s > g.LONGEST_OBEYED_S:
+        said += f"; it asks to wait until {_day(gate.asked_wait_s)}, and is asked again every hour"
+    return said
+
+
+def _day(seconds: float) -> str:
+    try:
+        return datetime.fromtimestamp(time.time() + seconds, UTC).strftime("%d %b %Y %H:%M")
+    except (OverflowError, ValueError, OSError):
+        return "a time beyond every calendar"
+
+
+def wall(at: float) -> str:
+    """A time of our clock as UTC RFC 3339, to the second: it must not move because it was converted again."""
+    return datetime.fromtimestamp(round(time.time() + at - boottime()), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,85 @@
+"""What the rooms of the supervisor know of a session that is in no log: a record each, written by its room alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from harness.events.views import ApprovalView, SessionRow
+
+
+@dataclass(slots=True)
+class Restarts:
+    """Times of recent failures of one part; more than ``limit`` within ``window`` seconds is too many."""
+
+    limit: int = 3
+    window: float = 60.0
+    times: deque[float] = field(default_factory=deque)
+
+    def add(self, now: float) -> bool:
+        """Count one failure; True when the limit is reached."""
+        while self.times and now - self.times[0] > self.window:
+            self.times.popleft()
+        self.times.append(now)
+        return len(self.times) >= self.limit
+
+    def backoff(self, longest: float = 60.0) -> float:
+        """Seconds to wait after the newest failure: 0.2 s, quadrupling."""
+        return min(longest, 0.2 * 4.0 ** max(0, len(self.times) - 1))
+
+    def forgive(self) -> None:
+        """What failed until now counts no more."""
+        self.times.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """The index's row of a session; not ``current`` when its log no longer ends where it did: then it counts only for
+    what the log cannot say any more.
+    """
+
+    row: SessionRow
+    current: bool
+
+
+@dataclass(slots=True)
+class Work:
+    """The conductor's: the worker of a session, and the failures that it met."""
+
+    task: asyncio.Task[None] | None = None
+    poke: asyncio.Event = field(default_factory=asyncio.Event)
+    keeper_falls: Restarts = field(default_factory=Restarts)
+    step_falls: Restarts = field(default_factory=Restarts)
+
+
+@dataclass(slots=True)
+class Running:
+    """The flow's of its calls: those that were told to run, and how often each of them met another world."""
+
+    executing: set[str] = field(default_factory=set)
+    stale: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Shown:
+    """The queue's: cards of open requests, and comparisons that were made before their card."""
+
+    cards: dict[str, ApprovalView] = field(default_factory=dict)
+    diffs: dict[str, str] = field(default_factory=dict)
+
+    def compared(self, approval_id: str, diff: str) -> None:
+        """What the card of this request will show is known already."""
+        self.diffs[approval_id] = diff
+
+    def only(self, still_open: Collection[str]) -> None:
+        """Forget the cards of all other requests."""
+        self.cards = {approval_id: card for approval_id, card in self.cards.items() if approval_id in still_open}
+
+
+@dataclass(slots=True)
+class Published:
+    """The publishing's: the last failure that is on record, so that it is said once."""
+
+    told: str = ""

@@ -1,0 +1,17 @@
+"""A log as a kill leaves it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from harness.events.log import LogWriter
+
+
+def left_by_a_kill(log: LogWriter, folder: Path) -> None:
+    """Put what is on the disk now in the place of ``folder``, whose writer takes its leave elsewhere."""
+    copy = folder.with_name(f"{folder.name} as it was")
+    shutil.copytree(folder, copy)
+    log.close()
+    shutil.rmtree(folder)
+    copy.rename(folder)

@@ -22,6 +22,7 @@ from collections.abc import Callable
 from typing import NamedTuple, NoReturn
 
 from harness.hands import children, seccomp
+from harness.hands import fence as walls
 from harness.linux import kernel
 
 TICKETS = 4096
@@ -35,6 +36,7 @@ _PLACES = 8
 """Descriptors below this number are the call's own (see `harness.hands.spawn`)."""
 _STATUS_FD = 3
 _FILTER_FD = 4
+_FIRST_COPY = 10
 _HIGH = 100
 _NS_GET_USERNS = 0xB701
 _NAMESPACES = ("cgroup", "ipc", "uts", "net", "pid", "mnt")
@@ -71,19 +73,21 @@ def build(fence: list[str]) -> Fence:
     status = os.memfd_create("status", os.MFD_CLOEXEC)
     words = os.memfd_create("words", os.MFD_CLOEXEC)
     filtered = os.memfd_create("filter", os.MFD_CLOEXEC)
+    copies: dict[int, int] = {}
     try:
         # what waits inside has the walls of a call too: it must be worth nothing to whoever gets hold of it
         os.pwrite(filtered, seccomp.assembled(network="--unshare-net" not in fence), 0)
         own = ["--json-status-fd", str(_STATUS_FD), "--seccomp", str(_FILTER_FD)]
-        argv = [*fence[:-1], *own, *fence[-1:], *WAITING]
-        fds = {0: waits, 1: gives, 2: words, _STATUS_FD: status, _FILTER_FD: filtered}
+        built, copies = walls.with_copies(fence, _FIRST_COPY)
+        argv = [*built[:-1], *own, *built[-1:], *WAITING]
+        fds = {0: waits, 1: gives, 2: words, _STATUS_FD: status, _FILTER_FD: filtered, **copies}
         return Fence(children.spawn(argv, {}, fds), tickets, status, words, hold)
     except OSError:
         for fd in (tickets, status, words, hold):
             os.close(fd)
         raise
     finally:
-        for fd in (gives, waits, filtered):
+        for fd in (gives, waits, filtered, *copies.values()):
             os.close(fd)
 
 

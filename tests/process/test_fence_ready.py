@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.hands import joined, spawn
+from harness.hands import fence, joined, spawn
 from harness.hands.ready import Ready
 from tests.fleetlib import alive, wait_for
 from tests.process.test_fence_run import Ground, ends
@@ -141,6 +141,31 @@ def test_a_fence_that_cannot_be_built_says_why(ground: Ground, ready: Ready) -> 
     assert outcome.status == "refused"
     assert "/no/such/folder" in text
     assert "never" not in text
+
+
+def test_the_systems_small_settings_are_copies_that_nobody_can_change(ground: Ground, ready: Ready) -> None:
+    call = shell(ground, "cat /etc/passwd; echo x >> /etc/passwd || echo closed; grep -c ' /etc/' /proc/self/mountinfo")
+    bound = [source for word, source in zip(call.argv, call.argv[1:], strict=False) if word == "--ro-bind"]
+    told, copies = fence.with_copies(call.argv, 10)
+    for fd in copies.values():
+        os.close(fd)
+    assert len(told) == len(call.argv) + 2 * len(copies), "each takes the place of its mount"
+    outcome, text = ran(call, ready)
+    assert outcome.status == "ok"
+    assert text.startswith(Path("/etc/passwd").read_text())
+    assert "closed" in text
+    settings = [source for source in bound if source.startswith("/etc/") or source.endswith("/hosts")]
+    assert int(text.splitlines()[-1]) == len(settings) - len(copies)
+
+
+def test_what_is_no_small_file_is_bound_as_it_is(tmp_path: Path) -> None:
+    large = tmp_path / "large"
+    large.write_bytes(b"x" * (1 << 20))
+    os.mkfifo(tmp_path / "fifo")
+    args = ["bwrap", "--ro-bind", "/usr", "/usr", "--ro-bind", "/nowhere", "/etc/group", "--"]
+    for name, target in (("large", "/etc/services"), ("fifo", "/etc/passwd"), ("", "/etc/alternatives")):
+        args[1:1] = ["--ro-bind", str(tmp_path / name), target]
+    assert fence.with_copies(args, 10) == (args, {})
 
 
 def test_a_call_has_no_capability_and_only_its_own_descriptors(ground: Ground, ready: Ready) -> None:

@@ -6,6 +6,7 @@ Everything is an allow-list: what is not named here or in the action's profile d
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from dataclasses import dataclass
 
@@ -15,7 +16,6 @@ from harness.hands.limits import DEFAULT
 
 SYSTEM_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin")
 HOME = "/tmp/home"
-INSIDE = "/opt/watchfloor"
 OUTSIDE = "/mnt/outside"
 
 _OWN = ("proc", "dev", "sys")
@@ -44,6 +44,8 @@ _ETC = (
     "timezone",
 )
 _ETC_NETWORK = ("gai.conf", "host.conf", "hosts", "resolv.conf")
+_COPIED = frozenset(f"/etc/{name}" for name in (*_ETC, *_ETC_NETWORK))
+_COPIED_BYTES = 256 << 10
 _GIT = {
     "advice.detachedHead": "false",
     "commit.gpgSign": "false",
@@ -249,6 +251,40 @@ def _protected(worktree: str) -> list[str]:
     return ["--ro-bind", git, git] if os.path.lexists(git) and not os.path.islink(git) else []
 
 
+def with_copies(args: list[str], first: int) -> tuple[list[str], dict[int, int]]:
+    """The same fence with the system's small settings as copies, in descriptors numbered from ``first``; those are ours
+    to close.
+
+    Bubblewrap reads the table of all mounts after each mount that it makes, so a mount costs more than such a file.
+    """
+    told: list[str] = []
+    opened: dict[int, int] = {}
+    at = 0
+    while at < len(args):
+        if args[at] == "--ro-bind" and args[at + 2] in _COPIED and (fd := _small_file(args[at + 1])) >= 0:
+            number = first + len(opened)
+            opened[number] = fd
+            told += ["--perms", "0644", "--file", str(number), args[at + 2]]
+            at += 3
+        else:
+            told.append(args[at])
+            at += 1
+    return told, opened
+
+
+def _small_file(path: str) -> int:
+    """A descriptor of a regular file that is cheap to copy; -1 when it is none."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return -1
+    info = os.fstat(fd)
+    if stat.S_ISREG(info.st_mode) and info.st_size <= _COPIED_BYTES:
+        return fd
+    os.close(fd)
+    return -1
+
+
 def arguments(
     bwrap: str,
     fence: Profile,
@@ -267,11 +303,8 @@ def arguments(
     check_profile(fence)
     args = [bwrap, *_namespaces(network=network), "--hostname", "fence", *_system(network)]
     args += ["--perms", "1777", "--size", str(tmp), "--tmpfs", "/tmp", "--perms", "0755", "--dir", HOME]
-    ours = os.path.dirname(os.path.abspath(__file__))
-    args += ["--ro-bind", ours, f"{INSIDE}/harness/hands"]
-    args += ["--ro-bind", os.path.join(os.path.dirname(ours), "linux"), f"{INSIDE}/harness/linux"]
     if not network:
-        args += ["--ro-bind", os.path.join(ours, "hosts"), "/etc/hosts"]
+        args += ["--ro-bind", os.path.join(os.path.dirname(os.path.abspath(__file__)), "hosts"), "/etc/hosts"]
     args += ["--dev", "/dev", "--perms", "1777", "--size", str(shm), "--tmpfs", "/dev/shm"]
     args += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
     for path in fence.read:

@@ -3,10 +3,11 @@ and a fork of this process enters it and goes on as the runner. Standard library
 
 An interpreter that begins inside the fence costs four times what the fence itself costs, and every call pays for it.
 The fork has everything loaded. Who is who, from the outside in: the *warden* (a fork of the caller, in its namespaces)
-starts bubblewrap, joins the namespaces that it made and forks the *inmate*, which is in the process namespace too,
-gives up every capability that joining gave it, and becomes the tool. The caller waits for the warden, which ends with
-the tool's exit code when nothing of the fence is left. When the caller dies, the warden is killed, and with it
-bubblewrap, the namespaces' first process and all that runs in them.
+joins the namespaces that bubblewrap made, gives up every capability that joining gave it, and forks the *inmate*, which
+is in the process namespace too, waits for its call and becomes the tool. All of that needs nothing of the call, so it
+can be done before there is one. The caller waits for the warden, which ends with the tool's exit code when nothing of
+the fence is left. When the caller dies, the warden is killed, and with it bubblewrap, the namespaces' first process and
+all that runs in them.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ import json
 import os
 import select
 import signal
+import socket
 from collections.abc import Callable
 from typing import NamedTuple, NoReturn
 
 from harness.hands import children, seccomp
+from harness.hands import fence as walls
 from harness.linux import kernel
 
 TICKETS = 4096
@@ -33,8 +36,10 @@ FAILED = 125
 """Exit code of a call whose fence could not be built or entered; nothing ran."""
 _PLACES = 8
 """Descriptors below this number are the call's own (see `harness.hands.spawn`)."""
+_SHARED = b"shared"
 _STATUS_FD = 3
 _FILTER_FD = 4
+_FIRST_COPY = 10
 _HIGH = 100
 _NS_GET_USERNS = 0xB701
 _NAMESPACES = ("cgroup", "ipc", "uts", "net", "pid", "mnt")
@@ -71,48 +76,80 @@ def build(fence: list[str]) -> Fence:
     status = os.memfd_create("status", os.MFD_CLOEXEC)
     words = os.memfd_create("words", os.MFD_CLOEXEC)
     filtered = os.memfd_create("filter", os.MFD_CLOEXEC)
+    copies: dict[int, int] = {}
     try:
         # what waits inside has the walls of a call too: it must be worth nothing to whoever gets hold of it
         os.pwrite(filtered, seccomp.assembled(network="--unshare-net" not in fence), 0)
         own = ["--json-status-fd", str(_STATUS_FD), "--seccomp", str(_FILTER_FD)]
-        argv = [*fence[:-1], *own, *fence[-1:], *WAITING]
-        fds = {0: waits, 1: gives, 2: words, _STATUS_FD: status, _FILTER_FD: filtered}
+        built, copies = walls.with_copies(fence, _FIRST_COPY)
+        argv = [*built[:-1], *own, *built[-1:], *WAITING]
+        fds = {0: waits, 1: gives, 2: words, _STATUS_FD: status, _FILTER_FD: filtered, **copies}
         return Fence(children.spawn(argv, {}, fds), tickets, status, words, hold)
     except OSError:
         for fd in (tickets, status, words, hold):
             os.close(fd)
         raise
     finally:
-        for fd in (gives, waits, filtered):
+        for fd in (gives, waits, filtered, *copies.values()):
             os.close(fd)
 
 
-def spawn(fence: list[str] | Fence, fds: dict[int, int], inmate: Callable[[], object], *, shared: bool = False) -> int:
-    """Start a call in a fence that stands already, or in one of its own, which is built from a bubblewrap command line;
-    returns the warden's pid, whose exit code is the call's.
+class Warden(NamedTuple):
+    """A call's place in a fence, which waits for the call."""
 
-    ``inmate`` is what runs inside, with only the descriptors ``{number: ours}`` open, and must not return. A fence ends
-    with the call unless it is ``shared``, which only an inmate may do that runs nobody's program and leaves nothing.
-    The caller must be able to fork: one thread, or none that holds a lock. Raises OSError when there can be no process.
+    pid: int
+    """To wait for; its exit code is the call's."""
+    channel: socket.socket
+
+    def begin(self, fds: dict[int, int], *, shared: bool = False) -> int:
+        """Start the call with exactly the descriptors ``{number: ours}``; the pid to wait for.
+
+        The fence ends with the call unless it is ``shared``, which only an inmate may do that runs nobody's program and
+        leaves nothing. Raises OSError when the warden is gone.
+        """
+        with self.channel:
+            socket.send_fds(self.channel, [bytes(fds)], list(fds.values()))
+            if shared:
+                self.channel.send(_SHARED)
+        return self.pid
+
+
+def stand(fence: list[str] | Fence, inmate: Callable[[], object]) -> Warden:
+    """Have a place for one call in a fence that stands or is being built, or in one of its own, which is built from a
+    bubblewrap command line. Whoever closes the channel instead of beginning a call ends it.
+
+    ``inmate`` is what runs inside once the call begins and must not return. The caller must be able to fork: one
+    thread, or none that holds a lock. Raises OSError when there can be no process.
     """
     caller = os.getpid()
-    pid = os.fork()
-    if pid == 0:
-        _warden(caller, fence, fds, inmate, shared)
-    return pid
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        try:
+            pid = os.fork()
+        except OSError:
+            ours.close()
+            raise
+        if pid == 0:
+            _warden(caller, fence, theirs.detach(), inmate)
+    return Warden(pid, ours)
 
 
-def _warden(
-    caller: int, fence: list[str] | Fence, fds: dict[int, int], inmate: Callable[[], object], shared: bool
-) -> NoReturn:
+def spawn(argv: list[str], fds: dict[int, int], inmate: Callable[[], object]) -> int:
+    """Start a call in a fence of its own; the pid to wait for. Raises OSError when there can be no process."""
+    return stand(argv, inmate).begin(fds)
+
+
+def _warden(caller: int, fence: list[str] | Fence, channel: int, inmate: Callable[[], object]) -> NoReturn:
     try:
         gc.disable()  # objects of the caller believe that they own descriptors, whose numbers are others' now
         _die_with(caller)
-        fence = _alone(fds, fence)
-        own = fence if isinstance(fence, Fence) else build(fence)
-        os._exit(_guard(caller, own, inmate, shared))
-    except BaseException as exc:
-        _complain(exc)
+        channel, *kept = _alone([channel, *(fence[1:] if isinstance(fence, Fence) else ())])
+        try:
+            own = Fence(fence.builder, *kept) if isinstance(fence, Fence) else build(fence)
+            os._exit(_guard(caller, own, channel, inmate))
+        except BaseException as exc:
+            _take(channel)
+            _complain(exc)
     finally:
         os._exit(FAILED)
 
@@ -124,55 +161,83 @@ def _die_with(caller: int) -> None:
 
 
 def _complain(exc: BaseException) -> None:
-    os.write(2, f"the fence could not be entered: {type(exc).__name__}: {exc}\n".encode("utf-8", "replace"))
+    """Say on the call's output why it did not begin."""
+    why = str(exc) if isinstance(exc, _Unbuilt) else f"the fence could not be entered: {type(exc).__name__}: {exc}"
+    os.write(2, f"{why}\n".encode("utf-8", "replace"))
 
 
-def _alone(fds: dict[int, int], fence: list[str] | Fence) -> list[str] | Fence:
-    """Nothing of the caller but its memory: own session, signals as they come, and exactly these descriptors; the
-    fence, with those of its own moved.
+def _alone(kept: list[int]) -> list[int]:
+    """Nothing of the caller but its memory and these descriptors, whose new numbers are returned: own session, signals
+    as they come; the numbers of a call's own are free.
     """
     os.setsid()
     signal.set_wakeup_fd(-1)
     for sig in children.DEFAULTS:
         signal.signal(sig, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    kept = fence[1:] if isinstance(fence, Fence) else ()
-    wanted = {**fds, **dict(zip(range(_PLACES, _PLACES + len(kept)), kept, strict=True))}
-    copies = {number: fcntl.fcntl(ours, fcntl.F_DUPFD_CLOEXEC, _HIGH) for number, ours in wanted.items()}
-    for number, copy in copies.items():
-        os.dup2(copy, number, inheritable=number < _PLACES)
+    copies = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH) for fd in kept]
+    moved = [os.dup2(copy, number, inheritable=False) for number, copy in enumerate(copies, _PLACES)]
+    os.closerange(0, _PLACES)
+    os.closerange(_PLACES + len(moved), os.sysconf("SC_OPEN_MAX"))
     for number in range(_PLACES):
-        if number not in fds:
-            os.closerange(number, number + 1)
-    os.closerange(_PLACES + len(kept), os.sysconf("SC_OPEN_MAX"))
+        os.dup2(moved[0], number, inheritable=False)  # so that nothing else gets one of them meanwhile
     os.environ.clear()
-    return Fence(fence.builder, *range(_PLACES, _PLACES + len(kept))) if isinstance(fence, Fence) else fence
+    return moved
 
 
-def _guard(caller: int, fence: Fence, inmate: Callable[[], object], shared: bool) -> int:
-    """Enter the fence, run the call in it, see that nothing of it is left; its exit code."""
-    gone = os.pidfd_open(fence.builder)
+def _take(channel: int) -> None:
+    """Wait for the call, and have its descriptors under their numbers and nothing else open; ends when no call comes.
+
+    Raises OSError.
+    """
+    with socket.socket(fileno=channel) as waits:
+        numbers, received, _, _ = socket.recv_fds(waits, _PLACES, _PLACES)
+        if not numbers:
+            os._exit(FAILED)
+        copies = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH) for fd in received]
+        waits.detach()
+    os.closerange(0, _HIGH)
+    for number, copy in zip(numbers, copies, strict=True):
+        os.dup2(copy, number)
+    os.closerange(_HIGH, os.sysconf("SC_OPEN_MAX"))
+
+
+class _Unbuilt(Exception):
+    """Bubblewrap built no fence; the message is its own words."""
+
+
+def _guard(caller: int, fence: Fence, channel: int, inmate: Callable[[], object]) -> int:
+    """Enter the fence, have a call run in it, see that nothing of it is left; its exit code.
+
+    Raises _Unbuilt, OSError: then nothing ran.
+    """
+    gone = _high(os.pidfd_open(fence.builder))
     if not os.read(fence.tickets, 1):
-        os.write(2, os.pread(fence.words, _WORDS, 0) or b"bubblewrap ended without a word")
-        return FAILED
+        words = os.pread(fence.words, _WORDS, 0).decode("utf-8", "replace").rstrip()
+        raise _Unbuilt(words or "bubblewrap ended without a word")
     first = int(json.loads(os.pread(fence.status, _WORDS, 0).split(b"\n")[0])["child-pid"])
     _join(first)
+    kernel.without_capabilities()
     _die_with(caller)  # joining may have undone it
     signal.signal(signal.SIGTERM, lambda _number, _frame: _end(first))
     child = os.fork()
     if child == 0:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        fence.close()
-        os.close(gone)
-        _enter(inmate)
+        _enter(channel, inmate)
     _, ended = os.waitpid(child, 0)
-    if not shared:
+    if not _is_shared(channel):
         _end(first)
         poller = select.poll()
         poller.register(gone, select.POLLIN)
         poller.poll()
     code = os.waitstatus_to_exitcode(ended)
     return code if code >= 0 else 128 - code
+
+
+def _is_shared(channel: int) -> bool:
+    """True when the call that began was told to leave the fence to others."""
+    with socket.socket(fileno=channel) as told, contextlib.suppress(BlockingIOError):
+        return told.recv(_PLACES, socket.MSG_DONTWAIT) == _SHARED
+    return False
 
 
 def _end(first: int) -> None:
@@ -220,11 +285,12 @@ def _namespace(pid: int, name: str) -> int:
     return _high(os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC))
 
 
-def _enter(inmate: Callable[[], object]) -> NoReturn:
-    """Inside: give up what joining brought, then run."""
+def _enter(channel: int, inmate: Callable[[], object]) -> NoReturn:
+    """Inside: wait for the call, then run it."""
     try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.setsid()
-        kernel.without_capabilities()
+        _take(channel)
         kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # else what is ours in /proc belongs to somebody else
         inmate()
     except BaseException as exc:

@@ -103,7 +103,7 @@ def way_out(plan: dict[str, Any]) -> None:
     """
     if not plan.get("hosts"):
         return
-    from harness.hands import wayout
+    from harness.hands import wayout  # loaded before the fork by `spawn`: inside the fence it cannot be
 
     if os.readlink("/proc/self/ns/net") == plan["host_net"]:
         raise Refusal("the fence shares the network of the machine although it must not")

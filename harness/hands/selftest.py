@@ -30,6 +30,9 @@ from harness.protocol.paths import SessionFolder
 
 TIMEOUT_S = 30.0
 CANARY = "WATCHFLOOR_SELFTEST_CANARY"
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_SHOWN = "/opt/watchfloor/harness"
+"""Where the probe finds our code inside; no other call is shown it."""
 
 
 class _Ground:
@@ -75,6 +78,7 @@ class _Ground:
     def action(self, given: dict[str, Any]) -> ExecAction:
         """The probe as a session's exec call."""
         binds = [(str(self.common), str(self.common), "ro"), (str(self.private), str(self.own), "rw")]
+        binds += [(os.path.join(_OURS, name), f"{_SHOWN}/{name}", "ro") for name in ("hands", "linux")]
         extra = {
             "GIT_OBJECT_DIRECTORY": f"{self.own}/objects-private",
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": f"{self.common}/objects",
@@ -84,7 +88,7 @@ class _Ground:
             call="selftest",
             tool="exec",
             cwd=worktree,
-            argv=(fence.base_python(), "-I", "-S", f"{fence.INSIDE}/harness/hands/probe.py", json.dumps(given)),
+            argv=(fence.base_python(), "-I", "-S", f"{_SHOWN}/hands/probe.py", json.dumps(given)),
             env=fence.environment(worktree, extra),
             fence=fence.profile(worktree, [], [], binds),
         )

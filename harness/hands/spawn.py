@@ -28,6 +28,7 @@ import fcntl
 import json
 import os
 import signal
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ from typing import Any
 from harness.events import tools
 from harness.events.action import Action, CheckAction, ExecAction, FileAction, PushAction, ShellAction
 from harness.events.addresses import BadAddress, normal_host
-from harness.hands import bounds, cgroups, children, fence, joined, remotes, runner
+from harness.hands import bounds, cgroups, children, fence, joined, remotes, runner, wayout
 from harness.hands.fence import FenceUnavailable
 from harness.hands.limits import DEFAULT, Limits
 from harness.hands.ready import Ready
@@ -45,7 +46,7 @@ __all__ = ["FenceUnavailable", "Outcome", "Spawn", "SpawnError", "command", "out
 
 ACTION_FD = 3
 RESULT_FD = 4
-WAY_OUT_FD = 7
+WAY_OUT_FD = wayout.CHANNEL_FD
 PROXY_CHANNEL_FD = 3
 PROXY_CALL_FD = 4
 _groups: list[Path | None] = []  # our delegated cgroup, once it was looked for
@@ -171,22 +172,12 @@ def _begin(spawn: Spawn, fds: dict[int, int], ready: Ready | None) -> int:
     if ready is None:
         return joined.spawn(spawn.argv, fds, runner.main)
     if spawn.reads:
-        return joined.spawn(ready.lend(spawn.argv), fds, runner.main, shared=True)
-    given = ready.give(spawn.argv)
-    try:
-        return joined.spawn(given, fds, runner.main)
-    finally:
-        given.close()
+        return ready.lend(spawn.argv).begin(fds, shared=True)
+    return ready.give(spawn.argv).begin(fds)
 
 
 def _with_way_out(spawn: Spawn, fds: dict[int, int], ready: Ready | None) -> int:
     """Start the call and, beside it, the proxy that dials its hosts; without the proxy nothing runs. Raises OSError."""
-    import socket  # only here: few calls name hosts
-
-    from harness.hands import wayout
-
-    assert wayout.CHANNEL_FD == WAY_OUT_FD  # loaded before the fork: inside the fence it cannot be
-
     ours, theirs = socket.socketpair()
     with ours, theirs:
         pid = _begin(spawn, {**fds, WAY_OUT_FD: theirs.fileno()}, ready)

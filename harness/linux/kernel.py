@@ -10,7 +10,6 @@ PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 PR_SET_NAME = 15
 PR_SET_SECCOMP = 22
-PR_CAPBSET_READ = 23
 PR_CAPBSET_DROP = 24
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
@@ -83,14 +82,18 @@ class _CapabilityHeader(ctypes.Structure):
 
 
 _CAPABILITY_VERSION_3 = 0x20080522
+_MOST_CAPABILITIES = 64
+"""As many as the three words of a set can hold."""
 
 
 def without_capabilities() -> None:
     """Give up every capability for good: none is left now, and no program run later can get one. Raises OSError."""
-    number = 0
-    while _libc.prctl(PR_CAPBSET_READ, ctypes.c_ulong(number), 0, 0, 0) >= 0:
-        prctl(PR_CAPBSET_DROP, number)
-        number += 1
+    for number in range(_MOST_CAPABILITIES):
+        if _libc.prctl(PR_CAPBSET_DROP, ctypes.c_ulong(number), 0, 0, 0) == 0:
+            continue
+        if (code := ctypes.get_errno()) == errno.EINVAL:  # the kernel has no more
+            break
+        raise OSError(code, os.strerror(code))
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     header = _CapabilityHeader(_CAPABILITY_VERSION_3, 0)
     if _libc.capset(ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)())) != 0:

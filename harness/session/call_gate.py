@@ -359,7 +359,7 @@ class Gate:
                 output,
                 self._ended,
                 self._disk,
-                lambda: {self.vault.pid, self.ready.pid},
+                lambda: {self.vault.pid, *self.ready.pids},
                 self.ready,
             )
         except OSError as exc:
@@ -474,11 +474,12 @@ class Gate:
 
     def _put_away(self) -> None:
         if self.idle:
-            self._collect(self.ready.drop())
+            for child in self.ready.drop():
+                self._collect(child)
 
     def _collect(self, child: int) -> None:
         """Leave no dead child behind while nothing runs, whose end would collect it."""
-        if not child or not self.idle:
+        if not self.idle:
             return
         with contextlib.suppress(ChildProcessError):  # the end of a call meanwhile collected it
             if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG) is None:

@@ -273,6 +273,9 @@ def publish(tree: Worktree) -> Published:
     Objects are re-hashed and checked on the way (``index-pack --strict``); only the session's own branch and the
     worktree's index change. Raises PublishFailed when the agent's objects are damaged or its HEAD names no commit.
     """
+    last = _published(tree)
+    if _at_rest(tree, last):
+        return Published(last, False)
     git = Git.of(tree.admin)
     ref = f"refs/heads/{tree.branch}"
     old = git.commit(ref)
@@ -281,7 +284,6 @@ def publish(tree: Worktree) -> Published:
         raise PublishFailed(
             f"the agent's HEAD in {tree.private} names no commit; in its worktree run: git checkout --detach <commit>"
         )
-    last = _published(tree)
     if head == last and old is not None:
         if old != last:
             _adopt(tree, old)
@@ -304,6 +306,18 @@ def publish(tree: Worktree) -> Published:
         _let_go(tree)
         git.run("read-tree", "--reset", head)
     return Published(head, True)
+
+
+def _at_rest(tree: Worktree, commit: str) -> bool:
+    """True when the agent and the session's branch are both at this commit by the files that name it, which git reads
+    first too: most calls commit nothing, and starting git only to hear that would cost more than the call.
+    """
+    try:
+        named = [reading.read_beneath(tree.private, "HEAD", 4096)]
+        named.append(reading.read_beneath(tree.common, f"refs/heads/{tree.branch}", 4096))
+    except OSError:
+        return False
+    return all(text.strip() == commit.encode() for text in named)
 
 
 def _published(tree: Worktree) -> str:

@@ -4,6 +4,7 @@ another.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.hands import joined, spawn
+from harness.hands import fence, joined, spawn
 from harness.hands.ready import Ready
 from tests.fleetlib import alive, wait_for
 from tests.process.test_fence_run import Ground, ends
@@ -28,7 +29,7 @@ def ground(tmp_path: Path) -> Ground:
 def ready() -> Iterator[Ready]:
     made = Ready()
     yield made
-    if child := made.drop():
+    for child in made.drop():
         os.waitpid(child, 0)
 
 
@@ -125,12 +126,40 @@ def test_a_fence_that_died_meanwhile_is_built_again(ground: Ground, ready: Ready
     assert (outcome.status, text) == ("ok", "fine\n")
 
 
-def test_no_fence_lends_more_than_it_can(ground: Ground, ready: Ready) -> None:
-    argv = read(ground, "a.txt").argv
-    first = ready.lend(argv).builder
-    for _ in range(joined.TICKETS - 1):
-        assert ready.lend(argv).builder == first
-    assert ready.lend(argv).builder != first
+def test_no_fence_lends_more_than_it_can(ground: Ground) -> None:
+    (ground.worktree / "a.txt").write_text("one\n")
+    ready = Ready(tickets=2)
+    for stays in (True, False):
+        ready.prepare(read(ground, "a.txt").argv)
+        builder = ready.pid
+        outcome, _ = ran(read(ground, "a.txt"), ready)
+        assert outcome.status == "ok"
+        assert (ready.pid == builder) is stays
+    wait_for("it to go with its last reader", lambda: not alive(builder))
+    os.waitpid(builder, 0)
+
+
+def test_a_place_that_nobody_takes_leaves_nothing(ground: Ground, ready: Ready) -> None:
+    ready.prepare(shell(ground, "true").argv)
+    waiting = ready.pids
+    assert len(waiting) == 2
+    for child in ready.drop():
+        os.waitpid(child, 0)
+        waiting -= {child}
+    assert (waiting, ready.pids) == (frozenset(), frozenset())
+
+
+def test_a_place_whose_warden_died_is_made_again(ground: Ground, ready: Ready) -> None:
+    call = shell(ground, "echo fine")
+    ready.prepare(call.argv)
+    builder = ready.pid
+    (warden,) = ready.pids - {builder}
+    os.kill(warden, signal.SIGKILL)
+    wait_for("it to be gone", lambda: not alive(warden))
+    outcome, text = ran(call, ready)
+    assert (outcome.status, text) == ("ok", "fine\n")
+    for child in (builder, warden):
+        os.waitpid(child, 0)
 
 
 def test_a_fence_that_cannot_be_built_says_why(ground: Ground, ready: Ready) -> None:
@@ -141,6 +170,31 @@ def test_a_fence_that_cannot_be_built_says_why(ground: Ground, ready: Ready) -> 
     assert outcome.status == "refused"
     assert "/no/such/folder" in text
     assert "never" not in text
+
+
+def test_the_systems_small_settings_are_copies_that_nobody_can_change(ground: Ground, ready: Ready) -> None:
+    call = shell(ground, "cat /etc/passwd; echo x >> /etc/passwd || echo closed; grep -c ' /etc/' /proc/self/mountinfo")
+    bound = [source for word, source in zip(call.argv, call.argv[1:], strict=False) if word == "--ro-bind"]
+    told, copies = fence.with_copies(call.argv, 10)
+    for fd in copies.values():
+        os.close(fd)
+    assert len(told) == len(call.argv) + 2 * len(copies), "each takes the place of its mount"
+    outcome, text = ran(call, ready)
+    assert outcome.status == "ok"
+    assert text.startswith(Path("/etc/passwd").read_text())
+    assert "closed" in text
+    settings = [source for source in bound if source.startswith("/etc/") or source.endswith("/hosts")]
+    assert int(text.splitlines()[-1]) == len(settings) - len(copies)
+
+
+def test_what_is_no_small_file_is_bound_as_it_is(tmp_path: Path) -> None:
+    large = tmp_path / "large"
+    large.write_bytes(b"x" * (1 << 20))
+    os.mkfifo(tmp_path / "fifo")
+    args = ["bwrap", "--ro-bind", "/usr", "/usr", "--ro-bind", "/nowhere", "/etc/group", "--"]
+    for name, target in (("large", "/etc/services"), ("fifo", "/etc/passwd"), ("", "/etc/alternatives")):
+        args[1:1] = ["--ro-bind", str(tmp_path / name), target]
+    assert fence.with_copies(args, 10) == (args, {})
 
 
 def test_a_call_has_no_capability_and_only_its_own_descriptors(ground: Ground, ready: Ready) -> None:
@@ -176,12 +230,12 @@ def test_what_stands_ready_ends_with_its_owner(ground: Ground) -> None:
     if owner == 0:
         mine = Ready()
         mine.prepare(shell(ground, "true").argv)
-        os.write(write_end, str(mine.pid).encode())
+        os.write(write_end, json.dumps(sorted(mine.pids)).encode())
         signal.pause()
-    builder = int(os.read(read_end, 100))
-    assert alive(builder)
+    standing = json.loads(os.read(read_end, 100))
+    assert all(map(alive, standing))
     os.kill(owner, signal.SIGKILL)
     os.waitpid(owner, 0)
-    wait_for("the fence to be gone", lambda: not alive(builder))
+    wait_for("the fence to be gone", lambda: not any(map(alive, standing)))
     os.close(read_end)
     os.close(write_end)

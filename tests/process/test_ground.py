@@ -122,7 +122,7 @@ def test_broken_ground_holds_the_session_at_no_cost(f: Fleet, harm: Harm) -> Non
 
 def test_a_held_session_can_be_stopped(f: Fleet) -> None:
     f.run("supervisor", "start")
-    sid = f.launch(play([HOLD], WRITE, "Done."))
+    sid = f.launch(play([HOLD], COMMIT, WRITE, "Done."))
     f.wait_event(sid, "tool.started")
     (f.root / "broken").touch()
     f.release(sid)

@@ -33,7 +33,7 @@ from harness.workspace.errors import (
 )
 from harness.workspace.gather_facts import gather
 from harness.workspace.git import open_repository
-from harness.workspace.private import Worktree, agent_head, prepare, publish
+from harness.workspace.private import Published, Worktree, agent_head, prepare, publish
 
 ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
 ME = ("-c", "user.name=Me", "-c", "user.email=me@here", "-c", "protocol.file.allow=always")
@@ -124,6 +124,20 @@ def test_the_agent_commits_and_only_its_branch_moves(tmp_path: Path) -> None:
     assert git(tree.root, "status", "--porcelain") == ""
     git(repo, "fsck", "--strict", "--full")
     assert not publish(tree).moved
+
+
+def test_where_nothing_was_committed_no_git_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo = repository(tmp_path / "repo")
+    tree = session(tmp_path, repo)
+    with monkeypatch.context() as without:
+        without.setenv("PATH", str(tmp_path))
+        assert publish(tree) == Published(tree.base, False)
+    git(repo, "pack-refs", "--all", "--prune")
+    assert publish(tree) == Published(tree.base, False)
+    git(tree.root, "commit", "-q", "--allow-empty", "-m", "by hand")
+    by_hand = git(repo, "rev-parse", tree.branch)
+    assert publish(tree) == Published(by_hand, False)
+    assert agent_head(tree) == by_hand
 
 
 @pytest.mark.fence

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from harness.events import call_words, tools, words
+from harness.events import call_words, said, tools, words
 from harness.events import types as t
 from harness.events.call_words import Bit
 from harness.events.describe import Tone, describe
@@ -121,8 +121,8 @@ class Page:
         """Pass over a record that cannot be read, or is not for a page that lies before it."""
         self.next += 1
 
-    def take(self, record: t.Record, said: str | None = None) -> None:
-        """Take the next record; ``said`` is the text of a reply whose content is in a blob, when it could be read."""
+    def take(self, record: t.Record, prose: str | None = None) -> None:
+        """Take the next record; ``prose`` is that of a reply whose parts are in a blob, when they could be read."""
         self.next += 1
         body = record.body
         if (goes_on := _GOES_ON.get(type(body))) is not None:
@@ -130,7 +130,7 @@ class Page:
         elif record.seq >= self.stop or type(body) in _SILENT:
             return
         elif isinstance(body, t.ModelMessage):
-            self._say(record, text_of(body) if said is None else said, body)
+            self._say(record, said.text_of(body.parts or ()) if prose is None else prose, body)
         elif isinstance(body, t.ToolProposed):
             self._propose(record, body)
         elif isinstance(body, t.UserMessage):
@@ -165,9 +165,9 @@ class Page:
 
     def _say(self, record: t.Record, text: str, body: t.ModelMessage) -> None:
         text = text.strip("\n\r\t ")
-        stop = "" if body.stop_reason in ("end_turn", "tool_use", "stop_sequence") else f"({body.stop_reason})"
-        if not text and body.content_blob is not None:
-            text = f"(a reply of {body.content_blob.bytes:,} bytes whose text cannot be read here)"
+        stop = "" if body.stop in (said.DONE, said.CALLS) else f"({body.stop})"
+        if not text and body.parts_blob is not None and body.parts is None:
+            text = f"(a reply of {body.parts_blob.bytes:,} bytes whose text cannot be read here)"
         if text or stop:
             cut = f"\n(+{len(text) - PROSE:,} characters)" if len(text) > PROSE else ""
             self._add(Row(record.seq, record.ts, Kind.PROSE, text[:PROSE] + cut, result=stop, records=(record.seq,)))
@@ -280,22 +280,22 @@ class Page:
             self.rows[at] = replace(self.rows[at], stage=Stage.ASKED, what=what)
 
     def _decided(self, record: t.Record, body: t.ApprovalDecided) -> None:
-        said = body.decision.replace("_", " ") + (f": {call_words.line(body.message)}" if body.message else "")
+        how = body.decision.replace("_", " ") + (f": {call_words.line(body.message)}" if body.message else "")
         if call := self._calls.get(body.call_id):
             call.note = {"allow": "you allowed it", "allow_edited": "you allowed it, edited"}.get(body.decision, "")
-            self._settle(call, record, Stage.PROPOSED, f"you decided: {said}")
+            self._settle(call, record, Stage.PROPOSED, f"you decided: {how}")
         else:
-            self._answered(record, body.approval_id, f"you decided: {said}")
+            self._answered(record, body.approval_id, f"you decided: {how}")
 
     def _withdrawn(self, record: t.Record, body: t.ApprovalWithdrawn) -> None:
         self._answered(record, body.approval_id, f"withdrawn: {call_words.line(body.why)}")
 
-    def _answered(self, record: t.Record, approval_id: str, said: str) -> None:
+    def _answered(self, record: t.Record, approval_id: str, how: str) -> None:
         at = self._asked.pop(approval_id, None)
         if at is not None:
             row = self.rows[at]
             records = (*row.records, record.seq)
-            self.rows[at] = replace(row, stage=Stage.NONE, tone="info", result=said, records=records)
+            self.rows[at] = replace(row, stage=Stage.NONE, tone="info", result=how, records=records)
 
     def _stale(self, record: t.Record, body: t.ApprovalStale) -> None:
         if call := self._calls.get(body.call_id):
@@ -342,27 +342,14 @@ class Page:
         else:
             what = call_words.counted(Counter(tool for tool, _, _, _ in reads.members))
             result = ", ".join(
-                name if at in (Stage.OK, Stage.PROPOSED, Stage.RUNNING) else f"{name} ({said})"
-                for _, name, at, said in reads.members
+                name if at in (Stage.OK, Stage.PROPOSED, Stage.RUNNING) else f"{name} ({why})"
+                for _, name, at, why in reads.members
             )
         row = self.rows[reads.row]
         records = (*row.records, record.seq)
         self.rows[reads.row] = replace(
             row, what=what, result=result[: call_words.LONGEST], stage=stage, records=records
         )
-
-
-def text_of(body: t.ModelMessage) -> str:
-    """What a reply says in words, its calls left out."""
-    return said_in(body.content or ())
-
-
-def said_in(content: object) -> str:
-    """The words among the parts of a reply; empty when it is none."""
-    if not isinstance(content, (list, tuple)):
-        return ""
-    parts = [part for part in content if isinstance(part, dict) and part.get("type") == "text"]
-    return "\n\n".join(str(part.get("text", "")).strip("\n") for part in parts)
 
 
 def worth_a_row(body: t.Body) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events import call_words, verdicts
+from harness.events import call_words, said, verdicts
 from harness.events import types as t
 from harness.events.call_words import Bit, Change
 from harness.events.transcript import PAGE, Kind, Page, Row, Stage
@@ -52,15 +53,13 @@ def any_log(seed: int, length: int) -> list[t.Record]:
     return log
 
 
-def says(text: str = "", stop: str = "tool_use") -> t.ModelMessage:
-    content = [{"type": "text", "text": text}] if text else []
-    return t.ModelMessage(
-        request_id="r", message_id="m", model="x", stop_reason=stop, usage=USAGE, cost_nano=1, content=content
-    )
+def says(text: str = "", stop: str = said.CALLS, **fields: Any) -> t.ModelMessage:
+    fields.setdefault("parts", [said.Text(text), said.Call("u", "exec", {})] if text else [])
+    return t.ModelMessage(request_id="r", message_id="m", model="x", stop=stop, usage=USAGE, cost_nano=1, **fields)
 
 
 def call(ident: str, tool: str, **data: object) -> t.ToolProposed:
-    return t.ToolProposed(call_id=ident, tool=tool, input=dict(data), tool_use_id="u")
+    return t.ToolProposed(call_id=ident, tool=tool, input=dict(data), ref="u")
 
 
 def started(ident: str) -> t.ToolStarted:
@@ -219,7 +218,7 @@ def test_refusals_doubts_and_denials_say_why() -> None:
 
 def test_a_call_whose_input_is_in_a_blob_says_what_its_action_is_about() -> None:
     (row,) = rows(
-        t.ToolProposed(call_id="c0.0", tool="write_file", input_blob=t.BlobRef("0" * 64, 99_999)),
+        t.ToolProposed(call_id="c0.0", tool="write_file", ref="u", input_blob=t.BlobRef("0" * 64, 99_999)),
         t.ToolJudged(
             call_id="c0.0",
             action_hash="h",
@@ -249,6 +248,17 @@ def test_failed_requests_in_a_row_are_one_row() -> None:
     assert (told.kind, told.label, told.what) == (Kind.TOLD, "you", "go on")
 
 
+def test_a_reply_that_was_cut_says_so_and_one_in_a_blob_is_read_or_named() -> None:
+    (cut,) = rows(says("I begin", said.LENGTH))
+    assert (cut.what, cut.result) == ("I begin", "(length)")
+    stored = says(parts=None, parts_blob=t.BlobRef("0" * 64, 20_000))
+    (named,) = rows(stored)
+    assert "20,000 bytes" in named.what
+    page = Page(0)
+    page.take(records([stored])[0], "All of it.")
+    assert page.rows[0].what == "All of it."
+
+
 def test_what_a_machine_needs_has_no_row() -> None:
     assert (
         rows(
@@ -271,7 +281,7 @@ def test_a_long_call_of_an_earlier_page_is_finished_by_a_later_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("output", "said"),
+    ("output", "how"),
     [
         ("....\n4 passed in 0.12s\n", "4 passed in 0.12s"),
         (
@@ -290,5 +300,5 @@ def test_a_long_call_of_an_earlier_page_is_finished_by_a_later_one() -> None:
         ("50 %\r100 %\r\n\x1b[32m3 passed\x1b[0m in 0.10s\n", "3 passed in 0.10s"),
     ],
 )
-def test_the_verdicts_of_common_runners(output: str, said: str) -> None:
-    assert verdicts.verdict(output) == said
+def test_the_verdicts_of_common_runners(output: str, how: str) -> None:
+    assert verdicts.verdict(output) == how

@@ -22,7 +22,7 @@ _SHOWN = 3
 _BOX = re.compile(r"^\s*[-*+] \[([ xX])\] ", re.MULTILINE)
 _PASSES = re.compile(r'"passes"\s*:\s*(true|false)')
 _VERBS = {"read_file": "read", "list_files": "list", "search": "search", "write_file": "write", "edit_file": "edit"}
-_COUNTED = {"read_file": ("read", "file"), "list_files": ("listed", "folder"), "search": ("searched", "time")}
+_COUNTED = {"read_file": ("read", "file"), "list_files": ("listed", "folder")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +95,11 @@ def read(tool: str, name: str) -> str:
 
 
 def counted(calls: Counter[str]) -> str:
-    """Several calls that only read: ``read 6 files``, ``read 2 files, searched 1 time``."""
+    """Several calls that only read: ``read 6 files``, ``read 2 files, searched once``."""
     said = []
     for tool, number in calls.items():
-        verb, thing = _COUNTED.get(tool, (tool, "time"))
-        said.append(f"{verb} {_number(number, thing)}")
+        verb, thing = _COUNTED.get(tool, ("searched", "time"))
+        said.append(f"{verb} {_number(number, thing)}".replace(" 1 time", " once"))
     return ", ".join(said)
 
 

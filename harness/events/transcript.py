@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from harness.events import call_words, said, tools, words
+from harness.events import call_words, said, tools, trouble, words
 from harness.events import types as t
 from harness.events.call_words import Bit
 from harness.events.describe import Tone, describe
@@ -21,7 +21,7 @@ from harness.events.describe import Tone, describe
 PAGE = 256
 LOOK_AHEAD = 2048
 """Records after a page that may still finish a row of it; a row that takes longer stays as it was."""
-PROSE = 40_000
+PROSE = 20_000
 """Characters of one text that a row holds; the rest is in the whole of it."""
 _TOLD_LINES = 6
 
@@ -118,8 +118,16 @@ class Page:
         return self.next < head and (self.next < self.stop or unfinished)
 
     def skip(self) -> None:
-        """Pass over a record that cannot be read, or is not for a page that lies before it."""
+        """Pass over a record after the page that goes on with none of its rows."""
         self.next += 1
+
+    def damaged(self) -> None:
+        """The next record cannot be read."""
+        seq = self.next
+        self.next += 1
+        if seq < self.stop:
+            text = f"record {seq} cannot be read; watchfloor verify says where"
+            self._add(Row(seq, "", Kind.EVENT, text, label="damaged", tone="bad", records=(seq,)))
 
     def take(self, record: t.Record, prose: str | None = None) -> None:
         """Take the next record; ``prose`` is that of a reply whose parts are in a blob, when they could be read."""
@@ -276,8 +284,8 @@ class Page:
         elif record.seq < self.stop:
             at = self._event(record)
             self._asked[body.approval_id] = at
-            what = f"{body.kind}: {call_words.line(body.title)}"
-            self.rows[at] = replace(self.rows[at], stage=Stage.ASKED, what=what)
+            what = call_words.line(body.title)
+            self.rows[at] = replace(self.rows[at], stage=Stage.ASKED, what=what, label=trouble.request(body.kind))
 
     def _decided(self, record: t.Record, body: t.ApprovalDecided) -> None:
         how = body.decision.replace("_", " ") + (f": {call_words.line(body.message)}" if body.message else "")
@@ -339,12 +347,12 @@ class Page:
         if len(reads.members) == 1:
             tool, name, _, result = reads.members[0]
             what = call_words.read(tool, name)
+        elif len(reads.members) == 2 and found <= _FINE:
+            what = ", ".join(call_words.read(tool, name) for tool, name, _, _ in reads.members)
+            result = ""
         else:
             what = call_words.counted(Counter(tool for tool, _, _, _ in reads.members))
-            result = ", ".join(
-                name if at in (Stage.OK, Stage.PROPOSED, Stage.RUNNING) else f"{name} ({why})"
-                for _, name, at, why in reads.members
-            )
+            result = ", ".join(name if at in _FINE else f"{name} ({why})" for _, name, at, why in reads.members)
         row = self.rows[reads.row]
         records = (*row.records, record.seq)
         self.rows[reads.row] = replace(
@@ -361,6 +369,7 @@ def worth_a_row(body: t.Body) -> bool:
     return not isinstance(body, t.KeeperStarted) or body.recovered
 
 
+_FINE = frozenset((Stage.OK, Stage.PROPOSED, Stage.RUNNING))
 _GoesOn = Callable[[Page, t.Record, Any], None]
 _GOES_ON: dict[type[t.Body], _GoesOn] = {
     t.ToolJudged: Page._judged,

@@ -133,7 +133,7 @@ def test_reads_fold_into_one_row_until_something_else_happens() -> None:
     )
     assert [(row.kind, row.what, row.result, row.stage) for row in made] == [
         (Kind.PROSE, "I look around.", "", Stage.NONE),
-        (Kind.CALL, "read 2 files, searched 1 time", "a.py, b.py, x|y", Stage.OK),
+        (Kind.CALL, "read 2 files, searched once", "a.py, b.py, x|y", Stage.OK),
         (Kind.PROSE, "Found.", "", Stage.NONE),
         (Kind.CALL, "read c.py", "", Stage.PROPOSED),
     ]
@@ -236,7 +236,7 @@ def test_a_call_whose_input_is_in_a_blob_says_what_its_action_is_about() -> None
 def test_a_request_without_a_call_is_a_row_that_its_answer_ends() -> None:
     asked = t.ApprovalRequested(approval_id="a1", kind="cap", title="$1 of $1 used", options=["raise"])
     (row,) = rows(asked)
-    assert (row.stage, row.what) == (Stage.ASKED, "cap: $1 of $1 used")
+    assert (row.stage, row.label, row.what) == (Stage.ASKED, "cap reached", "$1 of $1 used")
     (row,) = rows(asked, t.ApprovalDecided(approval_id="a1", decision_id="d", decision="raise"))
     assert (row.stage, row.result) == (Stage.NONE, "you decided: raise")
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from rich.cells import cell_len, set_cell_size
+import re
+
+from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
@@ -10,6 +12,8 @@ from textual.strip import Strip
 from harness.events.untrusted import to_display
 
 ELLIPSIS = "…"
+_WORD = re.compile(" *[^ ]+")
+_ITEM = re.compile(r" *(?:[-*+•]|\d{1,3}[.)]) +| +")
 
 # One mark per state; every one is a single cell in all common terminal fonts, and the word always stands beside it.
 MARKS = {
@@ -82,6 +86,38 @@ def clip(text: str, width: int) -> str:
 def safe(text: str, width: int) -> str:
     """Untrusted text for one line of ``width`` cells: displayed safely, then cut."""
     return clip(to_display(text[: max(16, width * 4)]), width)
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Safe text in lines of at most ``width`` cells (two at least), broken between words; what goes on stands under the
+    text of a list's item. A word longer than a line is cut.
+    """
+    width = max(2, width)
+    if cell_len(text) <= width:
+        return [text]
+    item = _ITEM.match(text)
+    hang = min(cell_len(item[0]), width // 2) if item else 0
+    lines: list[str] = []
+    line = ""
+    used = 0
+    for word in _WORD.findall(text):
+        cells = cell_len(word)
+        if used > hang and used + cells > width:
+            lines.append(line)
+            line = " " * hang
+            used = hang
+            word = word.lstrip(" ")
+            cells = cell_len(word)
+        while used + cells > width:
+            head = chop_cells(word, width - used)[0] or word[0]
+            lines.append(line + head)
+            word = word[len(head) :]
+            line = " " * hang
+            used = hang
+            cells = cell_len(word)
+        line += word
+        used += cells
+    return [*lines, line]
 
 
 def bar(used: int, limit: int | None, width: int) -> tuple[str, str]:

@@ -162,6 +162,9 @@ class EventLog(ScrollView, can_focus=True):
             self._refresh_head()
         return more
 
+    def tick(self) -> None:
+        """Once a second: a record says the same for ever."""
+
     def set_filter(self, groups: frozenset[str] | None) -> None:
         """Show only records of these groups (see `harness.events.describe.GROUPS`); None shows all."""
         if self._rows is None or groups == self._rows.groups:

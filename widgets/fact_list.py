@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.cells import chop_cells
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from harness.events.untrusted import to_display_lines
-from widgets.cells import Line
+from widgets.cells import Line, wrap
 from widgets.palette import palette
 
 _LABEL = 14
+_MOST_LINES = 4000
 
 
 class Facts(ScrollView, can_focus=True):
@@ -49,12 +49,10 @@ class Facts(ScrollView, can_focus=True):
         width = max(10, self.scrollable_content_region.width - _LABEL - 3)
         self._lines = []
         for label, text in self._facts:
-            parts = [
-                part
-                for line in to_display_lines(text, limit=4000)
-                for part in (chop_cells(line, width) if line else [""])
-            ]
-            for number, part in enumerate(parts[:400]):
+            parts = [part for line in to_display_lines(text, limit=4000) for part in wrap(line, width)]
+            if len(parts) > _MOST_LINES:
+                parts[_MOST_LINES:] = [f"⟨+{len(parts) - _MOST_LINES} lines⟩"]
+            for number, part in enumerate(parts):
                 self._lines.append((label if number == 0 else "", part))
         self.virtual_size = Size(self.scrollable_content_region.width, len(self._lines))
         self.refresh()

@@ -1,4 +1,6 @@
-"""The wall of live panes: one widget draws all titles and borders, one log widget per visible pane shows the events."""
+"""The wall of live panes: one widget draws all titles and borders, one widget per visible pane shows the transcript, or
+the raw events.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +26,7 @@ from widgets.tiling import Direction, Leaf, Node, Rect
 
 if TYPE_CHECKING:
     from widgets.event_log import EventLog
+    from widgets.transcript import Transcript
 
 
 class _Tiles(Layout):
@@ -58,6 +61,8 @@ class PaneWall(Widget, can_focus=True):
 
     tiles: reactive[Node] = reactive[Node](Leaf(1))
     zoomed: reactive[bool] = reactive(False)
+    raw: reactive[bool] = reactive(False)
+    """The panes show every event, not the transcript."""
 
     class Changed(Message):
         """The layout changed and may be saved."""
@@ -73,7 +78,7 @@ class PaneWall(Widget, can_focus=True):
         super().__init__(id=dom_id)
         self._tiling = _Tiles()
         self._folder_of = folder_of
-        self._logs: dict[int, EventLog] = {}
+        self._logs: dict[int, EventLog | Transcript] = {}
         self._painted = False
         self._shown: dict[int, str] = {}
         self._rows: Mapping[str, SessionRow] = {}
@@ -138,13 +143,13 @@ class PaneWall(Widget, can_focus=True):
         return self.session_of(self.current)
 
     @property
-    def visible_logs(self) -> list[tuple[str, EventLog]]:
+    def visible_logs(self) -> list[tuple[str, EventLog | Transcript]]:
         """(session, log widget) of every pane on screen."""
         return [
             (sid, log) for leaf, log in self._logs.items() if (sid := self._shown.get(leaf, "")) and leaf in self.places
         ]
 
-    def current_log(self) -> EventLog | None:
+    def current_log(self) -> EventLog | Transcript | None:
         """The log widget of the current pane."""
         return self._logs.get(self.current)
 
@@ -227,6 +232,18 @@ class PaneWall(Widget, can_focus=True):
             self.tiles = tiling.keep(tree, {leaf.id: leaf.sid for leaf in tiling.leaves(self.tiles)})
             self.set_rows(self._rows)
 
+    def watch_raw(self) -> None:
+        for leaf, log in self._logs.items():
+            log.remove()
+            self._shown.pop(leaf, None)
+        self._logs.clear()
+        self._assign()
+
+    def tick(self) -> None:
+        """Once a second: what runs moves on."""
+        for _, log in self.visible_logs:
+            log.tick()
+
     def _relayout(self) -> None:
         # The arrangement is cached by size and children; zooming and moving borders change neither.
         self._clear_arrangement_cache()
@@ -267,8 +284,6 @@ class PaneWall(Widget, can_focus=True):
         """Give every pane its log widget and every log widget its session's folder."""
         if not self._painted or not self.is_attached:
             return
-        from widgets.event_log import EventLog
-
         ids = {leaf.id for leaf in tiling.leaves(self.tiles)}
         for gone in self._logs.keys() - ids:
             self._logs.pop(gone).remove()
@@ -276,7 +291,7 @@ class PaneWall(Widget, can_focus=True):
         for leaf in sorted(ids):
             log = self._logs.get(leaf)
             if log is None:
-                log = self._logs[leaf] = EventLog(compact=True)
+                log = self._logs[leaf] = self._new_log()
                 log.can_focus = False
                 self.mount(log)
             sid = self.session_of(leaf)
@@ -286,6 +301,15 @@ class PaneWall(Widget, can_focus=True):
                 log.set_log(self._folder_of(sid) if sid else None)
                 if area := self.places.get(leaf):
                     self.refresh(Region(area.x, area.y, area.width, area.height))
+
+    def _new_log(self) -> EventLog | Transcript:
+        if self.raw:
+            from widgets.event_log import EventLog
+
+            return EventLog(compact=True)
+        from widgets.transcript import Transcript
+
+        return Transcript(compact=True)
 
     # -- drawing -----------------------------------------------------------------------------------
 

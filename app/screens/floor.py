@@ -111,6 +111,7 @@ class FloorScreen(SessionCommands):
 
     def clock(self, now: float) -> None:
         self.list.tick(now)
+        self.wall.tick()
         self.query_one(QueueHead).tick(now)
         self.query_one(FleetBar).tick(now)
 
@@ -163,6 +164,7 @@ class FloorScreen(SessionCommands):
             "pane.split_below": Handler(lambda: self._split_pane(across=False), self._no_session),
             "pane.close": Handler(lambda: self.wall.close_pane(), self._one_pane),
             "pane.zoom": Handler(self._zoom, self._no_session),
+            "view.raw": Handler(self._toggle_raw, self._no_session),
             "pane.pin": Handler(self._pin, self._no_session),
             "pane.wider": Handler(lambda: self.wall.grow(across=True, delta=50), self._one_pane),
             "pane.narrower": Handler(lambda: self.wall.grow(across=True, delta=-50), self._one_pane),
@@ -216,6 +218,9 @@ class FloorScreen(SessionCommands):
     def _zoom(self) -> None:
         self.wall.zoomed = not self.wall.zoomed
         self.sync_logs(None)
+
+    def _toggle_raw(self) -> None:
+        self.wall.raw = not self.wall.raw
 
     def _pin(self) -> None:
         if self.list.selected:

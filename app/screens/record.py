@@ -1,7 +1,10 @@
-"""One record of a log, whole."""
+"""One record of a log, or one row of a transcript, whole."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -11,23 +14,27 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from harness.events import blobs, whole
 from harness.events.describe import describe, detail
+from harness.events.framing import LogError
 from harness.events.types import Record
 from harness.events.untrusted import to_display
 from widgets.fact_list import Facts
 
+_MOST_BYTES = 1 << 20
 
-class RecordScreen(ModalScreen[None]):
-    """Every field of a record, scrolled."""
+
+class WholeScreen(ModalScreen[None]):
+    """Facts of any length, scrolled. The title and the facts are untrusted."""
 
     DEFAULT_CSS = """
-    RecordScreen { align: center middle; background: $background 60%; }
-    RecordScreen > Vertical {
+    WholeScreen { align: center middle; background: $background 60%; }
+    WholeScreen > Vertical {
         width: 110; max-width: 96%; height: 80%; background: $surface; border: round $border; padding: 0 1;
     }
-    RecordScreen Static { height: 1; }
-    RecordScreen Facts { height: 1fr; background: $surface; }
-    RecordScreen:ansi { background: ansi_default; }
+    WholeScreen Static { height: 1; }
+    WholeScreen Facts { height: 1fr; background: $surface; }
+    WholeScreen:ansi { background: ansi_default; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter", "dismiss", show=False),
@@ -37,28 +44,63 @@ class RecordScreen(ModalScreen[None]):
         Binding("pagedown,space", "scroll_text(20)", show=False),
     ]
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, title: str, facts: Sequence[tuple[str, str]]) -> None:
         super().__init__()
-        self._record = record
+        self._called = title
+        self._facts = facts
 
     def compose(self) -> ComposeResult:
-        record = self._record
         with Vertical():
-            yield Static(Content.styled(f"{record.seq}  {to_display(record.type, limit=60)}", "bold"))
+            yield Static(Content.styled(to_display(self._called, limit=200), "bold"))
             yield Facts()
             yield Static(Content.styled("esc closes", "$text-muted"))
 
     def on_mount(self) -> None:
-        record = self._record
-        facts = [
-            ("when", record.ts),
-            ("who", record.actor),
-            ("generation", str(record.gen)),
-            ("in short", describe(record).summary),
-            ("", ""),
-        ]
-        self.query_one(Facts).set_facts([*facts, ("record", detail(record))])
+        self.query_one(Facts).set_facts(self._facts)
 
     def action_scroll_text(self, lines: int) -> None:
         """Scroll by so many lines."""
         self.query_one(Facts).scroll_relative(y=lines, animate=False)
+
+
+def of_record(record: Record) -> WholeScreen:
+    """Every field of a record."""
+    facts = [
+        ("when", record.ts),
+        ("who", record.actor),
+        ("generation", str(record.gen)),
+        ("in short", describe(record).summary),
+        ("", ""),
+    ]
+    return WholeScreen(f"{record.seq}  {record.type}", [*facts, ("record", detail(record))])
+
+
+class RowScreen(WholeScreen):
+    """A row of a transcript: all that its records say, what lies beside the log included."""
+
+    def __init__(self, title: str, records: Sequence[Record], payloads: Path) -> None:
+        super().__init__(title, whole.facts(records))
+        self._records = records
+        self._payloads = payloads
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        if whole.payloads(self._records):
+            self.run_worker(self._read())
+
+    async def _read(self) -> None:
+        stored = await asyncio.to_thread(_stored, self._payloads, self._records)
+        for facts in self.query(Facts):
+            facts.set_facts(whole.facts(self._records, stored))
+
+
+def _stored(folder: Path, records: Sequence[Record]) -> dict[str, str]:
+    """The payloads of these records that can be read and are not too large to look at, by SHA-256."""
+    found = {}
+    for ref in whole.payloads(records):
+        if ref.bytes <= _MOST_BYTES:
+            try:
+                found[ref.sha] = blobs.get(folder, ref.sha).decode("utf-8", "replace")
+            except (LogError, OSError, ValueError):
+                continue
+    return found

@@ -1,4 +1,4 @@
-"""One session: its log, plan and progress files, diff, cost and the evidence of its state."""
+"""One session: its transcript, log, plan and progress files, diff, cost and the evidence of its state."""
 
 from __future__ import annotations
 
@@ -33,8 +33,16 @@ from widgets.help_bar import HelpBar
 from widgets.palette import palette
 from widgets.plan_view import PlanView, Stamp, read, stamps
 from widgets.tab_line import TabLine
+from widgets.transcript import Transcript
 
-TABS = (("log", "Log"), ("plan", "Plan & progress"), ("diff", "Diff"), ("cost", "Cost"), ("why", "Why"))
+TABS = (
+    ("transcript", "Transcript"),
+    ("log", "Log"),
+    ("plan", "Plan & progress"),
+    ("diff", "Diff"),
+    ("cost", "Cost"),
+    ("why", "Why"),
+)
 
 
 class SessionLine(Widget):
@@ -102,7 +110,7 @@ class SessionScreen(SessionCommands):
     def __init__(self, sid: str, tab: str = "") -> None:
         super().__init__()
         self.sid = sid
-        self._tab = tab or "log"
+        self._tab = tab or "transcript"
         self._seq = -1
         self._stamps: dict[str, Stamp] = {}
         self._reading = False
@@ -113,6 +121,7 @@ class SessionScreen(SessionCommands):
         yield SessionLine()
         yield TabLine(TABS)
         with ContentSwitcher(initial=self._tab):
+            yield Transcript(id="transcript")
             yield EventLog(id="log")
             yield PlanView(dom_id="plan")
             yield DiffView(id="diff")
@@ -124,7 +133,9 @@ class SessionScreen(SessionCommands):
         yield HelpBar()
 
     def on_mount(self) -> None:
-        self.log_view.set_log(self.host.folders.session(self.sid).log)
+        folder = self.host.folders.session(self.sid).log
+        self.log_view.set_log(folder)
+        self.transcript.set_log(folder)
         super().on_mount()
         self._choose(self._tab)
 
@@ -132,6 +143,11 @@ class SessionScreen(SessionCommands):
     def log_view(self) -> EventLog:
         """The log."""
         return self.query_one(EventLog)
+
+    @property
+    def transcript(self) -> Transcript:
+        """What it said and did."""
+        return self.query_one(Transcript)
 
     @property
     def target(self) -> SessionRow | None:
@@ -160,10 +176,14 @@ class SessionScreen(SessionCommands):
         return more
 
     def sync_logs(self, sids: Set[str] | None) -> bool:
-        return bool(self.log_view.sync()) if self._tab == "log" else False
+        if self._tab == "transcript":
+            return self.transcript.sync()
+        return self.log_view.sync() if self._on_log else False
 
     def clock(self, now: float) -> None:
-        if self._tab == "plan":
+        if self._tab == "transcript":
+            self.transcript.tick()
+        elif self._tab == "plan":
             self.host.run_beside(self._read_plan())
             self.query_one(PlanView).refresh()
         elif self._tab in ("why", "cost"):
@@ -228,8 +248,8 @@ class SessionScreen(SessionCommands):
         switcher.current = tab
         self._body().focus()
         self._facts(self.target, self.host.snapshot)
-        if tab == "log":
-            self.log_view.sync()
+        if tab in ("transcript", "log"):
+            self.sync_logs(None)
         elif tab == "plan":
             self.host.run_beside(self._read_plan())
         elif tab == "diff":
@@ -257,9 +277,10 @@ class SessionScreen(SessionCommands):
             "focus.previous": Handler(lambda: self._step(-1)),
             "session.why": Handler(lambda: self._choose("why"), self._already_why),
             "session.reload": Handler(self._reload, self._not_read_once),
-            "log.search": Handler(self._search, self._not_on_log),
+            "view.raw": Handler(self._toggle_raw),
+            "log.search": Handler(self._search, self._not_reading),
             "log.filter": Handler(lambda: self.log_view.cycle_filter(), self._not_on_log),
-            "log.record": Handler(lambda: self.log_view.action_open_record(), self._not_on_log),
+            "log.record": Handler(self._open_row, self._not_reading),
             "log.next": Handler(lambda: self.log_view.next_match(forward=True), self._not_searched),
             "log.previous": Handler(lambda: self.log_view.next_match(forward=False), self._not_searched),
             "log.up": Handler(self._up),
@@ -281,20 +302,40 @@ class SessionScreen(SessionCommands):
         return "" if self._tab in ("diff", "cost", "plan") else "this tab is always up to date"
 
     def _not_on_log(self) -> str:
-        return "" if self._on_log else "this is for the log; go back to its tab"
+        return "" if self._on_log else f"this is for the raw events; {self.host.keys.shown('view.raw')} shows them"
+
+    def _not_reading(self) -> str:
+        return "" if self._reads else "this is for the transcript and the log; go to their tabs"
 
     def _not_searched(self) -> str:
         if why := self._not_on_log():
             return why
         return "" if self._searched else "nothing was searched for yet"
 
-    # -- the log -----------------------------------------------------------------------------------
+    # -- the transcript and the log ----------------------------------------------------------------
+
+    @property
+    def _reads(self) -> bool:
+        return self._tab in ("transcript", "log")
+
+    def _toggle_raw(self) -> None:
+        """From the transcript to the same place in the log, and back."""
+        row = self.transcript.cursor_row
+        if self._tab == "transcript" and row is not None and not self.transcript.follow:
+            self.log_view.sync()
+            self.log_view.go_to(row.seq)
+        self._choose("transcript" if self._on_log else "log")
+
+    def _open_row(self) -> None:
+        self.log_view.action_open_record() if self._on_log else self.transcript.action_open_row()
 
     def _search(self) -> None:
         from app.screens.dialogs import Ask
 
         def typed(text: str | None) -> None:
             if text:
+                if not self._on_log:
+                    self._choose("log")
                 self._searched = True
                 self.log_view.search(text)
 
@@ -313,11 +354,17 @@ class SessionScreen(SessionCommands):
             self.host.tell(f"not found: {message.text}")
 
     def on_event_log_opened(self, message: EventLog.Opened) -> None:
-        from app.screens.record import RecordScreen
+        from app.screens.record import of_record
 
         record = self.log_view.record(message.seq)
         if record is not None:
-            self.app.push_screen(RecordScreen(record))
+            self.app.push_screen(of_record(record))
+
+    def on_transcript_opened(self, message: Transcript.Opened) -> None:
+        from app.screens.record import RowScreen
+
+        title = message.row.what.split("\n")[0]
+        self.app.push_screen(RowScreen(title, message.records, message.payloads))
 
     @property
     def _called(self) -> str:
@@ -328,23 +375,35 @@ class SessionScreen(SessionCommands):
         """What scrolls on this tab."""
         return self.query_one({"cost": "#costs"}.get(self._tab, f"#{self._tab}"))
 
+    def _text(self) -> Transcript | EventLog | None:
+        """What is read by rows on this tab; None when it scrolls by lines."""
+        if not self._reads:
+            return None
+        return self.log_view if self._on_log else self.transcript
+
     def _up(self) -> None:
-        self.log_view.action_cursor(-1) if self._on_log else self._body().scroll_up(animate=False)
+        text = self._text()
+        text.action_cursor(-1) if text is not None else self._body().scroll_up(animate=False)
 
     def _down(self) -> None:
-        self.log_view.action_cursor(1) if self._on_log else self._body().scroll_down(animate=False)
+        text = self._text()
+        text.action_cursor(1) if text is not None else self._body().scroll_down(animate=False)
 
     def _page_up(self) -> None:
-        self.log_view.action_page(-1) if self._on_log else self._body().scroll_page_up(animate=False)
+        text = self._text()
+        text.action_page(-1) if text is not None else self._body().scroll_page_up(animate=False)
 
     def _page_down(self) -> None:
-        self.log_view.action_page(1) if self._on_log else self._body().scroll_page_down(animate=False)
+        text = self._text()
+        text.action_page(1) if text is not None else self._body().scroll_page_down(animate=False)
 
     def _first(self) -> None:
-        self.log_view.action_first() if self._on_log else self._body().scroll_home(animate=False)
+        text = self._text()
+        text.action_first() if text is not None else self._body().scroll_home(animate=False)
 
     def _last(self) -> None:
-        self.log_view.action_last() if self._on_log else self._body().scroll_end(animate=False)
+        text = self._text()
+        text.action_last() if text is not None else self._body().scroll_end(animate=False)
 
 
 def advice(row: SessionRow, key: str) -> list[str]:

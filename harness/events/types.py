@@ -572,6 +572,13 @@ def decode(line: bytes) -> Record:
 
     Raises msgspec.DecodeError (ValidationError included) on a line that is no event.
     """
+    try:
+        return _decoded(line)
+    except UnicodeDecodeError as exc:
+        raise msgspec.DecodeError(f"bytes that are no text: {exc}") from exc
+
+
+def _decoded(line: bytes) -> Record:
     env = _envelope.decode(line)
     decoder = _bodies.get(env.type)
     body: Body

@@ -1,5 +1,5 @@
-"""A log of a million events: open it and jump to its end, in our widget and in Textual's ``Log`` with the same
-lines.
+"""A log of a million events: open it and jump to its end, as raw events and as a transcript, and in Textual's ``Log``
+with as many lines.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from harness.events.log import LogWriter
 from tests.bench.table import Figure, bench, ratio
@@ -21,6 +23,7 @@ from pathlib import Path
 from textual.app import App
 from textual.widgets import Log
 from widgets.event_log import EventLog
+from widgets.transcript import Transcript
 
 kind, source, last = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
 
@@ -30,7 +33,7 @@ def private():
 
 class Bench(App):
     def compose(self):
-        yield EventLog() if kind == "ours" else Log()
+        yield {"log": Log, "events": EventLog, "transcript": Transcript}[kind]()
 
 def shown(app):
     return "\\n".join(s.text for s in app.screen._compositor.render_strips())
@@ -41,8 +44,8 @@ async def main():
         await pilot.pause()
         before = private()
         start = time.perf_counter()
-        if kind == "ours":
-            widget = app.query_one(EventLog)
+        if kind != "log":
+            widget = app.query_one(EventLog if kind == "events" else Transcript)
             widget.set_log(source)
             widget.focus()
             await pilot.press("end")
@@ -61,12 +64,40 @@ asyncio.run(main())
 """
 
 
-def _make(folder: Path, lines: Path) -> str:
+Event = tuple[str, dict[str, Any]]
+
+
+def _note(i: int, text: str) -> Event:
+    return "harness.note", {"level": "info", "text": text, "component": "bench"}
+
+
+def _turn(i: int, text: str) -> Event:
+    """What an agent's turn leaves in a log: a request, a reply, a call and its stages."""
+    step = (i + 2) % 6  # so that the last of a million is a reply
+    call = f"c{i - step + 6}.0"
+    usage = {"input": 900, "cache_read": 8000, "output": 300}
+    match step:
+        case 0:
+            given = {"reservation": "v", "reserved_nano": 1, "est_input": 9000, "max_tokens": 8192, "upto_seq": i}
+            return "model.request", {"request_id": f"r{i}", "attempt": 1, "model": "x", **given}
+        case 1 | 5:
+            parts = [{"part": "text", "text": text}]
+            ids = {"request_id": f"r{i}", "message_id": f"m{i}", "model": "x"}
+            return "model.message", {**ids, "stop": "calls", "usage": usage, "cost_nano": 1, "parts": parts}
+        case 2:
+            given = {"path": f"src/part{i % 97}.py", "old": "a = 1\nb = 2\n", "new": f"a = 1\nb = {i}\n"}
+            return "tool.proposed", {"call_id": call, "tool": "edit_file", "ref": "u", "input": given}
+        case 3:
+            return "tool.started", {"call_id": call, "action_hash": "f" * 64, "effect": "reversible"}
+    return "tool.ended", {"call_id": call, "status": "ok", "exit_code": 0, "preview": text, "ms": 41}
+
+
+def _make(folder: Path, lines: Path, event: Callable[[int, str], Event]) -> str:
     log = LogWriter.open(folder, "biglogbench")
     with lines.open("w", encoding="utf-8") as out:
         for i in range(EVENTS):
             text = f"event number {i:07d}: compiled module {i % 977} and ran its tests"
-            log.append("harness.note", {"level": "info", "text": text, "component": "bench"}, actor="harness")
+            log.append(*event(i, text), actor="harness")
             if i % 5000 == 4999:
                 log.commit(sync=False)
             out.write(f"12:00:00  note        {text}\n")
@@ -82,36 +113,39 @@ def _child(kind: str, source: Path, last: str) -> dict[str, float]:
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
-@bench("biglog")
-def biglog() -> list[Figure]:
+def _measure(kind: str, called: str, event: Callable[[int, str], Event]) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="wf-bench-") as root:
-        folder, lines = Path(root) / "log", Path(root) / "lines.txt"
+        folder = Path(root) / "log"
+        lines = Path(root) / "lines.txt"
         folder.mkdir(mode=0o700)
-        last = _make(folder, lines)
-        ours = [_child("ours", folder, last) for _ in range(5)]
+        last = _make(folder, lines, event)
+        ours = [_child(kind, folder, last) for _ in range(5)]
         theirs = [_child("log", lines, last) for _ in range(5)]
     took, yard = [m["s"] for m in ours], [m["s"] for m in theirs]
-    memory = [m["mb"] for m in ours]
+    memory, their_memory = [m["mb"] for m in ours], [m["mb"] for m in theirs]
     r = ratio(took, yard)
+    name = f"{called}: open and jump to the end"
+    small = max(memory) <= 30
     return [
+        Figure(name, "s", took, "≤ 0.3×", r <= 0.3, yard, "`Log` with as many lines", r),
         Figure(
-            "1M-event log: open and jump to the end",
-            "s",
-            took,
-            "≤ 0.3×",
-            r <= 0.3,
-            yard,
-            "`Log` with the same lines",
-            r,
-        ),
-        Figure(
-            "1M-event log: private memory",
+            f"{called}: private memory",
             "MB",
             memory,
             "≤ 30 MB",
-            max(memory) <= 30,
-            [m["mb"] for m in theirs],
+            small,
+            their_memory,
             "`Log`",
-            ratio(memory, [m["mb"] for m in theirs]),
+            ratio(memory, their_memory),
         ),
     ]
+
+
+@bench("biglog")
+def biglog() -> list[Figure]:
+    return _measure("events", "1M-event log", _note)
+
+
+@bench("transcript")
+def transcript() -> list[Figure]:
+    return _measure("transcript", "transcript of a 1M-event log", _turn)

@@ -52,7 +52,7 @@ def test_it_starts_follows_resizes_and_detaches(tmp_path: Path) -> None:
         tmux.run("resize-window", "-x", "200", "-y", "50")
         tmux.see("NEEDS YOU 4", "rate-limits", "ctrl+p commands")
         tmux.keys("j", "Enter")
-        tmux.see("what happened", "Plan & progress")
+        tmux.see("✓ pytest -q", "Plan & progress")
         tmux.keys("Escape")
         tmux.see("NEEDS YOU 4")
         tmux.keys("q")

@@ -96,9 +96,11 @@ async def test_what_an_ended_session_cannot_do_is_said_in_words(tmp_path: Path) 
         await s.press("enter")
         await s.until("the session", lambda: isinstance(s.app.screen, SessionScreen))
         await s.press("n")
+        await s.see("this is for the raw events; v shows them")
+        await s.press("v", "n")
         await s.see("nothing was searched for yet")
         await s.press("right_square_bracket", "slash")
-        await s.see("this is for the log; go back to its tab")
+        await s.see("this is for the transcript and the log; go to their tabs")
 
 
 async def test_the_queue_says_what_a_request_does_not_offer(tmp_path: Path) -> None:

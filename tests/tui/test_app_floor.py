@@ -446,3 +446,38 @@ async def test_the_help_bar_drops_what_is_impossible(tmp_path: Path) -> None:
         shown_ids = {action for action, _, _ in s.help}
         assert "session.launch" in shown_ids
         assert not shown_ids & {"session.open", "session.stop", "pane.zoom", "go.back"}
+
+
+async def test_the_panes_read_as_transcripts_and_one_key_shows_every_event(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd) as s:
+        await s.see("✓ pytest -q", "12 passed in 0.40s")
+        assert "inside-the-fence" not in s.text
+        await s.press("v")
+        await s.see("by rule inside-the-fence")
+        await s.press("pageup", "v")
+        await s.see("12 passed in 0.40s")
+        assert "inside-the-fence" not in s.text
+
+
+async def test_a_running_call_moves_on_in_its_pane(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        session = world.add("tests")
+        world.log(
+            session,
+            t.ToolProposed(call_id="c9.0", tool="exec", ref="u", input={"argv": ["make", "test"]}),
+            t.ToolStarted(call_id="c9.0", action_hash="h", effect="contained"),
+        )
+        spool = world.folders.session(session.sid).spool
+        spool.mkdir()
+        (spool / "c9.0-1.out").write_text("....\n61 %\n", "utf-8")
+
+    async with shown(tmp_path, scene) as s:
+        await s.see("▶ make test", "61 %")
+        (session,) = s.world.sessions.values()
+        spool = s.world.folders.session(session.sid).spool
+        (spool / "c9.0-1.out").write_text("....\n61 %\n87 %\n", "utf-8")
+        await s.see("87 %")
+        s.world.log(session, t.ToolEnded(call_id="c9.0", status="ok", exit_code=0, preview="3 passed in 9.00s\n"))
+        s.world.push_rows(session)
+        await s.see("✓ make test  3 passed in 9.00s")
+        assert "87 %" not in s.text

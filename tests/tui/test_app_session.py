@@ -40,7 +40,9 @@ def first(world: World) -> None:
 async def test_all_tabs_at_all_sizes(tmp_path: Path, size: tuple[int, int]) -> None:
     async with shown(tmp_path, first, size=size) as s:
         await s.press("enter")
-        await s.see("cart-discount", "Log", "what happened", "says")
+        await s.see("cart-discount", "Transcript", "✓ pytest -q", "12 passed in 0.40s", "discount; I will look at")
+        await s.press("right_square_bracket")
+        await s.see("what happened", "says")
         await s.press("right_square_bracket")
         await s.see("PLAN.md", "1/2 done", "✓ find the fault", "○ repair it")
         await s.press("right_square_bracket")
@@ -68,7 +70,7 @@ async def test_costs_show_the_dearest_first(tmp_path: Path, size: tuple[int, int
 async def test_plan_files_are_shown_as_they_change_on_disk(tmp_path: Path) -> None:
     async with shown(tmp_path, first) as s:
         sid = next(iter(s.world.sessions))
-        await s.press("enter", "right_square_bracket")
+        await s.press("enter", *["right_square_bracket"] * 2)
         await s.see("1/2 done")
         worktree = s.world.folders.worktrees / sid
         (worktree / "PLAN.md").write_text("# Cart\n- [x] find the fault\n- [x] repair it\n", "utf-8")
@@ -83,7 +85,9 @@ async def test_plan_files_are_shown_as_they_change_on_disk(tmp_path: Path) -> No
 
 async def test_search_filter_and_a_whole_record(tmp_path: Path) -> None:
     async with shown(tmp_path, first) as s:
-        await s.press("enter", "slash")
+        await s.press("enter", "v")
+        await s.see("what happened")
+        await s.press("slash")
         await s.see("Search in cart-discount")
         await s.press(*"ignores", "enter")
         await s.see("search ignores")
@@ -109,7 +113,7 @@ async def test_an_answer_that_comes_while_the_screen_is_taken_down_harms_nobody(
             while len(s.app.workers):
                 await asyncio.sleep(0.01)
 
-        await s.press("enter", *["right_square_bracket"] * 2)
+        await s.press("enter", *["right_square_bracket"] * 3)
         await s.until("the diff asked for", lambda: len(s.app.workers))
         monkeypatch.setattr(TabLine, "on_unmount", linger, raising=False)
         s.app.post_message(events.Key("escape", None))
@@ -151,7 +155,7 @@ async def test_attaching_opens_the_session_at_once(tmp_path: Path) -> None:
         app = WatchApp(world.folders, keymap.build("default", {}), session=sid)
         async with app.run_test(size=(120, 40)) as pilot:
             s = Shown(world, app, pilot)
-            await s.see("search-index", "what happened")
+            await s.see("search-index", "Transcript", "✓ pytest -q")
 
 
 # -- launching -------------------------------------------------------------------------------------
@@ -217,15 +221,17 @@ async def test_hostile_text_is_shown_and_never_acts_on_any_screen(tmp_path: Path
             _harmless(s)
             await s.press("escape") if keys else None
         s.app.open_session(sid)
-        await s.see("what happened")
-        for _ in range(5):
+        await s.see("Transcript")
+        for _ in range(6):
             await s.press("right_square_bracket")
             await s.pilot.pause(0.1)
             _harmless(s)
-        await s.press("end", "enter")
-        await s.pilot.pause(0.1)
-        _harmless(s)
-        await s.press("escape", "m")
+        for view in ("end", "v"):
+            await s.press(view, "up", "enter")
+            await s.see("esc closes")
+            _harmless(s)
+            await s.press("escape")
+        await s.press("m")
         await s.pilot.pause(0.1)
         _harmless(s)
         assert s.app.no_control.hits == 0

@@ -357,3 +357,16 @@ async def test_a_large_log_opens_at_once_in_little_memory(tmp_path: Path, read_b
         await pilot.pause()
         assert private_kib() - before < 30 * 1024
     log.close()
+
+
+async def test_a_record_that_is_no_text_is_named(tmp_path: Path) -> None:
+    log = LogWriter.open(tmp_path, "abcdefghij")
+    note(log, "hello")
+    log.commit(sync=False)
+    log.close()
+    segment = tmp_path / segment_name(1)
+    segment.write_bytes(segment.read_bytes().replace(b"hello", b"he\xfflo"))
+    app = Host(tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert "record 0 cannot be read" in grid(app)[1]

@@ -1,0 +1,193 @@
+"""One call in the words of a transcript: what it does, what it changes, how it ended. Pure.
+
+The text is raw: whoever shows it passes `untrusted.to_display`.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from harness.events import tools, verdicts
+from harness.events import types as t
+from harness.events.describe import call_text
+from harness.events.tools import Writes
+
+LONGEST = 600
+"""Characters of one line that are kept."""
+_SHOWN = 3
+_BOX = re.compile(r"^\s*[-*+] \[([ xX])\] ", re.MULTILINE)
+_PASSES = re.compile(r'"passes"\s*:\s*(true|false)')
+_VERBS = {"read_file": "read", "list_files": "list", "search": "search", "write_file": "write", "edit_file": "edit"}
+_COUNTED = {"read_file": ("read", "file"), "list_files": ("listed", "folder")}
+
+
+@dataclass(frozen=True, slots=True)
+class Bit:
+    """A line below a row: ``role`` is add, remove or quiet."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a write or an edit does to its file: lines ``added`` and ``removed``, the first of them, and the steps of a
+    plan that it marks as done.
+    """
+
+    added: int = 0
+    removed: int = 0
+    lines: tuple[Bit, ...] = ()
+    plan: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a call ended: a few words, and the lines that explain them."""
+
+    result: str
+    lines: tuple[Bit, ...] = ()
+
+
+def line(text: str) -> str:
+    """The first line that says something, cut."""
+    found = next((part.strip() for part in text.split("\n") if part.strip()), "")
+    return found if len(found) <= LONGEST else found[:LONGEST] + " …"
+
+
+def what(tool: str, data: dict[str, Any] | None) -> str:
+    """The call as a person would write it: ``edit a.py``, ``pytest -q``."""
+    if data is None or tool not in tools.ALL:
+        return line(call_text(tool, data))
+    argv = data.get("argv")
+    if isinstance(argv, list) and argv:
+        said = shlex.join(map(str, argv))
+    elif "script" in data or "command" in data:
+        script = str(data.get("script", data.get("command"))).strip()
+        first, more, rest = script.partition("\n")
+        said = first + (f" … (+{_number(rest.count(chr(10)) + 1, 'line')})" if more else "")
+    elif tool in _VERBS:
+        said = f"{_VERBS[tool]} {about(tool, data)}"
+    else:
+        return line(call_text(tool, data))
+    access = data.get("access")
+    return line(said) + (f" · {access}" if access in ("network", "unfenced") else "")
+
+
+def about(tool: str, data: dict[str, Any] | None) -> str:
+    """The file, folder or pattern that a call is about."""
+    if data is None:
+        return "(large input)"
+    path = data.get("path")
+    if tool == "search":
+        return line(str(data.get("pattern", ""))) + (f" in {line(str(path))}" if path else "")
+    where = line(str(path)) if path else "."
+    return f"{where} {line(str(data['glob']))}" if data.get("glob") else where
+
+
+def read(tool: str, name: str) -> str:
+    """One call that only reads: ``read a.py``."""
+    return f"{_VERBS.get(tool, tool)} {name}"
+
+
+def counted(calls: Counter[str]) -> str:
+    """Several calls that only read: ``read 6 files``, ``read 2 files, searched once``."""
+    said = []
+    for tool, number in calls.items():
+        verb, thing = _COUNTED.get(tool, ("searched", "time"))
+        said.append(f"{verb} {_number(number, thing)}".replace(" 1 time", " once"))
+    return ", ".join(said)
+
+
+def change(tool: str, data: dict[str, Any] | None) -> Change:
+    """What a call that writes one file changes in it, as far as its input says it."""
+    known = tools.ALL.get(tool)
+    if data is None or known is None or known.writes is Writes.NOTHING:
+        return Change()
+    old = str(data.get("old", "")) if known.writes is Writes.PIECE else ""
+    new = str(data.get("new", "")) if known.writes is Writes.PIECE else str(data.get("content", ""))
+    before = old.splitlines()
+    after = new.splitlines()
+    gone = _without(before, after)
+    come = _without(after, before)
+    shown = [*_bits("remove", gone), *_bits("add", come)]
+    return Change(len(come), len(gone), tuple(shown), _plan(old, new))
+
+
+def _without(lines: list[str], others: list[str]) -> list[str]:
+    """The lines that the other side lacks, each as often as it is missing there; in linear time, whatever they are."""
+    spare = Counter(others)
+    kept = []
+    for text in lines:
+        if spare[text] > 0:
+            spare[text] -= 1
+        else:
+            kept.append(text)
+    return kept
+
+
+def _bits(role: str, lines: list[str]) -> list[Bit]:
+    said = [text for text in lines if text.strip()]
+    return [Bit(role, text[:LONGEST]) for text in said[:_SHOWN]]
+
+
+def _plan(old: str, new: str) -> str:
+    """How a plan moved, where the text is one: ``2 done``, or ``4/6 done`` when the whole plan was written."""
+    done, total = _steps(new)
+    if not total:
+        return ""
+    before, known = _steps(old)
+    if not known:
+        return f"{done}/{total} done"
+    moved = done - before
+    return "" if moved == 0 else f"{moved:+d} done"
+
+
+def _steps(text: str) -> tuple[int, int]:
+    boxes = [mark != " " for mark in _BOX.findall(text)] + [mark == "true" for mark in _PASSES.findall(text)]
+    return sum(boxes), len(boxes)
+
+
+def outcome(tool: str, data: dict[str, Any] | None, body: t.ToolEnded) -> Outcome:
+    """How it ended: the verdict of tests, the last words of a program, why it was refused, how much was read."""
+    if body.status not in ("ok", "error"):
+        how = {"timeout": "timed out", "refused": "could not start"}.get(body.status, body.status)
+        how += f" at the limit of {body.limit}" if body.limit else ""
+        why = line(body.preview)
+        return Outcome(f"{how}: {why}" if why else how)
+    known = tools.ALL.get(tool)
+    if known is not None and not known.runs:
+        if body.status == "error":
+            return Outcome(line(body.preview))
+        return Outcome(_read(tool, body) if known.writes is Writes.NOTHING else "")
+    return _ran(body)
+
+
+def _ran(body: t.ToolEnded) -> Outcome:
+    code = f"exit {body.exit_code}" if body.exit_code else ""
+    if not code and body.status == "error":
+        code = f"came to the limit of {body.limit}" if body.limit else "failed"
+    said = verdicts.verdict(body.preview)
+    if said:
+        return Outcome(said)
+    if code:
+        return Outcome(code, tuple(Bit("quiet", text) for text in verdicts.tail(body.preview)))
+    lines = verdicts.lines_of(body.preview)
+    if not lines:
+        return Outcome("")
+    more = "" if body.truncated or len(lines) == 1 else f" (+{_number(len(lines) - 1, 'line')})"
+    return Outcome(line(lines[-1]) + more)
+
+
+def _number(count: int, thing: str) -> str:
+    return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
+def _read(tool: str, body: t.ToolEnded) -> str:
+    if body.truncated or body.output is not None:
+        return ""
+    return _number(len(body.preview.splitlines()), {"search": "hit", "list_files": "file"}.get(tool, "line"))

@@ -1,0 +1,387 @@
+"""Records → the rows of a transcript that a person reads: one row a call, prose whole, edits as lines. Pure.
+
+A log is cut into pages of `PAGE` records, and the rows of a page depend on its own records and on those that later
+finish what began in it, so a log of any size opens anywhere without reading the rest. A row is named by the record
+that began it. All text in it is raw: whoever shows it passes `untrusted.to_display`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+from harness.events import call_words, said, tools, trouble, words
+from harness.events import types as t
+from harness.events.call_words import Bit
+from harness.events.describe import Tone, describe
+
+PAGE = 256
+LOOK_AHEAD = 2048
+"""Records after a page that may still finish a row of it; a row that takes longer stays as it was."""
+PROSE = 20_000
+"""Characters of one text that a row holds; the rest is in the whole of it."""
+_TOLD_LINES = 6
+
+
+class Kind(Enum):
+    """What a row is."""
+
+    PROSE = "prose"
+    """What the agent said."""
+    TOLD = "told"
+    """What it was told: the goal, a person's message, the harness's."""
+    CALL = "call"
+    """One call, or consecutive ones that only read."""
+    EVENT = "event"
+
+
+class Stage(Enum):
+    """Where a call stands, the most urgent first: a row of several stands where the first of them does."""
+
+    DOUBT = "doubt"
+    ASKED = "asked"
+    RUNNING = "running"
+    PROPOSED = "proposed"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    OK = "ok"
+    NONE = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row. ``what`` is the call or the text, ``label`` who says it, ``result`` how it ended, ``more`` lines below.
+
+    ``since`` is when it started while it runs, ``spool`` names its output so far, ``ms`` how long it took (-1: not
+    said), ``records`` are all records that it stands for.
+    """
+
+    seq: int
+    ts: str
+    kind: Kind
+    what: str
+    label: str = ""
+    tone: Tone = "info"
+    stage: Stage = Stage.NONE
+    result: str = ""
+    added: int = 0
+    removed: int = 0
+    ms: int = -1
+    since: str = ""
+    spool: str = ""
+    more: tuple[Bit, ...] = ()
+    records: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class _Reads:
+    """Consecutive calls that only read: their row, and (tool, object, stage, result) of each."""
+
+    row: int
+    members: list[tuple[str, str, Stage, str]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call that is not over: its row, and what the row is made from; its place among reads that share one."""
+
+    row: int
+    tool: str
+    input: dict[str, Any] | None
+    reads: _Reads | None = None
+    place: int = 0
+    note: str = ""
+
+
+class Page:
+    """The rows of records ``first`` … ``stop - 1``. `take` every record in order from ``first`` on."""
+
+    __slots__ = ("_asked", "_calls", "_failures", "_reads", "first", "next", "rows", "stop")
+
+    def __init__(self, number: int) -> None:
+        self.first = number * PAGE
+        self.stop = self.first + PAGE
+        self.next = self.first
+        """The record to take next."""
+        self.rows: list[Row] = []
+        self._calls: dict[str, _Call] = {}
+        self._asked: dict[str, int] = {}
+        self._reads: _Reads | None = None
+        self._failures = 0
+
+    def wants(self, head: int) -> bool:
+        """True when the records before ``head`` hold something for this page that it has not taken."""
+        unfinished = bool(self._calls or self._asked) and self.next < self.stop + LOOK_AHEAD
+        return self.next < head and (self.next < self.stop or unfinished)
+
+    def skip(self) -> None:
+        """Pass over a record after the page that goes on with none of its rows."""
+        self.next += 1
+
+    def damaged(self) -> None:
+        """The next record cannot be read."""
+        seq = self.next
+        self.next += 1
+        if seq < self.stop:
+            text = f"record {seq} cannot be read; watchfloor verify says where"
+            self._add(Row(seq, "", Kind.EVENT, text, label="damaged", tone="bad", records=(seq,)))
+
+    def take(self, record: t.Record, prose: str | None = None) -> None:
+        """Take the next record; ``prose`` is that of a reply whose parts are in a blob, when they could be read."""
+        self.next += 1
+        body = record.body
+        if (goes_on := _GOES_ON.get(type(body))) is not None:
+            goes_on(self, record, body)
+        elif record.seq >= self.stop or type(body) in _SILENT:
+            return
+        elif isinstance(body, t.ModelMessage):
+            self._say(record, said.text_of(body.parts or ()) if prose is None else prose, body)
+        elif isinstance(body, t.ToolProposed):
+            self._propose(record, body)
+        elif isinstance(body, t.UserMessage):
+            self._tell(record, body)
+        elif isinstance(body, t.ModelFailed):
+            self._fail(record)
+        elif isinstance(body, t.SessionIntent):
+            self._launch(record, body)
+        elif worth_a_row(body):
+            self._event(record)
+
+    # -- what begins a row -------------------------------------------------------------------------
+
+    def _add(self, row: Row) -> int:
+        self._reads = None
+        self._failures = 0
+        self.rows.append(row)
+        return len(self.rows) - 1
+
+    def _event(self, record: t.Record) -> int:
+        line = describe(record)
+        text = call_words.line(line.summary)
+        return self._add(
+            Row(record.seq, record.ts, Kind.EVENT, text, label=line.kind, tone=line.tone, records=(record.seq,))
+        )
+
+    def _launch(self, record: t.Record, body: t.SessionIntent) -> None:
+        parts = [body.name, body.model, words.cap_text(body.caps.usd_nano)]
+        parts += [f"{len(body.checks)} check{'' if len(body.checks) == 1 else 's'}"] if body.checks else []
+        text = call_words.line(" · ".join(part for part in parts if part))
+        self._add(Row(record.seq, record.ts, Kind.EVENT, text, label="launch", tone="dim", records=(record.seq,)))
+
+    def _say(self, record: t.Record, text: str, body: t.ModelMessage) -> None:
+        text = text.strip("\n\r\t ")
+        stop = "" if body.stop in (said.DONE, said.CALLS) else f"({body.stop})"
+        if not text and body.parts_blob is not None and body.parts is None:
+            text = f"(a reply of {body.parts_blob.bytes:,} bytes whose text cannot be read here)"
+        if text or stop:
+            cut = f"\n(+{len(text) - PROSE:,} characters)" if len(text) > PROSE else ""
+            self._add(Row(record.seq, record.ts, Kind.PROSE, text[:PROSE] + cut, result=stop, records=(record.seq,)))
+
+    def _tell(self, record: t.Record, body: t.UserMessage) -> None:
+        label = {"human": "you"}.get(body.origin, body.origin)
+        lines = body.text.strip("\n\r\t ").split("\n")
+        if body.origin == "harness" and len(lines) > _TOLD_LINES:
+            # What the harness says repeats the output of checks, which have rows of their own.
+            lines = [*lines[:_TOLD_LINES], f"(+{len(lines) - _TOLD_LINES} lines)"]
+        text = "\n".join(lines)[:PROSE]
+        self._add(Row(record.seq, record.ts, Kind.TOLD, text, label=label, records=(record.seq,)))
+
+    def _fail(self, record: t.Record) -> None:
+        failures = self._failures + 1
+        if failures == 1:
+            self._event(record)
+        else:
+            line = describe(record)
+            last = self.rows[-1]
+            self.rows[-1] = replace(
+                last,
+                what=call_words.line(line.summary),
+                tone=line.tone,
+                result=f"{failures} times",
+                records=(*last.records, record.seq),
+            )
+        self._failures = failures
+
+    def _propose(self, record: t.Record, body: t.ToolProposed) -> None:
+        tool = tools.ALL.get(body.tool)
+        if tool is not None and tool.effect == tools.READ:
+            self._read(record, body)
+            return
+        changed = call_words.change(body.tool, body.input)
+        row = Row(
+            record.seq,
+            record.ts,
+            Kind.CALL,
+            call_words.what(body.tool, body.input),
+            label="check" if body.by_harness else "",
+            stage=Stage.PROPOSED,
+            added=changed.added,
+            removed=changed.removed,
+            result=changed.plan,
+            more=changed.lines,
+            records=(record.seq,),
+        )
+        self._calls[body.call_id] = _Call(self._add(row), body.tool, body.input, note=changed.plan)
+
+    def _read(self, record: t.Record, body: t.ToolProposed) -> None:
+        reads = self._reads
+        if reads is None:
+            reads = _Reads(self._add(Row(record.seq, record.ts, Kind.CALL, "")))
+            self._reads = reads
+        self._calls[body.call_id] = _Call(reads.row, body.tool, body.input, reads, len(reads.members))
+        reads.members.append((body.tool, call_words.about(body.tool, body.input), Stage.PROPOSED, ""))
+        self._sum_up(reads, record)
+
+    # -- what goes on in a row ---------------------------------------------------------------------
+
+    def _judged(self, record: t.Record, body: t.ToolJudged) -> None:
+        call = self._calls.get(body.call_id)
+        if call is None or call.input is not None or body.action is None:
+            return
+        # The input was too large for its record: the action says at least what it is about.
+        call.input = {key: body.action[key] for key in ("path", "argv", "script", "command") if key in body.action}
+        if call.reads is None:
+            self.rows[call.row] = replace(self.rows[call.row], what=call_words.what(call.tool, call.input))
+
+    def _started(self, record: t.Record, body: t.ToolStarted) -> None:
+        if call := self._calls.get(body.call_id):
+            spool = f"{body.call_id}-{body.attempt}"
+            self._settle(call, record, Stage.RUNNING, "", since=record.ts, spool=spool)
+
+    def _ended(self, record: t.Record, body: t.ToolEnded) -> None:
+        call = self._calls.pop(body.call_id, None)
+        if call is None:
+            return
+        bad = Stage.STOPPED if body.status in ("denied", "cancelled") else Stage.FAILED
+        good = body.status == "ok" and not body.exit_code
+        end = call_words.outcome(call.tool, call.input, body)
+        result = " · ".join(part for part in (end.result, call.note) if part)
+        more = end.lines or self.rows[call.row].more
+        self._settle(call, record, Stage.OK if good else bad, result, ms=body.ms, more=more)
+
+    def _doubted(self, record: t.Record, body: t.ToolInDoubt) -> None:
+        if call := self._calls.get(body.call_id):
+            why = call_words.line(body.why)
+            self._settle(call, record, Stage.DOUBT, f"may or may not have happened: {why}")
+
+    def _resolved(self, record: t.Record, body: t.ToolResolved) -> None:
+        call = self._calls.get(body.call_id)
+        if call is None:
+            return
+        stage = Stage.OK if body.resolution == "confirmed_done" else Stage.FAILED
+        if body.resolution == "confirmed_not_done":
+            stage = Stage.PROPOSED
+        else:
+            del self._calls[body.call_id]
+        self._settle(call, record, stage, body.resolution.replace("_", " "))
+
+    def _asks(self, record: t.Record, body: t.ApprovalRequested) -> None:
+        if call := self._calls.get(body.call_id):
+            self._settle(call, record, Stage.ASKED, f"asks you: {call_words.line(body.title)}")
+        elif record.seq < self.stop:
+            at = self._event(record)
+            self._asked[body.approval_id] = at
+            what = call_words.line(body.title)
+            self.rows[at] = replace(self.rows[at], stage=Stage.ASKED, what=what, label=trouble.request(body.kind))
+
+    def _decided(self, record: t.Record, body: t.ApprovalDecided) -> None:
+        how = body.decision.replace("_", " ") + (f": {call_words.line(body.message)}" if body.message else "")
+        if call := self._calls.get(body.call_id):
+            call.note = {"allow": "you allowed it", "allow_edited": "you allowed it, edited"}.get(body.decision, "")
+            self._settle(call, record, Stage.PROPOSED, f"you decided: {how}")
+        else:
+            self._answered(record, body.approval_id, f"you decided: {how}")
+
+    def _withdrawn(self, record: t.Record, body: t.ApprovalWithdrawn) -> None:
+        self._answered(record, body.approval_id, f"withdrawn: {call_words.line(body.why)}")
+
+    def _answered(self, record: t.Record, approval_id: str, how: str) -> None:
+        at = self._asked.pop(approval_id, None)
+        if at is not None:
+            row = self.rows[at]
+            records = (*row.records, record.seq)
+            self.rows[at] = replace(row, stage=Stage.NONE, tone="info", result=how, records=records)
+
+    def _stale(self, record: t.Record, body: t.ApprovalStale) -> None:
+        if call := self._calls.get(body.call_id):
+            changed = call_words.line("; ".join(body.difference))
+            self._settle(call, record, Stage.PROPOSED, f"what you allowed has changed: {changed}")
+
+    def _settle(
+        self,
+        call: _Call,
+        record: t.Record,
+        stage: Stage,
+        result: str,
+        *,
+        since: str = "",
+        spool: str = "",
+        ms: int = -1,
+        more: tuple[Bit, ...] | None = None,
+    ) -> None:
+        """Say where a call stands now, in its own row or in the one it shares."""
+        if call.reads is not None:
+            tool, name, _, _ = call.reads.members[call.place]
+            call.reads.members[call.place] = (tool, name, stage, result)
+            self._sum_up(call.reads, record)
+            return
+        row = self.rows[call.row]
+        self.rows[call.row] = replace(
+            row,
+            stage=stage,
+            result=result,
+            since=since,
+            spool=spool,
+            ms=ms,
+            more=row.more if more is None else more,
+            records=(*row.records, record.seq),
+        )
+
+    def _sum_up(self, reads: _Reads, record: t.Record) -> None:
+        """Make the row of calls that only read anew."""
+        found = {stage for _, _, stage, _ in reads.members}
+        stage = next(stage for stage in Stage if stage in found)
+        if len(reads.members) == 1:
+            tool, name, _, result = reads.members[0]
+            what = call_words.read(tool, name)
+        elif len(reads.members) == 2 and found <= _FINE:
+            what = ", ".join(call_words.read(tool, name) for tool, name, _, _ in reads.members)
+            result = ""
+        else:
+            what = call_words.counted(Counter(tool for tool, _, _, _ in reads.members))
+            result = ", ".join(name if at in _FINE else f"{name} ({why})" for _, name, at, why in reads.members)
+        row = self.rows[reads.row]
+        records = (*row.records, record.seq)
+        self.rows[reads.row] = replace(
+            row, what=what, result=result[: call_words.LONGEST], stage=stage, records=records
+        )
+
+
+def worth_a_row(body: t.Body) -> bool:
+    """False for what a reader of the conversation does not need, or reads in another row: all of it is in the log."""
+    if isinstance(body, t.SessionParked):
+        return body.why in ("limited", "auth", "error", "breaker", "refusal")
+    if isinstance(body, t.LeaseEnded):
+        return bool(body.exit_code)
+    return not isinstance(body, t.KeeperStarted) or body.recovered
+
+
+_FINE = frozenset((Stage.OK, Stage.PROPOSED, Stage.RUNNING))
+_GoesOn = Callable[[Page, t.Record, Any], None]
+_GOES_ON: dict[type[t.Body], _GoesOn] = {
+    t.ToolJudged: Page._judged,
+    t.ToolStarted: Page._started,
+    t.ToolEnded: Page._ended,
+    t.ToolInDoubt: Page._doubted,
+    t.ToolResolved: Page._resolved,
+    t.ApprovalRequested: Page._asks,
+    t.ApprovalDecided: Page._decided,
+    t.ApprovalWithdrawn: Page._withdrawn,
+    t.ApprovalStale: Page._stale,
+}
+_SILENT = frozenset(
+    (t.SessionCreated, t.ModelRequest, t.LeaseGranted, t.ApprovalDeferred, t.UndoStarted, t.BudgetReached)
+)

@@ -1,0 +1,304 @@
+"""The transcript: total on anything a log can hold, rows named by what began them, and what they say in words."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.events import call_words, said, verdicts
+from harness.events import types as t
+from harness.events.call_words import Bit, Change
+from harness.events.transcript import PAGE, Kind, Page, Row, Stage
+from tests.unit.test_events_fold import KINDS, line, make
+
+TS = "2026-11-22T17:46:01.671Z"
+USAGE = t.Usage(input=1, output=1)
+
+
+def records(bodies: Iterable[t.Body], first: int = 0) -> list[t.Record]:
+    return [t.Record(seq, TS, "test", 0, body) for seq, body in enumerate(bodies, first)]
+
+
+def paged(log: list[t.Record]) -> list[Page]:
+    """Every page of a log, each computed by itself."""
+    pages = []
+    for number in range(-(-len(log) // PAGE)):
+        page = Page(number)
+        while page.wants(len(log)):
+            page.take(log[page.next])
+        pages.append(page)
+    return pages
+
+
+def rows(*bodies: t.Body) -> list[Row]:
+    return [row for page in paged(records(bodies)) for row in page.rows]
+
+
+def any_log(seed: int, length: int) -> list[t.Record]:
+    """Records of all kinds, in an order that no session would write."""
+    rng = random.Random(seed)
+    log = []
+    for seq in range(length):
+        kind = rng.choice(KINDS)
+        data = make(rng, t.TYPES[kind])
+        if kind == "tool.proposed":
+            data["tool"] = rng.choice(["exec", "check", "read_file", "search", "edit_file", "other"])
+        log.append(t.decode(line(seq, kind, data)))
+    return log
+
+
+def says(text: str = "", stop: str = said.CALLS, **fields: Any) -> t.ModelMessage:
+    fields.setdefault("parts", [said.Text(text), said.Call("u", "exec", {})] if text else [])
+    return t.ModelMessage(request_id="r", message_id="m", model="x", stop=stop, usage=USAGE, cost_nano=1, **fields)
+
+
+def call(ident: str, tool: str, **data: object) -> t.ToolProposed:
+    return t.ToolProposed(call_id=ident, tool=tool, input=dict(data), ref="u")
+
+
+def started(ident: str) -> t.ToolStarted:
+    return t.ToolStarted(call_id=ident, action_hash="h", effect="contained")
+
+
+def ended(ident: str, preview: str = "", status: str = "ok", code: int | None = 0, ms: int = 400) -> t.ToolEnded:
+    return t.ToolEnded(call_id=ident, status=status, preview=preview, exit_code=code, ms=ms)
+
+
+# -- on anything -----------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 2**32), st.integers(1, 700))
+def test_any_log_becomes_rows_that_are_named_by_their_records(seed: int, length: int) -> None:
+    log = any_log(seed, length)
+    for page in paged(log):
+        seqs = [row.seq for row in page.rows]
+        assert seqs == sorted(set(seqs)), "one row a record, in order"
+        assert all(page.first <= seq < page.stop for seq in seqs)
+        assert all(row.seq == row.records[0] and list(row.records) == sorted(row.records) for row in page.rows)
+        proposed = [r.seq for r in log[page.first : page.stop] if isinstance(r.body, t.ToolProposed)]
+        held = Counter(seq for row in page.rows for seq in row.records)
+        assert all(held[seq] == 1 for seq in proposed), "no call is lost, none stands twice"
+
+
+@given(st.integers(0, 2**32), st.integers(1, 600), st.integers(0, 600))
+def test_a_page_that_was_looked_at_early_becomes_what_it_is_at_the_end(seed: int, length: int, early: int) -> None:
+    log = any_log(seed, length)
+    page = Page(0)
+    for head in (min(early, length), length):
+        while page.wants(head):
+            page.take(log[page.next])
+    assert page.rows == paged(log)[0].rows
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_what_an_edit_changes_is_counted_exactly(old: str, new: str) -> None:
+    changed = call_words.change("edit_file", {"path": "a", "old": old, "new": new})
+    before, after = Counter(old.splitlines()), Counter(new.splitlines())
+    assert changed.added == (after - before).total()
+    assert changed.removed == (before - after).total()
+    assert sum(bit.role == "add" for bit in changed.lines) <= 3
+    assert sum(bit.role == "remove" for bit in changed.lines) <= 3
+    assert all(bit.text in (after if bit.role == "add" else before) for bit in changed.lines)
+
+
+@given(st.text())
+def test_any_output_has_an_end_and_perhaps_a_verdict(output: str) -> None:
+    assert len(verdicts.verdict(output)) <= 300
+    assert all(line.strip() for line in verdicts.tail(output))
+
+
+# -- what rows say ---------------------------------------------------------------------------------
+
+
+def test_reads_fold_into_one_row_until_something_else_happens() -> None:
+    made = rows(
+        says("I look around."),
+        call("c1.0", "read_file", path="a.py"),
+        call("c1.1", "read_file", path="b.py"),
+        started("c1.0"),
+        ended("c1.0", "1\n2"),
+        started("c1.1"),
+        ended("c1.1", "1"),
+        says(),
+        call("c7.0", "search", pattern="x|y"),
+        ended("c7.0", "a.py:1:x"),
+        says("Found."),
+        call("c10.0", "read_file", path="c.py"),
+    )
+    assert [(row.kind, row.what, row.result, row.stage) for row in made] == [
+        (Kind.PROSE, "I look around.", "", Stage.NONE),
+        (Kind.CALL, "read 2 files, searched once", "a.py, b.py, x|y", Stage.OK),
+        (Kind.PROSE, "Found.", "", Stage.NONE),
+        (Kind.CALL, "read c.py", "", Stage.PROPOSED),
+    ]
+    assert made[1].seq == 1
+
+
+def test_a_read_that_fails_is_named_among_the_others() -> None:
+    made = rows(
+        call("c0.0", "read_file", path="a.py"),
+        call("c0.1", "read_file", path="gone.py"),
+        ended("c0.0", "1"),
+        ended("c0.1", "there is no file gone.py", "error", 1),
+    )
+    assert made[0].result == "a.py, gone.py (there is no file gone.py)"
+    assert made[0].stage is Stage.FAILED
+
+
+def test_a_call_goes_through_its_stages_in_one_row() -> None:
+    bodies: list[t.Body] = [call("c0.0", "exec", argv=["git", "push", "origin", "main"], access="network")]
+    seen = []
+    for body in (
+        t.ApprovalRequested(approval_id="a1", kind="tool", title="push to origin", options=["allow"], call_id="c0.0"),
+        t.ApprovalDecided(approval_id="a1", decision_id="d1", decision="allow", call_id="c0.0"),
+        started("c0.0"),
+        ended("c0.0", "To /srv/x.git\n*\t337ef7d:refs/heads/main\t[new branch]\nDone\n"),
+    ):
+        bodies.append(body)
+        (row,) = rows(*bodies)
+        seen.append((row.stage, row.result, row.since, row.spool))
+    assert row.what == "git push origin main · network"
+    assert row.ms == 400
+    assert seen == [
+        (Stage.ASKED, "asks you: push to origin", "", ""),
+        (Stage.PROPOSED, "you decided: allow", "", ""),
+        (Stage.RUNNING, "", TS, "c0.0-1"),
+        (Stage.OK, "main [new branch] · you allowed it", "", ""),
+    ]
+
+
+def test_tests_are_told_by_their_verdict_and_other_failures_by_their_last_lines() -> None:
+    tests, script = rows(
+        call("c0.0", "exec", argv=["pytest", "-q"]),
+        ended("c0.0", "F..\nE   assert 1 == 2\n1 failed, 2 passed in 0.40s\n", "error", 1),
+        call("c2.0", "shell", script="set -e\nmake all\nmake install\n"),
+        ended("c2.0", "cc x.c\nx.c:1: error: no\nmake: *** [x] Error 1\n\nstop\n", "error", 2),
+    )
+    assert (tests.result, tests.more) == ("1 failed, 2 passed in 0.40s", ())
+    assert script.what == "set -e … (+2 lines)"
+    assert script.result == "exit 2"
+    assert [bit.text for bit in script.more] == ["x.c:1: error: no", "make: *** [x] Error 1", "stop"]
+
+
+def test_edits_show_their_first_lines_and_how_a_plan_moved() -> None:
+    edit, plan, whole = rows(
+        call("c0.0", "edit_file", path="a.py", old="x = 1\ny = 2\n", new="x = 1\ny = 3\nz = 4\n"),
+        call("c0.1", "edit_file", path="PLAN.md", old="- [ ] one\n", new="- [x] one\n"),
+        call("c0.2", "write_file", path="prd.json", content='{"passes": true}\n{"passes": false}'),
+    )
+    assert (edit.what, edit.added, edit.removed) == ("edit a.py", 2, 1)
+    assert edit.more == (Bit("remove", "y = 2"), Bit("add", "y = 3"), Bit("add", "z = 4"))
+    assert (plan.result, whole.result) == ("+1 done", "1/2 done")
+    assert call_words.change("exec", {"argv": ["x"]}) == Change()
+
+
+def test_refusals_doubts_and_denials_say_why() -> None:
+    made = rows(
+        call("c0.0", "exec", argv=["x"]),
+        ended("c0.0", "denied: not today\n", "denied", None),
+        call("c2.0", "exec", argv=["y"]),
+        started("c2.0"),
+        t.ToolInDoubt(call_id="c2.0", why="the keeper died"),
+        t.ToolResolved(call_id="c2.0", resolution="confirmed_done"),
+        call("c6.0", "exec", argv=["z"]),
+        t.ToolEnded(call_id="c6.0", status="timeout", limit="timeout_s", ms=9000),
+    )
+    assert [(row.stage, row.result) for row in made] == [
+        (Stage.STOPPED, "denied: denied: not today"),
+        (Stage.OK, "confirmed done"),
+        (Stage.FAILED, "timed out at the limit of timeout_s"),
+    ]
+
+
+def test_a_call_whose_input_is_in_a_blob_says_what_its_action_is_about() -> None:
+    (row,) = rows(
+        t.ToolProposed(call_id="c0.0", tool="write_file", ref="u", input_blob=t.BlobRef("0" * 64, 99_999)),
+        t.ToolJudged(
+            call_id="c0.0",
+            action_hash="h",
+            verdict="allow",
+            rule="r",
+            reason="",
+            policy="p",
+            action={"path": "big.json", "env": {"A": "B"}},
+        ),
+        ended("c0.0"),
+    )
+    assert row.what == "write big.json"
+
+
+def test_a_request_without_a_call_is_a_row_that_its_answer_ends() -> None:
+    asked = t.ApprovalRequested(approval_id="a1", kind="cap", title="$1 of $1 used", options=["raise"])
+    (row,) = rows(asked)
+    assert (row.stage, row.label, row.what) == (Stage.ASKED, "cap reached", "$1 of $1 used")
+    (row,) = rows(asked, t.ApprovalDecided(approval_id="a1", decision_id="d", decision="raise"))
+    assert (row.stage, row.result) == (Stage.NONE, "you decided: raise")
+
+
+def test_failed_requests_in_a_row_are_one_row() -> None:
+    fails = [t.ModelFailed(request_id="r", attempt=n, kind="overloaded", message="busy") for n in (1, 2, 3)]
+    first, told = rows(*fails, t.UserMessage(text="go on", origin="human"))
+    assert (first.label, first.result, first.records) == ("no reply", "3 times", (0, 1, 2))
+    assert (told.kind, told.label, told.what) == (Kind.TOLD, "you", "go on")
+
+
+def test_a_reply_that_was_cut_says_so_and_one_in_a_blob_is_read_or_named() -> None:
+    (cut,) = rows(says("I begin", said.LENGTH))
+    assert (cut.what, cut.result) == ("I begin", "(length)")
+    stored = says(parts=None, parts_blob=t.BlobRef("0" * 64, 20_000))
+    (named,) = rows(stored)
+    assert "20,000 bytes" in named.what
+    page = Page(0)
+    page.take(records([stored])[0], "All of it.")
+    assert page.rows[0].what == "All of it."
+
+
+def test_what_a_machine_needs_has_no_row() -> None:
+    assert (
+        rows(
+            t.KeeperStarted(pid=1, start=1, boot="b"),
+            t.LeaseGranted(gen=1, epoch=1),
+            t.LeaseEnded(gen=1, reason="parked", exit_code=0),
+            t.SessionParked(why="approval"),
+        )
+        == []
+    )
+
+
+def test_a_long_call_of_an_earlier_page_is_finished_by_a_later_one() -> None:
+    notes = [t.HarnessNote(level="info", text=str(n)) for n in range(PAGE)]
+    log = records([call("c0.0", "exec", argv=["sleep", "9"]), *notes, ended("c0.0", "done")])
+    first, second = paged(log)
+    assert first.rows[0].stage is Stage.OK
+    assert first.rows[0].result == "done"
+    assert len(second.rows) == 1
+
+
+@pytest.mark.parametrize(
+    ("output", "how"),
+    [
+        ("....\n4 passed in 0.12s\n", "4 passed in 0.12s"),
+        (
+            "=== 1 failed, 2 passed, 1 skipped in 1.20s (0:00:01) ===",
+            "1 failed, 2 passed, 1 skipped in 1.20s (0:00:01)",
+        ),
+        ("no tests ran in 0.01s", "no tests ran in 0.01s"),
+        ("Ran 19 tests in 0.005s\n\nFAILED (failures=6, skipped=9)\n", "19 tests: FAILED (failures=6, skipped=9)"),
+        ("Ran 1 test in 0.005s\n\nOK\n", "1 test: OK"),
+        ("test result: ok. 5 passed; 0 failed; 0 ignored", "ok. 5 passed; 0 failed; 0 ignored"),
+        ("Tests:       1 failed, 2 passed, 3 total\nTime: 1 s", "1 failed, 2 passed, 3 total"),
+        ("  12 passing (1s)\n  1 failing\n", "12 passing, 1 failing"),
+        ("ok  \tx/a\t0.1s\nFAIL\tx/b\t0.2s\nFAIL\n", "1 package ok, 1 failed"),
+        ("OK\n", ""),
+        ("2 passed the exam", ""),
+        ("50 %\r100 %\r\n\x1b[32m3 passed\x1b[0m in 0.10s\n", "3 passed in 0.10s"),
+    ],
+)
+def test_the_verdicts_of_common_runners(output: str, how: str) -> None:
+    assert verdicts.verdict(output) == how

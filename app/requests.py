@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness.events.cap import OF_SESSION
 from harness.events.views import ApprovalView
 from harness.protocol import config as configuration
 from harness.protocol.config import Config, seconds, usd_to_nano
@@ -55,13 +56,8 @@ def caps_of(cfg: Config, given: Mapping[str, int | None]) -> dict[str, int]:
 
     Raises Unusable.
     """
-    caps = {
-        "usd_nano": cfg.caps.session_usd,
-        "tokens": cfg.caps.session_tokens,
-        "wall_s": cfg.caps.session_wall,
-        "tool_calls": cfg.caps.session_calls,
-        **given,
-    }
+    configured: dict[str, int | None] = {cap.field: getattr(cfg.caps, cap.setting) for cap in OF_SESSION}
+    caps = {**configured, **given}
     made = {name: value for name, value in caps.items() if value is not None}
     for name, value in made.items():
         if value < 0:

@@ -9,22 +9,16 @@ from app.cli import exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say
 from app.cli.sessions import Usage
+from harness.events.cap import OF_SESSION
 
 _PATIENCE_S = 90.0
 """Seconds for an end that is still being carried out, and for its keeper to come back."""
-_OPTIONS = {
-    "rounds": "--rounds",
-    "checks": "--replace-checks",
-    "usd_nano": "--cap-usd",
-    "tokens": "--cap-tokens",
-    "wall_s": "--cap-wall",
-    "tool_calls": "--cap-calls",
-}
+_OPTIONS = {"rounds": "--rounds", "checks": "--replace-checks"} | {cap.field: cap.option for cap in OF_SESSION}
 
 
 def go_on(ctx: Context, args: argparse.Namespace) -> int:
-    caps = {"usd_nano": args.cap_usd, "tokens": args.cap_tokens, "wall_s": args.cap_wall, "tool_calls": args.cap_calls}
-    typed = {name: value for name, value in caps.items() if value is not None}
+    given = ((cap.field, getattr(args, cap.option[2:].replace("-", "_"))) for cap in OF_SESSION)
+    typed = {name: value for name, value in given if value is not None}
     try:
         wish = requests.wish_of(args.text, args.rounds or "", typed, args.check, replace_checks=args.replace_checks)
     except requests.Unusable as exc:

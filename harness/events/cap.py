@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from harness.events.words import usd
+
 
 class Cap(StrEnum):
     """A cap on money (nano-USD), tokens, wall time (seconds) or the number of tool calls, of a session or above it."""
@@ -43,9 +45,43 @@ class Cap(StrEnum):
         return self.value.endswith(".wall")
 
     @property
+    def setting(self) -> str:
+        """Its name under ``[caps]`` in the configuration."""
+        return self.value.replace(".", "_")
+
+    @property
+    def field(self) -> str:
+        """What a session's caps call it (`types.Caps`)."""
+        return _FIELDS[self.value.partition(".")[2]]
+
+    @property
+    def option(self) -> str:
+        """How the command line is given one of a session."""
+        return f"--cap-{self.value.partition('.')[2]}"
+
+    def amount(self, value: int) -> str:
+        """So much of it, as a person reads it."""
+        if self.in_usd:
+            return usd(value)
+        return f"{value:,} s" if self.in_seconds else f"{value:,}"
+
+    def words(self, value: int) -> str:
+        """So much of it, with its unit where the amount does not show it."""
+        return self.amount(value) if self.in_usd or self.in_seconds else f"{value:,} {self.unit}"
+
+    @property
     def unit(self) -> str:
         """What its amounts are counted in, in words."""
         return _UNITS[self.value.partition(".")[2]]
 
 
 _UNITS = {"usd": "USD", "tokens": "tokens", "wall": "seconds", "calls": "tool calls"}
+_FIELDS = {"usd": "usd_nano", "tokens": "tokens", "wall": "wall_s", "calls": "tool_calls"}
+OF_SESSION = tuple(cap for cap in Cap if cap.of_session)
+"""The caps that a session has of its own."""
+
+
+def amount_of(spelled: str, value: int) -> str:
+    """The same for a cap as a record names it, known here or not."""
+    cap = Cap.of(spelled)
+    return f"{value:,}" if cap is None else cap.amount(value)

@@ -13,7 +13,7 @@ import msgspec
 
 from harness.events import said
 from harness.events import types as t
-from harness.events.cap import Cap
+from harness.events.cap import OF_SESSION, amount_of
 from harness.events.words import usd
 
 Tone = Literal["info", "good", "warn", "bad", "dim"]
@@ -122,19 +122,9 @@ def _size(count: int) -> str:
     return f"{count / 1024:.1f} KiB" if count < 1024 * 1024 else f"{count / 1024 / 1024:.1f} MiB"
 
 
-def _cap(spelled: str, value: int) -> str:
-    cap = Cap.of(spelled)
-    if cap is not None and cap.in_usd:
-        return usd(value)
-    return f"{value} s" if cap is not None and cap.in_seconds else f"{value:,}"
-
-
 def _caps(caps: t.Caps) -> str:
-    parts = [usd(caps.usd_nano)] if caps.usd_nano is not None else []
-    parts += [f"{caps.tokens:,} tokens"] if caps.tokens is not None else []
-    parts += [f"{caps.wall_s} s"] if caps.wall_s is not None else []
-    parts += [f"{caps.tool_calls} calls"] if caps.tool_calls is not None else []
-    return ", ".join(parts) or "none"
+    held = ((cap, getattr(caps, cap.field)) for cap in OF_SESSION)
+    return ", ".join(cap.words(value) for cap, value in held if value is not None) or "none"
 
 
 def call_text(tool: str, data: dict[str, Any] | None) -> str:
@@ -394,13 +384,13 @@ def _deferred(b: t.ApprovalDeferred) -> Line:
 
 @_on(t.BudgetReached)
 def _budget(b: t.BudgetReached) -> Line:
-    need = f", the next step needs {_cap(b.cap, b.need)}" if b.need else ""
-    return Line("cap", f"{b.cap}: {_cap(b.cap, b.used)} of {_cap(b.cap, b.limit)} used{need}", "warn")
+    need = f", the next step needs {amount_of(b.cap, b.need)}" if b.need else ""
+    return Line("cap", f"{b.cap}: {amount_of(b.cap, b.used)} of {amount_of(b.cap, b.limit)} used{need}", "warn")
 
 
 @_on(t.CapsRaised)
 def _raised(b: t.CapsRaised) -> Line:
-    return Line("caps", f"{b.cap} is {_cap(b.cap, b.limit)} now" if b.cap else f"now {_caps(b.caps)}", "info")
+    return Line("caps", f"{b.cap} is {amount_of(b.cap, b.limit)} now" if b.cap else f"now {_caps(b.caps)}", "info")
 
 
 @_on(t.FinishUp)

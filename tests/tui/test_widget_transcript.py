@@ -20,6 +20,7 @@ from harness.events import types as t
 from harness.events.log import LogWriter
 from harness.events.transcript import Page
 from tests.tui.app_world import PAYLOADS
+from tests.tui.painted import painted
 from tests.unit.test_transcript import any_log, call, ended, says, started
 from widgets.cells import wrap
 from widgets.transcript import Transcript
@@ -53,7 +54,7 @@ class Host(App[None]):
 
 
 def grid(app: App[None]) -> list[str]:
-    return [strip.text for strip in app.screen._compositor.render_strips()]
+    return [strip.text for strip in painted(app.screen)]
 
 
 def write(log: LogWriter, *bodies: t.Body) -> None:

@@ -44,12 +44,6 @@ others.
 MAX_PIECE = 1 << 20
 """Characters of a comparison that one reply carries."""
 _CARD_S = 15.0
-_SESSION_CAPS = {
-    Cap.SESSION_USD: "usd_nano",
-    Cap.SESSION_TOKENS: "tokens",
-    Cap.SESSION_WALL: "wall_s",
-    Cap.SESSION_CALLS: "tool_calls",
-}
 _RESOLUTIONS = {"done": "confirmed_done", "failed": "failed", "unknown": "unknown_told_model"}
 
 
@@ -376,8 +370,8 @@ class Approvals:
                 f"raising {cap} needs a new cap above {limit}",
                 "money is in nano-USD, wall time in seconds, the rest in counts",
             )
-        if (name := _SESSION_CAPS.get(cap)) is not None:
-            return [t.CapsRaised(caps=msgspec.structs.replace(session.state.caps, **{name: d.value}), by=by)]
+        if cap.of_session:
+            return [t.CapsRaised(caps=msgspec.structs.replace(session.state.caps, **{cap.field: d.value}), by=by)]
         now = self._purse.standing(cap)
         waited = waits_at(asked)
         if now.limit is None or d.value <= now.limit or (waited is not None and cap.of_day and now.day > waited.day):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from harness.events import types as t
-from harness.events.cap import Cap
+from harness.events.cap import Cap, amount_of
 from harness.events.fold import SessionState
 from harness.events.request import Request
-from harness.events.words import usd
 from harness.supervisor import ids
 from harness.supervisor.fleet.session import Session
 
@@ -36,9 +35,9 @@ async def ask_cap(session: Session, reached: t.BudgetReached) -> None:
     """Record that a cap is reached and put it in the queue, unless a cap is there already."""
     if any(a.kind == Request.CAP for a in session.state.approvals.values()):
         return
-    title = f"{reached.cap}: {_amount(reached.cap, reached.used)} of {_amount(reached.cap, reached.limit)}"
+    title = f"{reached.cap}: {amount_of(reached.cap, reached.used)} of {amount_of(reached.cap, reached.limit)}"
     if reached.need:
-        title += f", the next step needs up to {_amount(reached.cap, reached.need)}"
+        title += f", the next step needs up to {amount_of(reached.cap, reached.need)}"
     await session.append(
         reached,
         t.ApprovalRequested(
@@ -56,10 +55,3 @@ async def ask_cap(session: Session, reached: t.BudgetReached) -> None:
             },
         ),
     )
-
-
-def _amount(spelled: str, value: int) -> str:
-    cap = Cap.of(spelled)
-    if cap is not None and cap.in_usd:
-        return usd(value)
-    return f"{value:,} s" if cap is not None and cap.in_seconds else f"{value:,}"

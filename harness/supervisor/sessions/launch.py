@@ -18,6 +18,7 @@ import msgspec
 
 from harness.events import tools
 from harness.events import types as t
+from harness.events.cap import OF_SESSION
 from harness.events.trouble import Trouble
 from harness.protocol.config import DEFAULT_BASE_URL, Credential
 from harness.protocol.config import base_url as configured_url
@@ -230,10 +231,7 @@ class Launcher:
         )
         caps = request.caps
         if caps is None:
-            c = config.caps
-            caps = t.Caps(
-                usd_nano=c.session_usd, tokens=c.session_tokens, wall_s=c.session_wall, tool_calls=c.session_calls
-            )
+            caps = t.Caps(**{cap.field: getattr(config.caps, cap.setting) for cap in OF_SESSION})
         return t.SessionIntent(
             name=name,
             goal=request.goal,

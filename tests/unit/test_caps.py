@@ -1,0 +1,36 @@
+"""A cap has one entry, and everything that names caps follows it."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from app.cli.parser import build
+from harness.events import types as t
+from harness.events.cap import OF_SESSION, Cap, amount_of
+from harness.protocol.config import CapsConfig
+
+
+@pytest.mark.parametrize("cap", OF_SESSION)
+def test_a_cap_of_a_session_has_its_field_its_setting_and_its_options(cap: Cap) -> None:
+    assert cap.field in {f.name for f in msgspec.structs.fields(t.Caps)}
+    assert hasattr(CapsConfig(), cap.setting)
+    for verb in (["launch", "--goal", "x"], ["continue", "x"]):
+        typed = build().parse_args([*verb, cap.option, "7"])
+        assert str(getattr(typed, cap.option[2:].replace("-", "_"))) == "7"
+
+
+def test_no_field_of_the_caps_is_without_its_cap() -> None:
+    assert {f.name for f in msgspec.structs.fields(t.Caps)} == {cap.field for cap in OF_SESSION}
+
+
+@pytest.mark.parametrize("cap", Cap)
+def test_every_cap_has_words(cap: Cap) -> None:
+    assert Cap.of(cap.value) is cap
+    assert amount_of(cap.value, 1_500_000_000) == cap.amount(1_500_000_000)
+    assert cap.unit in cap.words(3) or cap.in_usd or cap.in_seconds
+
+
+def test_a_cap_that_nobody_here_knows_is_still_shown() -> None:
+    assert Cap.of("session.iterations") is None
+    assert amount_of("session.iterations", 1200) == "1,200"

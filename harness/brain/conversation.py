@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from harness.brain import prompt
+from harness.brain.context.excerpt import excerpt
 from harness.brain.view import ModelTurn, UserTurn, View
 from harness.events import said
 from harness.events import types as t
@@ -198,14 +199,11 @@ def _ended(r: t.ToolEnded) -> tuple[str, bool]:
             if r.status != "cancelled"
             else "the call was cancelled while it ran"
         )
-    if r.output is not None and r.output.bytes > len(r.preview.encode("utf-8", "replace")):
-        notes.append(
-            f"{r.output.bytes} bytes in all, only the beginning and the end are shown; filter the output to see the"
-            " rest"
-        )
     if r.truncated:
         notes.append("the output passed its limit and the rest was dropped")
     body = r.preview if r.preview.strip() else ""
+    if r.output is not None:
+        body = excerpt(r.preview, r.output.bytes, r.call_id)
     if not body and not notes:
         body = "(no output)"
     return "\n".join(part for part in (body, *(f"[{n}]" for n in notes)) if part), r.status != "ok"

@@ -149,6 +149,8 @@ def call_text(tool: str, data: dict[str, Any] | None) -> str:
             return f"{tool}: {_first(str(data[key]))}"
     if "pattern" in data:
         return f"{tool}: {data['pattern']!s}" + (f" in {data['path']}" if data.get("path") else "")
+    if "call" in data:
+        return f"{tool}: {data['call']!s}" + (f" matching {data['grep']!s}" if data.get("grep") else "")
     if "path" in data:
         extra = f" ({_size(len(str(data['content']).encode('utf-8', 'replace')))})" if "content" in data else ""
         return f"{tool}: {data['path']}{extra}"

@@ -19,7 +19,7 @@ from harness.agents.errors import CannotGoOn, Conflict, Refused, Stopped
 from harness.agents.host import BLOB_FROM, Spec
 from harness.agents.steps import Again, Park, Step
 from harness.brain import conversation, retry, stream
-from harness.brain.decide import Abandon, Ask, next_step
+from harness.brain.decide import Abandon, Ask, Shrink, next_step
 from harness.brain.view import DamagedMessage, View
 from harness.events import blocks, tools
 from harness.events import types as t
@@ -108,6 +108,9 @@ class BuiltIn(Agent):
                     return self._ask(step)
                 case Abandon():
                     self._abandon(step.request)
+                    return Again()
+                case Shrink():
+                    self._desk.append([step.change])
                     return Again()
                 case _:
                     return step

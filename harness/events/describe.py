@@ -394,6 +394,20 @@ def _deferred(b: t.ApprovalDeferred) -> Line:
 # -- money, trouble --------------------------------------------------------------------------------
 
 
+@_on(t.ContextCleared)
+def _context_cleared(b: t.ContextCleared) -> Line:
+    return Line("context", f"older outputs and inputs cleared, {_context(b.tokens, b.after, b.trigger)}", "dim")
+
+
+@_on(t.ContextReset)
+def _context_reset(b: t.ContextReset) -> Line:
+    return Line("context", f"begins anew with a hand-off, {_context(b.tokens, b.after, b.trigger)}", "info")
+
+
+def _context(tokens: int, after: int, trigger: str) -> str:
+    return f"{tokens:,} → about {after:,} tokens: {_first(trigger)}"
+
+
 @_on(t.BudgetReached)
 def _budget(b: t.BudgetReached) -> Line:
     need = f", the next step needs {_cap(b.cap, b.need)}" if b.need else ""

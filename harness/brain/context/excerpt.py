@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-_HEAD = 1024
-_TAIL = 2048
+LARGE = 3072
+"""Bytes shown of an output that has a blob of its own."""
 
 
-def excerpt(preview: str, size: int, call_id: str) -> str:
-    """About 3 KiB at most of an output of ``size`` bytes, from its ``preview``, cut at line ends if there are any."""
+def excerpt(preview: str, size: int, call_id: str, most: int = LARGE) -> str:
+    """About ``most`` bytes of an output of ``size`` bytes, from its ``preview``: a third from its beginning and the
+    rest from its end, cut at line ends if there are any near.
+    """
     data = preview.encode("utf-8", "replace")
-    if len(data) <= _HEAD + _TAIL:
+    if len(data) <= most:
         return f"{preview}\n{_note(size, call_id)}"
-    head = data[:_HEAD]
+    head = data[: most // 3]
     head = head[: head.rfind(b"\n") + 1] or head
-    tail = data[-_TAIL:]
+    tail = data[most // 3 - most :]
     line = tail.find(b"\n")
-    tail = tail[line + 1 :] if 0 <= line < _TAIL // 2 else tail
+    tail = tail[line + 1 :] if 0 <= line < most // 3 else tail
     begin = head.decode("utf-8", "ignore").rstrip("\n")
     end = tail.decode("utf-8", "ignore")
     return f"{begin}\n[…]\n{end}\n{_note(size, call_id)}"

@@ -74,7 +74,7 @@ def due(m: Measure, sizes: Sizes) -> Change | None:
             return reset
     if m.now >= sizes.clear_at and len(m.turns) > KEEP_TURNS:
         gained = gain(m.turns[:-KEEP_TURNS])
-        if gained >= sizes.pays:
+        if gained >= sizes.clearing_pays:
             return Clear(m.turns[-KEEP_TURNS].seq, m.now, m.now - gained, full)
     return _reset(m, sizes, full) if m.now >= sizes.reset_at else None
 

@@ -17,6 +17,7 @@ _CLEAR = 0.6
 _RESET = 0.7
 _BOUNDARY = 0.4
 _PAYS = 0.2
+_CLEARING_PAYS = 0.4
 _MOST = 0.92
 _KEPT = 0.15
 
@@ -54,8 +55,13 @@ class Sizes:
 
     @property
     def pays(self) -> int:
-        """What a change must gain: each one breaks the prompt cache from there on."""
+        """What a new beginning must gain: it breaks the prompt cache from the goal on."""
         return int(_PAYS * self.room)
+
+    @property
+    def clearing_pays(self) -> int:
+        """What a clearing must gain: it breaks the cache too, and what it leaves is written again."""
+        return int(_CLEARING_PAYS * self.room)
 
     @property
     def kept(self) -> int:

@@ -10,7 +10,7 @@ import os
 import sys
 import traceback
 
-from tests.bench import (
+from tests.bench import (  # noqa: F401
     append,
     biglog,
     calls,
@@ -23,7 +23,7 @@ from tests.bench import (
     paint,
     turns,
     undo,
-)  # noqa: F401
+)
 from tests.bench.table import BENCHES, Figure, emit, machine, markdown
 
 

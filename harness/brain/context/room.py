@@ -63,10 +63,11 @@ class Measure:
 
 def due(m: Measure, sizes: Sizes) -> Change | None:
     """The change that must come before the next request, None when it can be sent as it is."""
+    beyond = Full(m.now, sizes.most) if m.now > sizes.most else None
     if m.overflows:
-        return _forced(m, "the model found the context too long")
-    if m.now > sizes.most:
-        return _forced(m, f"{_share(m.now, sizes.most)} of what can be sent") or Full(m.now, sizes.most)
+        return _forced(m, "the model found the context too long") or beyond
+    if beyond is not None:
+        return _forced(m, f"{_share(m.now, sizes.most)} of what can be sent") or beyond
     full = f"{_share(m.now, sizes.room)} of the working size"
     if m.boundary and m.now >= sizes.boundary_at:
         reset = _reset(m, sizes, f"{m.boundary}, at {full}")

@@ -53,6 +53,8 @@ class Spec(msgspec.Struct, frozen=True):
     credential: Credential
     model: str
     max_tokens: int = 8192
+    context_tokens: int = 80_000
+    """The size that its requests are to be kept within, as far as it makes them itself."""
     endpoint: str = ""
     """The credential's short name: whose gate its requests pass."""
     deadlines: tuple[float, float, float] = (300.0, 300.0, 3600.0)

@@ -18,8 +18,9 @@ from harness.agents.desk import Desk
 from harness.agents.errors import CannotGoOn, Conflict, Refused, Stopped
 from harness.agents.host import BLOB_FROM, Spec
 from harness.agents.steps import Again, Park, Step
-from harness.brain import conversation, retry, stream
-from harness.brain.decide import Abandon, Ask, next_step
+from harness.brain import conversation, prompt, retry, stream
+from harness.brain.context.sizes import Sizes
+from harness.brain.decide import Abandon, Ask, Shrink, next_step
 from harness.brain.view import DamagedMessage, View
 from harness.events import blocks, tools
 from harness.events import types as t
@@ -47,6 +48,7 @@ class BuiltIn(Agent):
         self._fixed_bytes = len(json.dumps([self._tools, self._system]).encode())
         self._counted: tuple[int, int | None] = (-1, None)
         self._patience = _FIRST_PAUSE_S
+        self._sizes = Sizes(spec.context_tokens, prompt.context_window(spec.model), spec.max_tokens)
         self._reply: stream.Progress | None = None
 
     # -- what it is told ---------------------------------------------------------------------------
@@ -102,12 +104,15 @@ class BuiltIn(Agent):
 
     def propose(self) -> Step:
         try:
-            step = next_step(self._view)
+            step = next_step(self._view, self._sizes)
             match step:
                 case Ask():
                     return self._ask(step)
                 case Abandon():
                     self._abandon(step.request)
+                    return Again()
+                case Shrink():
+                    self._desk.append([step.change])
                     return Again()
                 case _:
                     return step

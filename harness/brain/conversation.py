@@ -2,7 +2,7 @@
 size to reserve for.
 
 The log is never changed. Pairs of tool_use and tool_result stay together; the goal stands first, verbatim, and is never
-cleared.
+cleared; behind it, once the context began anew, the hand-off of what came before.
 """
 
 from __future__ import annotations
@@ -15,18 +15,16 @@ from typing import Any
 import msgspec
 
 from harness.brain import prompt
-from harness.brain.view import ModelTurn, UserTurn, View
+from harness.brain.context.clearing import cleared_input, cleared_result
+from harness.brain.context.results import NEVER_RAN, told
+from harness.brain.view import DROPPED, ModelTurn, UserTurn, View
 from harness.events import said
-from harness.events import types as t
 from harness.events.blocks import Block, block_of
 
 Message = dict[str, Any]
 
 _CACHE = {"type": "ephemeral"}
-_DROPPED = (said.REFUSED, said.WINDOW)  # cut replies: their content is no part of the conversation
-_CLEARED = "[the output of this older call was cleared to save room; run it again if you need it]"
 _OPEN = 4  # messages that may still get blocks or cache breakpoints: the two newest user turns are among them
-_NEVER_RAN = "The session ended before this call; nothing ran."
 _PER_BLOCK = 32  # tokens of framing per message or block that the wire does not show
 
 
@@ -61,16 +59,21 @@ class Talk:
     def __init__(self) -> None:
         self._closed: list[bytes] = []
         self._open: list[Message] = []
-        self._results: dict[int, int] = {}
-        """By turn whose results are not cleared: the number of the message that holds them."""
-        self._taken = self._cleared = -1
+        self._starts: dict[int, int] = {}
+        """By turn of the model: the number of the message that begins with it or goes on with it."""
+        self._whole: dict[int, int] = {}
+        """By turn that is not cleared: the number of the message that holds its results."""
+        self._taken = self._cleared = self._keep = -1
         self._begun = False
 
     def take(self, v: View) -> None:
-        """Take in all turns before the newest reply; these are final but for clearing. Raises Unanswered."""
+        """Take in all turns before the newest reply; these are final but for clearing and a new beginning.
+
+        Raises Unanswered.
+        """
         if not self._begun:
             self._begun = True
-            _add(self._open, "user", [_text(v.state.intent.goal if v.state.intent is not None else "")])
+            self._open.append({"role": "user", "content": _beginning(v)})
         last = v.last_model
         for turn in v.turns:
             if last is not None and turn.seq < last.seq and turn.seq > self._taken:
@@ -78,6 +81,8 @@ class Talk:
                 self._taken = turn.seq
         if v.cleared_before > self._cleared:
             self._clear(v.cleared_before)
+        if v.keep > self._keep:
+            self._begin_anew(v)
         while len(self._open) > _OPEN:
             self._closed.append(_encode(self._open.pop(0)))
 
@@ -108,26 +113,59 @@ class Talk:
         if isinstance(turn, UserTurn):
             _add(messages, "user", [_text(turn.text)])
             return
-        if turn.stop in _DROPPED:
+        if turn.stop in DROPPED:
             return
         results = [_result(v, turn, i) for i in range(len(turn.calls))] if calls else []
-        _add(messages, "assistant", _blocks(turn.parts, calls))
+        blocks = _blocks(turn.parts, calls)
+        if turn.seq < v.cleared_before:
+            blocks = [_short(block, "") for block in blocks]
+        _add(messages, "assistant", blocks)
+        if messages is self._open:
+            self._starts[turn.seq] = len(self._closed) + len(messages) - 1
         if results:
             _add(messages, "user", results)
             if messages is self._open:
-                self._results[turn.seq] = len(self._closed) + len(messages) - 1
+                self._whole[turn.seq] = len(self._closed) + len(messages) - 1
 
     def _clear(self, before: int) -> None:
-        """The results of the turns before ``before`` count as cleared from now on."""
+        """The turns before record ``before`` stand in their short forms from now on."""
         self._cleared = before
-        for seq in [seq for seq in self._results if seq < before]:
-            number = self._results.pop(seq)
-            if number >= len(self._closed):
-                _cleared(self._open[number - len(self._closed)])
-            else:
-                message = json.loads(self._closed[number])
-                _cleared(message)
-                self._closed[number] = _encode(message)
+        for seq in [seq for seq in self._whole if seq < before]:
+            number = self._whole.pop(seq)
+            self._shorten(number - 1, seq)
+            self._shorten(number, seq)
+
+    def _shorten(self, number: int, seq: int) -> None:
+        at = number - len(self._closed)
+        message = self._open[at] if at >= 0 else json.loads(self._closed[number])
+        results = 0
+        for index, block in enumerate(message["content"]):
+            message["content"][index] = _short(block, f"c{seq}.{results}")
+            results += block.get("type") == "tool_result"
+        if at < 0:
+            self._closed[number] = _encode(message)
+
+    def _begin_anew(self, v: View) -> None:
+        """The goal, the hand-off, then the turns that stay."""
+        self._keep = v.keep
+        first = min((number for seq, number in self._starts.items() if seq >= v.keep), default=-1)
+        end = len(self._closed) + len(self._open)
+        gone = (first if first >= 0 else end) - 1
+        beginning: Message = {"role": "user", "content": _beginning(v)}
+        if gone + 1 < len(self._closed):
+            self._closed[: gone + 1] = [_encode(beginning)]
+        else:
+            self._open[: gone + 1 - len(self._closed)] = [beginning]
+            self._closed.clear()
+        self._starts = {seq: number - gone for seq, number in self._starts.items() if number > gone}
+        self._whole = {seq: number - gone for seq, number in self._whole.items() if number > gone}
+
+
+def _beginning(v: View) -> list[Block]:
+    """What every request begins with: the goal in its own words, then what must be known of earlier."""
+    goal = v.state.intent.goal if v.state.intent is not None else ""
+    said_first = [goal, v.handoff] if v.handoff else [goal]
+    return [_text(text) for text in said_first if text.strip()]
 
 
 def _encode(message: Message) -> bytes:
@@ -138,11 +176,13 @@ def _encode(message: Message) -> bytes:
         return json.dumps(message).encode()
 
 
-def _cleared(message: Message) -> None:
-    """Clear the tool results of one message, in place."""
-    for index, block in enumerate(message["content"]):
-        if block.get("type") == "tool_result" and len(block["content"]) > 2 * len(_CLEARED):
-            message["content"][index] = {**block, "content": _CLEARED}
+def _short(block: Block, call_id: str) -> Block:
+    """The short form of a call or of its result; anything else stays."""
+    if block.get("type") == "tool_use":
+        return {**block, "input": cleared_input(block["input"])}
+    if block.get("type") == "tool_result":
+        return {**block, "content": cleared_result(block["content"], call_id)}
+    return block
 
 
 def _add(messages: list[Message], role: str, blocks: list[Block]) -> None:
@@ -176,53 +216,14 @@ def _result(v: View, turn: ModelTurn, index: int) -> Block:
     use = turn.calls[index]
     fact = v.calls.get(call_id)
     if fact is None and turn.seq < v.continued_seq:
-        return {"type": "tool_result", "tool_use_id": use.ref, "content": _NEVER_RAN, "is_error": True}
+        return {"type": "tool_result", "tool_use_id": use.ref, "content": NEVER_RAN, "is_error": True}
     if fact is None or fact.result is None:
         raise Unanswered(f"call {call_id} ({use.tool}) has no result yet")
-    text, error = _ended(fact.result) if isinstance(fact.result, t.ToolEnded) else _resolved(fact.result)
-    if turn.seq < v.cleared_before and len(text) > 2 * len(_CLEARED):
-        text = _CLEARED
+    text, error = told(fact.result, len(turn.calls))
+    if turn.seq < v.cleared_before:
+        text = cleared_result(text, call_id)
     block: Block = {"type": "tool_result", "tool_use_id": use.ref, "content": _clean(text)}
     return {**block, "is_error": True} if error else block
-
-
-def _ended(r: t.ToolEnded) -> tuple[str, bool]:
-    notes = []
-    if r.exit_code:
-        notes.append(f"exit code {r.exit_code}")
-    if r.status == "timeout":
-        notes.append(f"stopped at its time limit after {r.ms / 1000:.0f} s")
-    elif r.status in ("denied", "refused", "cancelled"):
-        notes.append(
-            f"the call was {r.status}; nothing ran"
-            if r.status != "cancelled"
-            else "the call was cancelled while it ran"
-        )
-    if r.output is not None and r.output.bytes > len(r.preview.encode("utf-8", "replace")):
-        notes.append(
-            f"{r.output.bytes} bytes in all, only the beginning and the end are shown; filter the output to see the"
-            " rest"
-        )
-    if r.truncated:
-        notes.append("the output passed its limit and the rest was dropped")
-    body = r.preview if r.preview.strip() else ""
-    if not body and not notes:
-        body = "(no output)"
-    return "\n".join(part for part in (body, *(f"[{n}]" for n in notes)) if part), r.status != "ok"
-
-
-_RESOLVED = {
-    "confirmed_done": (
-        "The call was interrupted, but its effect was confirmed: it is done. Its output is lost.",
-        False,
-    ),
-    "failed": ("The call was interrupted and counts as failed.", True),
-}
-
-
-def _resolved(r: t.ToolResolved) -> tuple[str, bool]:
-    text, error = _RESOLVED.get(r.resolution, ("Interrupted, outcome unknown: inspect before you repeat it.", True))
-    return (f"{text}\n{r.evidence}" if r.evidence else text), error
 
 
 def _breakpoints(messages: list[Message]) -> None:

@@ -13,6 +13,9 @@ from typing import TypeAlias
 from harness.agents import done, standing, steps
 from harness.agents.steps import Park, Propose, Say
 from harness.brain import prompt
+from harness.brain.context import room
+from harness.brain.context.handoff import handoff
+from harness.brain.context.sizes import Sizes
 from harness.brain.retry import AT_THE_GATE, too_long
 from harness.brain.view import IDLE_POINTS, ModelTurn, View
 from harness.events import said
@@ -49,11 +52,44 @@ class Abandon:
     request: t.ModelRequest
 
 
-Step: TypeAlias = Ask | Abandon | steps.Step
+@dataclass(frozen=True, slots=True)
+class Shrink:
+    """Make room in the context before the next request."""
+
+    change: t.ContextCleared | t.ContextReset
 
 
-def next_step(v: View) -> Step:
-    """What follows from the log. Never `Ask` while the user wants anything but ``running`` or while a call is open."""
+Step: TypeAlias = Ask | Abandon | Shrink | steps.Step
+
+
+def next_step(v: View, sizes: Sizes | None = None) -> Step:
+    """What follows from the log. Never `Ask` while the user wants anything but ``running``, while a call is open, or
+    with a context beyond its ``sizes``.
+    """
+    step = _next(v)
+    return _fitting(v, sizes or Sizes(window=prompt.context_window(v.model)), step) if isinstance(step, Ask) else step
+
+
+def _fitting(v: View, sizes: Sizes, ask: Ask) -> Step:
+    match room.due(v.measure(), sizes):
+        case None:
+            return ask
+        case room.Clear() as c:
+            return Shrink(t.ContextCleared(before=c.before, tokens=c.tokens, after=c.after, trigger=c.trigger))
+        case room.Reset() as c:
+            replies = sum(size.seq >= c.keep for size in v.sizes)
+            text = handoff(v.facts, v.state, c.keep, replies)
+            return Shrink(t.ContextReset(keep=c.keep, handoff=text, tokens=c.tokens, after=c.after, trigger=c.trigger))
+        case room.Full() as full:
+            return Park(
+                "error",
+                f"the goal and the newest words have about {full.tokens:,} tokens, over the {full.most:,} that"
+                f" {v.model} can be sent; nothing more can be taken away: launch it with a shorter goal that names"
+                " files, or with a model of a larger window",
+            )
+
+
+def _next(v: View) -> Step:
     s = v.state
     over = standing.over(s)
     if over is not None:

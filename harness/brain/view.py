@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from harness.brain.prompt import context_window
+from harness.brain.context.facts import Facts
+from harness.brain.context.results import told
+from harness.brain.context.room import Measure
+from harness.brain.context.sizes import PER_TOKEN, TurnSize, tokens
 from harness.brain.retry import too_long
 from harness.events import fold, said, tools
 from harness.events import types as t
@@ -17,15 +20,12 @@ from harness.events.earlier import parts_in
 
 LoadBlob = Callable[[t.BlobRef], bytes]
 
-KEEP_TURNS = 5
-"""Tool results of the newest model turns that clearing leaves alone; an overflow keeps fewer each time."""
-CLEAR_AT = 0.6
-_CLEAR_STEP = 5  # turns a clearing must gain: each one breaks the prompt cache from there on
 IDLE_POINTS = 3
 """Weight of a turn that only looks; running something is more, and a turn with a command weighs 1."""
 REBOOT = "reboot"
 """Component of the notes of a keeper that the model reads too."""
-_KEEP_AFTER_OVERFLOW = (2, 1, 1)
+DROPPED = (said.REFUSED, said.WINDOW)
+"""Cut replies: what they say is no part of the conversation."""
 
 
 class DamagedMessage(Exception):
@@ -71,6 +71,8 @@ class CallFact:
     call_id: str
     tool: str
     seq: int
+    of: int = -1
+    """The reply that made it; -1 for one of the harness."""
     command: str = ""
     result: t.ToolEnded | t.ToolResolved | None = None
     result_seq: int = -1
@@ -86,8 +88,18 @@ class View:
     calls: dict[str, CallFact] = field(default_factory=dict)
     newest_user_seq: int = -1
     """Seq of the newest user turn, -1 when only the goal was said."""
-    results_from: list[int] = field(default_factory=list)
-    """Seqs of the turns whose tool results are not cleared, in order."""
+    facts: Facts = field(default_factory=Facts)
+    sizes: list[TurnSize] = field(default_factory=list)
+    """Of the replies that the context shows, oldest first."""
+    measured: int = 0
+    """Tokens of the context as the newest reply used it, or as the newest change of it foresaw; 0 = nobody knows."""
+    fresh: int = 0
+    """Bytes said since."""
+    keep: int = -1
+    """The context shows what was said from this record on, behind ``handoff``; -1 = from the beginning."""
+    handoff: str = ""
+    changed_seq: int = -1
+    """The newest change of the context."""
     model: str = ""
     failures: list[FailedTry] = field(default_factory=list)
     cut_calls: int = 0
@@ -100,6 +112,7 @@ class View:
     """Rounds of checks since the newest instruction: the goal, words of a human, or being continued."""
     round_of: int = -1
     overflows: int = 0
+    overflow_seq: int = -1
     cleared_before: int = 0
     same_calls: int = 0
     last_hash: str = ""
@@ -119,6 +132,12 @@ class View:
     def finished(self) -> bool:
         """True when the one last reply of a session that was told to finish up has come."""
         return self.finish_seq >= 0 and bool(self.models) and self.models[-1].seq > self.finish_seq
+
+    def measure(self) -> Measure:
+        """What the next request would have."""
+        overflows = self.overflows if self.overflow_seq > self.changed_seq else 0
+        now = (self.measured or tokens(self.sizes)) + self.fresh // PER_TOKEN
+        return Measure(now, self.sizes, self.facts.boundary, overflows)
 
     def open_calls(self) -> list[str]:
         return list(self.state.calls.open)
@@ -145,10 +164,16 @@ class View:
 
         Raises DamagedMessage when a reply's content is neither inline nor in a readable blob.
         """
+        self.facts.advance(r)
         body = r.body
         match body:
             case t.SessionIntent():
                 self.model = body.model
+                self.fresh += _bytes(body.goal)
+            case t.ContextCleared():
+                self._cleared(r, body)
+            case t.ContextReset():
+                self._reset(r, body)
             case t.UserMessage():
                 self._user(r, body)
             case t.ModelMessage():
@@ -163,6 +188,7 @@ class View:
                 self._ended(r, body)
             case t.HarnessNote() if body.component == REBOOT:
                 self.turns.append(UserTurn(r.seq, body.text, "harness"))
+                self.fresh += _bytes(body.text)
             case t.ToolResolved() if body.resolution != "confirmed_not_done":
                 self._finish_call(r, body.call_id, body)
             case t.SessionParked():
@@ -186,6 +212,7 @@ class View:
         if body.origin == "goal" and self.state.intent is not None and body.text == self.state.intent.goal:
             return
         self.turns.append(UserTurn(r.seq, body.text, body.origin))
+        self.fresh += _bytes(body.text)
         self.newest_user_seq = r.seq
         if body.origin == "human":
             self._begin_anew()
@@ -215,13 +242,18 @@ class View:
         turn = ModelTurn(r.seq, body.stop, body.usage, tuple(parts), calls)
         self.turns.append(turn)
         self.models.append(turn)
-        if calls:
-            self.results_from.append(r.seq)
+        self.facts.replied(r.seq, parts)
+        self.measured = body.usage.total
+        self.fresh = 0
+        if body.stop not in DROPPED:
+            size = TurnSize(r.seq)
+            size.add_parts(parts)
+            self.sizes.append(size)
         self.failures = []
         self.cut_calls = 0
         self.pauses = self.pauses + 1 if body.stop in (said.PAUSED, said.LENGTH) else 0
         if body.stop == said.WINDOW:
-            self._overflow()
+            self._overflow(r)
             return
         self.overflows = 0
         for call in calls if body.stop == said.CALLS else ():
@@ -232,32 +264,40 @@ class View:
             self.idle_points += (
                 1 if any(call.tool in tools.TABLE and tools.runs(call.tool) for call in calls) else IDLE_POINTS
             )
-        if body.usage.total > CLEAR_AT * context_window(self.model):
-            self._clear(KEEP_TURNS, _CLEAR_STEP)
 
     def _failed(self, r: t.Record, body: t.ModelFailed) -> None:
         self.failures.append(FailedTry(r.seq, r.ts, body))
         self.cut_calls += body.kind in ("max_tokens", "too_large")
         if too_long(body.kind, body.message):
-            self._overflow()
+            self._overflow(r)
 
-    def _overflow(self) -> None:
-        keep = _KEEP_AFTER_OVERFLOW[min(self.overflows, len(_KEEP_AFTER_OVERFLOW) - 1)]
+    def _overflow(self, r: t.Record) -> None:
         self.overflows += 1
-        self._clear(keep, 1)
+        self.overflow_seq = r.seq
 
-    def _clear(self, keep: int, step: int) -> None:
-        """Tool results of the turns before the newest `keep` count as cleared from now on, if that gains `step`
-        turns.
-        """
-        if len(self.results_from) - keep >= step:
-            self.results_from = self.results_from[-keep:]
-            self.cleared_before = self.results_from[0]
+    def _cleared(self, r: t.Record, body: t.ContextCleared) -> None:
+        self.cleared_before = max(self.cleared_before, body.before)
+        for size in self.sizes:
+            if size.seq < body.before:
+                size.clear()
+        self._changed(r, body.after)
+
+    def _reset(self, r: t.Record, body: t.ContextReset) -> None:
+        self.keep = body.keep
+        self.handoff = body.handoff
+        self.sizes = [size for size in self.sizes if size.seq >= body.keep]
+        self._changed(r, body.after)
+
+    def _changed(self, r: t.Record, after: int) -> None:
+        self.changed_seq = r.seq
+        self.measured = after
+        self.fresh = 0
 
     def _proposed(self, r: t.Record, body: t.ToolProposed) -> None:
         command = str((body.input or {}).get("command", "")) if body.by_harness else ""
-        self.calls[body.call_id] = CallFact(body.call_id, body.tool, r.seq, command)
         last = self.last_model
+        of = last.seq if last is not None and not body.by_harness else -1
+        self.calls[body.call_id] = CallFact(body.call_id, body.tool, r.seq, of, command)
         if body.by_harness and last is not None and self.round_of != last.seq:
             self.round_of = last.seq
             self.rounds = self.rounds + 1
@@ -304,6 +344,15 @@ class View:
         if fact is not None and fact.result is None:
             fact.result = result
             fact.result_seq = r.seq
+            last = self.last_model
+            if last is not None and self.sizes and self.sizes[-1].seq == last.seq == fact.of:
+                text, _ = told(result, len(last.calls))
+                self.sizes[-1].add_result(text, call_id)
+                self.fresh += _bytes(text)
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
 
 
 def _parts(seq: int, body: t.ModelMessage, load: LoadBlob) -> list[said.Part]:

@@ -139,6 +139,8 @@ def call_text(tool: str, data: dict[str, Any] | None) -> str:
             return f"{tool}: {_first(str(data[key]))}"
     if "pattern" in data:
         return f"{tool}: {data['pattern']!s}" + (f" in {data['path']}" if data.get("path") else "")
+    if "call" in data:
+        return f"{tool}: {data['call']!s}" + (f" matching {data['grep']!s}" if data.get("grep") else "")
     if "path" in data:
         extra = f" ({_size(len(str(data['content']).encode('utf-8', 'replace')))})" if "content" in data else ""
         return f"{tool}: {data['path']}{extra}"
@@ -380,6 +382,20 @@ def _deferred(b: t.ApprovalDeferred) -> Line:
 
 
 # -- money, trouble --------------------------------------------------------------------------------
+
+
+@_on(t.ContextCleared)
+def _context_cleared(b: t.ContextCleared) -> Line:
+    return Line("context", f"older outputs and inputs cleared, {_context(b.tokens, b.after, b.trigger)}", "dim")
+
+
+@_on(t.ContextReset)
+def _context_reset(b: t.ContextReset) -> Line:
+    return Line("context", f"begins anew with a hand-off, {_context(b.tokens, b.after, b.trigger)}", "info")
+
+
+def _context(tokens: int, after: int, trigger: str) -> str:
+    return f"{tokens:,} → about {after:,} tokens: {_first(trigger)}"
 
 
 @_on(t.BudgetReached)

@@ -42,6 +42,17 @@ class Running:
 
 
 @dataclass(slots=True)
+class Context:
+    """What its requests show of the log: ``tokens`` as the newest reply, or the newest change, left it; how often old
+    turns were cleared, and how often it began anew.
+    """
+
+    tokens: int = 0
+    clearings: int = 0
+    resets: int = 0
+
+
+@dataclass(slots=True)
 class SessionState:
     """Everything the log says about a session. Built only by `advance`."""
 
@@ -77,6 +88,7 @@ class SessionState:
     spent_nano: int = 0
     usage: t.Usage = field(default_factory=t.Usage)
     requests: int = 0
+    context: Context = field(default_factory=Context)
     tool_calls: int = 0
     decisions: int = 0
     failures_in_row: int = 0
@@ -255,6 +267,7 @@ def _request(s: SessionState, r: t.Record, b: t.ModelRequest) -> None:
 @_on(t.ModelMessage)
 def _message(s: SessionState, r: t.Record, b: t.ModelMessage) -> None:
     s.usage += b.usage
+    s.context.tokens = b.usage.total
     s.spent_nano += b.cost_nano
     s.failures_in_row = 0
     s.last_failure = None
@@ -268,6 +281,18 @@ def _failed(s: SessionState, r: t.Record, b: t.ModelFailed) -> None:
     s.last_failure = b
     s.request = None
     s.doing.pop("model", None)
+
+
+@_on(t.ContextCleared)
+def _context_cleared(s: SessionState, r: t.Record, b: t.ContextCleared) -> None:
+    s.context.tokens = b.after
+    s.context.clearings = s.context.clearings + 1
+
+
+@_on(t.ContextReset)
+def _context_reset(s: SessionState, r: t.Record, b: t.ContextReset) -> None:
+    s.context.tokens = b.after
+    s.context.resets = s.context.resets + 1
 
 
 @_on(t.ToolProposed)

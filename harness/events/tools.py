@@ -21,6 +21,8 @@ ACCESS = ("fence", "network", "unfenced")
 DEFAULT_TIMEOUT_S = 120
 MAX_TIMEOUT_S = 3600
 MAX_SCRIPT = 64 * 1024
+READ_OUTPUT = "read_output"
+"""The tool that reads no file but what an earlier call gave; the keeper finds that for it."""
 MAX_PATH = 4096
 MAX_CONTENT = 8 * 1024 * 1024
 
@@ -190,6 +192,33 @@ TABLE: dict[str, Tool] = {
                 "glob": {"type": "string", "description": "Only files that match, e.g. `*.py`."},
             },
             ("pattern",),
+        ),
+        Tool(
+            READ_OUTPUT,
+            FileAction.KIND,
+            READ,
+            "Read the output of an earlier call of this session again: all of it, also what was left out or cleared."
+            " It comes in numbered pieces of about 8 KB, or as the lines that match `grep`; the last line says how to"
+            " go on. A very long line counts as several.",
+            {
+                "call": {"type": "string", "description": "The id of the call, e.g. c12.0, as its result gives it."},
+                "offset": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "description": "First line to show or to match, counted from 1 (default 1).",
+                },
+                "limit": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": 10000,
+                    "description": "How many lines to show at most (default: as many as fit).",
+                },
+                "grep": {
+                    "type": "string",
+                    "description": "Only lines that match this regular expression (Python syntax).",
+                },
+            },
+            ("call",),
         ),
         Tool(
             "exec",

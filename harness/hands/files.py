@@ -1,4 +1,6 @@
-"""The file tools, as the fenced runner executes them: read, write, edit, list, search. Standard library only."""
+"""The file tools, as the fenced runner executes them: read, write, edit, list, search, and reading an output again.
+Standard library only.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from harness.hands import pages
 from harness.hands.beneath import PathError, Root
 
 MAX_READ = 64 << 20
@@ -45,6 +48,10 @@ class Places(NamedTuple):
     root: Root
     outside: dict[str, tuple[str, str]]
     path: tuple[str, ...] = ("/usr/local/bin", "/usr/bin", "/bin")
+    output: bytes = b""
+    """What an earlier call gave, for the tool that reads it again."""
+    no_output: str = ""
+    """Why there is no such output."""
 
     def find(self, path: str) -> tuple[Root, str]:
         """(root, path relative to it); raises PathError for a path that is neither in the worktree nor granted."""
@@ -339,10 +346,26 @@ def _python_search(value: dict[str, Any], root: Root, start: str) -> tuple[list[
     return lines, False
 
 
+def _read_output(value: dict[str, Any], places: Places) -> Result:
+    if places.no_output:
+        raise ToolError(places.no_output)
+    text = places.output.decode("utf-8", "replace")
+    first = value.get("offset", 1)
+    most = value.get("limit", DEFAULT_LINES)
+    room = SHOWN_BYTES - _LAST_LINE
+    try:
+        if "grep" in value:
+            return Result(pages.grep(text, value["grep"], first, most, room))
+        return Result(pages.page(text, first, most, room))
+    except pages.NoSuchPage as exc:
+        raise ToolError(str(exc)) from exc
+
+
 TOOLS = {
     "read_file": _read_file,
     "write_file": _write_file,
     "edit_file": _edit_file,
     "list_files": _list_files,
     "search": _search,
+    "read_output": _read_output,
 }

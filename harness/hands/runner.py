@@ -57,7 +57,8 @@ def end(status: str, code: int, note: str = "", changed: list[str] | None = None
 def main() -> NoReturn:
     """Read the plan and carry it out; never returns."""
     with open(ACTION_FD, "rb") as file:
-        plan: dict[str, Any] = json.load(file)
+        plan: dict[str, Any] = json.loads(file.readline())
+        output = file.read()
     os.set_inheritable(RESULT_FD, False)
     os.umask(0o022)
     try:
@@ -66,7 +67,7 @@ def main() -> NoReturn:
         if plan["fenced"]:
             way_out(plan)
             confine(plan)
-            fenced(plan)
+            fenced(plan, output)
         else:
             outside(plan)
     except Refusal as exc:
@@ -124,24 +125,26 @@ def confine(plan: dict[str, Any]) -> None:
         raise Refusal(f"the fence could not be closed: {exc}") from exc
 
 
-def fenced(plan: dict[str, Any]) -> NoReturn:
+def fenced(plan: dict[str, Any], output: bytes) -> NoReturn:
     """Inside: do the file tool here, or become the command."""
     if plan["kind"] == "file":
-        file_tool(plan)
+        file_tool(plan, output)
     enter(plan["cwd"], plan["cwd_identity"])
     path, argv = program(plan)
     announce()
     become(path, argv, plan["env"])
 
 
-def file_tool(plan: dict[str, Any]) -> NoReturn:
-    """Run one of the five file tools and give its text on the output pipe."""
+def file_tool(plan: dict[str, Any], output: bytes) -> NoReturn:
+    """Run one of the file tools and give its text on the output pipe."""
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)  # the keeper's memory is still behind us: no program replaces it here
     announce()
     places = files.Places(
         beneath.Root(plan["root"]),
         {path: (place[0], place[1]) for path, place in plan["outside"].items()},
         tuple(folder for folder in plan["env"].get("PATH", "/usr/bin:/bin").split(":") if folder.startswith("/")),
+        output,
+        plan["no_output"],
     )
     try:
         result = files.run(plan["tool"], plan["input"], places)

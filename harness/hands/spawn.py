@@ -9,10 +9,11 @@ How the keeper runs a call::
     rest) and res_r (small) until both end ... _, status = os.waitpid(pid, 0) result = outcome(spawn, status,
     result_bytes)             # -> status ok | error | refused, exit code, files changed
 
-In the child: 0 is /dev/null, 1 and 2 are the output pipe, 3 a sealed memfd with the plan, 4 the result pipe; in the
-fence 5 is the host's ``/proc/sys/kernel``, where cgroups are ours 6 is the call's ``cgroup.procs``, for a call that
-names hosts 7 is a socket to its proxy, all closed by the runner before anything else runs. Nothing else is open. The
-child leads a session of its own. On a time limit or a cancel: ``stop(spawn, pid)``, and ``stop(spawn, pid,
+In the child: 0 is /dev/null, 1 and 2 are the output pipe, 3 a sealed memfd with the plan (one line of JSON, and behind
+it the output of an earlier call when the tool reads that), 4 the result pipe; in the fence 5 is the host's
+``/proc/sys/kernel``, where cgroups are ours 6 is the call's ``cgroup.procs``, for a call that names hosts 7 is a socket
+to its proxy, all closed by the runner before anything else runs. Nothing else is open.
+The child leads a session of its own. On a time limit or a cancel: ``stop(spawn, pid)``, and ``stop(spawn, pid,
 force=True)`` when it is still there two seconds later; then read both pipes to their end and wait as above. Both read
 ends must be close-on-exec: when the keeper dies, their vanishing (and the parent-death signal) is what keeps a
 half-started child from running.
@@ -36,7 +37,7 @@ from typing import Any
 from harness.events import tools
 from harness.events.action import Action, CheckAction, ExecAction, FileAction, PushAction, ShellAction
 from harness.events.addresses import BadAddress, normal_host
-from harness.hands import bounds, cgroups, children, fence, joined, remotes, runner, wayout
+from harness.hands import bounds, cgroups, children, fence, joined, outputs, remotes, runner, wayout
 from harness.hands.fence import FenceUnavailable
 from harness.hands.limits import DEFAULT, Limits
 from harness.hands.ready import Ready
@@ -124,7 +125,9 @@ def command(action: Action, folder: SessionFolder, spool_base: Path, limits: Lim
             "group": group is not None,
         },
         "fenced": fenced,
+        "no_output": "",
     }
+    output = _output(action, plan, folder)
     plan["limits"]["host"] = bounds.namespaces()
     argv = _fenced(action, plan, folder, limits) if fenced else _open(action, plan, folder, spool_base)
     return Spawn(
@@ -134,7 +137,7 @@ def command(action: Action, folder: SessionFolder, spool_base: Path, limits: Lim
         env={},
         cwd=plan["cwd"],
         fenced=fenced,
-        action_fd=_sealed(json.dumps(plan, ensure_ascii=False).encode("utf-8", "surrogatepass")),
+        action_fd=_sealed(json.dumps(plan, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n" + output),
         timeout_s=action.timeout_s,
         output_bytes=action.output_bytes,
         limits=limits,
@@ -280,6 +283,17 @@ def _input(action: Action, folder: SessionFolder) -> dict[str, Any]:
     except (framing.LogError, OSError, ValueError) as exc:
         raise SpawnError(f"the input of the call is damaged or missing (blob {ref.sha}): {exc}") from exc
     return dict(value)
+
+
+def _output(action: Action, plan: dict[str, Any], folder: SessionFolder) -> bytes:
+    """What an earlier call gave, for the tool that reads it: the fence shows nothing else of the log."""
+    if action.tool != tools.READ_OUTPUT:
+        return b""
+    try:
+        return outputs.of_call(folder, str(plan["input"].get("call", "")))
+    except outputs.NoOutput as exc:
+        plan["no_output"] = str(exc)
+        return b""
 
 
 def _sealed(data: bytes) -> int:

@@ -16,6 +16,7 @@ from harness.protocol.paths import Folders
 
 DEFAULT_BASE_URL = "https://api.anthropic.com"
 NANO = 1_000_000_000
+LEAST_CONTEXT = 20_000
 
 
 class ConfigError(Exception):
@@ -31,8 +32,9 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """``reply_*_s``: longest wait for the beginning of a reply, between two pieces of its content (pings are none), and
-    for all of it.
+    """``context_tokens``: the size that a session's requests are kept within, whatever the model's window, because
+    every turn pays for all that it reads again. ``reply_*_s``: longest wait for the beginning of a reply, between two
+    pieces of its content (pings are none), and for all of it.
     """
 
     default: str = "claude-sonnet-5-5"
@@ -40,6 +42,7 @@ class ModelConfig:
     api_key_file: str = ""
     api_key_env: str = "ANTHROPIC_API_KEY"
     max_tokens: int = 8192
+    context_tokens: int = 80_000
     max_rounds: int = 5
     reply_first_s: int = 300
     reply_silence_s: int = 300
@@ -265,6 +268,8 @@ def _value(section: str, key: str, raw: Any) -> Any:
     if kind == "int":
         if key.startswith("reply_") and raw == 0:
             raise ValueError("must be at least 1 second")
+        if key == "context_tokens" and _int(raw) < LEAST_CONTEXT:
+            raise ValueError(f"must be at least {LEAST_CONTEXT}: a hand-off and the turns beside it need that room")
         return _int(raw)
     if not isinstance(raw, str):
         raise ValueError("must be a string")

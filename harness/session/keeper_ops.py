@@ -36,6 +36,8 @@ BRAIN_TYPES = frozenset(
         "model.request",
         "model.message",
         "model.failed",
+        "context.cleared",
+        "context.reset",
         "tool.proposed",
         "budget.reached",
         "breaker.opened",

@@ -122,7 +122,7 @@ def player(turns: object) -> Callable[[str], Script]:
     def play(goal: str) -> Script:
         back = Heard()
         for step in steps:
-            if step.unless is not None and not step.unless.search(back.text):
+            if step.unless is not None and not back.lost and not step.unless.search(back.text):
                 yield Turn(step.otherwise or "That is not what I expected. I stop here.")
                 return
             back = yield step.turn

@@ -2,7 +2,7 @@
 
 The simulator keeps no conversation. Each request carries the whole of it; the generator is replayed over the earlier
 turns and its next yield is the reply. So a harness may crash, retry or resume as it likes and meets the same "model"
-again.
+again. Turns that a hand-off stands for are replayed too, without what came back.
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ class Heard:
 
     results: tuple[Result, ...] = ()
     texts: tuple[str, ...] = ()
+    lost: bool = False
+    """The request does not show it any more: only a hand-off stands for it."""
 
     @property
     def text(self) -> str:
@@ -67,6 +69,8 @@ class Heard:
     def denied(self) -> bool:
         return any(r.denied for r in self.results)
 
+
+_HANDOFF = re.compile(r"Hand-off from the earlier part of this session\b[^:]*: (\d+) earlier replies")
 
 Script = Generator[Turn, Heard, None]
 
@@ -100,8 +104,14 @@ def texts_of(content: str | list[dict[str, Any]]) -> Iterator[str]:
 
 
 def goal_of(messages: list[dict[str, Any]]) -> str:
-    """The first user message, which a scenario is chosen by."""
-    return "\n".join(texts_of(messages[0]["content"]))
+    """The first user message, which a scenario is chosen by, without a hand-off."""
+    return "\n".join(text for text in texts_of(messages[0]["content"]) if not _HANDOFF.match(text))
+
+
+def earlier_turns(messages: list[dict[str, Any]]) -> int:
+    """How many turns a hand-off stands for."""
+    found = (_HANDOFF.match(text) for text in texts_of(messages[0]["content"]))
+    return next((int(match[1]) for match in found if match), 0)
 
 
 def _uses(message: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -132,6 +142,8 @@ def reply(scenario: Scenario, messages: list[dict[str, Any]]) -> Turn:
     script = scenario.play(goal_of(messages))
     try:
         turn = next(script)
+        for _ in range(earlier_turns(messages)):
+            turn = script.send(Heard(lost=True))
         for assistant, user in zip(messages[1::2], messages[2::2], strict=True):
             turn = script.send(heard(assistant, user))
     except StopIteration:

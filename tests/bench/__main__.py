@@ -10,7 +10,20 @@ import os
 import sys
 import traceback
 
-from tests.bench import append, biglog, calls, decisions, fleet_costs, keys, listing, long_session, paint, turns, undo  # noqa: F401
+from tests.bench import (  # noqa: F401
+    append,
+    biglog,
+    calls,
+    context,
+    decisions,
+    fleet_costs,
+    keys,
+    listing,
+    long_session,
+    paint,
+    turns,
+    undo,
+)
 from tests.bench.table import BENCHES, Figure, emit, machine, markdown
 
 

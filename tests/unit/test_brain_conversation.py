@@ -173,24 +173,6 @@ def long_session(turns: int, used: list[int], model: str = "claude-sonnet-4-5") 
     return w
 
 
-def cleared(w: World) -> list[bool]:
-    return [b["content"].startswith("[") for m in shape(w.view) for b in m["content"] if b["type"] == "tool_result"]
-
-
-def test_nothing_is_cleared_below_sixty_percent() -> None:
-    assert not any(cleared(long_session(20, [119_000])))
-
-
-def test_clearing_keeps_the_newest_and_stays_put_until_it_pays_again() -> None:
-    used = [1000] * 11 + [121_000] + [60_000] * 8
-    before = cleared(long_session(12, used))
-    assert before == [True] * 7 + [False] * 5
-    assert cleared(long_session(15, used)) == before + [False] * 3
-    # two turns more are not worth a broken cache
-    assert cleared(long_session(14, [*used[:12], 121_000, 121_000])) == before + [False] * 2
-    assert cleared(long_session(17, [*used[:12], *[121_000] * 5])) == [True] * 12 + [False] * 5
-
-
 def test_at_most_four_breakpoints_and_never_on_the_models_words() -> None:
     w = long_session(4, [1000])
     messages = shape(w.view)

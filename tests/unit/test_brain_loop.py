@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from harness.agents import steps
 from harness.brain import conversation, decide
+from harness.brain.context.sizes import Sizes
 from harness.brain.retry import AT_THE_GATE
 from harness.brain.view import View
 from harness.events import blocks
@@ -34,7 +35,10 @@ class World:
         goal: str = "make it work",
         max_rounds: int = 3,
         model: str = "claude-sonnet-4-6",
+        sizes: Sizes | None = None,
     ) -> None:
+        self.sizes = sizes
+        self.records: list[t.Record] = []
         self.view = View()
         self.lean, self.talk = View(), conversation.Talk()
         self.blobs: dict[str, bytes] = {}
@@ -58,6 +62,7 @@ class World:
             wire = msgspec.json.encode(t.to_wire(body)["data"])
             decoded = msgspec.json.decode(wire, type=type(body))
             record = t.Record(self.view.state.seq + 1, TS, "test", 0, decoded)
+            self.records.append(record)
             for view in (self.view, self.lean):
                 view.advance(record, lambda ref: self.blobs[ref.sha])
             if isinstance(body, t.ModelMessage):
@@ -71,12 +76,15 @@ class World:
         self.put(t.LeaseGranted(gen=self.gen, epoch=1))
 
     def step(self) -> decide.Step:
-        step = decide.next_step(self.view)
-        assert decide.next_step(self.lean) == step, "what a brain forgets decides nothing"
+        step = decide.next_step(self.view, self.sizes)
+        assert decide.next_step(self.lean, self.sizes) == step, "what a brain forgets decides nothing"
         return step
 
     def ask(self) -> None:
         step = self.step()
+        while isinstance(step, decide.Shrink):
+            self.put(step.change)
+            step = self.step()
         assert isinstance(step, decide.Ask), step
         self.request(step)
 
@@ -239,6 +247,9 @@ class Play:
             case steps.Say():
                 assert s.desired == "running"
                 w.put(t.UserMessage(text=step.text, origin="harness"))
+            case decide.Shrink():
+                assert step.change.after <= step.change.tokens
+                w.put(step.change)
             case decide.Abandon():
                 w.put(
                     t.ModelFailed(
@@ -283,7 +294,7 @@ class Play:
                 for _ in range(self.draw(st.integers(1, 3))):
                     self.uses += 1
                     blocks.append(use(self.uses, argv=[self.draw(st.sampled_from("ab"))]))
-            w.reply(reason, *blocks, usage=t.Usage(input=self.draw(st.sampled_from((10, 700_000))), output=5))
+            w.reply(reason, *blocks, usage=t.Usage(input=self.draw(st.sampled_from((10, 700_000, 950_000))), output=5))
 
     def tool_world(self) -> None:
         w = self.world
@@ -605,13 +616,11 @@ def test_a_window_overflow_clears_more_each_time_then_parks() -> None:
         for call in w.propose():
             w.end(call, preview="y" * 4000, files=["f"])
     sizes = []
-    for _ in range(2):
+    for _ in range(3):
         w.ask()
-        w.fail("invalid", "prompt is too long: 210000 tokens > 200000 maximum")
         sizes.append(conversation.size_bound(shape(w.view)))
-    assert sizes[1] < sizes[0] < 8 * 4000
-    w.ask()
-    w.fail("invalid", "prompt is too long: 210000 tokens > 200000 maximum")
+        w.fail("invalid", "prompt is too long: 210000 tokens > 200000 maximum")
+    assert sizes[2] < 2000 < sizes[1] < 8000 < 8 * 4000 < sizes[0]
     assert isinstance(w.step(), steps.Park)
 
 

@@ -19,6 +19,7 @@ GOOD: list[tuple[str, dict[str, Any]]] = [
     ("edit_file", {"path": "a", "old": "x", "new": "", "all": True}),
     ("list_files", {}),
     ("search", {"pattern": "x", "glob": "*.py"}),
+    ("read_output", {"call": "c12.0", "grep": "Error", "offset": 3, "limit": 9}),
     ("exec", {"argv": ["true"], "access": "network", "timeout_s": 5, "cwd": "src"}),
     ("shell", {"script": "true", "access": "network", "hosts": ["pypi.org", "127.0.0.1:8080"]}),
     ("shell", {"script": "echo hi"}),
@@ -39,6 +40,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("edit_file", {"path": "a", "old": "", "new": "x"}, "old is empty"),
     ("edit_file", {"path": "a", "old": "x", "new": "x"}, "the same"),
     ("edit_file", {"path": "a", "old": "x", "new": "y", "all": "yes"}, "true or false"),
+    ("read_output", {"offset": 1}, "'call' is missing"),
     ("exec", {"argv": []}, "non-empty list"),
     ("exec", {"argv": "ls"}, "non-empty list"),
     ("exec", {"argv": [""]}, "program name is empty"),
@@ -99,6 +101,7 @@ def test_definitions_are_what_the_interface_takes() -> None:
         "edit_file",
         "list_files",
         "search",
+        "read_output",
         "exec",
         "shell",
     ]

@@ -149,6 +149,7 @@ class Brains:
             "deadlines": [config.model.reply_first_s, config.model.reply_silence_s, config.model.reply_total_s],
             "model": intent.model,
             "max_tokens": config.model.max_tokens,
+            "context_tokens": config.model.context_tokens,
         }
         try:
             who = await self.nursery.spawn({"brain": order}, wait=60.0)

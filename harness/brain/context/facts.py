@@ -1,0 +1,174 @@
+"""What of a session's past must outlive its context, folded record by record into a bounded form. Pure.
+
+Every fact is a line of one record, named by its seq; nothing is summed up from a summary.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.events import said, tools
+from harness.events import types as t
+
+COMMIT = "a commit was made"
+CHECK = "a done criterion passed"
+_LINE = 300
+_MANY = 12
+_FILES = 200
+_DECIDED = frozenset(("deny", "answer", "allow_edited"))
+"""Decisions of a person that say more than that the call may run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One line, and the record it comes from."""
+
+    seq: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call whose end is still to come."""
+
+    tool: str
+    text: str
+    commits: bool = False
+    check: bool = False
+
+
+@dataclass(slots=True)
+class Facts:
+    """Built only by `advance`; every list is bounded, the oldest go first."""
+
+    replies: int = 0
+    begun: int = 0
+    """The record that gave the done criteria."""
+    words: list[Fact] = field(default_factory=list)
+    """What a person said after the goal."""
+    decisions: list[Fact] = field(default_factory=list)
+    reasons: list[Fact] = field(default_factory=list)
+    """How the agent explained what it did."""
+    failed: dict[str, Fact] = field(default_factory=dict)
+    worked: dict[str, Fact] = field(default_factory=dict)
+    files: dict[str, Fact] = field(default_factory=dict)
+    commits: list[Fact] = field(default_factory=list)
+    checks: dict[str, Fact] = field(default_factory=dict)
+    last: Fact | None = None
+    """The newest reply: what it said and asked for."""
+    asked: dict[str, Asked] = field(default_factory=dict)
+    boundary: str = ""
+    """What ended a task since the context was last built anew; empty when nothing did."""
+
+    def replied(self, seq: int, parts: list[said.Part]) -> None:
+        """A reply of the agent."""
+        self.replies += 1
+        prose = said.text_of(parts)
+        calls = [_call(call.tool, call.input) for call in said.calls_of(parts)]
+        self.asked = {
+            f"c{seq}.{i}": Asked(call.tool, calls[i], _commits(call.input))
+            for i, call in enumerate(said.calls_of(parts))
+        }
+        if prose and calls:
+            _add(self.reasons, Fact(seq, line(prose)))
+        self.last = Fact(seq, line("; ".join([*([prose] if prose else []), *calls])))
+
+    def advance(self, r: t.Record) -> None:
+        """Any record but a reply."""
+        match body := r.body:
+            case t.SessionIntent():
+                self.begun = r.seq
+            case t.SessionContinued() if body.checks is not None:
+                self.begun = r.seq
+            case t.UserMessage() if body.origin == "human":
+                _add(self.words, Fact(r.seq, line(body.text, 3 * _LINE)))
+            case t.ToolProposed() if body.by_harness:
+                command = line(str((body.input or {}).get("command", "")))
+                self.asked[body.call_id] = Asked(body.tool, command, check=True)
+            case t.ToolEnded():
+                self._ended(r.seq, body)
+            case t.ToolResolved() if body.resolution != "confirmed_not_done":
+                self._resolved(r.seq, body)
+            case t.ApprovalDecided() if body.decision in _DECIDED or body.message:
+                asked = self.asked.get(body.call_id)
+                of = f" ({asked.text})" if asked is not None else ""
+                _add(self.decisions, Fact(r.seq, line(f"the person chose {body.decision}{of}: {body.message}")))
+            case t.UndoEnded() if not body.error:
+                text = f"the person undid {body.call_id} and what came after: look at the files anew"
+                _add(self.decisions, Fact(r.seq, text))
+            case t.ContextReset():
+                self.boundary = ""
+            case _:
+                pass
+
+    def _ended(self, seq: int, body: t.ToolEnded) -> None:
+        asked = self.asked.pop(body.call_id, None)
+        if asked is None:
+            return
+        good = body.status == "ok" and not body.exit_code
+        if asked.check:
+            how = "passes" if good else f"fails ({_how(body)})"
+            _put(self.checks, asked.text, Fact(seq, how), 2 * _MANY)
+            self.boundary = CHECK if good else self.boundary
+            return
+        for path in body.files_changed:
+            _put(self.files, line(path), Fact(seq, asked.tool), _FILES)
+        if asked.commits and good:
+            _add(self.commits, Fact(seq, asked.text))
+            self.boundary = COMMIT
+        elif tools.runs(asked.tool) and good:
+            self.failed.pop(asked.text, None)
+            _put(self.worked, asked.text, Fact(seq, ""), _MANY)
+        elif not good:
+            self.worked.pop(asked.text, None)
+            ends = [text for text in body.preview.split("\n") if text.strip()]
+            _put(self.failed, asked.text, Fact(seq, line(f"{_how(body)}: {ends[-1] if ends else 'no output'}")), _MANY)
+
+    def _resolved(self, seq: int, body: t.ToolResolved) -> None:
+        asked = self.asked.pop(body.call_id, None)
+        if asked is not None:
+            _put(self.failed, asked.text, Fact(seq, line(f"interrupted, {body.resolution}: {body.evidence}")), _MANY)
+
+
+def line(text: str, most: int = _LINE) -> str:
+    """Any text as one line of bounded length: what is quoted cannot pass for a line of ours."""
+    flat = " ".join(text[: 4 * most].split())
+    return flat if len(flat) <= most else f"{flat[: most - 2]} …"
+
+
+def _call(tool: str, given: Mapping[str, Any]) -> str:
+    """A call as one line: the command itself, or the tool and what it is about."""
+    argv = given.get("argv")
+    if isinstance(argv, list):
+        return line(shlex.join(str(part) for part in argv))
+    script = given.get("script")
+    if isinstance(script, str):
+        return line(script)
+    about = next((str(given[name]) for name in ("path", "pattern", "call") if given.get(name)), "")
+    return line(f"{tool} {about}")
+
+
+def _commits(given: Mapping[str, Any]) -> bool:
+    argv = given.get("argv")
+    text = " ".join(map(str, argv)) if isinstance(argv, list) else str(given.get("script", ""))
+    return "git commit" in text
+
+
+def _how(body: t.ToolEnded) -> str:
+    return body.status if not body.exit_code else f"exit {body.exit_code}"
+
+
+def _add(facts: list[Fact], fact: Fact) -> None:
+    facts.append(fact)
+    del facts[:-_MANY]
+
+
+def _put(facts: dict[str, Fact], name: str, fact: Fact, most: int) -> None:
+    """The newest of a name stands last."""
+    facts.pop(name, None)
+    facts[name] = fact
+    while len(facts) > most:
+        del facts[next(iter(facts))]

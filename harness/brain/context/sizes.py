@@ -1,0 +1,112 @@
+"""How much a context may hold, and how much each turn of it does. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from harness.brain.context.clearing import cleared_input, cleared_result
+from harness.events import said
+
+WORKING = 80_000
+"""Tokens that a context is kept within: what a turn costs follows what is read again with each."""
+PER_TOKEN = 4
+"""Bytes of a token, to foresee what a change will gain; what decides is measured."""
+_CLEAR = 0.6
+_RESET = 0.7
+_BOUNDARY = 0.4
+_PAYS = 0.2
+_CLEARING_PAYS = 0.4
+_MOST = 0.92
+_KEPT = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Tokens: the size to work in, the model's window, the most that a reply may have."""
+
+    working: int = WORKING
+    window: int = 200_000
+    output: int = 8192
+
+    @property
+    def most(self) -> int:
+        """A request of more is not sent."""
+        return max(1, int(_MOST * (self.window - self.output)))
+
+    @property
+    def room(self) -> int:
+        """What counts as full: the working size, or what the window allows."""
+        return min(self.working, self.most)
+
+    @property
+    def clear_at(self) -> int:
+        return int(_CLEAR * self.room)
+
+    @property
+    def reset_at(self) -> int:
+        return int(_RESET * self.room)
+
+    @property
+    def boundary_at(self) -> int:
+        """A task that ends below this leaves the context as it is: a reset would cost more than it saves."""
+        return int(_BOUNDARY * self.room)
+
+    @property
+    def pays(self) -> int:
+        """What a new beginning must gain: it breaks the prompt cache from the goal on."""
+        return int(_PAYS * self.room)
+
+    @property
+    def clearing_pays(self) -> int:
+        """What a clearing must gain: it breaks the cache too, and what it leaves is written again."""
+        return int(_CLEARING_PAYS * self.room)
+
+    @property
+    def kept(self) -> int:
+        """What the newest turns may have together that a reset leaves in place."""
+        return int(_KEPT * self.room)
+
+
+@dataclass(slots=True)
+class TurnSize:
+    """Bytes of one turn, its results included; ``clearable`` of them go when it is cleared."""
+
+    seq: int
+    bytes: int = 0
+    clearable: int = 0
+
+    def add_parts(self, parts: Iterable[said.Part]) -> None:
+        for part in parts:
+            if isinstance(part, said.Call):
+                size = _json(part.input)
+                self.clearable += max(0, size - _json(cleared_input(part.input)))
+                self.bytes += size + len(part.tool) + len(part.ref)
+            elif isinstance(part, said.Private):
+                self.bytes += _json(part.data)
+            else:
+                self.bytes += len(part.text.encode("utf-8", "replace"))
+
+    def add_result(self, text: str, call_id: str) -> None:
+        size = len(text.encode("utf-8", "replace"))
+        self.bytes += size
+        self.clearable += max(0, size - len(cleared_result(text, call_id).encode("utf-8", "replace")))
+
+    def clear(self) -> None:
+        self.bytes -= self.clearable
+        self.clearable = 0
+
+
+def tokens(sizes: Sequence[TurnSize]) -> int:
+    """About how many tokens these turns have."""
+    return sum(size.bytes for size in sizes) // PER_TOKEN
+
+
+def gain(sizes: Sequence[TurnSize]) -> int:
+    """About how many tokens clearing these turns gives back."""
+    return sum(size.clearable for size in sizes) // PER_TOKEN
+
+
+def _json(value: object) -> int:
+    return len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))

@@ -1,0 +1,262 @@
+"""A context that never fills: whatever a session does, its requests stay within the working size, begin with the goal
+in its own words, and know by name what the log knows of earlier.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.agents import steps
+from harness.brain import conversation, decide
+from harness.brain.context import room
+from harness.brain.context.clearing import cleared_input, cleared_result
+from harness.brain.context.facts import CHECK, COMMIT, Facts
+from harness.brain.context.handoff import MOST_BYTES, handoff
+from harness.brain.context.sizes import Sizes, TurnSize, tokens
+from harness.events import types as t
+from harness.events.describe import describe
+from tests.unit.test_brain_loop import World, shape, text, use
+
+GOAL = "  Make the *whole* suite pass.\n\tNothing else ™.  "
+NAMED = re.compile(r" \[#(\d+)\]$")
+FIXED = 4000
+"""Tokens of the system prompt and the tools."""
+
+
+def size_of(w: World) -> int:
+    """Tokens of the next request, as a model would report them."""
+    return FIXED + len(json.dumps(conversation.Talk().build(w.view).messages).encode()) // 4
+
+
+def work(w: World, turn: int, rng: random.Random) -> int:
+    """One turn of a coding agent; the size of the request that it took."""
+    w.ask()
+    size = size_of(w)
+    calls = [
+        use(turn * 10, "write_file", path=f"src/m{turn % 7}.py", content=f"line {turn}\n" * rng.choice([3, 200, 900])),
+        use(turn * 10 + 1, "exec", argv=["git", "commit", f"-m{turn}"] if turn % 6 == 5 else ["make", f"p{turn % 5}"]),
+    ]
+    w.reply("tool_use", text(f"Now part {turn}."), *calls, usage=t.Usage(input=size, output=100))
+    written, ran = w.propose()
+    w.end(written, preview="created", files=[f"src/m{turn % 7}.py"])
+    bad = rng.random() < 0.3
+    w.end(
+        ran, "error" if bad else "ok", f"{'broken' if bad else 'built'} {turn}\n" * rng.choice([1, 80, 400]), int(bad)
+    )
+    return size
+
+
+def long_work(turns: int, sizes: Sizes, **world: Any) -> tuple[World, list[int]]:
+    w = World(goal=GOAL, checks=["make test", "make lint"], sizes=sizes, **world)
+    rng = random.Random(7)
+    return w, [work(w, turn, rng) for turn in range(turns)]
+
+
+def changes(w: World) -> list[t.ContextCleared | t.ContextReset]:
+    return [r.body for r in w.records if isinstance(r.body, (t.ContextCleared, t.ContextReset))]
+
+
+def test_requests_stay_within_the_working_size_and_begin_with_the_goal() -> None:
+    sizes = Sizes(working=24_000)
+    w, seen = long_work(260, sizes)
+    assert max(seen) <= sizes.working
+    resets = [c for c in changes(w) if isinstance(c, t.ContextReset)]
+    assert len(resets) >= 20
+    messages = shape(w.view)
+    assert messages[0]["content"][0]["text"] == GOAL
+    assert messages[0]["content"][1]["text"] == resets[-1].handoff
+    calls = [b["id"] for m in messages for b in m["content"] if b["type"] == "tool_use"]
+    assert calls == [b["tool_use_id"] for m in messages for b in m["content"] if b["type"] == "tool_result"]
+    for change in changes(w):
+        assert change.after < change.tokens
+        assert change.tokens - change.after >= sizes.pays - 1, "each change pays for the cache that it breaks"
+
+
+def test_every_line_of_a_hand_off_names_its_record() -> None:
+    w, _ = long_work(120, Sizes(working=30_000))
+    w.put(t.UserMessage(text="Leave the\nlicence alone.", origin="human"))
+    for turn in range(200, 230):
+        work(w, turn, random.Random(turn))
+    last = next(r.body for r in reversed(w.records) if isinstance(r.body, t.ContextReset))
+    lines = [line for line in last.handoff.split("\n") if line.startswith("- ")]
+    assert len(lines) > 12
+    assert "Leave the licence alone." in last.handoff
+    for line in lines:
+        named = NAMED.search(line)
+        assert named is not None, line
+        record = w.records[int(named[1])]
+        told = line.removesuffix(named[0])
+        data = json.dumps(msgspec.to_builtins(record.body))
+        assert record.seq == int(named[1])
+        match record.body:
+            case t.SessionIntent():
+                assert "not run yet: make" in told
+            case t.UserMessage(text=said):
+                assert " ".join(said.split()) in told
+            case t.ToolEnded(status=status):
+                path = re.match(r"- (src/m\d\.py) \(write_file\)", told)
+                assert path[1] in data if path else status in ("ok", "error")
+                assert "git commit" not in told or ("exit 1" in told) == (status == "error")
+                assert ("broken" in data) == ("broken" in told)
+            case t.ModelMessage():
+                assert "Now part" in told
+                assert re.search(r"Now part \d+", told)[0] in data  # type: ignore[index]
+            case other:
+                raise AssertionError(f"{line}: {other}")
+
+
+@pytest.mark.parametrize(("command", "boundary"), [("git commit -m done", COMMIT), ("make", "")])
+def test_a_commit_ends_a_task_and_the_context_begins_anew_when_it_is_worth_it(command: str, boundary: str) -> None:
+    sizes = Sizes(working=40_000)
+    w = World(goal=GOAL, sizes=sizes)
+    for turn in range(6):
+        w.ask()
+        w.reply("tool_use", use(turn, "read_file", path=f"a{turn}"), usage=t.Usage(input=4000 * turn, output=1))
+        w.end(w.propose()[0], preview="y" * 12_000)
+    w.ask()
+    w.reply("tool_use", use(99, "shell", script=command), usage=t.Usage(input=20_000, output=1))
+    w.end(w.propose()[0])
+    assert w.view.facts.boundary == boundary
+    step = w.step()
+    assert isinstance(step, decide.Shrink) == bool(boundary)
+    if isinstance(step, decide.Shrink):
+        assert isinstance(step.change, t.ContextReset)
+        assert COMMIT in step.change.trigger
+        w.put(step.change)
+        assert w.view.facts.boundary == ""
+        assert isinstance(w.step(), decide.Ask)
+
+
+def test_a_check_that_passes_ends_a_task() -> None:
+    facts = Facts()
+    facts.advance(record(3, t.ToolProposed(call_id="c2.0", tool="check", ref="", input={"command": "make"})))
+    facts.advance(record(4, t.ToolEnded(call_id="c2.0", status="ok", exit_code=0)))
+    assert facts.boundary == CHECK
+    assert facts.checks["make"].seq == 4
+
+
+def record(seq: int, body: t.Body) -> t.Record:
+    return t.Record(seq, "2026-11-21T03:00:00.000Z", "test", 0, body)
+
+
+def test_what_cannot_fit_is_never_sent() -> None:
+    w = World(goal="x" * 900_000, model="somebody-else")
+    step = w.step()
+    assert isinstance(step, steps.Park)
+    assert "over the 176,463 that somebody-else can be sent" in step.detail
+
+
+def test_a_flood_of_results_is_shown_in_parts_and_fits() -> None:
+    w = World(goal=GOAL)
+    w.ask()
+    w.reply("tool_use", *(use(i) for i in range(120)), usage=t.Usage(input=5000, output=9000))
+    for call_id in w.propose():
+        w.end(call_id, preview=f"{call_id} " * 1500)
+    w.ask()
+    assert size_of(w) < 40_000
+    results = [b for b in shape(w.view)[-1]["content"] if b["type"] == "tool_result"]
+    assert len(results) == 120
+    assert all("read_output with call" in b["content"] for b in results)
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30).map(lambda s: s * 30)
+INPUTS = st.dictionaries(
+    st.sampled_from(["path", "content", "old", "new", "script", "argv", "limit", "all"]),
+    TEXTS | st.integers() | st.booleans() | st.lists(TEXTS, max_size=5),
+)
+
+
+@given(INPUTS)
+def test_a_cleared_input_is_short_of_the_same_shape_and_stays_as_it_is(given_input: dict[str, Any]) -> None:
+    short = cleared_input(given_input)
+    assert short.keys() == given_input.keys()
+    assert all(type(short[name]) is type(value) for name, value in given_input.items())
+    assert cleared_input(short) == short
+    assert all(len(json.dumps(value, ensure_ascii=False).encode()) < 900 for value in short.values())
+
+
+@given(TEXTS)
+def test_a_cleared_result_says_how_to_read_it(output: str) -> None:
+    short = cleared_result(output, "c12.0")
+    assert len(short.encode()) <= 400
+    assert short == output or (f"{len(output.encode())} bytes" in short and "call c12.0" in short)
+    assert cleared_result(short, "c12.0") == short
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 200_000), st.integers(0, 100)), max_size=30),
+    st.integers(0, 1_200_000),
+    st.sampled_from(["", COMMIT]),
+    st.integers(0, 3),
+    st.sampled_from([200_000, 1_000_000]),
+)
+def test_a_change_pays_or_is_forced(
+    turns: list[tuple[int, int]], now: int, boundary: str, overflows: int, window: int
+) -> None:
+    held = [TurnSize(seq, size, size * share // 100) for seq, (size, share) in enumerate(turns)]
+    sizes = Sizes(window=window)
+    change = room.due(room.Measure(now, held, boundary, overflows), sizes)
+    if change is None:
+        assert now <= sizes.most
+        return
+    if isinstance(change, room.Full):
+        assert now > sizes.most
+        assert len(held) <= 1
+        return
+    assert now >= sizes.boundary_at or overflows
+    assert change.after <= change.tokens == now
+    if isinstance(change, room.Reset):
+        assert any(size.seq == change.keep for size in held), "it begins with a turn of the model"
+        if not overflows and now <= sizes.most:
+            assert tokens(held[: change.keep]) - room.HANDOFF_TOKENS >= sizes.pays
+            assert len(held) - change.keep <= room.KEEP_TURNS
+
+
+HOSTILE = st.text(max_size=80).map(lambda s: s * 20)
+
+
+@given(st.lists(st.tuples(HOSTILE, HOSTILE), max_size=60), st.lists(HOSTILE, max_size=3))
+def test_a_hand_off_is_bounded_and_no_quoted_line_passes_for_its_own(
+    calls: list[tuple[str, str]], checks: list[str]
+) -> None:
+    w = World(goal=GOAL, checks=[c for c in checks if c.strip()])
+    facts = w.view.facts
+    seq = w.view.state.seq
+    for said, gave in calls:
+        seq += 2
+        facts.advance(record(seq, t.UserMessage(text=said, origin="human")))
+        facts.asked["c1.0"] = facts.asked.get("c1.0") or _asked(said)
+        facts.advance(
+            record(seq + 1, t.ToolEnded(call_id="c1.0", status="error", preview=gave, files_changed=[said[:50]]))
+        )
+    made = handoff(facts, w.view.state, seq + 9, 0)
+    assert len(made.encode("utf-8", "replace")) <= MOST_BYTES
+    own = [line for line in made.split("\n") if line.startswith("- ")]
+    criteria = len(w.view.state.checks)
+    assert all(NAMED.search(line) for line in own[criteria:])
+
+
+def _asked(said: str) -> Any:
+    from harness.brain.context.facts import Asked, line
+
+    return Asked("exec", line(said))
+
+
+def test_a_change_has_words_and_counts() -> None:
+    w, _ = long_work(30, Sizes(working=30_000))
+    context = w.view.state.context
+    assert context.clearings + context.resets == len(changes(w)) > 0
+    cleared = t.ContextCleared(before=3, tokens=48_000, after=12_000, trigger="48,000 tokens are 60 %")
+    line = describe(record(9, cleared))
+    assert (line.kind, line.summary) == (
+        "context",
+        "older outputs and inputs cleared, 48,000 → about 12,000 tokens: 48,000 tokens are 60 %",
+    )

@@ -299,6 +299,9 @@ class Running:
                 self._faults.hit("keeper.after_spool")
             self._on_end(self._data)
         except NoSpace:
+            if self._data is not None:
+                with contextlib.suppress(OSError):  # tried again with the record
+                    spool.keep_result(self._base, self._data)
             self._loop.call_later(_RETRY_S, self._finish)
             return
         except OSError as exc:

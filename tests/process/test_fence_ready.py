@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.hands import fence, joined, spawn
+from harness.hands import fence, spawn
 from harness.hands.ready import Ready
 from tests.fleetlib import alive, wait_for
 from tests.process.test_fence_run import Ground, ends

@@ -36,7 +36,8 @@ FAILED = 125
 """Exit code of a call whose fence could not be built or entered; nothing ran."""
 _PLACES = 8
 """Descriptors below this number are the call's own (see `harness.hands.spawn`)."""
-_SHARED = b"shared"
+_SHARED = b"\xff"
+_ASKED = 16
 _STATUS_FD = 3
 _FILTER_FD = 4
 _FIRST_COPY = 10
@@ -108,9 +109,10 @@ class Warden(NamedTuple):
         leaves nothing. Raises OSError when the warden is gone.
         """
         with self.channel:
-            socket.send_fds(self.channel, [bytes(fds)], list(fds.values()))
+            mark = _SHARED if shared else b""
+            socket.send_fds(self.channel, [bytes(fds) + mark], list(fds.values()))
             if shared:
-                self.channel.send(_SHARED)
+                self.channel.send(mark)  # the first message goes to the inmate, this one stays for the warden
         return self.pid
 
 
@@ -191,13 +193,13 @@ def _take(channel: int) -> None:
     Raises OSError.
     """
     with socket.socket(fileno=channel) as waits:
-        numbers, received, _, _ = socket.recv_fds(waits, _PLACES, _PLACES)
-        if not numbers:
+        asked, received, _, _ = socket.recv_fds(waits, _ASKED, _PLACES)
+        if not asked:
             os._exit(FAILED)
         copies = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH) for fd in received]
         waits.detach()
     os.closerange(0, _HIGH)
-    for number, copy in zip(numbers, copies, strict=True):
+    for number, copy in zip(asked.removesuffix(_SHARED), copies, strict=True):
         os.dup2(copy, number)
     os.closerange(_HIGH, os.sysconf("SC_OPEN_MAX"))
 
@@ -219,7 +221,15 @@ def _guard(caller: int, fence: Fence, channel: int, inmate: Callable[[], object]
     _join(first)
     kernel.without_capabilities()
     _die_with(caller)  # joining may have undone it
-    signal.signal(signal.SIGTERM, lambda _number, _frame: _end(first))
+    child = 0
+
+    def stop(_number: int, _frame: object) -> None:
+        if child and _is_shared(channel):
+            _end_group(child)
+        else:
+            _end(first)
+
+    signal.signal(signal.SIGTERM, stop)
     child = os.fork()
     if child == 0:
         _enter(channel, inmate)
@@ -235,15 +245,27 @@ def _guard(caller: int, fence: Fence, channel: int, inmate: Callable[[], object]
 
 def _is_shared(channel: int) -> bool:
     """True when the call that began was told to leave the fence to others."""
-    with socket.socket(fileno=channel) as told, contextlib.suppress(BlockingIOError):
-        return told.recv(_PLACES, socket.MSG_DONTWAIT) == _SHARED
-    return False
+    told = socket.socket(fileno=channel)
+    try:
+        return told.recv(_ASKED, socket.MSG_DONTWAIT | socket.MSG_PEEK).endswith(_SHARED)
+    except BlockingIOError:
+        return False
+    finally:
+        told.detach()
 
 
 def _end(first: int) -> None:
     """End everything in a process namespace: the kernel does that with its first process."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(first, signal.SIGKILL)
+
+
+def _end_group(inmate: int) -> None:
+    """End an inmate of a shared fence and what it started, which never leaves its group."""
+    try:
+        os.killpg(inmate, signal.SIGKILL)
+    except ProcessLookupError:  # it does not lead a group yet
+        _end(inmate)
 
 
 def _pipe() -> tuple[int, int]:

@@ -145,8 +145,13 @@ def command(action: Action, folder: SessionFolder, spool_base: Path, limits: Lim
         group=group,
         hosts=tuple(plan.get("hosts", ())),
         plain=action.access == "fence",
-        reads=isinstance(action, FileAction) and not tools.writes_file(action.tool),
+        reads=only_reads(action),
     )
+
+
+def only_reads(action: Action) -> bool:
+    """True for a call of our own code that changes nothing anywhere and runs nobody's program."""
+    return isinstance(action, FileAction) and not tools.writes_file(action.tool)
 
 
 def start(spawn: Spawn, output_fd: int, result_fd: int, ready: Ready | None = None) -> int:

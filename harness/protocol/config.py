@@ -5,6 +5,7 @@ Every key is known here; an unknown key or a wrong type is an error that names f
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from dataclasses import asdict, dataclass, field, fields
@@ -401,6 +402,17 @@ def base_url(config: Config, env: dict[str, str] | None = None) -> str:
     return (config.model.base_url or e.get("ANTHROPIC_BASE_URL") or DEFAULT_BASE_URL).rstrip("/")
 
 
+def _version(info: os.stat_result) -> tuple[int, ...]:
+    """Changes whenever a file does."""
+    return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
+
+
+@functools.lru_cache(maxsize=1)
+def _text(path: Path, version: tuple[int, ...]) -> str:
+    """What this version of the key file holds: every request asks. Raises OSError, UnicodeDecodeError."""
+    return path.read_text("utf-8").strip()
+
+
 def credential(config: Config, env: dict[str, str] | None = None) -> Credential | None:
     """The key for `base_url`, from the key file or the environment; None when there is none.
 
@@ -418,7 +430,7 @@ def credential(config: Config, env: dict[str, str] | None = None) -> Credential 
     if config.model.api_key_file:
         path = Path(os.path.expanduser(config.model.api_key_file))
         try:
-            key = path.read_text("utf-8").strip()
+            key = _text(path, _version(path.stat()))
         except (OSError, UnicodeDecodeError) as exc:
             raise ConfigError(config.file, 1, "model.api_key_file", f"{path} cannot be read: {exc}") from exc
         source = "model.api_key_file"

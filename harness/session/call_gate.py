@@ -48,6 +48,8 @@ class _Preparing:
 
 
 _COLLECT_S = 0.1
+_SIDE_BY_SIDE = 4
+"""Calls that read at the same time: more of them would only take turns on a small machine."""
 _READY_S = 60.0
 """Seconds for which a fence stands ready after a call."""
 _COMPARED = "snapshot"
@@ -73,7 +75,7 @@ def _to_be_kept(action: Action) -> bool:
 
 class Gate:
     """Runs the calls of one session one at a time, in the order they were asked for; the rest wait and are checked when
-    their turn comes.
+    their turn comes. Calls that only read, inside the fence, run side by side.
     """
 
     def __init__(
@@ -93,7 +95,7 @@ class Gate:
         self._faults = faults
         self._write = write
         self._on_over = on_over
-        self._now: Running | None = None
+        self._now: dict[str, Running] = {}
         self._preparing: _Preparing | None = None
         self._undoing = ""
         self._disk = KnownDisk(folder)
@@ -103,15 +105,17 @@ class Gate:
         self.vault = VaultLink(loop, folder)
         self.ready = Ready()
         self._dismiss: Timer | None = None
+        self._verified: tuple[Wire, str] = ({}, "")
+        """The action of the last check, and its hash: what the log's fold holds is never changed in place."""
 
     @property
     def running(self) -> list[str]:
-        """The call that runs or is about to, or the undo that is being carried out."""
+        """The calls that run or are about to, or the undo that is being carried out."""
         if self._undoing:
             return [self._undoing]
         if self._preparing is not None:
             return [self._preparing.call_id]
-        return [self._now.call_id] if self._now is not None else []
+        return list(self._now)
 
     @property
     def idle(self) -> bool:
@@ -131,8 +135,8 @@ class Gate:
 
         Raises OpError when it is neither.
         """
-        if self._now is not None and self._now.call_id == call_id:
-            self._now.stop("cancelled")
+        if (running := self._now.get(call_id)) is not None:
+            running.stop("cancelled")
             return
         if self._preparing is not None and self._preparing.call_id == call_id:
             self._preparing.cancelled = True
@@ -148,8 +152,8 @@ class Gate:
         raise OpError("not_running", f"call {call_id} is not running")
 
     def cancel_all(self) -> None:
-        if self._now is not None:
-            self._now.stop("cancelled")
+        for running in list(self._now.values()):
+            running.stop("cancelled")
         if self._preparing is not None:
             self._preparing.cancelled = True
 
@@ -169,9 +173,25 @@ class Gate:
             )
 
     def _next(self) -> None:
-        while not self.running and self._queue:
+        while self._queue and self._has_room(self._queue[0][0]):
             call_id, answer = self._queue.popleft()
             self._answering(answer, functools.partial(self._begin, call_id, answer))
+
+    def _has_room(self, call_id: str) -> bool:
+        """True when a call may start now: alone, or as one more reader beside readers."""
+        if not self.running:
+            return True
+        if self._undoing or self._preparing is not None or len(self._now) >= _SIDE_BY_SIDE:
+            return False
+        return all(running.reads for running in self._now.values()) and self._only_reads(call_id)
+
+    def _only_reads(self, call_id: str) -> bool:
+        """True for a call of ours that reads inside the fence; what is wrong with another shows when it is alone."""
+        try:
+            action = from_wire(self._check(call_id)[1])
+        except (OpError, BadAction):
+            return False
+        return spawn.only_reads(action) and action.access == "fence" and _slow(action) is None
 
     @staticmethod
     def _answering(answer: Answer, step: Callable[[], dict[str, Any] | None]) -> None:
@@ -243,9 +263,12 @@ class Gate:
             raise OpError("refused", f"call {call_id[:40]} is not open or was not judged")
         action = self._stored(call_id, judged)
         try:
-            same = action_hash(action) == call.action_hash
+            same = action is self._verified[0] and call.action_hash == self._verified[1]
+            same = same or action_hash(action) == call.action_hash
         except (ValueError, TypeError) as exc:
             raise OpError("refused", f"the judged action of {call_id} has no hash: {exc}") from exc
+        if same:
+            self._verified = (action, call.action_hash)
         if not same or action.get("session") != self._sid or action.get("call") != call_id:
             raise OpError(
                 "refused",
@@ -349,7 +372,7 @@ class Gate:
             raise
         self._faults.hit("keeper.after_started")
         try:
-            self._now = Running(
+            self._now[call_id] = Running(
                 self._loop,
                 self._folder,
                 self._faults,
@@ -359,7 +382,7 @@ class Gate:
                 output,
                 self._ended,
                 self._disk,
-                lambda: {self.vault.pid, *self.ready.pids},
+                lambda: self._spare(call_id),
                 self.ready,
             )
         except OSError as exc:
@@ -367,6 +390,11 @@ class Gate:
             self._write("tool.ended", {"call_id": call_id, "status": "refused", "preview": why})
             raise OpError("cannot_start", why) from exc
         return {"started": True}
+
+    def _spare(self, call_id: str) -> set[int]:
+        """Children of ours that are not of this call."""
+        others = (pid for name, running in self._now.items() if name != call_id for pid in running.pids)
+        return {self.vault.pid, *self.ready.pids, *others}
 
     # -- undo --------------------------------------------------------------------------------------
 
@@ -438,7 +466,8 @@ class Gate:
             print(f"keeper: {kind} cannot be recorded: {exc}", file=sys.stderr, flush=True)
 
     def _over(self) -> None:
-        self._on_over()
+        if not self.running:
+            self._on_over()
         self._next()
 
     def _ended(self, data: dict[str, Any]) -> None:
@@ -454,8 +483,8 @@ class Gate:
         else:
             self._faults.hit("keeper.after_ended")
             spool.clean(self._folder, set(self._journal.memory.calls.open))
-        fence = self._now.fence if self._now is not None else []
-        self._now = None
+        running = self._now.pop(data["call_id"], None)
+        fence = running.fence if running is not None else []
         self._over()
         if fence and self.idle:
             self._stand_ready(fence)

@@ -198,6 +198,16 @@ class Running:
     # -- while it runs -----------------------------------------------------------------------------
 
     @property
+    def reads(self) -> bool:
+        """It only reads, by our own code."""
+        return self._spec.reads
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The children that are its own as long as it runs."""
+        return (self._pid, self._watcher) if self._status is None else (self._watcher,)
+
+    @property
     def fence(self) -> list[str]:
         """Command line of its fence when that is the session's own and nothing more; empty otherwise."""
         return self._spec.argv if self._spec.plain else []
@@ -207,13 +217,13 @@ class Running:
         if self._why or self._status is not None:
             return
         self._why = why
-        if self._spec.reads:
-            self._ready.drop()  # others shared its fence, and it may be the fence that hangs
         hands.stop(self._spec, self._pid)
         self._after(_FORCE_AFTER_S, self._force)
 
     def _force(self) -> None:
         if self._status is None:
+            if self._spec.reads:
+                self._ready.drop()  # others shared its fence, and it may be the fence that hangs
             hands.stop(self._spec, self._pid, force=True)
             self._after(_FORCE_AFTER_S, self._force)
 
@@ -299,6 +309,9 @@ class Running:
                 self._faults.hit("keeper.after_spool")
             self._on_end(self._data)
         except NoSpace:
+            if self._data is not None:
+                with contextlib.suppress(OSError):  # tried again with the record
+                    spool.keep_result(self._base, self._data)
             self._loop.call_later(_RETRY_S, self._finish)
             return
         except OSError as exc:

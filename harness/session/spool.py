@@ -1,7 +1,7 @@
 """The spool folder: what a running call leaves on disk before its end is in the log. Standard library only.
 
 Files of one attempt are ``<call_id>-<attempt>`` with ``.out`` (output so far), ``.pid`` (leader of its processes),
-``.json`` (the fields of its ``tool.ended``, durable before that record) and ``.scratch/`` (a tool's own).
+``.json`` (the fields of its ``tool.ended``, there before that record) and ``.scratch/`` (a tool's own).
 """
 
 from __future__ import annotations
@@ -44,7 +44,17 @@ def leader(where: Path) -> Identity | None:
 
 
 def put_result(where: Path, data: dict[str, Any]) -> None:
-    """Make a call's result durable before it is recorded. Raises OSError."""
+    """Leave a call's result for a later keeper before it is recorded; it outlives this process, not yet the machine.
+    Raises OSError.
+    """
+    temporary = f"{where}.json.new"
+    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+        file.write(_json(data))
+    os.rename(temporary, f"{where}.json")
+
+
+def keep_result(where: Path, data: dict[str, Any]) -> None:
+    """The same, durable when this returns: for one whose record has to wait. Raises OSError."""
     replace_file(Path(f"{where}.json"), _json(data))
 
 

@@ -87,6 +87,8 @@ def test_key_belongs_to_its_endpoint(tmp_path: Path) -> None:
     cfg = c.parse(FILE, f'[model]\nbase_url = "http://h"\napi_key_file = "{key}"\n')
     assert c.credential(cfg, {"ANTHROPIC_API_KEY": "other"}) == c.Credential("http://h", "sk-1")
     assert "sk-1" not in repr(c.credential(cfg, {}))
+    key.write_text("sk-22\n")
+    assert c.credential(cfg, {}) == c.Credential("http://h", "sk-22"), "a key that was replaced counts at once"
     assert c.credential(c.parse(FILE, ""), {}) is None
 
 

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 
-from harness.events import trouble
+from harness.events import tools, trouble
 from harness.events import types as t
 from harness.events.calls import Call
 from harness.supervisor.calls import doubt, earlier_yes, publishing
@@ -58,15 +58,20 @@ class CallFlow:
             await publishing.step(session)
 
     async def _one(self, session: Session) -> bool:
+        reading = False
         for call in list(session.state.calls.open.values()):
             known = session.track.calls.get(call.call_id)
-            if known is None or call.call_id in session.running.executing:
+            if known is None:
                 return False
+            at_work = call.call_id in session.running.executing or call.stage == "started"
+            if (at_work or reading) and not _only_reads(known):
+                return False
+            if at_work:
+                reading = True  # what it meets is what it was judged for, whatever else reads beside it
+                continue
             match call.stage:
                 case "asked":
                     # what was shown must stay as it was shown: nothing else of the session runs meanwhile
-                    return False
-                case "started":
                     return False
                 case "in_doubt":
                     if call.call_id in session.track.doubt_asked:
@@ -213,6 +218,15 @@ class CallFlow:
             await self._went_stale(session, call_id, [f"the state before it cannot be kept: {why}"])
         else:
             await self._judging.judge(session, call, known, why)
+
+
+def _only_reads(known: OpenCall) -> bool:
+    """True for a call that changes nothing and stays inside the fence; its keeper decides whether it may run beside
+    others.
+    """
+    asked = known.proposed
+    inside = asked.input is not None and asked.input.get("access", "fence") == "fence"
+    return inside and not tools.may_change_files(asked.tool)
 
 
 def _ready(session: Session, call_id: str) -> bool:

@@ -134,7 +134,7 @@ class Judging:
             asked = msgspec.structs.replace(asked, risk=cards.risk(asked.risk, shown))
             await session.append(judged, asked)
         else:
-            await session.append(judged)
+            await session.append(judged, cls="C")  # nothing happens by it before its start, which is durable with it
         return True
 
     @staticmethod

@@ -54,7 +54,7 @@ def test_a_damaged_log_is_named_with_what_to_do() -> None:
         assert words.next in shown
         assert words.do in shown
         with in_tmux(f.root, 80, 24) as screen:
-            screen.see("NEEDS YOU 1", words.headline)
+            screen.see("ERRORS 1", words.headline)
 
 
 def test_what_waits_by_itself_is_no_failure() -> None:

@@ -30,6 +30,9 @@ MARKS = {
     "unknown": "?",
 }
 
+UNVERIFIED = "◇"
+"""Done by its own word alone."""
+
 # Which colour role a state is drawn in; the roles are component classes of the widgets.
 ROLES = {
     "waiting": "attention",
@@ -46,9 +49,11 @@ ROLES = {
 }
 
 
-def mark(state: str) -> str:
-    """The one-cell mark of a state; a state this version does not know is shown as unknown."""
-    return MARKS.get(state, "?")
+def mark(state: str, *, verified: bool = True) -> str:
+    """The one-cell mark of a state; done without a check that passed has its own; what this version does not know is
+    shown as unknown.
+    """
+    return UNVERIFIED if state == "done" and not verified else MARKS.get(state, "?")
 
 
 def role(state: str) -> str:

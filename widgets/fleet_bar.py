@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
@@ -11,13 +12,16 @@ from textual.widget import Widget
 from harness.events import endpoints, words
 from harness.events.views import FleetView
 from widgets import cells
+from widgets.burn import Burn
 from widgets.cells import Line
 from widgets.palette import palette
 
+_WITH_RATE = 70
+
 
 class FleetBar(Widget):
-    """Spent today against the cap, how many need you, run, are done; what is wrong with the fleet when anything is,
-    else the fence.
+    """Spent today against the cap and how fast, who needs you and for how long, what runs and what is to be reviewed;
+    what is wrong with the fleet or the fence when anything is.
     """
 
     DEFAULT_CSS = """
@@ -32,20 +36,31 @@ class FleetBar(Widget):
         self._fleet = FleetView()
         self._live = False
         self._phrase = ""
+        self._oldest = ""
+        self._waited = ""
+        self._burn = Burn()
+        self._rate = ""
 
     def tick(self, now: float) -> None:
-        """Repaint when the words of a trouble changed: how long it lasts, when the next try is."""
-        phrase = trouble_phrase(self._fleet, now)
-        if phrase != self._phrase:
-            self._phrase = phrase
+        """Repaint when the words of a trouble, the oldest wait or the rate of spending changed."""
+        if self._live:
+            self._burn.note(self._fleet.spent_today_nano, now)
+        said = (trouble_phrase(self._fleet, now), words.age(self._oldest, now), rate(self._burn, now))
+        if said != (self._phrase, self._waited, self._rate):
+            self._phrase, self._waited, self._rate = said
             self.refresh()
+
+    def set_oldest(self, ts: str) -> None:
+        """Since when the oldest open request waits; empty: there is none."""
+        self._oldest = ts
+        self.tick(time.time())
 
     def set_fleet(self, fleet: FleetView, *, live: bool) -> None:
         """Take new totals; ``live`` is False while they are not being updated."""
         if (fleet, live) != (self._fleet, self._live):
             self._fleet = fleet
             self._live = live
-            self._phrase = trouble_phrase(fleet, time.time())
+            self.tick(time.time())
             self.refresh()
 
     def _style(self, role: str) -> Style:
@@ -64,23 +79,36 @@ class FleetBar(Widget):
             line.right("not connected ", self._style("alarm"))
         elif phrase:
             line.right(cells.safe(phrase, self.size.width // 2) + " ", self._style("call"))
-        else:
-            line.right(f"{fence} ", self._style("good" if ok else "alarm"))
+        elif not ok:
+            line.right(f"{fence} ", self._style("alarm"))
         line.left(" ", text).left(words.money(f.spent_today_nano), text).left(" today", quiet)
         if f.day_cap_nano is not None:
             line.left(f" of {words.cap_text(f.day_cap_nano)} ", quiet)
             used, rest = cells.bar(f.spent_today_nano + f.reserved_nano, f.day_cap_nano, 8)
             if self.size.width >= 90:
                 line.left(used, self._style("meter")).left(rest + " ", quiet)
-        line.left("  ", text)
-        if f.needs_you:
-            line.left(f"◆ {f.needs_you} need{'s' if f.needs_you == 1 else ''} you", self._style("call")).left(
-                "  ", text
-            )
-        line.left(f"● {f.running} running", self._style("good") if f.running else quiet).left("  ", text)
-        if len(done := f"✓ {f.done} done ") <= line.room:
-            line.left(done, quiet)
+        if self._rate and self.size.width >= _WITH_RATE:
+            line.left(f" {self._rate}", quiet)
+        for said, role in self._counts():
+            if cell_len(said) + 2 <= line.room:
+                line.left("  ", text).left(said, self._style(role))
         return line.strip(self.rich_style)
+
+    def _counts(self) -> list[tuple[str, str]]:
+        """(words, colour role), what matters most first."""
+        f = self._fleet
+        waited = f", {self._waited}" if self._waited else ""
+        said = [(f"◆ {f.needs_you} need{'s' if f.needs_you == 1 else ''} you{waited}", "call")] * bool(f.needs_you)
+        said += [(f"✗ {f.errors} error{'' if f.errors == 1 else 's'}", "alarm")] * bool(f.errors)
+        said.append((f"● {f.running} running", "good" if f.running else "quiet"))
+        said += [(f"✓ {f.review} to review", "text")] * bool(f.review)
+        return said + [(f"■ {f.done} done", "quiet")] * bool(f.done)
+
+
+def rate(burn: Burn, now: float) -> str:
+    """Dollars an hour, and the last minutes as bars; empty while nobody can say, or nothing is spent."""
+    nano = burn.per_hour(now)
+    return f"{words.money(nano)}/h {burn.spark(now)}".rstrip() if nano else ""
 
 
 def trouble_phrase(fleet: FleetView, now: float) -> str:

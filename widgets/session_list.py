@@ -14,27 +14,29 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from harness.events import words
-from harness.events.views import DONE, NEEDS_YOU, RUNNING, SessionRow
+from harness.events.views import DONE, ERRORS, GROUPS, NEEDS_YOU, REVIEW, RUNNING, SessionRow
 from widgets import cells
 from widgets.cells import Line
 from widgets.palette import palette
 
-GROUPS = (NEEDS_YOU, RUNNING, DONE)
-TITLES = {NEEDS_YOU: "NEEDS YOU", RUNNING: "RUNNING", DONE: "DONE"}
+TITLES = {group: group.upper() for group in GROUPS}
+_TITLE_ROLES = {NEEDS_YOU: "call", ERRORS: "alarm"}
 _STATE_WIDTH = 8
 
 
 def ordered(rows: Iterable[SessionRow]) -> list[SessionRow]:
-    """Floor order: by group; who waits longest first, running in order of launch, newest ending first.
+    """Floor order: by group; who waits or stands longest first, running in order of launch, newest ending first.
 
     Stable between pushes.
     """
     groups: dict[str, list[SessionRow]] = {name: [] for name in GROUPS}
     for row in rows:
         groups.get(row.group, groups[RUNNING]).append(row)
-    groups[NEEDS_YOU].sort(key=lambda r: (r.since, r.sid))
+    for name in (NEEDS_YOU, ERRORS):
+        groups[name].sort(key=lambda r: (r.since, r.sid))
     groups[RUNNING].sort(key=lambda r: (r.created, r.sid))
-    groups[DONE].sort(key=lambda r: (r.last_ts, r.sid), reverse=True)
+    for name in (REVIEW, DONE):
+        groups[name].sort(key=lambda r: (r.last_ts, r.sid), reverse=True)
     return [row for name in GROUPS for row in groups[name]]
 
 
@@ -230,7 +232,7 @@ class SessionList(ScrollView, can_focus=True):
         return palette(self)[role]
 
     def _title(self, item: Item, width: int, base: Style) -> Strip:
-        style = self._style("call" if item.group == NEEDS_YOU else "title")
+        style = self._style(_TITLE_ROLES.get(item.group, "title"))
         return (
             Line(width).left(f" {TITLES[item.group]} ", style).left(str(item.count), self._style("quiet")).strip(base)
         )
@@ -243,7 +245,7 @@ class SessionList(ScrollView, can_focus=True):
         edge = self._style("meter") if self.has_focus else self._style("quiet")
         line = Line(width).left("▌" if chosen else " ", edge)
         if part == 0:
-            line.left(cells.mark(row.state) + " ", state)
+            line.left(cells.mark(row.state, verified=row.verified) + " ", state)
             if self._dense:
                 return self._dense_line(row, age, line, state, base)
             line.right(f"{age:>4} ", self._style("quiet")).right(f" {row.state:>{_STATE_WIDTH}}", state)

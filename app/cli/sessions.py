@@ -12,7 +12,7 @@ from app.cli import context, exits
 from app.cli.context import Context
 from app.cli.output import age, emit, safe, say, table
 from harness.events import trouble
-from harness.events.views import SessionRow
+from harness.events.views import GROUPS, SessionRow
 from harness.events.words import cap_text, money, usd
 from harness.protocol import config as configuration
 
@@ -90,8 +90,7 @@ def ls(ctx: Context, args: argparse.Namespace) -> int:
     if not rows:
         say("no sessions yet; start one: watchfloor launch --repo DIR --goal TEXT --check CMD")
         return exits.OK
-    order = {"needs you": 0, "running": 1, "done": 2}
-    rows.sort(key=lambda r: (order.get(r.group, 3), r.created))
+    rows.sort(key=lambda r: (GROUPS.index(r.group) if r.group in GROUPS else len(GROUPS), r.created))
     body = [
         (
             r.sid,

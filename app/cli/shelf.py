@@ -10,7 +10,7 @@ import msgspec
 
 from harness.events.fold import SessionState
 from harness.events.salvage import salvage
-from harness.events.views import NEEDS_YOU, FleetView, Liveness, SessionRow, row
+from harness.events.views import ERRORS, FleetView, Liveness, SessionRow, row
 from harness.protocol.client import SupervisorError
 from harness.protocol.paths import Folders
 from harness.protocol.session_names import OtherHost, SessionName
@@ -50,7 +50,7 @@ class Shelf:
         state, problem = salvage(self._folders.session(sid).log)
         made = row(sid, state, Liveness())
         if problem:
-            made = msgspec.structs.replace(made, state="failed", group=NEEDS_YOU, detail=problem)
+            made = msgspec.structs.replace(made, state="failed", group=ERRORS, detail=problem)
         elif not state.terminal:
             made = msgspec.structs.replace(made, detail=f"not driven here; its log says: {made.detail}")
         return made, state

@@ -16,7 +16,7 @@ from textual.containers import Container
 from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
 from app.screens.session_commands import SessionCommands
-from harness.events.views import NEEDS_YOU, SessionRow
+from harness.events.views import ERRORS, SessionRow
 from widgets import tiling
 from widgets.fleet_bar import Banner, FleetBar
 from widgets.help_bar import HelpBar
@@ -86,13 +86,13 @@ class FloorScreen(SessionCommands):
             grown = {sid for sid, row in snapshot.rows.items() if self._seqs.get(sid) != row.seq}
             self._seqs = {sid: row.seq for sid, row in snapshot.rows.items()}
             more = self.sync_logs(grown)
-            self.query_one(QueueHead).set_held(
-                [row for row in snapshot.rows.values() if row.group == NEEDS_YOU and row.state != "waiting"]
-            )
+            self.query_one(QueueHead).set_held([row for row in snapshot.rows.values() if row.group == ERRORS])
             self.show_keys()
         elif dirty == Dirty.NOTHING:
             more = self.sync_logs(None)
         if dirty & Dirty.APPROVALS:
+            waiting = [view.ts for view in snapshot.approvals if view.deferred is None]
+            self.query_one(FleetBar).set_oldest(min(waiting, default=""))
             self.query_one(QueueHead).set_queue(snapshot.approvals, self.host.keys.shown("go.queue"))
         if dirty & (Dirty.FLEET | Dirty.LINK):
             self.query_one(FleetBar).set_fleet(snapshot.fleet, live=snapshot.live)

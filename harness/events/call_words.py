@@ -168,15 +168,15 @@ def outcome(tool: str, data: dict[str, Any] | None, body: t.ToolEnded) -> Outcom
 
 
 def _ran(body: t.ToolEnded) -> Outcome:
-    code = f"exit {body.exit_code}" if body.exit_code else ""
-    if not code and body.status == "error":
-        code = f"came to the limit of {body.limit}" if body.limit else "failed"
-    said = verdicts.verdict(body.preview)
-    if said:
-        return Outcome(said)
-    if code:
-        return Outcome(code, tuple(Bit("quiet", text) for text in verdicts.tail(body.preview)))
+    told = verdicts.verdict(body.preview)
+    if told:
+        return Outcome(told)
     lines = verdicts.lines_of(body.preview)
+    bad = f"exit {body.exit_code}" if body.exit_code else ""
+    if not bad and body.status == "error":
+        bad = f"came to the limit of {body.limit}" if body.limit else "failed"
+    if bad:
+        return Outcome(bad, tuple(Bit("quiet", text) for text in verdicts.tail(body.preview)))
     if not lines:
         return Outcome("")
     more = "" if body.truncated or len(lines) == 1 else f" (+{_number(len(lines) - 1, 'line')})"

@@ -6,6 +6,7 @@ Text fields hold untrusted text as it is; whoever shows them passes `untrusted.t
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -15,8 +16,15 @@ from harness.events.endpoints import EndpointView
 from harness.events.fold import SessionState
 
 NEEDS_YOU = "needs you"
+"""It has an open request."""
+ERRORS = "errors"
+"""Something is wrong that asks nobody, and does not end by itself."""
 RUNNING = "running"
+REVIEW = "to review"
+"""It says it is done, and its work still lies on its own branch."""
 DONE = "done"
+GROUPS = (NEEDS_YOU, ERRORS, RUNNING, REVIEW, DONE)
+"""In the order in which they deserve to be looked at."""
 NOT_SHOWN = "\\ NOT SHOWN HERE: "
 """A line of `ApprovalView.diff` that begins so says what it leaves out.
 
@@ -116,7 +124,9 @@ class FleetView(msgspec.Struct, frozen=True, omit_defaults=True):
 
     sessions: int = 0
     needs_you: int = 0
+    errors: int = 0
     running: int = 0
+    review: int = 0
     done: int = 0
     spent_today_nano: int = 0
     spent_total_nano: int = 0
@@ -209,7 +219,7 @@ def troubled(made: SessionRow, found: trouble.Trouble, *, held: bool) -> Session
     group = RUNNING
     if words.person or words.mend:
         state = "failed" if words.person else "parked"
-        group = NEEDS_YOU
+        group = ERRORS
     evidence = found.cause or made.evidence
     return _say(
         msgspec.structs.replace(
@@ -224,7 +234,20 @@ def _say(made: SessionRow, words: trouble.Words) -> SessionRow:
     return msgspec.structs.replace(made, action=words.action, **fill)
 
 
-GROUPS = {"waiting": NEEDS_YOU, "failed": NEEDS_YOU, "unknown": NEEDS_YOU, "done": DONE, "stopped": DONE}
+_GROUP_OF = {"waiting": NEEDS_YOU, "failed": ERRORS, "unknown": ERRORS, "done": REVIEW, "stopped": DONE}
+
+
+def counted(base: FleetView, groups: Counter[str]) -> FleetView:
+    """``base`` with how many sessions there are in each group."""
+    return msgspec.structs.replace(
+        base,
+        sessions=groups.total(),
+        needs_you=groups[NEEDS_YOU],
+        errors=groups[ERRORS],
+        running=groups[RUNNING],
+        review=groups[REVIEW],
+        done=groups[DONE],
+    )
 
 
 def row(
@@ -249,7 +272,7 @@ def row(
         sid=sid,
         name=s.name or sid,
         state=state,
-        group=GROUPS.get(state, RUNNING),
+        group=_GROUP_OF.get(state, RUNNING),
         detail=detail,
         since=since,
         repo=i.repo if i else "",

@@ -42,7 +42,7 @@ def test_a_damaged_log_is_named_with_what_to_do() -> None:
         kill(keeper)
         row = f.wait_state(broken, "failed")
         words = SESSION["damaged"]
-        assert (row["detail"], row["group"], row["next"]) == (words.headline, "needs you", words.next)
+        assert (row["detail"], row["group"], row["next"]) == (words.headline, "errors", words.next)
         told = found(f, "broken")
         assert (told["level"], told["exit"]) == ("bad", 1)
         assert told["detail"].startswith(words.headline)
@@ -54,7 +54,7 @@ def test_a_damaged_log_is_named_with_what_to_do() -> None:
         assert words.next in shown
         assert words.do in shown
         with in_tmux(f.root, 80, 24) as screen:
-            screen.see("NEEDS YOU 1", words.headline)
+            screen.see("ERRORS 1", words.headline)
 
 
 def test_what_waits_by_itself_is_no_failure() -> None:
@@ -98,5 +98,5 @@ def test_trouble_of_the_fleet_is_told_and_ends() -> None:
         with in_tmux(f.root, 80, 24) as screen:
             screen.see(FLEET["policy"].headline, "running")
             f.folders.policy_file.unlink()
-            screen.see("fence ok")
+            screen.see("today")
         wait_for("a calm fleet again", lambda: found(f, "right now"))

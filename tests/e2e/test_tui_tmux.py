@@ -43,18 +43,18 @@ def asked(root: Path) -> list[str]:
 @needs_tmux
 def test_it_starts_follows_resizes_and_detaches(tmp_path: Path) -> None:
     with fleet(tmp_path, "crowd"), in_tmux(tmp_path, 120, 40) as tmux:
-        tmux.see("NEEDS YOU 4", "cart-discount", "fence ok", "? help")
+        tmux.see("NEEDS YOU 3", "cart-discount", "today", "? help")
         tmux.run("resize-window", "-x", "80", "-y", "24")
-        tmux.see("NEEDS YOU 4", "? help")
+        tmux.see("NEEDS YOU 3", "? help")
         assert all(len(line) <= 80 for line in tmux.screen.splitlines())
         tmux.run("resize-window", "-x", "60", "-y", "20")
-        tmux.see("NEEDS YOU 4")
+        tmux.see("NEEDS YOU 3")
         tmux.run("resize-window", "-x", "200", "-y", "50")
-        tmux.see("NEEDS YOU 4", "rate-limits", "ctrl+p commands")
+        tmux.see("NEEDS YOU 3", "rate-limits", "ctrl+p commands")
         tmux.keys("j", "Enter")
         tmux.see("✓ pytest -q", "Plan & progress")
         tmux.keys("Escape")
-        tmux.see("NEEDS YOU 4")
+        tmux.see("NEEDS YOU 3")
         tmux.keys("q")
         tmux.see("left with 0")
         assert "decide" not in asked(tmp_path)

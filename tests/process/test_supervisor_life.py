@@ -239,7 +239,7 @@ def test_keeper_that_keeps_dying_is_given_up_and_disturbs_nobody(f: Fleet) -> No
     (path / "in the way").mkdir(parents=True)
     kill(keeper)
     wait_for("it to be given up", lambda: "given up" in f.row(bad)["detail"])
-    assert f.row(bad)["group"] == "needs you"
+    assert f.row(bad)["group"] == "errors"
     (path / "in the way").rmdir()
     path.rmdir()
     f.run("resume", bad)

@@ -13,6 +13,7 @@ import json
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -28,7 +29,7 @@ from harness.events.action import action_hash
 from harness.events.fold import SessionState, advance
 from harness.events.log import LogWriter
 from harness.events.reader import read
-from harness.events.views import ApprovalView, FleetView, Liveness, SessionRow, row
+from harness.events.views import ApprovalView, FleetView, Liveness, SessionRow, counted, row
 from harness.protocol import frames, identity
 from harness.protocol.exchange import Answering
 from harness.protocol.paths import Folders, ensure_private
@@ -208,14 +209,7 @@ class World:
         return sorted((v for s in self.sessions.values() for v in s.views.values()), key=lambda v: v.ts)
 
     def fleet_view(self) -> FleetView:
-        groups = [r.group for r in self.rows()]
-        counts = {
-            "sessions": len(groups),
-            "needs_you": groups.count("needs you"),
-            "running": groups.count("running"),
-            "done": groups.count("done"),
-        }
-        return msgspec.convert(self.fleet | counts, FleetView)
+        return counted(msgspec.convert(self.fleet, FleetView), Counter(r.group for r in self.rows()))
 
     def _rows_push(self, rows: Sequence[SessionRow], gone: Sequence[str] = ()) -> dict[str, Any]:
         return {

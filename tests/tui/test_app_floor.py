@@ -41,7 +41,7 @@ async def test_every_size_fills_the_screen_and_shows_the_fleet(
         assert "epoch" not in s.text
         if scene == "crowd":
             assert "RUNNING 6" in s.text
-            assert "fence ok" in s.text
+            assert "today" in s.text
             assert "cart-discount" in s.text
             assert ("✓0/1 $0.05" in s.text) or not wide
 
@@ -113,7 +113,7 @@ async def test_selection_is_pinned_to_the_session_while_rows_change_places(tmp_p
 
 async def test_counts_and_ages_are_right_after_coming_back(tmp_path: Path) -> None:
     async with shown(tmp_path, crowd) as s:
-        await s.see("NEEDS YOU 4", "RUNNING 6")
+        await s.see("NEEDS YOU 3", "RUNNING 6")
         await s.press("3")
         view = s.world.approvals()[0]
         session = s.world.sessions[view.sid]
@@ -126,7 +126,7 @@ async def test_counts_and_ages_are_right_after_coming_back(tmp_path: Path) -> No
         s.world.push_approvals()
         await s.until("the row taken in", lambda: s.app.snapshot.rows[view.sid].state == "running")
         await s.press("escape")
-        await s.see("NEEDS YOU 3", "RUNNING 7")
+        await s.see("NEEDS YOU 2", "RUNNING 7")
         await s.until("ages moving on", lambda: " 5s" in s.text)
 
 
@@ -481,3 +481,17 @@ async def test_a_running_call_moves_on_in_its_pane(tmp_path: Path) -> None:
         s.world.push_rows(session)
         await s.see("✓ make test  3 passed in 9.00s")
         assert "87 %" not in s.text
+
+
+async def test_done_by_its_own_word_looks_unlike_what_a_check_saw(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        world.log(world.add("seen"), t.SessionEnded(outcome="done", verified=True))
+        world.log(world.add("said"), t.SessionEnded(outcome="done"))
+        world.log(world.add("halted"), t.SessionEnded(outcome="stopped"))
+        world.log(world.add("broken"), t.SessionEnded(outcome="failed", reason="it would not"))
+
+    async with shown(tmp_path, scene) as s:
+        await s.see("ERRORS 1", "TO REVIEW 2", "DONE 1", "✓ seen", "◇ said", "■ halted", "✗ broken")
+        await s.see("✗ 1 error", "● 0 running", "✓ 2 to review", "■ 1 done")
+        assert "need you" not in s.grid[-2]
+        assert s.text.index("ERRORS 1") < s.text.index("TO REVIEW 2") < s.text.index("DONE 1")

@@ -19,7 +19,7 @@ from harness.events import types as t
 from harness.events.fold import fold
 from harness.events.request import Request
 from harness.events.trouble import CODES, FLEET, PARKED, PARTS, REQUESTS, SESSION, Trouble, Words
-from harness.events.views import NEEDS_YOU, RUNNING, FleetView, Liveness, TroubleView, row, troubled
+from harness.events.views import ERRORS, NEEDS_YOU, RUNNING, FleetView, Liveness, TroubleView, row, troubled
 from harness.supervisor.upkeep import health
 from widgets.fleet_bar import trouble_phrase
 
@@ -185,7 +185,7 @@ def test_rows_say_what_comes_next() -> None:
     assert made(t.SessionDesired(state="paused"))[4] == "resume it"
     assert made(t.Quarantined(part="brain", reason="it died", restarts=3))[:3] == (
         "failed",
-        NEEDS_YOU,
+        ERRORS,
         "its agent's process failed 3 times: it died",
     )
     gone = made(live=Liveness(False, False))
@@ -206,7 +206,7 @@ def test_trouble_that_ends_by_itself_is_no_failure() -> None:
     )
     assert full.next == SESSION["no_space"].next
     held = troubled(plain, Trouble("gone", "why"), held=True)
-    assert (held.state, held.group, held.command) == ("failed", NEEDS_YOU, "watchfloor resume s1")
+    assert (held.state, held.group, held.command) == ("failed", ERRORS, "watchfloor resume s1")
     assert (held.detail, held.next) == (SESSION["gone"].headline, SESSION["set_aside"].next), (
         "what it was, and that nothing is tried any more"
     )

@@ -12,7 +12,7 @@ import msgspec
 
 from harness.events import types as t
 from harness.events.trouble import NONE, Trouble
-from harness.events.views import DONE, NEEDS_YOU, RUNNING, FleetView, SessionRow, row, troubled
+from harness.events.views import DONE, ERRORS, RUNNING, FleetView, SessionRow, counted, row, troubled
 from harness.protocol.paths import Folders
 from harness.protocol.session_names import OtherHost, SessionName
 from harness.supervisor.errors import OpError
@@ -128,7 +128,7 @@ class Fleet:
                 session.sid,
                 session.sid,
                 "failed",
-                NEEDS_YOU,
+                ERRORS,
                 told,
                 "",
                 source="supervisor",
@@ -213,10 +213,7 @@ class Fleet:
             else:
                 self._groups[sid] = self.row(session).group
         self._regroup.clear()
-        groups = Counter(self._groups.values())
-        return msgspec.structs.replace(
-            base, sessions=len(self.sessions), needs_you=groups[NEEDS_YOU], running=groups[RUNNING], done=groups[DONE]
-        )
+        return counted(base, Counter(self._groups.values()))
 
     def approval(self, approval_id: str, code: str = "not_open") -> Session:
         """The session whose request it is (or was, when its cap was raised meanwhile). Raises OpError with ``code``."""

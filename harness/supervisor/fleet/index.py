@@ -22,7 +22,7 @@ from harness.events.reader import segment_name, segments
 from harness.events.regular import opened
 from harness.events.views import SessionRow
 
-VERSION = 2
+VERSION = 3
 _TAIL = 48
 _UNWRITTEN = "the index could not be written"
 _SCHEMA = """

@@ -19,7 +19,7 @@ from harness.protocol import frames, identity
 from harness.protocol.async_client import AsyncClient
 from harness.protocol.client import Mute, SupervisorError, Unreachable, abandoned
 from harness.protocol.paths import FolderError, Folders
-from harness.protocol.transport import UnixSocket
+from harness.protocol.transport import Transport, UnixSocket
 
 _FIRST_WAIT_S = 0.1
 _LONGEST_WAIT_S = 2.0
@@ -52,9 +52,10 @@ class Feed:
         wake: Callable[[], None],
         first: FirstLook | None = None,
         patience: Patience = PATIENCE,
+        transport: Transport | None = None,
     ) -> None:
         self.folders = folders
-        self.transport = UnixSocket(folders.supervisor_socket)
+        self.transport: Transport = transport or UnixSocket(folders.supervisor_socket)
         self.snapshot = first.snapshot if first is not None else Snapshot()
         self._given = first.client if first is not None else None
         self._told = self._given is not None

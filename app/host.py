@@ -5,7 +5,7 @@ in a circle.
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from textual.app import App
 
@@ -14,6 +14,9 @@ from app.handlers import Handlers
 from app.keymap import Keymap
 from app.models import Snapshot
 from harness.protocol.paths import Folders
+
+if TYPE_CHECKING:
+    from widgets.log_rows import LogSource
 
 
 class Host(Protocol):
@@ -30,6 +33,9 @@ class Host(Protocol):
     @property
     def snapshot(self) -> Snapshot:
         """What is known now."""
+
+    def log_of(self, sid: str) -> LogSource:
+        """The log of a session, from wherever it can be read."""
 
     @property
     def everywhere(self) -> Handlers:

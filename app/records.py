@@ -10,13 +10,14 @@ import os
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from harness.events import blobs
 from harness.events.reader import Tail
 from harness.protocol import locks
 from harness.protocol.client import Client, SupervisorError
 from harness.protocol.paths import SessionFolder
+from harness.protocol.transport import Transport
 
 _PIECE_BYTES = 1 << 20
 
@@ -92,6 +93,6 @@ class AskedRecords:
         return bytes(data)
 
 
-def here(client: Client, session: dict[str, Any]) -> bool:
-    """True when the folder of a session, as told in the reply to ``session``, can be read without asking anybody."""
-    return client.transport.local and os.access(Path(session["folder"]), os.R_OK | os.X_OK)
+def readable(transport: Transport, folder: Path) -> bool:
+    """True when a session's folder can be read without asking anybody; ``transport`` leads to its supervisor."""
+    return transport.local and os.access(folder, os.R_OK | os.X_OK)

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import time
 from collections.abc import Coroutine, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
@@ -29,6 +29,7 @@ from app.screens.base import WatchScreen
 from harness.events.untrusted import to_display
 from harness.protocol.client import SupervisorError, Unreachable
 from harness.protocol.paths import Folders
+from harness.protocol.transport import Transport
 
 TICK_HZ = 25
 _NOTICE_S = 4.0
@@ -57,12 +58,13 @@ class WatchApp(App[int]):
         session: str | None = None,
         first: FirstLook | None = None,
         patience: Patience = PATIENCE,
+        transport: Transport | None = None,
     ) -> None:
         self.pace = Pace()
         super().__init__(driver_class=quiet_driver(self.pace))
         self.folders = folders
         self.keys = keymap
-        self.feed = Feed(folders, self.wake, first, patience)
+        self.feed = Feed(folders, self.wake, first, patience, transport)
         self.no_control = NoControl()
         self.prefix = ""
         self.frames = 0
@@ -70,6 +72,7 @@ class WatchApp(App[int]):
         self._ticker: Timer | None = None
         self._quiet_ticks = 0
         self._not_before = 0.0
+        self._came = False
         self._explained = ""
         self._explained_until = 0.0
         for made in themes.themes():
@@ -101,6 +104,22 @@ class WatchApp(App[int]):
         """What is known now."""
         return self.feed.snapshot
 
+    def log_of(self, sid: str) -> LogSource:
+        """Its log: from the disk when that is ours to read, else asked of the supervisor."""
+        from app.records import readable
+        from widgets.log_rows import on_disk
+
+        folder = self.folders.session(sid)
+        if readable(self.feed.transport, folder.root):
+            return on_disk(folder.log)
+        from app.asked_log import AskedIndex
+
+        return partial(AskedIndex, sid, self.feed.call, self._records_came)
+
+    def _records_came(self) -> None:
+        self._came = True
+        self.wake()
+
     def post_display_hook(self) -> None:
         if not self.frames:
             gc.enable()
@@ -130,8 +149,12 @@ class WatchApp(App[int]):
             return
         dirty = self.feed.take_dirty()
         more = False
+        came = self._came
+        self._came = False
         for screen in self.shown_screens():
             more = screen.take(self.feed.snapshot, dirty) or more
+            if came:
+                more = screen.sync_logs(None) or more
         if dirty & Dirty.ROWS and self._first_session is not None:
             self._open_first()
         # Keys come first: under a flood at most a third of the time goes into syncing.
@@ -385,6 +408,7 @@ class WatchApp(App[int]):
 
 
 if TYPE_CHECKING:
+    from widgets.log_rows import LogSource
 
     def _as_host(app: WatchApp) -> Host:
         """Has the type checker compare the application with what its screens ask of it."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from pathlib import Path
 from typing import ClassVar
 
 import msgspec
@@ -24,10 +23,12 @@ from harness.events.framing import LogError
 from harness.events.untrusted import to_display
 from widgets import log_line
 from widgets.cells import Line, clip
-from widgets.log_rows import Needle, Rows
+from widgets.log_rows import LogSource, Needle, Rows
 
 _CACHED = 600
 _STEP_S = 0.006
+_ASKED_S = 0.02
+"""Between two looks whether records have come that a search waits for."""
 _FILTERS: tuple[frozenset[str] | None, ...] = (None, *(frozenset((group,)) for group in GROUPS))
 
 
@@ -102,7 +103,8 @@ class EventLog(ScrollView, can_focus=True):
         self.compact = compact
         self.follow = True
         self._rows: Rows | None = None
-        self._folder: Path | None = None
+        self._empty = True
+        self._holes = False
         self._problem = ""
         self._count = 0
         self._cursor = -1
@@ -115,21 +117,19 @@ class EventLog(ScrollView, can_focus=True):
 
     # -- what is shown -----------------------------------------------------------------------------
 
-    def set_log(self, folder: Path | None) -> None:
-        """Show the log in this folder, at its end; None shows nothing.
-
-        A folder that does not exist yet is an empty log.
-        """
+    def set_log(self, source: LogSource | None) -> None:
+        """Show the log of this source, at its end; None shows nothing."""
         self._close()
-        self._folder = folder
+        self._empty = source is None
+        self._holes = False
         self._needle = None
         self._searching = False
         self.follow = True
         self._cursor = -1
         self._problem = ""
-        if folder is not None:
+        if source is not None:
             try:
-                self._rows = Rows(folder)
+                self._rows = Rows(source)
             except (LogError, OSError) as exc:
                 self._problem = str(exc)
         self._forget()
@@ -152,6 +152,9 @@ class EventLog(ScrollView, can_focus=True):
             self._resize()
             self.refresh()
             return False
+        if rows.arrived() or self._holes:
+            self._holes = False
+            self.refresh()
         if added < 0:
             self._forget()
             self.refresh()
@@ -266,7 +269,9 @@ class EventLog(ScrollView, can_focus=True):
                     return
                 if hit is not None:
                     break
-                if time.perf_counter() > until:
+                if rows.waiting:
+                    await asyncio.sleep(_ASKED_S)
+                elif time.perf_counter() > until:
                     # A search through a million records must not keep a key press waiting.
                     await asyncio.sleep(0.001)
                     until = time.perf_counter() + _STEP_S
@@ -441,6 +446,9 @@ class EventLog(ScrollView, can_focus=True):
         seq = self._rows.seq_at(position)
         marked = position == self._cursor and (self.has_focus or not self.follow) and not (self.compact and self.follow)
         strip = self._strips.get((seq, marked))
+        if strip is None and not self._rows.has(seq):
+            self._holes = True
+            return Line(width).left("…", self._style("dim")).strip(self.rich_style)
         if strip is None:
             if len(self._strips) > _CACHED:
                 self._strips.clear()
@@ -449,7 +457,7 @@ class EventLog(ScrollView, can_focus=True):
 
     def _instead(self) -> str:
         """What stands where the first record would: what is wrong, or that there is none."""
-        if self._problem or self._folder is None:
+        if self._problem or self._empty:
             return self._problem
         return "" if self._count else "nothing recorded yet"
 

@@ -8,14 +8,68 @@ import json
 import time
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Protocol, TypeAlias
 
 from harness.events.describe import group_of
 from harness.events.offsets import OffsetIndex
 
 _BLOCK = 256
 _TYPE = b'"type":"'
+
+
+class RecordIndex(Protocol):
+    """The records of one log by position, which equals ``seq``: on our disk, or with somebody who has to be asked."""
+
+    @property
+    def home(self) -> Path | None:
+        """The session's folder, with its payloads and what calls print; None when it is not on our disk."""
+
+    def __len__(self) -> int: ...
+
+    def close(self) -> None: ...
+
+    def extend(self) -> int:
+        """Take in what was appended; how many records, negative when the writer took some back. Raises LogError,
+        OSError.
+        """
+
+    def has(self, first: int, stop: int) -> bool:
+        """True when records ``first`` … ``stop - 1`` can be read now; what cannot is on its way."""
+
+    def arrived(self) -> bool:
+        """True when records came since the last call that `has` had denied."""
+
+    def line(self, i: int) -> bytes:
+        """The raw record; a damaged one comes as it is, or empty. Raises IndexError."""
+
+    def lines(self, first: int, stop: int) -> list[bytes]:
+        """Raw records in order, likewise."""
+
+
+LogSource: TypeAlias = Callable[[], RecordIndex]
+"""Opens a log where it is; what it raises (LogError, OSError) is shown in its place."""
+
+
+class DiskIndex(OffsetIndex):
+    """A log on our disk, where nothing has to be waited for."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.home = folder.parent
+
+    def has(self, first: int, stop: int) -> bool:
+        return True
+
+    def arrived(self) -> bool:
+        return False
+
+
+def on_disk(folder: Path) -> LogSource:
+    """The log in this folder; one that does not exist yet is an empty log."""
+    return partial(DiskIndex, folder)
 
 
 def group_of_line(line: bytes) -> str:
@@ -49,9 +103,11 @@ class Rows:
     A filter is applied from the newest record backwards, a bounded step at a time.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """Raises NewerLog, OSError."""
-        self._index = OffsetIndex(folder)
+    def __init__(self, source: LogSource) -> None:
+        """Raises LogError, OSError."""
+        self._index = source()
+        self.waiting = False
+        """True while a filter or a search cannot go on before records are here."""
         self.groups: frozenset[str] | None = None
         # Matches before and after the place where filtering began; the older ones newest first, so that both only grow.
         self._older: array[int] = array("q")
@@ -100,18 +156,28 @@ class Rows:
             return 0, False
         until = time.perf_counter() + budget_s
         before = len(self._older)
+        self.waiting = False
         while self._high < len(self._index):
             stop = min(self._high + _BLOCK, len(self._index))
+            if not self._here(self._high, stop):
+                break
             self._newer.extend(seq for seq, line in self._block(self._high, stop) if group_of_line(line) in self.groups)
             self._high = stop
             if time.perf_counter() > until:
                 break
         while self._low > 0 and time.perf_counter() <= until:
             start = max(0, self._low - _BLOCK)
+            if not self._here(start, self._low):
+                break
             found = [seq for seq, line in self._block(start, self._low) if group_of_line(line) in self.groups]
             self._older.extend(reversed(found))
             self._low = start
-        return len(self._older) - before, self._low > 0 or self._high < len(self._index)
+        more = self._low > 0 or self._high < len(self._index)
+        return len(self._older) - before, more and not self.waiting
+
+    def _here(self, start: int, stop: int) -> bool:
+        self.waiting = not self._index.has(start, stop)
+        return not self.waiting
 
     def _block(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
         return enumerate(self._index.lines(start, stop), start)
@@ -134,13 +200,21 @@ class Rows:
         found = bisect_left(range(len(self)), seq, key=self.seq_at)
         return max(0, min(found, len(self) - 1))
 
+    def has(self, seq: int) -> bool:
+        """True when a record can be shown now; another one is on its way."""
+        return self._index.has(seq, seq + 1)
+
+    def arrived(self) -> bool:
+        """True when records came that `has` had denied."""
+        return self._index.arrived()
+
     def line(self, seq: int) -> bytes:
         """The raw record; a damaged one comes as it is, or empty."""
         return self._index.line(seq)
 
     def look(self, needle: Needle, start: int, *, forward: bool) -> Iterator[int | None]:
-        """Walk the records from ``start`` once around the log: None after each block without a hit, at last the hit or
-        -1.
+        """Walk the records from ``start`` once around the log: None after each block without a hit (and while the next
+        one is not here), at last the hit or -1.
         """
         end = len(self._index)
         if not end:
@@ -152,6 +226,8 @@ class Rows:
             edges = range(first, stop, _BLOCK) if forward else range(stop, first, -_BLOCK)
             for edge in edges:
                 low, high = (edge, min(edge + _BLOCK, stop)) if forward else (max(first, edge - _BLOCK), edge)
+                while not self._here(low, high):
+                    yield None
                 lines = self._index.lines(low, high)
                 if not needle.found(b"\n".join(lines)):
                     yield None

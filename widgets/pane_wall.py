@@ -5,7 +5,6 @@ the raw events.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.style import Style
@@ -26,6 +25,7 @@ from widgets.tiling import Direction, Leaf, Node, Rect
 
 if TYPE_CHECKING:
     from widgets.event_log import EventLog
+    from widgets.log_rows import LogSource
     from widgets.transcript import Transcript
 
 
@@ -50,7 +50,7 @@ class _Tiles(Layout):
 class PaneWall(Widget, can_focus=True):
     """Panes in a tree of splits; the current one takes the scrolling keys.
 
-    Sessions are given as rows, logs as folders.
+    Sessions are given as rows, logs as what opens them.
     """
 
     DEFAULT_CSS = """
@@ -74,10 +74,10 @@ class PaneWall(Widget, can_focus=True):
             super().__init__()
             self.sid = sid
 
-    def __init__(self, folder_of: Callable[[str], Path], *, dom_id: str | None = None) -> None:
+    def __init__(self, log_of: Callable[[str], LogSource], *, dom_id: str | None = None) -> None:
         super().__init__(id=dom_id)
         self._tiling = _Tiles()
-        self._folder_of = folder_of
+        self._log_of = log_of
         self._logs: dict[int, EventLog | Transcript] = {}
         self._painted = False
         self._shown: dict[int, str] = {}
@@ -281,7 +281,7 @@ class PaneWall(Widget, can_focus=True):
         self._assign()
 
     def _assign(self) -> None:
-        """Give every pane its log widget and every log widget its session's folder."""
+        """Give every pane its log widget and every log widget its session's log."""
         if not self._painted or not self.is_attached:
             return
         ids = {leaf.id for leaf in tiling.leaves(self.tiles)}
@@ -298,7 +298,7 @@ class PaneWall(Widget, can_focus=True):
             if self._shown.get(leaf) != sid:
                 self._shown[leaf] = sid
                 log.visible = bool(sid)
-                log.set_log(self._folder_of(sid) if sid else None)
+                log.set_log(self._log_of(sid) if sid else None)
                 if area := self.places.get(leaf):
                     self.refresh(Region(area.x, area.y, area.width, area.height))
 

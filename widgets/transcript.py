@@ -24,6 +24,7 @@ from harness.events.framing import LogError
 from harness.events.transcript import Row, Stage
 from harness.events.untrusted import to_display
 from widgets.cells import Line
+from widgets.log_rows import LogSource
 from widgets.palette import palette
 from widgets.transcript_lines import TextLine, lines
 from widgets.transcript_pages import Pages, Place
@@ -61,20 +62,21 @@ class Transcript(Widget, can_focus=True):
     ]
 
     class Opened(Message):
-        """The user opened a row: what it is called, the records behind it, and where their payloads are."""
+        """The user opened a row: what it is called, the records behind it, its session's folder if it is ours."""
 
-        def __init__(self, row: Row, records: list[t.Record], payloads: Path) -> None:
+        def __init__(self, row: Row, records: list[t.Record], home: Path | None) -> None:
             super().__init__()
             self.row = row
             self.records = records
-            self.payloads = payloads
+            self.home = home
 
     def __init__(self, *, compact: bool = False, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
         self.compact = compact
         """In a pane of several: no cursor, no time of day, no bar."""
         self._pages: Pages | None = None
-        self._folder: Path | None = None
+        self._source: LogSource | None = None
+        self._going: int | None = None
         self._problem = ""
         self._top: tuple[int, int] | None = None
         self._cursor = -1
@@ -84,17 +86,18 @@ class Transcript(Widget, can_focus=True):
 
     # -- what is shown -----------------------------------------------------------------------------
 
-    def set_log(self, folder: Path | None) -> None:
-        """Show the log in this folder, at its end; None shows nothing. A folder that is not there is an empty log."""
+    def set_log(self, source: LogSource | None) -> None:
+        """Show the log of this source, at its end; None shows nothing."""
         self._close()
-        self._folder = folder
+        self._source = source
+        self._going = None
         self._problem = ""
         self._top = None
         self._cursor = -1
         self._output = {}
-        if folder is not None:
+        if source is not None:
             try:
-                self._pages = Pages(folder)
+                self._pages = Pages(source)
             except (LogError, OSError) as exc:
                 self._problem = str(exc)
         self._rebuild()
@@ -112,7 +115,10 @@ class Transcript(Widget, can_focus=True):
                 self._top = None
                 self._cursor = -1
                 self._made.clear()
-            if added:
+            came = self._pages.arrived()
+            if came and self._going is not None:
+                self._go_on()
+            elif added or came or self._pages.waiting:
                 self._rebuild()
         return False
 
@@ -122,13 +128,14 @@ class Transcript(Widget, can_focus=True):
         if running:
             self._rebuild()
         names = [row.spool for row in running if row.spool]
-        if names and self._folder is not None:
-            self.run_worker(self._read_output(self._folder, names), group="output", exclusive=True)
+        home = self._pages.home if self._pages is not None else None
+        if names and home is not None:
+            self.run_worker(self._read_output(home / "spool", names), group="output", exclusive=True)
 
-    async def _read_output(self, folder: Path, names: list[str]) -> None:
-        spool = folder.parent / "spool"
+    async def _read_output(self, spool: Path, names: list[str]) -> None:
+        source = self._source
         found = await asyncio.to_thread(lambda: {name: newest_output(spool, name) for name in names})
-        if folder == self._folder and found != self._output:
+        if source is self._source and found != self._output:
             self._output = found
             self._rebuild()
 
@@ -171,10 +178,18 @@ class Transcript(Widget, can_focus=True):
             self._rebuild()
 
     def action_first(self) -> None:
-        if self._pages is not None and (place := self._pages.at(0)) is not None:
+        self._going = 0
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Go where the user wanted to, once that is here."""
+        place = self._pages.at(self._going) if self._pages is not None and self._going is not None else None
+        if place is not None:
+            self._going = None
             self._reveal(place)
 
     def action_last(self) -> None:
+        self._going = None
         self._top = None
         self._cursor = -1
         self._rebuild()
@@ -182,7 +197,7 @@ class Transcript(Widget, can_focus=True):
     def action_open_row(self) -> None:
         row = self.cursor_row
         if self._pages is not None and row is not None:
-            self.post_message(self.Opened(row, self._pages.behind(row), self._pages.payloads))
+            self.post_message(self.Opened(row, self._pages.behind(row), self._pages.home))
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         event.stop()
@@ -309,12 +324,14 @@ class Transcript(Widget, can_focus=True):
 
     def _find(self) -> list[_Shown]:
         assert self._pages is not None
+        self._pages.waiting = False
         if self._top is not None:
             place = self._pages.at(self._top[0])
-            if place is not None:
-                found = self._downwards(place, self._top[1])
-                if len(found) >= self.size.height:
-                    return found
+            found = self._downwards(place, self._top[1]) if place is not None else []
+            if len(found) >= self.size.height:
+                return found
+            if self._pages.waiting:
+                return found or self._view
             # The end is in sight, so what comes is shown as it comes.
             self._top = None
         return self._upwards()
@@ -408,7 +425,7 @@ class Transcript(Widget, can_focus=True):
         return ("▐", styles["quiet"]) if first <= y <= max(first, last) else (" ", styles["border"])
 
     def _instead(self) -> str:
-        if self._problem or self._folder is None:
+        if self._problem or self._source is None:
             return self._problem
         return "nothing said or done yet"
 

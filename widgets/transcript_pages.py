@@ -10,8 +10,8 @@ import msgspec
 from harness.events import blobs, earlier, said
 from harness.events import types as t
 from harness.events.framing import LogError
-from harness.events.offsets import OffsetIndex
 from harness.events.transcript import PAGE, Page, Row
+from widgets.log_rows import LogSource
 
 _KEPT = 6
 _MOST_BYTES = 1 << 20
@@ -27,12 +27,13 @@ class Place(NamedTuple):
 
 
 class Pages:
-    """The transcript of a log folder, by place. Not thread-safe."""
+    """The transcript of a log, by place. Not thread-safe."""
 
-    def __init__(self, folder: Path) -> None:
-        """A folder that does not exist (yet) is an empty log. Raises NewerLog, OSError."""
-        self._index = OffsetIndex(folder)
-        self._blobs = folder.parent / "blobs"
+    def __init__(self, source: LogSource) -> None:
+        """Raises LogError, OSError."""
+        self._index = source()
+        self.waiting = False
+        """Set when a page was looked at that is not all here; whoever cares clears it before."""
         self._pages: dict[int, Page] = {}
 
     def close(self) -> None:
@@ -54,14 +55,21 @@ class Pages:
             self._pages.clear()
         return added
 
+    def arrived(self) -> bool:
+        """True when records came that a page was waiting for."""
+        return self._index.arrived()
+
     def rows(self, number: int) -> list[Row]:
-        """The rows of a page, as far as the log goes. Raises LogError, OSError."""
+        """The rows of a page, as far as the log goes and is here. Raises LogError, OSError."""
         page = self._pages.pop(number, None) or Page(number)
         self._pages[number] = page
         while len(self._pages) > _KEPT:
             del self._pages[next(iter(self._pages))]
         head = len(self._index)
         while page.wants(head):
+            if not self._index.has(page.next, min(head, page.next + PAGE)):
+                self.waiting = True
+                break
             for line in self._index.lines(page.next, min(head, page.next + PAGE)):
                 if not page.wants(head):
                     break
@@ -84,10 +92,13 @@ class Pages:
 
     def _prose(self, body: t.Body) -> str | None:
         """The prose of a reply that lies beside the log; None when it stands in the record, or cannot be read."""
+        home = self._index.home
         if not isinstance(body, t.ModelMessage) or body.parts_blob is None or body.parts_blob.bytes > _MOST_BYTES:
             return None
+        if home is None:
+            return None
         try:
-            return said.text_of(earlier.parts_in(blobs.get(self._blobs, body.parts_blob.sha)))
+            return said.text_of(earlier.parts_in(blobs.get(home / "blobs", body.parts_blob.sha)))
         except (LogError, OSError, ValueError):
             return None
 
@@ -114,13 +125,15 @@ class Pages:
         return self._on(place.page + 1)
 
     def at(self, seq: int) -> Place | None:
-        """The row that the record ``seq`` began, or the next one after it, or the last one."""
+        """The row that the record ``seq`` began, or the next one, or the last one; None while that is not here."""
         number = max(0, seq) // PAGE
         if number * PAGE >= len(self._index):
             return self.last()
         found = next((i for i, row in enumerate(self.rows(number)) if row.seq >= seq), None)
         if found is not None:
             return Place(number, found)
+        if self._missing(number):
+            return None
         return self._on(number + 1) or self.last()
 
     def _back(self, number: int) -> Place | None:
@@ -128,13 +141,23 @@ class Pages:
         for page in range(number, max(-1, number - _EMPTY_PAGES), -1):
             if rows := self.rows(page):
                 return Place(page, len(rows) - 1)
+            if self._missing(page):
+                return None
         return None
+
+    def _missing(self, number: int) -> bool:
+        """True when records of a page that was looked at are not here yet."""
+        page = self._pages.get(number)
+        return page is not None and page.wants(len(self._index))
 
     def _on(self, number: int) -> Place | None:
         pages = -(-len(self._index) // PAGE)
-        return next(
-            (Place(page, 0) for page in range(number, min(pages, number + _EMPTY_PAGES)) if self.rows(page)), None
-        )
+        for page in range(number, min(pages, number + _EMPTY_PAGES)):
+            if self.rows(page):
+                return Place(page, 0)
+            if self._missing(page):
+                return None
+        return None
 
     # -- the whole of a row ------------------------------------------------------------------------
 
@@ -149,6 +172,6 @@ class Pages:
         return found
 
     @property
-    def payloads(self) -> Path:
-        """The folder of payloads too big for a record."""
-        return self._blobs
+    def home(self) -> Path | None:
+        """The session's folder, where it is on our disk."""
+        return self._index.home

@@ -34,7 +34,7 @@ def logs(ctx: Context, args: argparse.Namespace) -> int:
         reply = client.call("session", sid=args.id)
         folder = Path(reply["folder"])
         ended = bool(reply["state"].get("ended"))
-        if isinstance(client, Client) and not records.here(client, reply):
+        if isinstance(client, Client) and not records.readable(client.transport, folder):
             return _show(records.AskedRecords(client, folder.name, args.after), args, ended)
     on_disk = SessionFolder(folder, ctx.folders.session(folder.name).keeper_socket)
     return _show(records.DiskRecords(on_disk, args.after), args, ended)

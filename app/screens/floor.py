@@ -43,7 +43,7 @@ class FloorScreen(SessionCommands):
         yield Banner()
         with Container(id="body"):
             yield SessionList()
-            yield PaneWall(lambda sid: self.host.folders.session(sid).log)
+            yield PaneWall(self.host.log_of)
         yield QueueHead()
         yield FleetBar()
         yield HelpBar()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -14,14 +12,17 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from harness.events import blobs, whole
+from harness.events import whole
 from harness.events.describe import describe, detail
 from harness.events.framing import LogError
 from harness.events.types import Record
 from harness.events.untrusted import to_display
+from harness.protocol.client import SupervisorError, Unreachable
 from widgets.fact_list import Facts
 
 _MOST_BYTES = 1 << 20
+ReadPayload = Callable[[str], Awaitable[bytes]]
+"""Of a session, by SHA-256; from wherever it can be read."""
 
 
 class WholeScreen(ModalScreen[None]):
@@ -78,10 +79,10 @@ def of_record(record: Record) -> WholeScreen:
 class RowScreen(WholeScreen):
     """A row of a transcript: all that its records say, what lies beside the log included."""
 
-    def __init__(self, title: str, records: Sequence[Record], payloads: Path) -> None:
+    def __init__(self, title: str, records: Sequence[Record], read: ReadPayload) -> None:
         super().__init__(title, whole.facts(records))
         self._records = records
-        self._payloads = payloads
+        self._payload = read
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -89,18 +90,18 @@ class RowScreen(WholeScreen):
             self.run_worker(self._read())
 
     async def _read(self) -> None:
-        stored = await asyncio.to_thread(_stored, self._payloads, self._records)
+        stored = await _stored(self._payload, self._records)
         for facts in self.query(Facts):
             facts.set_facts(whole.facts(self._records, stored))
 
 
-def _stored(folder: Path, records: Sequence[Record]) -> dict[str, str]:
+async def _stored(read: ReadPayload, records: Sequence[Record]) -> dict[str, str]:
     """The payloads of these records that can be read and are not too large to look at, by SHA-256."""
     found = {}
     for ref in whole.payloads(records):
         if ref.bytes <= _MOST_BYTES:
             try:
-                found[ref.sha] = blobs.get(folder, ref.sha).decode("utf-8", "replace")
-            except (LogError, OSError, ValueError):
+                found[ref.sha] = (await read(ref.sha)).decode("utf-8", "replace")
+            except (LogError, OSError, ValueError, SupervisorError, Unreachable):
                 continue
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence, Set
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -133,9 +134,9 @@ class SessionScreen(SessionCommands):
         yield HelpBar()
 
     def on_mount(self) -> None:
-        folder = self.host.folders.session(self.sid).log
-        self.log_view.set_log(folder)
-        self.transcript.set_log(folder)
+        log = self.host.log_of(self.sid)
+        self.log_view.set_log(log)
+        self.transcript.set_log(log)
         super().on_mount()
         self._choose(self._tab)
 
@@ -361,10 +362,15 @@ class SessionScreen(SessionCommands):
             self.app.push_screen(of_record(record))
 
     def on_transcript_opened(self, message: Transcript.Opened) -> None:
-        from app.screens.record import RowScreen
+        from app.asked_log import payload
+        from app.screens.record import ReadPayload, RowScreen
+        from harness.events import blobs
 
         title = message.row.what.split("\n")[0]
-        self.app.push_screen(RowScreen(title, message.records, message.payloads))
+        read: ReadPayload = partial(payload, self.host.feed.call, self.sid)
+        if (home := message.home) is not None:
+            read = partial(asyncio.to_thread, partial(blobs.get, home / "blobs"))
+        self.app.push_screen(RowScreen(title, message.records, read))
 
     @property
     def _called(self) -> str:

@@ -24,6 +24,7 @@ from textual.app import App
 from textual.widgets import Log
 from widgets.event_log import EventLog
 from widgets.transcript import Transcript
+from widgets.log_rows import on_disk
 
 kind, source, last = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
 
@@ -46,7 +47,7 @@ async def main():
         start = time.perf_counter()
         if kind != "log":
             widget = app.query_one(EventLog if kind == "events" else Transcript)
-            widget.set_log(source)
+            widget.set_log(on_disk(source))
             widget.focus()
             await pilot.press("end")
             while last not in shown(app):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
 import threading
 from collections.abc import Iterator
@@ -11,14 +12,18 @@ from hashlib import sha256
 
 import pytest
 
+from app import keymap
 from app.cli.context import Context
 from app.cli.logs import logs
 from app.cli.sessions import Usage
 from app.records import AskedRecords, DiskRecords
+from app.watch_app import WatchApp
 from harness.protocol.client import Client, SupervisorError
 from harness.protocol.transport import UnixSocket
 from tests.fleetlib import HOLD, Fleet, fleet, play
+from tests.tui.painted import painted
 from tests.unit.test_shells import RELAY, Command
+from widgets.event_log import EventLog
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +59,26 @@ def test_logs_over_another_road_say_the_same(f: Fleet, capfd: pytest.CaptureFixt
     for more, args in (({"json": True}, ("--json",)), ({"after": 3}, ("--after", "3"))):
         assert far(f, sid, **more) == 0
         assert capfd.readouterr().out == f.run("logs", sid, *args).stdout
+
+
+async def test_a_screen_elsewhere_shows_the_log_as_it_grows(f: Fleet) -> None:
+    sid = await asyncio.to_thread(f.launch, play([HOLD], "All of it is done."), name="watched")
+    await asyncio.to_thread(f.wait_event, sid, "tool.started")
+    road = Command((sys.executable, "-c", RELAY, str(f.folders.supervisor_socket)))
+    app = WatchApp(f.folders, keymap.build("default", {}), session=sid, transport=road)
+    async with app.run_test(size=(120, 40)), asyncio.timeout(60):
+        while not (shown := app.screen.query(EventLog)) or not shown.last().total:
+            await asyncio.sleep(0.05)
+        view = shown.last()
+        await asyncio.to_thread(f.release, sid)
+        await asyncio.to_thread(f.wait_state, sid, "done")
+        while not any("All of it is done." in strip.text for strip in painted(app.screen)):
+            await asyncio.sleep(0.05)
+        view.go_to(0)
+        while view.record(0) is None:
+            await asyncio.sleep(0.05)
+        while view.total != f.records(sid)[-1].seq + 1:  # the last ones come after the state that was waited for
+            await asyncio.sleep(0.05)
 
 
 def test_payloads_of_both_sources_are_the_same(f: Fleet, capfdbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -18,11 +18,20 @@ from app import keymap, models
 from app.feed import PATIENCE, Patience
 from app.screens.base import WatchScreen
 from app.watch_app import WatchApp
+from harness.protocol.transport import UnixSocket
 from tests.tui.app_world import World, folders
 from tests.tui.painted import painted
 from widgets.help_bar import HelpBar
 
 SIZES = ((80, 24), (120, 40), (200, 50))
+
+
+class Far(UnixSocket):
+    """A way to a supervisor whose disk is not ours."""
+
+    @property
+    def local(self) -> bool:
+        return False
 
 
 class Shown:
@@ -84,17 +93,21 @@ async def shown(
     looked: bool = False,
     session: str | None = None,
     patience: Patience = PATIENCE,
+    far: bool = False,
 ) -> AsyncIterator[Shown]:
     """The application on a floor made by ``scene``, connected; ``looked``: as the program does it, with a look at the
-    fleet before the first paint.
+    fleet before the first paint; ``far``: from where the sessions' folders cannot be read.
     """
     world = World(folders(root))
     scene(world)
     if serve:
         await world.start()
     first = await asyncio.to_thread(models.first_look, world.folders) if looked else None
+    transport = Far(world.folders.supervisor_socket) if far else None
     keys = keymap.build(preset, {})
-    app = WatchApp(world.folders, keys, theme=theme, session=session, first=first, patience=patience)
+    app = WatchApp(
+        world.folders, keys, theme=theme, session=session, first=first, patience=patience, transport=transport
+    )
     try:
         async with app.run_test(size=size, notifications=True) as pilot:
             made = Shown(world, app, pilot)

@@ -33,6 +33,7 @@ from harness.events.views import ApprovalView, FleetView, Liveness, SessionRow, 
 from harness.protocol import frames, identity
 from harness.protocol.exchange import Answering
 from harness.protocol.paths import Folders, ensure_private
+from harness.supervisor.serving import log_reading
 
 NANO = 1_000_000_000
 
@@ -459,6 +460,10 @@ class World:
         session = self.add(r.get("name") or "session", goal=r["goal"])
         self.push_rows(session)
         return {"sid": session.sid, "name": session.state.name, "warnings": self.warnings}
+
+    def _op_read(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        session = self._find(r)
+        return log_reading.lines(self.folders.session(session.sid), r["from_seq"], r["most_bytes"])
 
     def _op_diff(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         return {**self._find(r).diff, "truncated": False}

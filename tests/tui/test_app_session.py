@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from textual import events
 
+from app.asked_log import PIECE_BYTES
 from harness.events import types as t
 from tests.tui.app_pilot import SIZES, Shown, shown
 from tests.tui.app_world import SCENES, World, crowd, hostile
 from widgets.diff_view import DiffView
+from widgets.event_log import EventLog
 from widgets.plan_view import PlanView
 from widgets.tab_line import TabLine
 
@@ -156,6 +158,63 @@ async def test_attaching_opens_the_session_at_once(tmp_path: Path) -> None:
         async with app.run_test(size=(120, 40)) as pilot:
             s = Shown(world, app, pilot)
             await s.see("search-index", "Transcript", "✓ pytest -q")
+
+
+# -- from elsewhere --------------------------------------------------------------------------------
+
+
+def long(world: World) -> None:
+    first(world)
+    session = next(iter(world.sessions.values()))
+    world.log(session, *(t.HarnessNote(level="info", text=f"note {i}", component="test") for i in range(3000)))
+
+
+async def test_a_screen_without_the_disk_shows_follows_filters_and_searches_the_log(tmp_path: Path) -> None:
+    async with shown(tmp_path, long, far=True) as s:
+        await s.press("v")
+        await s.see("note 2999")  # in a pane of the floor
+        await s.press("enter", "right_square_bracket")
+        await s.see("what happened", "note 2999", "following")
+        view = s.app.screen.query_one(EventLog)
+        await s.press("g")
+        await s.see("Make the tests pass.", "note 0")
+        session = next(iter(s.world.sessions.values()))
+        s.world.log(session, t.HarnessNote(level="info", text="the newest", component="test"))
+        s.world.push_rows(session)
+        await s.press("G")
+        await s.see("the newest")
+        view.search("note 1234")
+        await s.see("note 1234")
+        view.set_filter(frozenset({"talk"}))
+        await s.until("the whole log looked at", lambda: "looked at" not in view.status)
+        await s.see("Make the tests pass.")
+        asked = [call for call in s.world.calls if call["op"] == "read"]
+        assert max(call["most_bytes"] for call in asked) <= PIECE_BYTES
+
+
+async def test_a_screen_without_the_disk_shows_the_transcript_from_its_end_to_its_beginning(tmp_path: Path) -> None:
+    def talk(world: World) -> None:
+        first(world)
+        session = next(iter(world.sessions.values()))
+        world.log(session, *(t.UserMessage(text=f"word {i}", origin="human") for i in range(1500)))
+
+    async with shown(tmp_path, talk, far=True) as s:
+        await s.see("word 1499")  # in a pane of the floor
+        await s.press("enter")
+        await s.see("Transcript", "word 1499")
+        await s.press("pageup", "pageup")
+        await s.until("earlier words", lambda: "word 1499" not in s.text and "word 14" in s.text)
+        await s.press("g")
+        await s.see("Make the tests pass.", "12 passed in 0.40s")
+        await s.press("G")
+        await s.see("word 1499")
+
+
+async def test_a_log_that_is_gone_is_said_in_its_place(tmp_path: Path) -> None:
+    async with shown(tmp_path, first, far=True) as s:
+        s.world.refuse["read"] = {"code": "gone", "message": "this session's folder is not there any more"}
+        await s.press("enter")
+        await s.see("this session's folder is not there any more")
 
 
 # -- launching -------------------------------------------------------------------------------------

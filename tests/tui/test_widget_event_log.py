@@ -16,6 +16,7 @@ from harness.events.log import LogWriter
 from harness.events.reader import segment_name
 from tests.tui.painted import painted
 from widgets.event_log import EventLog
+from widgets.log_rows import on_disk
 
 SIZES = [(80, 24), (120, 40)]
 ESCAPE = "\x1b]52;c;?\x07\x1b[2J[bold red]not markup[/]"
@@ -32,7 +33,7 @@ class Host(App[None]):
         yield EventLog(compact=self.compact)
 
     def on_mount(self) -> None:
-        self.log_view.set_log(self.folder)
+        self.log_view.set_log(on_disk(self.folder) if self.folder is not None else None)
         self.log_view.focus()
 
     @property
@@ -255,7 +256,7 @@ async def test_compact_small_and_changing_logs(tmp_path: Path) -> None:
         assert "line 59" in rows[-1]
         assert rows[0][2] == ":"
         assert rows[0][5] == " "
-        app.log_view.set_log(tmp_path / "none yet")
+        app.log_view.set_log(on_disk(tmp_path / "none yet"))
         await pilot.pause()
         assert grid(app)[0].strip() == "nothing recorded yet"
         log = LogWriter.open(tmp_path / "none yet", "abcdefghij")
@@ -268,7 +269,7 @@ async def test_compact_small_and_changing_logs(tmp_path: Path) -> None:
         await pilot.pause()
         assert "".join(grid(app)).strip() == ""
         await pilot.resize_terminal(80, 24)
-        app.log_view.set_log(tmp_path / "a")
+        app.log_view.set_log(on_disk(tmp_path / "a"))
         await pilot.pause()
         assert "line 59 of it" in grid(app)[23]
         log.close()
@@ -295,7 +296,7 @@ async def test_a_cut_tail_a_damaged_record_and_a_newer_log(tmp_path: Path) -> No
             b'{"v":1,"segment":1,"sid":"x","prev":"%b","format":9,"first_seq":0' % GENESIS.hex().encode(), GENESIS
         )
         (tmp_path / "new" / segment_name(1)).write_bytes(line)
-        app.log_view.set_log(tmp_path / "new")
+        app.log_view.set_log(on_disk(tmp_path / "new"))
         await pilot.pause()
         assert "format 9" in grid(app)[1]
 
@@ -339,7 +340,7 @@ async def test_a_large_log_opens_at_once_in_little_memory(tmp_path: Path, read_b
         gc.collect()
         before = private_kib()
         read_bytes.clear()
-        app.log_view.set_log(tmp_path)
+        app.log_view.set_log(on_disk(tmp_path))
         app.log_view.action_first()
         app.log_view.action_last()
         assert sum(read_bytes) < 1 << 20 < log.size // 20

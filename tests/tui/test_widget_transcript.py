@@ -23,6 +23,7 @@ from tests.tui.app_world import PAYLOADS
 from tests.tui.painted import painted
 from tests.unit.test_transcript import any_log, call, ended, says, started
 from widgets.cells import wrap
+from widgets.log_rows import on_disk
 from widgets.transcript import Transcript
 from widgets.transcript_lines import lines
 from widgets.transcript_spool import newest_output
@@ -42,7 +43,7 @@ class Host(App[None]):
         yield Transcript(compact=self.compact)
 
     def on_mount(self) -> None:
-        self.view.set_log(self.folder)
+        self.view.set_log(on_disk(self.folder) if self.folder is not None else None)
         self.view.focus()
 
     @property
@@ -260,7 +261,7 @@ async def test_what_is_wrong_with_a_log_is_said(tmp_path: Path, log: LogWriter) 
         app.view.set_log(None)
         await pilot.pause()
         assert not "".join(grid(app)).strip()
-        app.view.set_log(tmp_path / "not there")
+        app.view.set_log(on_disk(tmp_path / "not there"))
         await pilot.pause()
         assert "nothing said or done yet" in grid(app)[0]
 

@@ -64,6 +64,23 @@ def build() -> argparse.ArgumentParser:
         default=[],
         help="command that must exit with 0 for the session to be done; may be repeated",
     )
+    launch.add_argument(
+        "--protect",
+        metavar="PATTERN",
+        action="append",
+        default=[],
+        help="further files that decide whether it is done, such as docs/spec/**; may be repeated",
+    )
+    launch.add_argument(
+        "--may-change",
+        metavar="PATTERN",
+        action="append",
+        default=[],
+        help="files that it may change although they are protected (tests, their configuration, CI); may be repeated",
+    )
+    launch.add_argument(
+        "--may-change-tests", action="store_true", help="it may change anything, tests included: the same as '**'"
+    )
     launch.add_argument("--name", metavar="N", help="short name (default: made from the goal)")
     launch.add_argument("--model", metavar="M", help="model (default: configuration)")
     launch.add_argument("--cap-usd", metavar="X", help='hard cap in USD, or "none"')

@@ -283,6 +283,14 @@ PARKED: dict[str, Words] = {
         "watchfloor approvals",
         person=True,
     ),
+    "protected": Words(
+        "changed files that decide whether its work is done",
+        "its checks ran on the originals; nothing more happens before you say which are right",
+        "allow its changes, or keep the originals",
+        "go.queue",
+        "watchfloor approvals",
+        person=True,
+    ),
     "stopping": Words("waits for the supervisor", "it goes on when the supervisor is there again"),
     "in_doubt": Words(
         "does not know whether a call happened",
@@ -307,6 +315,7 @@ REQUESTS: dict[str, str] = {
     Request.QUESTION: "asks",
     Request.REFUSAL: "the model refused",
     Request.RESTART: "keeps failing",
+    Request.PROTECTED: "changed what decides",
 }
 """What a request is about, in front of its title."""
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from harness.linux import kernel
 from harness.plan import check_settings
 from harness.plan.protected import IN_PARTS, New, Rules, chosen, folders_around, shadows
+from harness.workspace.errors import GitFailed
 from harness.workspace.ground import Ground, Item, Kind
 from harness.workspace.look import Seen, View, folders_of, item_name, look
 from harness.workspace.private import Worktree
@@ -28,6 +29,8 @@ FOLDER = "folder"
 """In place of a digest: a folder is there."""
 MAX_SETTINGS = 1 << 20
 """Bytes of a configuration file that is read for its parts; a larger one is compared as a whole."""
+CACHE = "__pycache__"
+MAX_SHOWN = 1 << 20
 _HEAD = 64 << 10
 _LINK = "120000"
 _BENEATH = kernel.RESOLVE_BENEATH | kernel.RESOLVE_NO_SYMLINKS | kernel.RESOLVE_NO_MAGICLINKS
@@ -48,11 +51,14 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """``touched`` are protected files that were written to since the given time, whatever they hold now."""
+    """``touched`` are protected files that were written to since the given time, whatever they hold now; ``caches``
+    folders of byte code that would run in place of a protected source.
+    """
 
     protected: frozenset[str]
     differences: tuple[Difference, ...]
     touched: tuple[str, ...] = ()
+    caches: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -89,8 +95,14 @@ def examine(tree: Worktree, rules: Rules, accepted: Mapping[str, str], since_ns:
         touched = tuple(
             sorted(p for p, i in seen.tracked.items() if since_ns and i.stamp and i.stamp.st_ctime_ns >= since_ns)
         )
+    caches = {f"{path.rpartition('/')[0]}/{CACHE}".lstrip("/") for path in guarded if path.endswith(".py")}
     left = [one for one in found if accepted.get(one.path) != one.sha]
-    return Examined(guarded, tuple(sorted(left, key=lambda one: one.path)), touched)
+    return Examined(
+        guarded,
+        tuple(sorted(left, key=lambda one: one.path)),
+        touched,
+        tuple(sorted(caches & set(items) - folders_of(base))),
+    )
 
 
 def _items(ground: Ground, folder: str) -> Iterator[tuple[str, Item]]:
@@ -206,6 +218,14 @@ def put_back(tree: Worktree, differences: Sequence[Difference], aside: Path) -> 
     return done
 
 
+def clear(tree: Worktree, paths: Sequence[str], aside: Path) -> None:
+    """Move what can be made again aside. Raises OSError."""
+    aside.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _Ground(tree.root, aside) as ground:
+        for index, path in enumerate(paths):
+            ground.take_away(path, str(index))
+
+
 def bring_again(tree: Worktree, differences: Sequence[Difference], aside: Path) -> PutBack:
     """Undo `put_back`: what the agent had is there again, as a person allowed. Safe to repeat. Raises OSError."""
     done = PutBack()
@@ -221,6 +241,22 @@ def bring_again(tree: Worktree, differences: Sequence[Difference], aside: Path) 
             except OSError as exc:
                 done.refused.append(f"{one.path}: {exc.strerror or exc}")
     return done
+
+
+def both(tree: Worktree, differences: Sequence[Difference], aside: Path) -> list[tuple[bytes | None, bytes | None]]:
+    """For each path the original and what the agent had there, None for what is none, no file or larger than
+    `MAX_SHOWN`.
+    """
+    made: list[tuple[bytes | None, bytes | None]] = []
+    with Ground(aside) as ground:
+        for index, one in enumerate(differences):
+            before = after = None
+            with contextlib.suppress(GitFailed):
+                before = tree.git.run("cat-file", "blob", f"{tree.base}:{one.path}")
+            with contextlib.suppress(OSError):
+                after = ground.read(str(index), MAX_SHOWN)
+            made.append((before if before is None or len(before) <= MAX_SHOWN else None, after))
+    return made
 
 
 class _Ground:

@@ -204,3 +204,14 @@ def test_what_was_written_and_put_back_in_time_was_still_touched(tree: Worktree)
     found = originals.examine(tree, Rules(), {}, since)
     assert found.differences == ()
     assert found.touched == ("tests/test_a.py",)
+
+
+def test_byte_code_beside_a_protected_source_goes(tree: Worktree, tmp_path: Path) -> None:
+    _cache(tree.root)
+    (tree.root / "__pycache__").mkdir()
+    found = originals.examine(tree, Rules(), {})
+    assert found.caches == ("tests/__pycache__",)
+    originals.clear(tree, found.caches, tmp_path / "aside")
+    assert not (tree.root / "tests/__pycache__").exists()
+    assert (tree.root / "__pycache__").exists()
+    assert originals.examine(tree, Rules(), {}).caches == ()

@@ -138,7 +138,8 @@ def test_a_text_is_read_by_its_lists() -> None:
 
 def test_a_plan_is_read_by_its_entries() -> None:
     plan = b"""{"userStories": [
-     {"id": "US-1", "title": "A", "acceptanceCriteria": ["Run `x` - exits with code 0", "ok"], "passes": false}, {"id": "US-2", "title": "B", "acceptanceCriteria": [], "passes": false}]}"""
+     {"id": "US-1", "title": "A", "acceptanceCriteria": ["Run `x` - exits with code 0", "ok"], "passes": false},
+     {"id": "US-2", "title": "B", "acceptanceCriteria": [], "passes": false}]}"""
     lines = spec.check(plan)
     assert [(line.where, isinstance(line.found, Criterion)) for line in lines] == [
         ("US-1", True),

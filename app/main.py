@@ -104,7 +104,7 @@ def _screen(ctx: object, session: str | None) -> int:
 
 
 def _verbs() -> dict[str, Callable[..., int]]:
-    from app.cli import adopt, extras, going_on, health, logs, queue, service, sessions, supervise, undo
+    from app.cli import adopt, extras, going_on, health, logs, queue, service, sessions, spec, supervise, undo
 
     return {
         "launch": sessions.launch,
@@ -125,6 +125,7 @@ def _verbs() -> dict[str, Callable[..., int]]:
         "defer": queue.defer,
         "undo": undo.undo,
         "continue": going_on.go_on,
+        "spec": spec.check,
         "verify": health.verify,
         "doctor": health.doctor,
         "supervisor": supervise.supervisor,

@@ -33,9 +33,11 @@ def launch(
     name: str,
     model: str,
     caps: Mapping[str, int],
+    protect: Sequence[str] = (),
+    may_change: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The arguments of ``launch``; ``repo`` is absolute, an empty ``model`` is the configured one, ``caps`` are those
-    of `caps_of`.
+    of `caps_of`, ``protect`` and ``may_change`` patterns of files beyond those configured.
 
     Raises ConfigError on an unusable key.
     """
@@ -47,6 +49,8 @@ def launch(
         "model": model or cfg.model.default,
         "caps": dict(caps),
         "base_url": configuration.base_url(cfg),
+        "protect": list(protect),
+        "may_change": list(may_change),
         **_key(cfg),
     }
 

@@ -51,6 +51,7 @@ _KINDS: dict[str, str] = {
     Request.QUESTION: "asks you",
     Request.REFUSAL: "was refused by the model",
     Request.RESTART: "has failed and waits for you",
+    Request.PROTECTED: "changed files that decide whether its work is done",
 }
 
 

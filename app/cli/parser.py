@@ -64,6 +64,23 @@ def build() -> argparse.ArgumentParser:
         default=[],
         help="command that must exit with 0 for the session to be done; may be repeated",
     )
+    launch.add_argument(
+        "--protect",
+        metavar="PATTERN",
+        action="append",
+        default=[],
+        help="further files that decide whether it is done, such as docs/spec/**; may be repeated",
+    )
+    launch.add_argument(
+        "--may-change",
+        metavar="PATTERN",
+        action="append",
+        default=[],
+        help="files that it may change although they are protected (tests, their configuration, CI); may be repeated",
+    )
+    launch.add_argument(
+        "--may-change-tests", action="store_true", help="it may change anything, tests included: the same as '**'"
+    )
     launch.add_argument("--name", metavar="N", help="short name (default: made from the goal)")
     launch.add_argument("--model", metavar="M", help="model (default: configuration)")
     launch.add_argument("--cap-usd", metavar="X", help='hard cap in USD, or "none"')
@@ -178,6 +195,9 @@ def build() -> argparse.ArgumentParser:
     )
     session(verb("attach", "open the floor on one session"))
     session(verb("verify", "check the event logs: framing, checksums, chain", json=True), optional=True)
+    spec = verb("spec", "read a specification before an agent does: what of it can no machine decide?", json=True)
+    spec.add_argument("what", choices=("check",))
+    spec.add_argument("file", metavar="FILE", help="feature_list.json, prd.json, or a text whose lists are criteria")
     verb("doctor", "check this machine and this fleet", json=True)
     supervisor = verb("supervisor", "start, stop or look at the supervisor", json=True)
     supervisor.add_argument("what", choices=("start", "stop", "status"))

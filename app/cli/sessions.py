@@ -49,6 +49,8 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
         name=args.name or "",
         model=args.model or "",
         caps=_caps(args, cfg),
+        protect=args.protect,
+        may_change=[*args.may_change, *(["**"] if args.may_change_tests else [])],
     )
     with ctx.connect() as client:
         reply = client.call("launch", **request)

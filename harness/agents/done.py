@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from harness.agents.steps import Check, End, Park, Say
 from harness.events import asking
 from harness.events import types as t
+from harness.events.ratchet import some
 
 _CHECK_OUTPUT = 4000
 _SUMMARY = 4000
@@ -26,28 +27,39 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How the newest run of a criterion since the claim ended; ``ours`` when that was under the present lease."""
+    """How the newest run of a criterion since the claim ended, and the supervisor's word on whether that counts;
+    ``ours`` when that was under the present lease.
+    """
 
     ended: t.ToolEnded
+    verdict: t.CheckVerdict | None = None
     ours: bool = True
 
     @property
     def passed(self) -> bool:
-        return self.ended.status == "ok" and self.ended.exit_code == 0
+        ended_well = self.ended.status == "ok" and self.ended.exit_code == 0
+        return ended_well and self.verdict is not None and self.verdict.passed
 
     @property
     def outcome(self) -> str:
+        if self.verdict is not None and self.verdict.why:
+            return self.verdict.why
         return self.ended.status if self.ended.exit_code is None else f"exit {self.ended.exit_code}"
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the harness saw: its criteria, the results of those that ran, and how many rounds of them there were."""
+    """What the harness saw: its criteria, the results of those that ran, and how many rounds of them there were.
+
+    ``put_back`` are protected files that the agent changed since it last spoke, ``kept`` a person's words to that.
+    """
 
     commands: tuple[str, ...]
     results: Mapping[str, Result] = field(default_factory=dict)
     rounds: int = 0
     max_rounds: int = 1
+    put_back: tuple[str, ...] = ()
+    kept: str = ""
 
 
 def settle(claim: Claim, seen: Evidence) -> Check | Say | Park | End:
@@ -69,6 +81,7 @@ def settle(claim: Claim, seen: Evidence) -> Check | Say | Park | End:
     failing = [c for c in seen.commands if not ran[c].passed]
     if not failing:
         also = f"; its reply ends in a question: {question}" if question else ""
+        also = f"; put back before: {some(list(seen.put_back))}{also}" if seen.put_back else also
         return End("done", f"{why}{total} of {total} checks passed{also}", True, summary)
     names = ", ".join(f"{c} ({ran[c].outcome})" for c in failing)[:500]
     if claim.last:
@@ -78,15 +91,23 @@ def settle(claim: Claim, seen: Evidence) -> Check | Say | Park | End:
     if seen.rounds >= seen.max_rounds:
         still = f"{len(failing)} of {total} checks still fail after {seen.rounds} rounds: {names}"
         return End("failed", still, False, summary)
-    return Say(_report(failing, total, ran, seen.max_rounds - seen.rounds))
+    return Say(_report(failing, total, ran, seen))
 
 
-def _report(failing: list[str], total: int, ran: Mapping[str, Result], left: int) -> str:
+def _report(failing: list[str], total: int, ran: Mapping[str, Result], seen: Evidence) -> str:
     share = max(500, _CHECK_OUTPUT * 3 // max(3, len(failing)))
+    left = seen.max_rounds - seen.rounds
     parts = [
         f"{len(failing)} of {total} done criteria fail ({left} more round{'s' if left != 1 else ''} left). Repair the"
         " work, not the criteria."
     ]
+    if seen.put_back:
+        parts.append(
+            "Files that decide whether the work is done are not yours to change, and have been put back as they were at"
+            f" the start: {some(list(seen.put_back))}."
+        )
+    if seen.kept:
+        parts.append(f"The person who decides on them says: {seen.kept}")
     for command in failing:
         out = ran[command].ended.preview.strip()
         shown = (

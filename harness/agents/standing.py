@@ -29,8 +29,14 @@ def outstanding(s: SessionState) -> Park | Wait | None:
     """What open calls, or else a request of the session's own, make the agent wait for."""
     if s.calls.open:
         return _calls(s)
+    if s.unjudged:
+        return Wait("the results of checks are being judged")
     waiting = next((a for a in s.approvals.values() if not a.call_id and a.kind not in ITEM_KINDS), None)
-    return None if waiting is None else Park(HUMAN_KINDS.get(waiting.kind, "approval"), waiting.title)
+    if waiting is not None:
+        return Park(HUMAN_KINDS.get(waiting.kind, "approval"), waiting.title)
+    return (
+        None if s.ratchet.clear else Wait("a person is asked about protected files, or what he allowed is on its way")
+    )
 
 
 def _calls(s: SessionState) -> Park | Wait:

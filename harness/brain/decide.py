@@ -195,7 +195,10 @@ def _breaker(v: View) -> Park | None:
 def _done(v: View, last: ModelTurn) -> Step:
     """The agent says it is finished, or had its last reply."""
     commands = tuple(v.state.checks)
-    seen = done.Evidence(commands, _results(v, last), v.rounds, v.state.max_rounds)
+    ratchet = v.state.ratchet
+    put_back = tuple(path for path in ratchet.paths if ratchet.seq > last.seq and path not in ratchet.accepted)
+    reason = ratchet.reason if put_back else ""
+    seen = done.Evidence(commands, _results(v, last), v.rounds, v.state.max_rounds, put_back, reason)
     return done.settle(done.Claim(said.text_of(last.parts), v.finished), seen)
 
 
@@ -203,9 +206,9 @@ def _results(v: View, last: ModelTurn) -> dict[str, done.Result]:
     """The newest result of each check proposed since the reply (or since the session goes on); one without a known
     outcome counts as not run.
     """
-    since = max(last.seq, v.continued_seq)
+    since = max(last.seq, v.continued_seq, v.state.ratchet.brought_seq)
     return {
-        f.command: done.Result(f.result, ours=f.result_seq > v.lease_seq)
+        f.command: done.Result(f.result, f.verdict, ours=f.result_seq > v.lease_seq)
         for f in v.calls.values()
         if f.command and f.seq > since and isinstance(f.result, t.ToolEnded)
     }

@@ -76,6 +76,7 @@ class CallFact:
     command: str = ""
     result: t.ToolEnded | t.ToolResolved | None = None
     result_seq: int = -1
+    verdict: t.CheckVerdict | None = None
 
 
 @dataclass(slots=True)
@@ -186,6 +187,8 @@ class View:
                 self._started(body)
             case t.ToolEnded():
                 self._ended(r, body)
+            case t.CheckVerdict() if (fact := self.calls.get(body.call_id)) is not None:
+                fact.verdict = body
             case t.HarnessNote() if body.component == REBOOT:
                 self.turns.append(UserTurn(r.seq, body.text, "harness"))
                 self.fresh += _bytes(body.text)

@@ -14,6 +14,7 @@ import msgspec
 from harness.events import said
 from harness.events import types as t
 from harness.events.cap import OF_SESSION, amount_of
+from harness.events.ratchet import ALLOW, some, told_of
 from harness.events.words import usd
 
 Tone = Literal["info", "good", "warn", "bad", "dim"]
@@ -32,6 +33,7 @@ class Line(msgspec.Struct, frozen=True):
 def group_of(kind: str) -> str:
     """The filter group (one of `GROUPS`) of an event type's log name."""
     if kind in (
+        "ratchet.violation",
         "model.failed",
         "tool.in_doubt",
         "log.recovered",
@@ -43,9 +45,14 @@ def group_of(kind: str) -> str:
     if kind in ("model.message", "model.request", "user.message"):
         return "talk"
     head = kind.partition(".")[0]
-    return {"tool": "tools", "approval": "approvals", "budget": "money", "caps": "money", "ledger": "money"}.get(
-        head, "session"
-    )
+    return {
+        "tool": "tools",
+        "check": "tools",
+        "approval": "approvals",
+        "budget": "money",
+        "caps": "money",
+        "ledger": "money",
+    }.get(head, "session")
 
 
 def describe(record: t.Record) -> Line:
@@ -340,6 +347,36 @@ def _resolved(b: t.ToolResolved) -> Line:
         f"{b.call_id} {b.resolution.replace('_', ' ')}" + (f": {_first(b.evidence)}" if b.evidence else ""),
         "info",
     )
+
+
+@_on(t.CheckVerdict)
+def _verdict(b: t.CheckVerdict) -> Line:
+    tests = "" if b.ran is None else f", {b.ran} test{'s' if b.ran != 1 else ''} ran"
+    tests += f", {b.excused} left out" if b.excused else ""
+    if b.passed:
+        return Line("check", f"{b.call_id} counts: {_first(b.command)}{tests}", "good")
+    why = f": {_first(b.why)}" if b.why else tests
+    return Line("check", f"{b.call_id} does not pass: {_first(b.command)}{why}", "bad" if b.why else "warn")
+
+
+@_on(t.RatchetViolation)
+def _violated(b: t.RatchetViolation) -> Line:
+    names = some([f"{one.path} {told_of(one.how)}" for one in b.files])
+    return Line("violation", f"before {b.call_id}: {names}; the originals decide", "bad")
+
+
+@_on(t.RatchetRestored)
+def _restored(b: t.RatchetRestored) -> Line:
+    what = "allowed changes are back" if b.allowed else "originals put back"
+    left = f"; not possible: {_first('; '.join(b.refused))}" if b.refused else ""
+    return Line("protected", f"{b.restored} {what}{left}", "bad" if b.refused else "info")
+
+
+@_on(t.RatchetAnswered)
+def _answered(b: t.RatchetAnswered) -> Line:
+    who = f" by {b.by.client}" if b.by.client else ""
+    said = "the agent's changes count from now on" if b.answer == ALLOW else "the originals stay"
+    return Line("protected", f"{said}{who}", "info")
 
 
 # -- approvals -------------------------------------------------------------------------------------

@@ -12,8 +12,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from harness.events import ratchet
 from harness.events import types as t
 from harness.events.calls import OpenCalls
+
+NOT_RUN = ("denied", "refused", "cancelled")
+"""How a call ends that never ran."""
 
 
 @dataclass(slots=True)
@@ -96,7 +100,12 @@ class SessionState:
     budget: t.BudgetReached | None = None
     finish_up: t.FinishUp | None = None
     checks: dict[str, int | None] = field(default_factory=dict)
-    check_calls: dict[str, str] = field(default_factory=dict)
+    check_calls: dict[str, ratchet.Running] = field(default_factory=dict)
+    unjudged: dict[str, ratchet.Running] = field(default_factory=dict)
+    """Checks that ran and whose results the supervisor has to judge, by call."""
+    first_counts: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """By check, how many tests its first run ran and excused."""
+    ratchet: ratchet.Ratchet = field(default_factory=ratchet.Ratchet)
     recovered: int = 0
     last_undo: str = ""
     unknown: int = 0
@@ -187,6 +196,7 @@ def _ended(s: SessionState, r: t.Record, b: t.SessionEnded) -> None:
     s.ended = b
     s.ended_ts = r.ts
     s.doing.clear()
+    s.unjudged.clear()
 
 
 @_on(t.SessionContinued)
@@ -298,7 +308,7 @@ def _context_reset(s: SessionState, r: t.Record, b: t.ContextReset) -> None:
 @_on(t.ToolProposed)
 def _proposed(s: SessionState, r: t.Record, b: t.ToolProposed) -> None:
     if b.by_harness and b.input is not None:
-        s.check_calls[b.call_id] = str(b.input.get("command", ""))
+        s.check_calls[b.call_id] = ratchet.Running(str(b.input.get("command", "")), r.ts)
 
 
 @_on(t.ToolStarted)
@@ -306,14 +316,49 @@ def _started(s: SessionState, r: t.Record, b: t.ToolStarted) -> None:
     call = s.calls.open.get(b.call_id)
     s.tool_calls += 1
     s.doing[b.call_id] = Running(f"running {call.tool if call else 'a tool'}", r.ts)
+    if (check := s.check_calls.get(b.call_id)) is not None:
+        check.started = r.ts
 
 
 @_on(t.ToolEnded)
 def _tool_ended(s: SessionState, r: t.Record, b: t.ToolEnded) -> None:
     s.doing.pop(b.call_id, None)
-    command = s.check_calls.pop(b.call_id, None)
-    if command is not None:
-        s.checks[command] = b.exit_code if b.exit_code is not None else -1
+    check = s.check_calls.pop(b.call_id, None)
+    if check is None:
+        return
+    check.status = b.status
+    check.exit_code = b.exit_code
+    check.preview = b.preview
+    check.output = b.output
+    s.checks[check.command] = b.exit_code if b.exit_code is not None else -1
+    if b.status not in NOT_RUN:
+        s.unjudged[b.call_id] = check
+
+
+@_on(t.CheckVerdict)
+def _verdict(s: SessionState, r: t.Record, b: t.CheckVerdict) -> None:
+    s.unjudged.pop(b.call_id, None)
+    if not b.passed and s.checks.get(b.command) == 0:
+        s.checks[b.command] = -1
+    if b.ran is not None:
+        s.first_counts.setdefault(b.command, (b.ran, b.excused or 0))
+
+
+@_on(t.RatchetViolation)
+def _violated(s: SessionState, r: t.Record, b: t.RatchetViolation) -> None:
+    s.ratchet.violated(r.seq, b)
+
+
+@_on(t.RatchetRestored)
+def _restored(s: SessionState, r: t.Record, b: t.RatchetRestored) -> None:
+    s.ratchet.restored(r.seq, b)
+    if b.allowed:
+        s.first_counts.clear()  # other tests run from now on
+
+
+@_on(t.RatchetAnswered)
+def _answered(s: SessionState, r: t.Record, b: t.RatchetAnswered) -> None:
+    s.ratchet.answered(b)
 
 
 @_on(t.ToolInDoubt)

@@ -26,3 +26,5 @@ class Request(StrEnum):
     """The model refused."""
     RESTART = "restart"
     """A part of the session failed too often."""
+    PROTECTED = "protected"
+    """Files that decide whether the work is done were changed by the agent."""

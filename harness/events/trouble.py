@@ -207,10 +207,10 @@ _CODES = {
     # What a client or an agent asked for and did not get: its message says why and its hint what to do, and nothing is
     # held up by it.
     "refused": (
-        "ambiguous bad_caps bad_check bad_edit bad_goal bad_name bad_option bad_request bad_value brain_hello_first"
-        " busy cancelled cannot_start cap conflict ended expired name_taken no_commits no_repo no_worktree not_found"
-        " gone not_git not_ended not_open not_ready nothing poison not_running not_undone other_host paused refused"
-        " stale stale_lease too_large unexamined unreadable unsaved"
+        "ambiguous bad_caps bad_check bad_edit bad_goal bad_name bad_option bad_pattern bad_request bad_value"
+        " brain_hello_first busy cancelled cannot_start cap conflict ended expired gone name_taken no_commits"
+        " no_repo no_worktree not_ended not_found not_git not_open not_ready not_running not_undone nothing"
+        " other_host paused poison refused stale stale_lease too_large unexamined unreadable unsaved"
     ),
 }
 CODES: dict[str, str] = {code: kind for kind, codes in _CODES.items() for code in codes.split()}
@@ -283,6 +283,14 @@ PARKED: dict[str, Words] = {
         "watchfloor approvals",
         person=True,
     ),
+    "protected": Words(
+        "changed files that decide whether its work is done",
+        "its checks ran on the originals; nothing more happens before you say which are right",
+        "allow its changes, or keep the originals",
+        "go.queue",
+        "watchfloor approvals",
+        person=True,
+    ),
     "stopping": Words("waits for the supervisor", "it goes on when the supervisor is there again"),
     "in_doubt": Words(
         "does not know whether a call happened",
@@ -307,6 +315,7 @@ REQUESTS: dict[str, str] = {
     Request.QUESTION: "asks",
     Request.REFUSAL: "the model refused",
     Request.RESTART: "keeps failing",
+    Request.PROTECTED: "changed what decides",
 }
 """What a request is about, in front of its title."""
 

@@ -94,6 +94,10 @@ class SessionIntent(Body, frozen=True, kw_only=True):
     caps: Caps = Caps()
     max_rounds: int = 5
     host: str = ""
+    protect: list[str] = []
+    """Patterns of further files that decide whether the work is done."""
+    free: list[str] = []
+    """Patterns of files that the agent may change although they would be protected."""
 
 
 class SessionCreated(Body, frozen=True, kw_only=True):
@@ -342,7 +346,7 @@ class ToolJudged(Body, frozen=True, kw_only=True):
 class ApprovalRequested(Body, frozen=True, kw_only=True):
     """A question for the human.
 
-    ``kind``: tool, cap, auth, endpoint, in_doubt, question, restart. ``options`` are the only decisions accepted.
+    ``kind``: as in `harness.events.request`. ``options`` are the only decisions accepted.
     """
 
     TYPE = "approval.requested"
@@ -357,7 +361,9 @@ class ApprovalRequested(Body, frozen=True, kw_only=True):
 
 
 class ApprovalDecided(Body, frozen=True, kw_only=True):
-    """``decision``: allow, allow_edited, deny, answer, raise, finish, stop, done, failed, unknown, retry. Used once."""
+    """``decision``: allow, allow_edited, deny, answer, raise, finish, stop, done, failed, unknown, retry, keep. Used
+    once.
+    """
 
     TYPE = "approval.decided"
     approval_id: str
@@ -449,6 +455,69 @@ class ToolResolved(Body, frozen=True, kw_only=True):
     call_id: str
     resolution: str
     evidence: str = ""
+    by: By = By()
+
+
+# -- done criteria ---------------------------------------------------------------------------------
+
+
+class CheckVerdict(Body, frozen=True, kw_only=True):
+    """Whether the result of a check counts, by the supervisor. ``why`` it does not although it exited with 0.
+
+    ``ran`` tests had an outcome, ``excused`` were skipped or expected to fail; None when its output tells of none.
+    """
+
+    TYPE = "check.verdict"
+    call_id: str
+    command: str
+    passed: bool
+    why: str = ""
+    ran: int | None = None
+    excused: int | None = None
+
+
+class ViolatedFile(msgspec.Struct, frozen=True):
+    """``how``: changed, deleted, replaced, shadows (a new file that would be read first), touched. ``sha`` is what the
+    agent left there.
+    """
+
+    path: str
+    how: str
+    sha: str = ""
+
+
+class RatchetViolation(Body, frozen=True, kw_only=True):
+    """Files that decide whether the work is done are not as they were at the start; they are put back before a check
+    runs. What was there lies in the session's folder, under ``aside/<violation_id>/<index>``.
+    """
+
+    TYPE = "ratchet.violation"
+    violation_id: str
+    call_id: str
+    files: list[ViolatedFile]
+    protected: int = 0
+    """So many files are protected in all."""
+
+
+class RatchetRestored(Body, frozen=True, kw_only=True):
+    """The originals stand again; with ``allowed``, what a person allowed does. ``refused`` says what could not be
+    brought there.
+    """
+
+    TYPE = "ratchet.restored"
+    violation_id: str
+    restored: int
+    refused: list[str] = []
+    allowed: bool = False
+
+
+class RatchetAnswered(Body, frozen=True, kw_only=True):
+    """A person's word on violations: ``allow`` (their content counts from now on) or ``keep`` (the originals do)."""
+
+    TYPE = "ratchet.answered"
+    violations: list[str]
+    answer: str
+    message: str = ""
     by: By = By()
 
 

@@ -123,6 +123,17 @@ class UndoConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class RatchetConfig:
+    """Patterns over paths of a repository, on top of the built-in ones (`harness.plan.protected`).
+
+    ``protect``: further files that decide whether work is done; ``free``: files that an agent may change all the same.
+    """
+
+    protect: tuple[str, ...] = ()
+    free: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class UiConfig:
     theme: str = "dark"
     preset: str = "default"
@@ -139,6 +150,7 @@ class Config:
     fence: FenceConfig = field(default_factory=FenceConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
     undo: UndoConfig = field(default_factory=UndoConfig)
+    ratchet: RatchetConfig = field(default_factory=RatchetConfig)
     ui: UiConfig = field(default_factory=UiConfig)
 
 
@@ -156,6 +168,7 @@ _SECTIONS: dict[str, type] = {
     "fence": FenceConfig,
     "limits": LimitsConfig,
     "undo": UndoConfig,
+    "ratchet": RatchetConfig,
     "ui": UiConfig,
 }
 _DURATION = re.compile(r"(\d+)\s*([smhd])")
@@ -261,7 +274,7 @@ def _value(section: str, key: str, raw: Any) -> Any:
     if kind.startswith("tuple"):
         if not isinstance(raw, list) or not all(isinstance(x, str) for x in raw):
             raise ValueError("must be a list of strings")
-        return tuple(_folder(x) for x in raw)
+        return tuple(_pattern(x) if section == "ratchet" else _folder(x) for x in raw)
     if kind.startswith("dict"):
         if not isinstance(raw, dict) or not all(isinstance(v, str) for v in raw.values()):
             raise ValueError("must be a table of strings")
@@ -290,6 +303,13 @@ def _folder(text: str) -> str:
     if path in _NEVER or path.startswith(("/proc/", "/sys/")) or path == os.path.normpath(os.path.expanduser("~")):
         raise ValueError(f"{text!r} is too much to show inside the fence; name the folders below it that are needed")
     return path
+
+
+def _pattern(text: str) -> str:
+    """A pattern over paths inside a repository."""
+    if not text.strip("/ ") or text.startswith("/") or ".." in text.split("/"):
+        raise ValueError(f"{text!r} must be a path inside the repository, in which * and ** may stand")
+    return text
 
 
 def _int(raw: Any) -> int:

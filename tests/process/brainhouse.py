@@ -231,7 +231,12 @@ class House:
         for call in self.of("tool.proposed"):
             if call["call_id"] not in over:
                 with contextlib.suppress(Refused):
-                    self.link.append(("tool.ended", {"call_id": call["call_id"], **answerer(call)}))
+                    answer = answerer(call)
+                    self.link.append(("tool.ended", {"call_id": call["call_id"], **answer}))
+                    if call["tool"] == "check":
+                        passed = answer["status"] == "ok" and answer.get("exit_code") == 0
+                        verdict = {"call_id": call["call_id"], "command": call["input"]["command"], "passed": passed}
+                        self.link.append(("check.verdict", verdict))
 
     def until_exit(
         self,

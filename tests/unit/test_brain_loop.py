@@ -138,6 +138,8 @@ class World:
         self.put(
             t.ToolEnded(call_id=call_id, status=status, preview=preview, exit_code=exit_code, files_changed=files or [])
         )
+        if (check := self.view.state.unjudged.get(call_id)) is not None:
+            self.put(t.CheckVerdict(call_id=call_id, command=check.command, passed=status == "ok" and exit_code == 0))
 
     def check(self, *codes: int) -> None:
         step = self.step()

@@ -57,6 +57,8 @@ def _value(rng: random.Random, name: str, kind: object) -> Any:
             {"part": "call", "ref": "t", "tool": "x", "input": {}},
             {"part": "private", "of": "x", "data": {}},
         ]
+    if name == "files":
+        return [{"path": "tests/a.py", "how": "deleted", "sha": "absent"}]
     if "list" in text:
         return ["one", "two"]
     if "dict" in text:

@@ -19,10 +19,11 @@ from harness.events.cap import Cap
 from harness.events.endpoints import ITEM_KINDS
 from harness.events.fold import OpenApproval
 from harness.events.framing import LogError
+from harness.events.ratchet import ALLOW, KEEP
 from harness.events.request import Request
 from harness.events.views import ApprovalView
 from harness.supervisor import ids
-from harness.supervisor.calls import cards
+from harness.supervisor.calls import cards, comparison, ratchet
 from harness.supervisor.calls.call_flow import outcome_of
 from harness.supervisor.calls.judging import Judging
 from harness.supervisor.calls.on_record import action_of, input_of, stored_action
@@ -100,6 +101,11 @@ class Approvals:
         call = session.track.calls.get(asked.call_id)
         action: Wire | None = None
         shown = ""
+        if asked.kind == Request.PROTECTED:
+            try:
+                shown = comparison.on_card(await self._protected(session))
+            except (WorkspaceError, OSError, ValueError) as exc:
+                shown = cards.unread(exc)
         if call is not None:
             try:
                 action = await stored_action(session, call)
@@ -113,6 +119,10 @@ class Approvals:
             except (LogError, WorkspaceError, OSError, ValueError) as exc:
                 shown = cards.unread(exc)
         return cards.view(session.sid, session.state, asked, call, action, shown)
+
+    @staticmethod
+    async def _protected(session: Session) -> str:
+        return await session.look("reading what it changed", _CARD_S, lambda: ratchet.changes(session))
 
     async def all(self) -> list[ApprovalView]:
         """Every open request, oldest first, deferred ones last; those that would not fit into a frame without what they
@@ -148,15 +158,11 @@ class Approvals:
         """
         asked = session.state.approvals.get(approval_id)
         call = session.track.calls.get(asked.call_id) if asked is not None else None
-        if call is None:
+        protected = asked is not None and asked.kind == Request.PROTECTED
+        if call is None and not protected:
             raise OpError("not_open", f"request {approval_id!r} is not open, or changes no file")
         try:
-            action = await action_of(session, call)
-            given = await input_of(session, call.proposed)
-            whole = ""
-            if action is not None:
-                look = functools.partial(cards.whole_diff, action, given if isinstance(given, dict) else {})
-                whole = await session.look("reading what it would change", _CARD_S, look)
+            whole = await (self._protected(session) if call is None else self._would_change(session, call))
         except (LogError, WorkspaceError, OSError, ValueError) as exc:
             raise OpError("unreadable", f"what it would change cannot be read: {exc}") from exc
         digest = hashlib.sha256(whole.encode()).hexdigest()
@@ -166,6 +172,14 @@ class Approvals:
             "characters": len(whole),
             "sha256": digest,
         }
+
+    async def _would_change(self, session: Session, call: OpenCall) -> str:
+        action = await action_of(session, call)
+        given = await input_of(session, call.proposed)
+        if action is None:
+            return ""
+        look = functools.partial(cards.whole_diff, action, given if isinstance(given, dict) else {})
+        return await session.look("reading what it would change", _CARD_S, look)
 
     # -- deciding ----------------------------------------------------------------------------------
 
@@ -297,6 +311,15 @@ class Approvals:
                         call_id=asked.call_id,
                         resolution=_RESOLUTIONS[d.decision],
                         evidence=d.message or "the human's word",
+                        by=case.record.by,
+                    )
+                ]
+            case Request.PROTECTED:
+                return [
+                    t.RatchetAnswered(
+                        violations=list(case.session.state.ratchet.unanswered),
+                        answer=ALLOW if d.decision == "allow" else KEEP,
+                        message=d.message,
                         by=case.record.by,
                     )
                 ]

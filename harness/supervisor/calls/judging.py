@@ -20,7 +20,7 @@ from harness.policy.build import build_action
 from harness.policy.judge import Verdict, judge
 from harness.protocol.config import Config
 from harness.supervisor import ids
-from harness.supervisor.calls import cards, earlier_yes
+from harness.supervisor.calls import cards, earlier_yes, ratchet
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for, private_of
 from harness.supervisor.calls.on_record import input_of, put_blob
@@ -78,6 +78,9 @@ class Judging:
             await session.append(t.ToolEnded(call_id=call.call_id, status="refused", preview=problem))
             return True
         assert isinstance(given, dict)
+        if proposed.by_harness and (problem := await ratchet.guard(session, call.call_id)):
+            await session.append(t.ToolEnded(call_id=call.call_id, status="refused", preview=problem))
+            return True
         try:
             built = await self.build(session, known.proposed, given, unprotected)
         except WorkspaceError as exc:

@@ -15,7 +15,7 @@ from harness.events.fold import SessionState
 from harness.events.request import Request
 from harness.supervisor.fleet.call_records import Track
 
-BLOCKING = frozenset({Request.CAP, Request.RESTART, Request.QUESTION, Request.REFUSAL})
+BLOCKING = frozenset({Request.CAP, Request.RESTART, Request.QUESTION, Request.REFUSAL, Request.PROTECTED})
 """Kinds of requests that a session waits for with all its thinking."""
 _NO_REQUEST = frozenset({"approval", "cap", "paused", "limited", "auth"})
 """Parks whose request was made before them, that end by themselves, or whose request is the gate's, one for the whole

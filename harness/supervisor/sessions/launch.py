@@ -20,6 +20,7 @@ from harness.events import tools
 from harness.events import types as t
 from harness.events.cap import OF_SESSION
 from harness.events.trouble import Trouble
+from harness.plan import patterns
 from harness.protocol.config import DEFAULT_BASE_URL, Credential
 from harness.protocol.config import base_url as configured_url
 from harness.protocol.paths import FolderError, Folders, ensure_private
@@ -46,7 +47,7 @@ _CHECK_S = 30.0
 _CREATE_S = 600.0
 """Seconds that making a worktree of a repository may take."""
 _SPACE_S = 2.0
-_FIELDS = ("repo", "goal", "checks", "name", "model", "caps", "credential", "base_url")
+_FIELDS = ("repo", "goal", "checks", "name", "model", "caps", "credential", "base_url", "protect", "may_change")
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +61,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     caps: t.Caps | None = None
     base_url: str = ""
     credential: dict[str, str] | None = None
+    protect: list[str] = []
+    may_change: list[str] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,9 @@ def check(request: Request) -> Checked:
     for command in request.checks:
         if problem := tools.validate(tools.CHECK, {"command": command}):
             raise OpError("bad_check", problem)
+    for pattern in (*request.protect, *request.may_change):
+        if problem := patterns.problem(pattern):
+            raise OpError("bad_pattern", problem)
     if request.caps is not None and any(v is not None and v < 0 for v in msgspec.structs.astuple(request.caps)):
         raise OpError("bad_caps", "a cap must not be negative")
     if request.base_url and (problem := unusable(request.base_url)):
@@ -245,6 +251,8 @@ class Launcher:
             caps=caps,
             max_rounds=config.model.max_rounds,
             host=socket.gethostname(),
+            protect=[*config.ratchet.protect, *request.protect],
+            free=[*config.ratchet.free, *request.may_change],
         )
 
     async def forget(self, session: Session) -> None:

@@ -1,0 +1,96 @@
+"""What a log says of protected files that were changed: seen, put back, asked about, answered. Pure.
+
+The fold holds a `Ratchet`; the supervisor does what is due by it, and no session is done before it is clear.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from harness.events import types as t
+
+ALLOW = "allow"
+KEEP = "keep"
+_NAMED = 5
+
+
+@dataclass(slots=True)
+class Running:
+    """A check that ran, and whose result nobody judged yet. ``started`` is its record's time."""
+
+    command: str
+    started: str
+    status: str = ""
+    exit_code: int | None = None
+    preview: str = ""
+    output: t.BlobRef | None = None
+
+
+@dataclass(slots=True)
+class Ratchet:
+    """Where the protected files of a session stand."""
+
+    seq: int = -1
+    """The newest violation."""
+    count: int = 0
+    paths: list[str] = field(default_factory=list)
+    """Those of the newest violation."""
+    unanswered: dict[str, t.RatchetViolation] = field(default_factory=dict)
+    bringing: dict[str, t.RatchetViolation] = field(default_factory=dict)
+    """Allowed by a person, and not in the worktree again yet."""
+    accepted: dict[str, str] = field(default_factory=dict)
+    """Digests by path that a person allowed."""
+    kept: bool = False
+    """A person said that the originals stay: what is changed again is put back without another question."""
+    reason: str = ""
+    """The person's words to that."""
+    brought_seq: int = -1
+    """Where an allowed change was back in the worktree: what checks said before was said of another state."""
+
+    @property
+    def clear(self) -> bool:
+        return not self.unanswered and not self.bringing
+
+    def violated(self, seq: int, b: t.RatchetViolation) -> None:
+        self.seq = seq
+        self.count += 1
+        self.paths = [one.path for one in b.files]
+        if not self.kept:
+            self.unanswered[b.violation_id] = b
+
+    def answered(self, b: t.RatchetAnswered) -> None:
+        """A person's word on what was unanswered until then."""
+        asked = [v for name in b.violations if (v := self.unanswered.pop(name, None)) is not None]
+        if b.answer == KEEP:
+            self.kept = True
+            self.reason = b.message
+            return
+        for violation in asked:
+            self.bringing[violation.violation_id] = violation
+            self.accepted |= {one.path: one.sha for one in violation.files}
+
+    def restored(self, seq: int, b: t.RatchetRestored) -> None:
+        if b.allowed and self.bringing.pop(b.violation_id, None) is not None:
+            self.brought_seq = seq
+
+    def changed(self) -> list[str]:
+        """What was done to protected files and is unanswered, in words, one for each path."""
+        told = {one.path: f"{one.path} {told_of(one.how)}" for v in self.unanswered.values() for one in v.files}
+        return list(told.values())
+
+
+def told_of(how: str) -> str:
+    """What became of a path, in words after its name."""
+    return {
+        "changed": "was changed",
+        "deleted": "was deleted",
+        "replaced": "was replaced",
+        "shadows": "is new and would be read first",
+        "touched": "was written to while the check ran",
+    }.get(how, how)
+
+
+def some(names: list[str]) -> str:
+    """The first few names, and how many more there are."""
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,161 @@
+"""How many tests a check ran, by the verdict line of its runner, and what follows from that. Pure.
+
+An exit code of 0 says that nothing failed; that something ran is another matter.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_PYTEST = re.compile(
+    r"^(?:=+ )?((?:\d+ [a-z]+(?: [a-z]+)?(?:, )?)+|no tests ran) in [\d.]+ ?s(?: \([\d:]+\))?(?: =+)?$", re.MULTILINE
+)
+_PYTEST_PART = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected)\b")
+_UNITTEST = re.compile(r"^Ran (\d+) tests? in [\d.]+s$", re.MULTILINE)
+_UNITTEST_END = re.compile(r"^(?:OK|FAILED|NO TESTS RAN)(?: \(([^)]*)\))?$", re.MULTILINE)
+_JEST = re.compile(r"^Tests:\s+((?:\d+ \w+(?:, )?)+)$", re.MULTILINE)
+_VITEST = re.compile(r"^\s+Tests\s+((?:\d+ \w+(?: \| )?)+)(?: \(\d+\))?$|^\s+Tests\s+no tests$", re.MULTILINE)
+_WORDED = re.compile(r"(\d+) (passed|failed|skipped|todo)\b")
+_MOCHA = re.compile(r"^\s+(\d+) (passing|failing|pending)\b", re.MULTILINE)
+_CARGO = re.compile(
+    r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored; \d+ measured; (\d+) filtered", re.MULTILINE
+)
+_GO_TEST = re.compile(r"^\s*--- (PASS|FAIL|SKIP): ", re.MULTILINE)
+_GO_PACKAGE = re.compile(r"^(ok|FAIL)\s+\S+\s+(?:\([a-z]+\)|[\d.]+s)( \[no tests to run\])?", re.MULTILINE)
+_NODE = re.compile(r"^(?:#|ℹ) (pass|fail|skipped|todo|cancelled) (\d+)$", re.MULTILINE)
+_RSPEC = re.compile(r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?", re.MULTILINE)
+_MAVEN = re.compile(r"Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)\s*$", re.MULTILINE)
+_RUNS = re.compile(
+    r"(?:^|[\s;&|(/])(?:pytest|py\.test|jest|vitest|mocha|rspec)(?:\s|$)|-m\s+(?:pytest|unittest)\b"
+    r"|\bgo\s+test\b|\bcargo\s+(?:test|nextest)\b"
+)
+_SILENT = re.compile(r"[|>]|\s-qq+\b|-q\s+-q\b|no:terminal|--co\b|--collect-only|--version|--help|--no-run|--fixtures")
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """``ran`` tests had an outcome; ``excused`` are those that were skipped, ignored, filtered out or expected to
+    fail.
+    """
+
+    ran: int
+    excused: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(self.ran + other.ran, self.excused + other.excused)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a check that was run says. ``why`` it does not count although it exited with 0; empty otherwise."""
+
+    passed: bool
+    why: str = ""
+    counts: Counts | None = None
+
+
+def parse(output: str) -> Counts | None:
+    """What the verdict lines of all known runners in this output add up to; None when there is none."""
+    text = _ANSI.sub("", output.replace("\r\n", "\n"))
+    found = [
+        counts
+        for reader in (_pytest, _unittest, _javascript, _mocha, _cargo, _go, _node, _rspec, _maven)
+        for counts in reader(text)
+    ]
+    return sum(found[1:], found[0]) if found else None
+
+
+def judge(command: str, exit_code: int | None, output: str, first: Counts | None) -> Verdict:
+    """Whether a check that was run passes. ``first`` is what its first run in this session counted.
+
+    It never passes on fewer tests, or on more excused ones, than in its first run, nor when a test runner ran none.
+    """
+    counts = parse(output)
+    if exit_code != 0:
+        return Verdict(False, "", counts)
+    if counts is None:
+        if first is not None:
+            return Verdict(False, f"it ran {_tests(first.ran)} at first, and now its output tells of none")
+        if _RUNS.search(command) and not _SILENT.search(command):
+            return Verdict(False, "its output tells of no test that ran")
+        return Verdict(True)
+    if counts.ran == 0:
+        return Verdict(False, "no test ran", counts)
+    if first is not None and counts.ran < first.ran:
+        return Verdict(False, f"only {_tests(counts.ran)} ran, where {first.ran} ran at first", counts)
+    if first is not None and counts.excused > first.excused:
+        more = f"{_tests(counts.excused)} skipped or expected to fail, where there were {first.excused} at first"
+        return Verdict(False, more, counts)
+    return Verdict(True, "", counts)
+
+
+def _tests(count: int) -> str:
+    return f"{count} test{'' if count == 1 else 's'}"
+
+
+def _pytest(text: str) -> list[Counts]:
+    found: list[Counts] = []
+    for line in _PYTEST.finditer(text):
+        parts = {kind.rstrip("s"): int(number) for number, kind in _PYTEST_PART.findall(line[1])}
+        ran = sum(parts.get(kind, 0) for kind in ("passed", "failed", "error", "xpassed"))
+        found.append(Counts(ran, sum(parts.get(kind, 0) for kind in ("skipped", "xfailed", "deselected"))))
+    return found
+
+
+def _unittest(text: str) -> list[Counts]:
+    found: list[Counts] = []
+    for line in _UNITTEST.finditer(text):
+        end = _UNITTEST_END.search(text, line.end())
+        about = dict(re.findall(r"([a-z ]+?)=(\d+)", end[1].replace(", ", ",") if end and end[1] else ""))
+        excused = sum(int(about.get(kind, 0)) for kind in ("skipped", "expected failures"))
+        found.append(Counts(max(0, int(line[1]) - excused), excused))
+    return found
+
+
+def _javascript(text: str) -> list[Counts]:
+    found: list[Counts] = []
+    for line in (*_JEST.finditer(text), *_VITEST.finditer(text)):
+        parts = {kind: int(number) for number, kind in _WORDED.findall(line[1] or "")}
+        found.append(
+            Counts(parts.get("passed", 0) + parts.get("failed", 0), parts.get("skipped", 0) + parts.get("todo", 0))
+        )
+    return found
+
+
+def _mocha(text: str) -> list[Counts]:
+    parts = [(kind, int(number)) for number, kind in _MOCHA.findall(text)]
+    if not any(kind == "passing" for kind, _ in parts):
+        return []
+    excused = sum(number for kind, number in parts if kind == "pending")
+    return [Counts(sum(number for _, number in parts) - excused, excused)]
+
+
+def _cargo(text: str) -> list[Counts]:
+    return [Counts(int(m[1]) + int(m[2]), int(m[3]) + int(m[4])) for m in _CARGO.finditer(text)]
+
+
+def _go(text: str) -> list[Counts]:
+    outcomes = _GO_TEST.findall(text)
+    if outcomes:
+        excused = outcomes.count("SKIP")
+        return [Counts(len(outcomes) - excused, excused)]
+    packages = _GO_PACKAGE.findall(text)
+    return [Counts(sum(1 for _, none in packages if not none), 0)] if packages else []
+
+
+def _node(text: str) -> list[Counts]:
+    parts = dict(_NODE.findall(text))
+    if "pass" not in parts:
+        return []
+    return [Counts(int(parts["pass"]) + int(parts.get("fail", 0)), int(parts.get("skipped", 0)))]
+
+
+def _rspec(text: str) -> list[Counts]:
+    return [Counts(int(m[1]) - int(m[3] or 0), int(m[3] or 0)) for m in _RSPEC.finditer(text)]
+
+
+def _maven(text: str) -> list[Counts]:
+    totals = [tuple(map(int, m.groups())) for m in _MAVEN.finditer(text)]
+    return [Counts(totals[-1][0] - totals[-1][3], totals[-1][3])] if totals else []

@@ -1,0 +1,200 @@
+"""Criteria that a machine can decide: what a sentence of a plan asks to be run, read or fetched. Pure.
+
+A criterion becomes one shell command, which the harness runs inside the fence as it runs every check. A sentence that
+names no command, file or address is for a person: `problem` says why, and how to word it instead.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+RUNS = "runs"
+FILE = "file"
+REQUEST = "request"
+_Q = r"[`\"'“”‘’]"
+_RUN = re.compile(
+    r"^(?:run(?:ning)?|execut(?:e|ing)|the command)?\s*`(?P<command>[^`]+)`\s*"
+    r"(?P<says>(?:[-–—:,]\s*)?(?:it\s+|and\s+|which\s+)*"
+    r"(?:exits?|returns?|ends?|succeeds|pass(?:es)?|finish(?:es)?|prints?|outputs?|shows?|fails).*)?$",
+    re.IGNORECASE | re.DOTALL,
+)
+_CODE = re.compile(
+    r"(?:exit(?:s|ed)?|return(?:s)?|end(?:s)?)\s+(?:with\s+)?(?:exit\s+)?(?:code|status)?\s*(\d{1,3})\b", re.I
+)
+_PRINTS = re.compile(
+    rf"(?:prints?|outputs?|shows?|output contains)\s+(?:contains\s+)?{_Q}(.+?){_Q}\s*\.?$", re.I | re.S
+)
+_HOLDS = re.compile(
+    rf"^(?:the\s+)?(?:file\s+)?{_Q}?(?P<path>[\w./@+-]*[\w-]\.[\w]+|[\w.-]+(?:/[\w.-]+)+|Makefile|Dockerfile|README){_Q}?"
+    rf"\s+(?P<not>does not |doesn't |must not )?(?:contains?|includes?|has the (?:text|line))\s+"
+    rf"(?:the\s+(?:text|line|string)\s+)?{_Q}(?P<text>.+?){_Q}\s*\.?$",
+    re.IGNORECASE | re.DOTALL,
+)
+_EXISTS = re.compile(
+    rf"^(?:the\s+)?(?:(?P<kind>file|folder|directory)\s+)?{_Q}?(?P<path>[\w./@+-]*[\w-]\.[\w]+|[\w.-]+(?:/[\w.-]*)+|Makefile"
+    rf"|Dockerfile){_Q}?\s+(?P<not>does not |doesn't |no longer )?exists?\s*\.?$",
+    re.IGNORECASE,
+)
+_SERVES = re.compile(r"^(?:with|while)\s+`([^`]+)`\s+(?:is\s+)?(?:running|runs)\s*,?\s*", re.IGNORECASE)
+_FETCH = re.compile(
+    rf"^{_Q}?(?P<method>GET|HEAD|POST|PUT|DELETE|PATCH)\s+(?P<url>[^\s`\"']+){_Q}?\s+"
+    r"(?:returns?|responds?(?:\s+with)?|answers?(?:\s+with)?|gives?)\s+(?:(?:status|code|http)\s+)*"
+    r"(?P<status>[1-5]\d\d)\b"
+    r"(?:\s+(?:and|with)\s+(?:the\s+)?(?:body|a body|text)?\s*(?:contains?|containing)\s+"
+    rf"{_Q}(?P<text>.+?){_Q})?\s*\.?$",
+    re.IGNORECASE | re.DOTALL,
+)
+_PROGRAMS = (
+    "bash bun bundle cargo cmake composer cypress deno dotnet eslint flake8 go gradle ./gradlew jest just make mix"
+    " mocha mvn mypy nox node npm npx php phpunit playwright pnpm prettier pyright pytest python python3 rspec ruby"
+    " ruff sh tox tsc uv vitest yarn"
+)
+_BARE = re.compile(
+    r"^(?:run(?:ning)?\s+)?(?P<command>(?:"
+    + "|".join(re.escape(p) for p in _PROGRAMS.split())
+    + r")(?:\s+[\w./:@=+*-]+)*?)\s+(?:[-–—]\s*)?"
+    r"(?:exits?\s+with\s+(?:code\s+|status\s+)?0|passes|succeeds|is green|runs without errors?)\s*\.?$",
+    re.IGNORECASE,
+)
+_ASK = """
+import sys, time, urllib.error, urllib.request
+method, url, status, text = sys.argv[1:]
+until = time.monotonic() + 30
+while True:
+    try:
+        reply = urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=20)
+    except urllib.error.HTTPError as exc:
+        reply = exc
+    except OSError as exc:
+        if time.monotonic() > until:
+            sys.exit(f"{url} does not answer: {exc}")
+        time.sleep(0.1)
+        continue
+    body = reply.read(1 << 20).decode("utf-8", "replace")
+    if str(reply.status) != status or text not in body:
+        sys.exit(f"{method} {url}: {reply.status}, {len(body)} characters: {body[:500]}")
+    break
+"""
+_VAGUE = (
+    ("works", "say what to run, and what it has to print or return"),
+    ("correct", "say which input gives which output"),
+    ("proper", "say which input gives which output"),
+    ("appropriate", "name the one behaviour that is wanted"),
+    ("fast", "name a command that measures it and fails above a limit"),
+    ("quick", "name a command that measures it and fails above a limit"),
+    ("performan", "name a command that measures it and fails above a limit"),
+    ("responsive", "name a command that measures it and fails above a limit"),
+    ("clean", "name the command of a linter"),
+    ("readable", "name the command of a linter, or leave it to a reviewer"),
+    ("review", "leave it to a reviewer, or name what he would look for as a command"),
+    ("good", "name a command that fails when it is not"),
+    ("nice", "name a command that fails when it is not"),
+    ("beautiful", "leave it to a reviewer"),
+    ("intuitive", "leave it to a reviewer"),
+    ("user-friendly", "leave it to a reviewer"),
+    ("robust", "name the failure that it has to survive, as a test"),
+    ("handle", "name the case, and the test that fails without it"),
+    ("error", "name the error, and the test or request that shows it"),
+    ("browser", "name a command that drives the browser, such as `npx playwright test login`"),
+    ("verify", "name the command that verifies it"),
+    ("tested", "name the test command"),
+    ("typecheck", "name the command, such as `npm run typecheck`"),
+    ("lint", "name the command, such as `npm run lint`"),
+    ("test", "name the test command, such as `npm test`"),
+    ("document", 'name the file and the text: File `README.md` contains "…"'),
+)
+_FORMS = (
+    'Run `CMD` - exits with code 0 · File `PATH` contains "TEXT" · File `PATH` exists · With `CMD` running, GET'
+    " http://127.0.0.1:PORT/PATH returns 200"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One sentence that a machine decides: ``command`` exits with 0 exactly when it holds."""
+
+    text: str
+    kind: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A sentence that no machine decides: why, and how to word it instead."""
+
+    text: str
+    why: str
+    instead: str
+
+
+def parse(text: str) -> Criterion | Problem:
+    """What decides this sentence, or why nothing does."""
+    line = " ".join(text.split()).strip()
+    if not line:
+        return Problem(text, "it says nothing", _FORMS)
+    serves = _SERVES.match(line)
+    asks = line[serves.end() :] if serves is not None else line
+    if (match := _FETCH.match(asks)) is not None:
+        return _fetch(text, match, serves[1] if serves is not None else "")
+    if (match := _RUN.match(line)) is not None:
+        return _run(text, match["command"].strip(), (match["says"] or "").strip(" -–—:,"))
+    if (match := _BARE.match(line)) is not None:
+        return Criterion(text, RUNS, match["command"])
+    if (match := _HOLDS.match(line)) is not None:
+        return _file(text, match["path"], bool(match["not"]), match["text"])
+    if (match := _EXISTS.match(line)) is not None:
+        return _file(text, match["path"], bool(match["not"]), None)
+    return Problem(text, "no command, file or request decides it", _wording(line))
+
+
+def commands(texts: Sequence[str]) -> list[Criterion]:
+    """Those of the sentences that a machine decides, in order."""
+    return [found for text in texts if isinstance(found := parse(text), Criterion)]
+
+
+def problems(texts: Sequence[str]) -> list[Problem]:
+    """Those that none decides."""
+    return [found for text in texts if isinstance(found := parse(text), Problem)]
+
+
+def _run(text: str, command: str, says: str) -> Criterion | Problem:
+    if says.lower().startswith("fails"):
+        return Criterion(text, RUNS, f"! ( {command} )")
+    if (printed := _PRINTS.search(says)) is not None:
+        return Criterion(text, RUNS, f"( {command} ) 2>&1 | grep -qF -- {shlex.quote(printed[1])}")
+    if (code := _CODE.search(says)) is not None and int(code[1]) != 0:
+        return Criterion(text, RUNS, f"( {command} ); test $? -eq {int(code[1])}")
+    return Criterion(text, RUNS, command)
+
+
+def _file(text: str, path: str, absent: bool, holds: str | None) -> Criterion | Problem:
+    if path.startswith("/") or ".." in path.split("/"):
+        return Problem(text, f"{path} is outside the repository", _FORMS)
+    negated = "! " if absent else ""
+    if holds is None:
+        return Criterion(text, FILE, f"{negated}test -e {shlex.quote(path)}")
+    quoted = shlex.quote(path)
+    there = f"test -f {quoted} && " if absent else ""
+    return Criterion(text, FILE, f"{there}{negated}grep -qF -- {shlex.quote(holds)} {quoted}")
+
+
+def _fetch(text: str, match: re.Match[str], serves: str) -> Criterion | Problem:
+    url = match["url"].strip("`\"'")
+    if not serves:
+        why = "a check runs by itself, and nothing says what serves this address to it"
+        return Problem(text, why, f"With `COMMAND THAT SERVES IT` running, {match[0]}")
+    if url.startswith((":", "/")):
+        url = f"http://127.0.0.1{url}"
+    if not re.match(r"https?://(?:127\.0\.0\.1|localhost)(?::\d+)?(?:/|$)", url):
+        return Problem(text, f"{url} is not on the machine of the check", "serve it there, and ask 127.0.0.1")
+    asked = [match["method"].upper(), url, match["status"], match["text"] or ""]
+    command = f"( {serves} ) >/tmp/served 2>&1 & python3 -c {shlex.quote(_ASK)} {shlex.join(asked)}"
+    return Criterion(text, REQUEST, f"{command}; code=$?; kill $! 2>/dev/null; exit $code")
+
+
+def _wording(line: str) -> str:
+    found = [better for word, better in _VAGUE if re.search(rf"\b{word}", line, re.IGNORECASE)]
+    return f"{found[0]}: {_FORMS}" if found else _FORMS

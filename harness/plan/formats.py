@@ -1,0 +1,188 @@
+"""Plans as others write them: ``feature_list.json`` (a list of features) and ``prd.json`` (``userStories`` or
+``tasks``). Pure.
+
+A plan is read where it stands: every entry knows which bytes of the file are its ``passes``, so that one flip changes
+one word and nothing else, whatever else the file holds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+FEATURES = "features"
+STORIES = "userStories"
+TASKS = "tasks"
+MAX_BYTES = 4 << 20
+MAX_ENTRIES = 5000
+_WHITE = re.compile(r"[ \t\r\n]*")
+
+
+class BadPlan(ValueError):
+    """A file is no plan; the message says where and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that is to be done. ``at`` and ``end`` enclose the word of its ``passes`` in the text."""
+
+    id: str
+    title: str
+    criteria: tuple[str, ...]
+    passes: bool
+    at: int
+    end: int
+    phase: str = ""
+    depends_on: tuple[str, ...] = ()
+    wording: str = ""
+    """The whole entry but its ``passes``, in a canonical form: what may not be reworded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A plan file: its text, its form (features, userStories or tasks), and its entries in the order of the file."""
+
+    text: str
+    form: str
+    entries: tuple[Entry, ...]
+    around: str
+    """The rest of the file in a canonical form."""
+
+    @property
+    def passed(self) -> int:
+        return sum(1 for entry in self.entries if entry.passes)
+
+
+def read(data: bytes) -> Plan:
+    """The plan in a file's bytes. Raises BadPlan."""
+    if len(data) > MAX_BYTES:
+        raise BadPlan(f"a plan has at most {MAX_BYTES >> 20} MiB")
+    try:
+        text = data.decode("utf-8")
+        whole = json.loads(text, object_pairs_hook=_unique)
+    except UnicodeDecodeError as exc:
+        raise BadPlan(f"it is no UTF-8 at byte {exc.start}") from exc
+    except (ValueError, RecursionError) as exc:
+        raise BadPlan(f"it is no JSON: {exc}") from exc
+    form, items, path = _form(whole)
+    if len(items) > MAX_ENTRIES:
+        raise BadPlan(f"a plan has at most {MAX_ENTRIES} entries")
+    spans = _spans(text, path)
+    entries = tuple(_entry(form, index, item, spans.get(index)) for index, item in enumerate(items))
+    if len(ids := [entry.id for entry in entries]) != len(set(ids)):
+        raise BadPlan("two entries have the same id")
+    around = {k: v for k, v in whole.items() if k != form} if isinstance(whole, dict) else {}
+    return Plan(text, form, entries, _canonical(around))
+
+
+def flip(plan: Plan, index: int, passes: bool) -> Plan:
+    """The plan with one entry's ``passes`` set; no other byte of its text changes."""
+    entry = plan.entries[index]
+    text = plan.text[: entry.at] + ("true" if passes else "false") + plan.text[entry.end :]
+    return read(text.encode())
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("an object has the same key twice")
+    return made
+
+
+def _form(whole: object) -> tuple[str, list[Any], tuple[str, ...]]:
+    if isinstance(whole, list):
+        return FEATURES, whole, ()
+    if isinstance(whole, dict):
+        for form in (STORIES, TASKS):
+            if isinstance(whole.get(form), list):
+                return form, whole[form], (form,)
+    raise BadPlan("it is neither a list of features nor an object with userStories or tasks")
+
+
+def _entry(form: str, index: int, item: object, span: tuple[int, int] | None) -> Entry:
+    where = f"entry {index + 1}"
+    if not isinstance(item, dict):
+        raise BadPlan(f"{where} is no object")
+    if span is None or not isinstance(item.get("passes"), bool):
+        raise BadPlan(f"{where} has no passes that is true or false")
+    names = ("description", "steps", "") if form == FEATURES else ("title", "acceptanceCriteria", "id")
+    title = item.get(names[0]) or item.get("description") or item.get("title")
+    if not isinstance(title, str) or not title.strip():
+        raise BadPlan(f"{where} has no {names[0]}")
+    name = item.get("id", f"F-{index + 1:03d}" if form == FEATURES else None)
+    if not isinstance(name, str | int) or isinstance(name, bool) or not str(name).strip():
+        raise BadPlan(f"{where} has no id")
+    return Entry(
+        id=str(name),
+        title=title,
+        criteria=_texts(item, names[1], where),
+        passes=item["passes"],
+        at=span[0],
+        end=span[1],
+        phase=str(item.get("phase") or item.get("category") or ""),
+        depends_on=_texts(item, "depends_on" if "depends_on" in item else "dependsOn", where),
+        wording=_canonical({k: v for k, v in item.items() if k != "passes"}),
+    )
+
+
+def _texts(item: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
+    value = item.get(name, [])
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise BadPlan(f"{where}: {name} is no list of texts")
+    return tuple(value)
+
+
+def _canonical(value: object) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+# -- where each `passes` stands --------------------------------------------------------------------
+
+
+def _spans(text: str, path: tuple[str, ...]) -> dict[int, tuple[int, int]]:
+    """By entry, where the value of its ``passes`` begins and ends. The text is known to be JSON without double keys."""
+    at = _skip(text, 0)
+    for name in path:
+        at = next(value for key, value in _members(text, at) if key == name)
+    found: dict[int, tuple[int, int]] = {}
+    for index, item in enumerate(_elements(text, at)):
+        if text[item] == "{":
+            for key, value in _members(text, item):
+                if key == "passes":
+                    found[index] = (value, _after(text, value))
+    return found
+
+
+def _skip(text: str, at: int) -> int:
+    match = _WHITE.match(text, at)
+    return match.end() if match is not None else at
+
+
+def _members(text: str, at: int) -> Iterator[tuple[str, int]]:
+    """(key, where its value begins) of the object that begins at ``at``."""
+    at = _skip(text, at + 1)
+    while text[at] != "}":
+        key, end = json.decoder.scanstring(text, at + 1, True)  # type: ignore[attr-defined]
+        value = _skip(text, _skip(text, end) + 1)
+        yield key, value
+        at = _skip(text, _after(text, value))
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+
+
+def _elements(text: str, at: int) -> Iterator[int]:
+    """Where each element of the list that begins at ``at`` begins."""
+    at = _skip(text, at + 1)
+    while text[at] != "]":
+        yield at
+        at = _skip(text, _after(text, at))
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+
+
+def _after(text: str, at: int) -> int:
+    """Where the value that begins at ``at`` has ended."""
+    return json.JSONDecoder().raw_decode(text, at)[1]

@@ -1,0 +1,71 @@
+"""Which entries of a plan pass, by what the harness saw of their checks and by nothing else. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from harness.plan import criteria
+from harness.plan.formats import Entry, Plan, flip
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An entry as it is worked on: the commands that decide it, and how many of its criteria none decides."""
+
+    id: str
+    title: str
+    checks: tuple[str, ...]
+    undecided: int
+    passes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The newest verdict on a check, and the call that it was given on."""
+
+    passed: bool
+    call: str
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """An entry's ``passes`` becomes another one; ``calls`` are the evidence."""
+
+    entry: str
+    passes: bool
+    why: str
+    calls: tuple[str, ...]
+
+
+def wanted(entry: Entry) -> Wanted:
+    """What decides an entry of a plan."""
+    decided = criteria.commands(entry.criteria)
+    undecided = len(criteria.problems(entry.criteria)) or (0 if decided else 1)
+    return Wanted(entry.id, entry.title, tuple(dict.fromkeys(c.command for c in decided)), undecided, entry.passes)
+
+
+def flips(entries: Iterable[Wanted], verdicts: Mapping[str, Seen]) -> list[Flip]:
+    """What has to change. ``entries`` carry their ``passes`` as it stands.
+
+    It turns true only when every criterion is decided by a check that passed, false when one of them fails.
+    """
+    due: list[Flip] = []
+    for entry in entries:
+        seen = {command: verdicts[command] for command in entry.checks if command in verdicts}
+        failing = [command for command, one in seen.items() if not one.passed]
+        calls = tuple(one.call for one in seen.values())
+        if entry.passes and failing:
+            due.append(Flip(entry.id, False, f"{failing[0]} does not pass", calls))
+        elif not entry.passes and not entry.undecided and seen and not failing and len(seen) == len(entry.checks):
+            due.append(Flip(entry.id, True, f"{len(seen)} of {len(seen)} checks passed", calls))
+    return due
+
+
+def text(plan: Plan, passes: Mapping[str, bool]) -> str:
+    """The plan's text with each entry's ``passes`` as given; entries that are not named stay."""
+    made = plan
+    for index, entry in enumerate(plan.entries):
+        if passes.get(entry.id, entry.passes) != made.entries[index].passes:
+            made = flip(made, index, passes[entry.id])
+    return made.text

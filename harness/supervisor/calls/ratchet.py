@@ -1,0 +1,261 @@
+"""Protected files of a session, kept: compared before and after each check, put back, asked about; and whether a
+check's result counts.
+
+Everything follows from the fold, so a supervisor that dies anywhere goes on from the log. No agent has a say in any of
+it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+from harness.events import blobs
+from harness.events import types as t
+from harness.events.action import canonical
+from harness.events.fold import SessionState
+from harness.events.framing import LogError
+from harness.events.ratchet import Running, some
+from harness.events.request import Request
+from harness.events.trouble import Trouble
+from harness.plan import counts
+from harness.plan.counts import Counts, Verdict
+from harness.plan.protected import Rules
+from harness.supervisor import ids
+from harness.supervisor.calls import comparison
+from harness.supervisor.calls.comparison import Side
+from harness.supervisor.calls.ground import HELD_S, held_for, private_of
+from harness.supervisor.errors import Later, out_of_space
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.threads import at_home
+from harness.workspace import originals
+from harness.workspace.errors import WorkspaceError
+from harness.workspace.originals import Difference
+from harness.workspace.private import Worktree
+from harness.workspace.worktrees import open_worktree
+
+OPTIONS = ["allow", "deny", "stop"]
+"""``allow``: the agent's version counts from now on; ``deny``: the originals do."""
+TOUCHED = "touched"
+CACHES = "caches"
+_LOOK_S = 120.0
+"""Seconds that comparing, and putting back, may take."""
+_MOST_NAMED = 1000
+_SPACE_S = 5.0
+T = TypeVar("T")
+
+
+async def step(session: Session) -> None:
+    """Do what is due: judge results, bring back what was allowed, ask. Raises OpError, LinkLost, Later."""
+    await _on_ground(_step(session))
+
+
+async def guard(session: Session, call_id: str) -> str:
+    """Make what decides what it was at the start, just before a check runs; why that is not possible, or nothing.
+
+    Raises OpError, LinkLost, Later.
+    """
+    return await _on_ground(_guard(session, call_id))
+
+
+async def _on_ground(work: Awaitable[T]) -> T:
+    """What looks at the worktree on its own account: it waits while that cannot be looked at."""
+    try:
+        return await work
+    except WorkspaceError as exc:
+        if out_of_space(exc):
+            raise Later(_SPACE_S, Trouble("no_space", f"its checks cannot be prepared: {exc}")) from exc
+        raise Later(HELD_S, held_for(str(exc))) from exc
+
+
+async def _step(session: Session) -> None:
+    for call_id, check in list(session.state.unjudged.items()):
+        await _judge(session, call_id, check)
+    for violation in list(session.state.ratchet.bringing.values()):
+        await _bring(session, violation)
+    await _ask(session)
+
+
+async def _guard(session: Session, call_id: str) -> str:
+    found = await _examine(session, 0)
+    if found.caches:
+        aside = _aside(session, CACHES)
+        await session.do("clearing caches", _LOOK_S, lambda: originals.clear(_tree(session), found.caches, aside))
+    return await _restore(session, call_id, found) if found.differences else ""
+
+
+async def _examine(session: Session, since_ns: int) -> originals.Examined:
+    s = session.state
+    rules = rules_of(s)
+    accepted = dict(s.ratchet.accepted)
+    return await session.do(
+        "comparing what decides with the start",
+        _LOOK_S,
+        lambda: originals.examine(_tree(session), rules, accepted, since_ns),
+    )
+
+
+async def _restore(session: Session, call_id: str, found: originals.Examined) -> str:
+    """Put the violation on record, then the originals back; what could not be put back, in words."""
+    violation = _violation(session.state, call_id, found.differences, len(found.protected))
+    await session.append(violation)
+    aside = _aside(session, violation.violation_id)
+    done = await session.do(
+        "putting back what decides",
+        _LOOK_S,
+        lambda: originals.put_back(_tree(session), found.differences, aside),
+        lasting=True,
+    )
+    await session.append(
+        t.RatchetRestored(violation_id=violation.violation_id, restored=done.done, refused=done.refused)
+    )
+    return f"protected files cannot be put back: {some(done.refused)}" if done.refused else ""
+
+
+def _violation(s: SessionState, call_id: str, files: Sequence[Difference], protected: int) -> t.RatchetViolation:
+    return t.RatchetViolation(
+        violation_id=f"v{s.seq}",
+        call_id=call_id,
+        files=[t.ViolatedFile(one.path, one.how, one.sha) for one in files[:_MOST_NAMED]],
+        protected=protected,
+    )
+
+
+# -- results ---------------------------------------------------------------------------------------
+
+
+async def _judge(session: Session, call_id: str, check: Running) -> None:
+    s = session.state
+    found = await _examine(session, _nanoseconds(check.started))
+    accepted = s.ratchet.accepted
+    touched = [Difference(p, TOUCHED, TOUCHED) for p in found.touched if accepted.get(p) != TOUCHED]
+    verdict = counts.judge(check.command, _exit_code(check), await _output(session, check), _first(s, check.command))
+    if found.differences:
+        await _restore(session, call_id, found)
+    elif touched:
+        await session.append(_violation(s, call_id, touched, len(found.protected)))
+    if changed := [one.path for one in (*found.differences, *touched)]:
+        verdict = Verdict(False, f"protected files were written to while it ran: {some(changed)}", verdict.counts)
+    seen = verdict.counts
+    await session.append(
+        t.CheckVerdict(
+            call_id=call_id,
+            command=check.command,
+            passed=verdict.passed,
+            why=verdict.why,
+            ran=seen.ran if seen is not None else None,
+            excused=seen.excused if seen is not None else None,
+        )
+    )
+
+
+def _exit_code(check: Running) -> int | None:
+    return check.exit_code if check.status == "ok" else check.exit_code or None
+
+
+def _first(s: SessionState, command: str) -> Counts | None:
+    known = s.first_counts.get(command)
+    return Counts(*known) if known is not None else None
+
+
+async def _output(session: Session, check: Running) -> str:
+    if check.output is None:
+        return check.preview
+    try:
+        return (await at_home(blobs.get, session.folder.blobs, check.output.sha)).decode("utf-8", "replace")
+    except (LogError, OSError):
+        return check.preview
+
+
+def _nanoseconds(ts: str) -> int:
+    """A time of the log in nanoseconds of the clock of day; 0 when it is none."""
+    try:
+        return int(datetime.fromisoformat(ts).timestamp() * 1000) * 1_000_000
+    except ValueError:
+        return 0
+
+
+# -- the person ------------------------------------------------------------------------------------
+
+
+async def _ask(session: Session) -> None:
+    s = session.state
+    if not s.ratchet.unanswered or s.calls.open or s.unjudged or s.terminal:
+        return
+    if any(a.kind == Request.PROTECTED for a in s.approvals.values()):
+        return
+    changed = s.ratchet.changed()
+    files = [one for v in s.ratchet.unanswered.values() for one in v.files]
+    await session.append(
+        t.ApprovalRequested(
+            approval_id=ids.approval_id(),
+            kind=Request.PROTECTED,
+            title=some(changed),
+            options=OPTIONS,
+            action_hash=fingerprint(files),
+            risk="high",
+            detail={
+                "files": "\n".join(changed[:_MOST_NAMED]),
+                "checks": f"{s.checks_passed} of {len(s.checks)} pass on the originals",
+            },
+        )
+    )
+
+
+def fingerprint(files: Sequence[t.ViolatedFile]) -> str:
+    """What a decision on these changes is bound to."""
+    return hashlib.sha256(canonical({"protected": [[one.path, one.how, one.sha] for one in files]})).hexdigest()
+
+
+async def _bring(session: Session, violation: t.RatchetViolation) -> None:
+    files = [Difference(one.path, one.how, one.sha) for one in violation.files if one.sha != TOUCHED]
+    done = originals.PutBack()
+    if files:
+        done = await session.do(
+            "bringing back what you allowed",
+            _LOOK_S,
+            lambda: originals.bring_again(_tree(session), files, _aside(session, violation.violation_id)),
+            lasting=True,
+        )
+    await session.append(
+        t.RatchetRestored(violation_id=violation.violation_id, restored=done.done, refused=done.refused, allowed=True)
+    )
+
+
+def changes(session: Session) -> str:
+    """What the agent made of the protected files that a person is asked about, as one comparison (blocking)."""
+    made: list[str] = []
+    for violation in session.state.ratchet.unanswered.values():
+        files = [Difference(one.path, one.how, one.sha) for one in violation.files if one.sha != TOUCHED]
+        if not files:
+            continue
+        sides = originals.both(_tree(session), files, _aside(session, violation.violation_id))
+        for one, (before, after) in zip(files, sides, strict=True):
+            made.append(f"diff --git a/{one.path} b/{one.path}")
+            made.append(comparison.compare(_side(before), _side(after)))
+    return "\n".join(made)
+
+
+def _side(body: bytes | None) -> Side:
+    return Side(None, "nothing there, or no plain file") if body is None else Side.of(body)
+
+
+# -- where -----------------------------------------------------------------------------------------
+
+
+def rules_of(s: SessionState) -> Rules:
+    """What is protected in this session."""
+    intent = s.intent
+    protect, free = ([], []) if intent is None else (intent.protect, intent.free)
+    return Rules(tuple(s.checks), tuple(protect), tuple(free))
+
+
+def _tree(session: Session) -> Worktree:
+    return open_worktree(private_of(session))
+
+
+def _aside(session: Session, violation_id: str) -> Path:
+    return session.folder.root / "aside" / violation_id

@@ -1,0 +1,357 @@
+"""The files that decide whether work is done: compared with the commit the session began from, and put back. Blocking.
+
+What lies in the worktree is hostile: every path is walked beneath the opened folder and through no link. Nothing of the
+agent's is ever deleted; what has to go is moved aside, into a folder of ours that no fence shows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.linux import kernel
+from harness.plan import check_settings
+from harness.plan.protected import IN_PARTS, New, Rules, chosen, folders_around, shadows
+from harness.workspace.errors import GitFailed
+from harness.workspace.ground import Ground, Item, Kind
+from harness.workspace.look import Seen, View, folders_of, item_name, look
+from harness.workspace.private import Worktree
+
+ABSENT = "absent"
+"""In place of a digest: nothing is there."""
+FOLDER = "folder"
+"""In place of a digest: a folder is there."""
+MAX_SETTINGS = 1 << 20
+"""Bytes of a configuration file that is read for its parts; a larger one is compared as a whole."""
+CACHE = "__pycache__"
+MAX_SHOWN = 1 << 20
+_HEAD = 64 << 10
+_LINK = "120000"
+_BENEATH = kernel.RESOLVE_BENEATH | kernel.RESOLVE_NO_SYMLINKS | kernel.RESOLVE_NO_MAGICLINKS
+_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One protected path that is not as it was: ``how`` is changed, deleted, replaced (it is another kind of thing) or
+    shadows (it is new). ``sha`` is what is there now, as SHA-256 of a file's bytes or of a link's target.
+    """
+
+    path: str
+    how: str
+    sha: str
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """``touched`` are protected files that were written to since the given time, whatever they hold now; ``caches``
+    folders of byte code that would run in place of a protected source.
+    """
+
+    protected: frozenset[str]
+    differences: tuple[Difference, ...]
+    touched: tuple[str, ...] = ()
+    caches: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class PutBack:
+    """How many paths are as they were, and in words what is not."""
+
+    done: int = 0
+    refused: list[str] = field(default_factory=list)
+
+
+def examine(tree: Worktree, rules: Rules, accepted: Mapping[str, str], since_ns: int = 0) -> Examined:
+    """Compare what is protected with the base. ``accepted`` are digests by path that a person allowed.
+
+    With ``since_ns`` (of the clock of day) it is also told what was touched since. Raises WorkspaceError, OSError.
+    """
+    with look(tree, tree.base) as view:
+        base = {path for path, entry in view.entries.items() if entry.mode != "160000"}
+        guarded = chosen(base, rules)
+        view.entries = {path: view.entries[path] for path in guarded}
+        around = folders_around(guarded)
+        items = {path: item for folder in around for path, item in _items(view.ground, folder)}
+        seen = Seen(tracked={p: i for p, i in items.items() if p in guarded and i.kind in (Kind.FILE, Kind.LINK)})
+        changes = view.changes(seen)
+        found = [_gone(path, items.get(path)) for path in changes.gone]
+        found += [
+            Difference(path, "changed", digest(view.ground, path, items[path].kind))
+            for path in changes.different
+            if not _same_settings(view, path)
+        ]
+        found += [
+            Difference(path, "shadows", digest(view.ground, path, items[path].kind))
+            for path in _shadows(view, base, guarded, items, rules)
+        ]
+        touched = tuple(
+            sorted(p for p, i in seen.tracked.items() if since_ns and i.stamp and i.stamp.st_ctime_ns >= since_ns)
+        )
+    caches = {f"{path.rpartition('/')[0]}/{CACHE}".lstrip("/") for path in guarded if path.endswith(".py")}
+    left = [one for one in found if accepted.get(one.path) != one.sha]
+    return Examined(
+        guarded,
+        tuple(sorted(left, key=lambda one: one.path)),
+        touched,
+        tuple(sorted(caches & set(items) - folders_of(base))),
+    )
+
+
+def _items(ground: Ground, folder: str) -> Iterator[tuple[str, Item]]:
+    try:
+        listed = ground.items(folder, stamps=True)
+    except OSError:  # gone, no folder any more, or closed: then nothing of it is there
+        return
+    for item in listed:
+        yield (f"{folder}/{item.name}" if folder else item.name), item
+
+
+def _gone(path: str, item: Item | None) -> Difference:
+    if item is None:
+        return Difference(path, "deleted", ABSENT)
+    return Difference(path, "replaced", FOLDER if item.kind is Kind.FOLDER else item.kind.value)
+
+
+def digest(ground: Ground, path: str, kind: Kind) -> str:
+    """SHA-256 of a file's bytes or of a link's target, else what is there in a word."""
+    made = hashlib.sha256()
+    try:
+        if kind is Kind.LINK:
+            made.update(b"link\0" + ground.link(path))
+        elif kind is Kind.FILE:
+            with open(ground.file(path), "rb") as file:
+                left = os.fstat(file.fileno()).st_size
+                made.update(b"x" if os.fstat(file.fileno()).st_mode & stat.S_IXUSR else b"-")
+                while left > 0 and (chunk := file.read(min(1 << 20, left))):
+                    left -= len(chunk)
+                    made.update(chunk)
+        else:
+            return FOLDER if kind is Kind.FOLDER else kind.value
+    except OSError:
+        return _UNREADABLE
+    return made.hexdigest()
+
+
+def _same_settings(view: View, path: str) -> bool:
+    """True when only parts of the file changed that have nothing to do with checking."""
+    name = item_name(path)
+    if name not in IN_PARTS or view.entries[path].mode == _LINK:
+        return False
+    try:
+        now = check_settings.of(name, view.ground.read(path, MAX_SETTINGS))
+    except OSError:
+        return False
+    before = check_settings.of(name, original(view, path))
+    return now is not None and now == before
+
+
+def original(view: View, path: str) -> bytes:
+    """The bytes of a file as the commit has it. Raises GitFailed."""
+    return view.scratch.git.run("cat-file", "blob", view.entries[path].oid)
+
+
+def _shadows(view: View, base: set[str], guarded: frozenset[str], items: Mapping[str, Item], rules: Rules) -> list[str]:
+    folders = folders_of(base)
+    new: list[New] = []
+    for path, item in items.items():
+        if path in base or path in folders:
+            continue
+        text = ""
+        if item.kind is Kind.FILE and path.endswith("_test.go"):
+            with contextlib.suppress(OSError):
+                text = _head(view.ground, path)
+        new.append(New(path, item.kind is Kind.FOLDER, text))
+        if item.kind is Kind.LINK:
+            new.append(New(path, True))
+    return [path for path in dict.fromkeys(shadows(base, guarded, new, rules)) if not _says_nothing(view.ground, path)]
+
+
+def _head(ground: Ground, path: str) -> str:
+    with open(ground.file(path), "rb") as file:
+        return file.read(_HEAD).decode("utf-8", "replace")
+
+
+def _says_nothing(ground: Ground, path: str) -> bool:
+    """True for a new file of many uses that does not say how to check."""
+    name = item_name(path)
+    if name not in IN_PARTS:
+        return False
+    try:
+        return check_settings.of(name, ground.read(path, MAX_SETTINGS)) == b""
+    except OSError:
+        return False
+
+
+# -- putting back ----------------------------------------------------------------------------------
+
+
+def put_back(tree: Worktree, differences: Sequence[Difference], aside: Path) -> PutBack:
+    """Make each path what it is in the base; what the agent had there is moved to ``aside/<index>``.
+
+    Safe to repeat. Raises WorkspaceError, OSError when nothing can be done at all.
+    """
+    done = PutBack()
+    aside.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with look(tree, tree.base) as view, _Ground(tree.root, aside) as ground:
+        back = [one.path for one in differences if one.path in view.entries]
+        if back:
+            asked = b"".join(os.fsencode(path) + b"\0" for path in back)
+            view.scratch.git.run("read-tree", tree.base)
+            view.scratch.git.run("checkout-index", "--force", "-z", "--stdin", stdin=asked)
+        for index, one in enumerate(differences):
+            try:
+                ground.take_away(one.path, str(index))
+                if one.path in view.entries:
+                    entry = view.entries[one.path]
+                    ground.put(one.path, view.scratch.tree / one.path, entry.mode)
+                done.done += 1
+            except OSError as exc:
+                done.refused.append(f"{one.path}: {exc.strerror or exc}")
+    return done
+
+
+def clear(tree: Worktree, paths: Sequence[str], aside: Path) -> None:
+    """Move what can be made again aside. Raises OSError."""
+    aside.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _Ground(tree.root, aside) as ground:
+        for index, path in enumerate(paths):
+            ground.take_away(path, str(index))
+
+
+def bring_again(tree: Worktree, differences: Sequence[Difference], aside: Path) -> PutBack:
+    """Undo `put_back`: what the agent had is there again, as a person allowed. Safe to repeat. Raises OSError."""
+    done = PutBack()
+    with _Ground(tree.root, aside) as ground:
+        for index, one in enumerate(differences):
+            try:
+                if one.sha == ABSENT:
+                    ground.take_away(one.path, f"{index}-original")
+                elif os.path.lexists(aside / str(index)):
+                    ground.take_away(one.path, f"{index}-original")
+                    ground.give_back(one.path, str(index))
+                done.done += 1
+            except OSError as exc:
+                done.refused.append(f"{one.path}: {exc.strerror or exc}")
+    return done
+
+
+def both(tree: Worktree, differences: Sequence[Difference], aside: Path) -> list[tuple[bytes | None, bytes | None]]:
+    """For each path the original and what the agent had there, None for what is none, no file or larger than
+    `MAX_SHOWN`.
+    """
+    made: list[tuple[bytes | None, bytes | None]] = []
+    with Ground(aside) as ground:
+        for index, one in enumerate(differences):
+            before = after = None
+            with contextlib.suppress(GitFailed):
+                before = tree.git.run("cat-file", "blob", f"{tree.base}:{one.path}")
+            with contextlib.suppress(OSError):
+                after = ground.read(str(index), MAX_SHOWN)
+            made.append((before if before is None or len(before) <= MAX_SHOWN else None, after))
+    return made
+
+
+class _Ground:
+    """The worktree and the folder aside, both open; every path is walked beneath the worktree and through no link."""
+
+    def __init__(self, root: Path, aside: Path) -> None:
+        self._root = os.open(root, _OPEN)
+        try:
+            self._aside = os.open(aside, _OPEN)
+        except OSError:
+            os.close(self._root)
+            raise
+
+    def __enter__(self) -> _Ground:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._root)
+        os.close(self._aside)
+
+    def take_away(self, path: str, name: str) -> None:
+        """Move what is at ``path``, or what stands where a folder above it should be, aside. Raises OSError."""
+        parts = path.split("/")
+        for count in range(1, len(parts)):
+            with self._folder("/".join(parts[: count - 1])) as parent:
+                try:
+                    kind = os.stat(parts[count - 1], dir_fd=parent, follow_symlinks=False).st_mode
+                except FileNotFoundError:
+                    return
+                if not stat.S_ISDIR(kind):
+                    self._move(parent, parts[count - 1], f"{name}-above-{count}")
+                    return
+        with self._folder(os.path.dirname(path)) as parent, contextlib.suppress(FileNotFoundError):
+            self._move(parent, parts[-1], name)
+
+    def give_back(self, path: str, name: str) -> None:
+        """Move what lies aside under ``name`` to ``path``, where nothing is. Raises OSError."""
+        self._folders(os.path.dirname(path))
+        with self._folder(os.path.dirname(path)) as parent:
+            os.rename(name, os.path.basename(path), src_dir_fd=self._aside, dst_dir_fd=parent)
+
+    def put(self, path: str, source: Path, mode: str) -> None:
+        """Make ``path``, where nothing is, the file or link that ``source`` (ours) is. Raises OSError."""
+        self._folders(os.path.dirname(path))
+        name = os.path.basename(path)
+        with self._folder(os.path.dirname(path)) as parent:
+            if mode == _LINK:
+                os.symlink(os.readlink(source), name, dir_fd=parent)
+                return
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with open(source, "rb") as data, open(os.open(name, flags, 0o600, dir_fd=parent), "wb") as out:
+                while chunk := data.read(1 << 20):
+                    out.write(chunk)
+                os.fchmod(out.fileno(), 0o755 if mode == "100755" else 0o644)
+
+    def _move(self, parent: int, name: str, to: str) -> None:
+        if to in os.listdir(self._aside):
+            to = f"{to}-{os.urandom(4).hex()}"  # what lies aside under that name stays
+        os.rename(name, to, src_dir_fd=parent, dst_dir_fd=self._aside)
+
+    def _folders(self, folder: str) -> None:
+        parts = [part for part in folder.split("/") if part]
+        for count, part in enumerate(parts):
+            with self._folder("/".join(parts[:count])) as parent, contextlib.suppress(FileExistsError):
+                os.mkdir(part, 0o755, dir_fd=parent)
+
+    @contextlib.contextmanager
+    def _folder(self, path: str) -> Iterator[int]:
+        """A folder of the worktree, open; one that its owner may not write is made so."""
+        seen = os.dup(self._root) if not path else _beneath(self._root, path)
+        try:
+            mode = stat.S_IMODE(os.fstat(seen).st_mode)
+            narrow = mode & 0o700 != 0o700
+            if narrow:
+                os.chmod(f"/proc/self/fd/{seen}", mode | 0o700)
+            fd = os.open(f"/proc/self/fd/{seen}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                yield fd
+            finally:
+                os.close(fd)
+        finally:
+            os.close(seen)
+
+
+def _beneath(root: int, path: str) -> int:
+    try:
+        return kernel.openat2(root, path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, 0, _BENEATH)
+    except OSError as exc:
+        if exc.errno != errno.ENOSYS:
+            raise
+    here = os.dup(root)
+    for part in path.split("/"):
+        try:
+            below = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+        finally:
+            os.close(here)
+        here = below
+    return here

@@ -1,0 +1,152 @@
+"""Criteria that a machine decides, and what is wrong with the others."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.plan import spec
+from harness.plan.criteria import FILE, REQUEST, RUNS, Criterion, Problem, commands, parse, problems
+from harness.plan.formats import BadPlan
+
+DECIDED = {
+    "Run `npm test` - exits with code 0": (RUNS, "npm test"),
+    "Running `make check` exits with code 0.": (RUNS, "make check"),
+    "`cargo test` passes": (RUNS, "cargo test"),
+    "`pytest -q`": (RUNS, "pytest -q"),
+    "npm run typecheck passes": (RUNS, "npm run typecheck"),
+    "pytest tests/test_a.py succeeds": (RUNS, "pytest tests/test_a.py"),
+    "Run `./broken` - exits with code 3": (RUNS, "( ./broken ); test $? -eq 3"),
+    "Run `app --version` prints `1.2`": (RUNS, "( app --version ) 2>&1 | grep -qF -- 1.2"),
+    'File `src/a.py` contains "def add"': (FILE, "grep -qF -- 'def add' src/a.py"),
+    "The file README.md contains `Usage`": (FILE, "grep -qF -- Usage README.md"),
+    "File `a.py` does not contain `print(`": (FILE, "test -f a.py && ! grep -qF -- 'print(' a.py"),
+    "File docs/guide.md exists": (FILE, "test -e docs/guide.md"),
+    "`old.py` no longer exists": (FILE, "! test -e old.py"),
+}
+
+
+@pytest.mark.parametrize("text", DECIDED)
+def test_what_a_machine_decides_becomes_a_command(text: str) -> None:
+    found = parse(text)
+    assert isinstance(found, Criterion), found
+    assert (found.kind, found.command) == DECIDED[text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Works correctly",
+        "The page looks good",
+        "Typecheck passes",
+        "All tests pass",
+        "Verify in browser using dev-browser skill",
+        "Handles errors properly",
+        "The code is clean and fast",
+        "GET /users returns 200",
+        "With `./serve` running, GET https://example.com/ returns 200",
+        "File /etc/passwd contains `root`",
+        "Priority visible without hovering or clicking",
+    ],
+)
+def test_what_none_decides_is_said_with_a_better_wording(text: str) -> None:
+    found = parse(text)
+    assert isinstance(found, Problem), found
+    assert found.why
+    assert found.instead
+
+
+@given(st.text(max_size=200))
+def test_any_sentence_is_one_or_the_other(text: str) -> None:
+    found = parse(text)
+    assert found.text == text
+    assert len(commands([text])) + len(problems([text])) == 1
+
+
+def shell(folder: Path, text: str) -> int:
+    found = parse(text)
+    assert isinstance(found, Criterion), found
+    return subprocess.run(["bash", "-c", found.command], cwd=folder, capture_output=True, timeout=60).returncode
+
+
+def test_the_commands_decide(tmp_path: Path) -> None:
+    (tmp_path / "a b.txt").write_text("it's $HOME\n")
+    (tmp_path / "a.txt").write_text("it's $HOME\n")
+    held = [
+        "Run `true` - exits with code 0",
+        "Run `exit 3` - exits with code 3",
+        "Run `false` fails",
+        "Run `echo one two` prints `e t`",
+        'File a.txt contains "it\'s $HOME"',
+        "File a.txt does not contain `two`",
+        "File a.txt exists",
+        "File b.txt does not exist",
+    ]
+    assert [shell(tmp_path, text) for text in held] == [0] * len(held)
+    broken = [
+        "Run `false` - exits with code 0",
+        "Run `exit 2` - exits with code 3",
+        "Run `true` fails",
+        "Run `echo one` prints `two`",
+        "File a.txt contains `two`",
+        "File b.txt does not contain `two`",
+        "File b.txt exists",
+        "File a.txt does not exist",
+    ]
+    assert all(shell(tmp_path, text) != 0 for text in broken)
+
+
+def test_a_request_is_asked_of_what_is_served_for_it(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text("Hello")
+    port = 20_000 + hash(str(tmp_path)) % 20_000
+    serve = f"With `python3 -m http.server {port} --bind 127.0.0.1` running,"
+    found = parse(f"{serve} GET :{port}/page.html returns 200")
+    assert isinstance(found, Criterion)
+    assert found.kind == REQUEST
+    assert shell(tmp_path, f"{serve} GET :{port}/page.html returns 200 and contains `Hello`") == 0
+    assert shell(tmp_path, f"{serve} GET :{port}/page.html returns 200 and contains `Bye`") != 0
+    assert shell(tmp_path, f"{serve} GET :{port}/none returns 404") == 0
+
+
+MARKDOWN = b"""# Sums
+- an item about nothing
+## Acceptance criteria
+- [ ] Run `make test` - exits with code 0
+- [x] It works
+```
+- not an item
+```
+1. File `README.md` contains "sum"
+"""
+
+
+def test_a_text_is_read_by_its_lists() -> None:
+    lines = spec.check(MARKDOWN)
+    assert [(line.where, isinstance(line.found, Criterion)) for line in lines] == [
+        ("line 4", True),
+        ("line 5", False),
+        ("line 9", True),
+    ]
+    assert [line.where for line in spec.check(b"- It works\n")] == ["line 1"]
+    assert spec.check(b"no list\n") == []
+
+
+def test_a_plan_is_read_by_its_entries() -> None:
+    plan = b"""{"userStories": [
+     {"id": "US-1", "title": "A", "acceptanceCriteria": ["Run `x` - exits with code 0", "ok"], "passes": false},
+     {"id": "US-2", "title": "B", "acceptanceCriteria": [], "passes": false}]}"""
+    lines = spec.check(plan)
+    assert [(line.where, isinstance(line.found, Criterion)) for line in lines] == [
+        ("US-1", True),
+        ("US-1", False),
+        ("US-2", False),
+    ]
+    with pytest.raises(BadPlan):
+        spec.check(b"[1")
+    with pytest.raises(BadPlan):
+        spec.check(b"\xff")

@@ -1,0 +1,165 @@
+"""Plans as others write them: read, flipped by one word, and guarded against everybody else."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.plan.formats import FEATURES, STORIES, TASKS, BadPlan, flip, read
+from harness.plan.guard import tampered
+
+FEATURE_LIST = b"""[
+  {
+    "category": "functional",
+    "description": "A sum of two numbers is shown",
+    "steps": ["Open the page", "Type 2 and 2", "See 4"],
+    "passes": false
+  },
+  {"category":"style","description":"The sum is \\u00fcber the line \\"passes\\": true","steps":[],"passes":true}
+]
+"""
+PRD = b"""{
+    "project": "Sums", "branchName": "ralph/sums", "x-kept": [1.50, 1e3, null],
+    "userStories": [
+        {"id": "US-001", "title": "Add", "description": "As a user I add", "acceptanceCriteria": [
+            "Run `make test` - exits with code 0", "Typecheck passes"], "priority": 1, "passes": false , "notes": ""},
+        {"id": "US-002", "title": "Show", "acceptanceCriteria": [], "priority": 2, "passes"\t:\ttrue,
+         "depends_on": ["US-001"], "phase": "second", "passes_note": {"passes": false}}
+    ]
+}"""
+COMPOUND = b'{"project":"Sums","tasks":[{"id":"T-001","title":"Add","acceptanceCriteria":["a"],"passes":false}]}'
+
+
+def test_the_three_forms_are_read() -> None:
+    features = read(FEATURE_LIST)
+    assert features.form == FEATURES
+    assert [(e.id, e.passes, e.phase) for e in features.entries] == [
+        ("F-001", False, "functional"),
+        ("F-002", True, "style"),
+    ]
+    assert features.entries[0].criteria == ("Open the page", "Type 2 and 2", "See 4")
+    stories = read(PRD)
+    assert stories.form == STORIES
+    assert stories.entries[1].depends_on == ("US-001",)
+    assert stories.passed == 1
+    assert read(COMPOUND).form == TASKS
+
+
+@pytest.mark.parametrize("data", [FEATURE_LIST, PRD, COMPOUND])
+def test_a_flip_changes_one_word(data: bytes) -> None:
+    plan = read(data)
+    for index, entry in enumerate(plan.entries):
+        flipped = flip(plan, index, not entry.passes)
+        words = {True: "true", False: "false"}
+        expected = plan.text[: entry.at] + words[not entry.passes] + plan.text[entry.end :]
+        assert flipped.text == expected
+        assert plan.text[entry.at : entry.end] == words[entry.passes]
+        assert [e.passes for e in flipped.entries] == [e.passes is not (i == index) for i, e in enumerate(plan.entries)]
+        assert flip(flipped, index, entry.passes).text == plan.text
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+UNKNOWN = st.dictionaries(st.sampled_from(["x", "note", "Passes", "pass", "priority"]), JSON, max_size=3)
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> bytes:
+    form = draw(st.sampled_from([FEATURES, STORIES, TASKS]))
+    items: list[dict[str, Any]] = []
+    for number in range(draw(st.integers(0, 4))):
+        item = draw(UNKNOWN) | {
+            "id": f"E{number}",
+            "title": draw(st.text('ab\u00e9\\"', min_size=1, max_size=5)),
+            "passes": draw(st.booleans()),
+        }
+        items.append(dict(draw(st.permutations(list(item.items())))))
+    whole = items if form == FEATURES else draw(UNKNOWN) | {form: items}
+    indent = draw(st.sampled_from([None, 1, 4]))
+    return json.dumps(whole, indent=indent, ensure_ascii=draw(st.booleans())).encode()
+
+
+@settings(max_examples=200, deadline=None)
+@given(plans(), st.data())
+def test_any_plan_survives_a_flip_but_for_one_word(data: bytes, more: st.DataObject) -> None:
+    plan = read(data)
+    assert plan.text.encode() == data
+    if not plan.entries:
+        return
+    index = more.draw(st.integers(0, len(plan.entries) - 1))
+    entry = plan.entries[index]
+    flipped = flip(plan, index, not entry.passes)
+    before = json.loads(data)
+    items = before if plan.form == FEATURES else before[plan.form]
+    items[index]["passes"] = not entry.passes
+    assert json.loads(flipped.text) == before
+    assert flip(flipped, index, entry.passes).text.encode() == data
+    assert tampered(plan, data) == []
+    assert tampered(plan, flipped.text.encode()) == [f"{entry.id} was set to {str(not entry.passes).lower()}"]
+
+
+@given(st.binary(max_size=100))
+def test_any_other_file_is_no_plan(data: bytes) -> None:
+    try:
+        plan = read(data)
+    except BadPlan:
+        return
+    assert plan.text.encode() == data
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"{}",
+        b"[1]",
+        b'[{"description": "a"}]',
+        b'[{"description": "a", "passes": "true"}]',
+        b'[{"description": "", "passes": true}]',
+        b'{"tasks": [{"title": "a", "passes": true}]}',
+        b'{"tasks": [{"id": "1", "title": "a", "passes": true}, {"id": "1", "title": "b", "passes": true}]}',
+        b'[{"description": "a", "passes": false, "passes": true}]',
+        b'[{"description": "a", "passes": true, "steps": "one"}]',
+        b"[" * 100_000,
+        b'"\xff"',
+    ],
+)
+def test_what_is_no_plan_is_said(data: bytes) -> None:
+    with pytest.raises(BadPlan):
+        read(data)
+
+
+TAMPERED: dict[str, tuple[Any, str]] = {
+    "removed": (lambda p: p["userStories"].pop(0), "US-001 was removed"),
+    "reordered": (lambda p: p["userStories"].reverse(), "its entries were reordered"),
+    "reworded": (lambda p: p["userStories"][0].update(title="Nothing"), "US-001 was reworded"),
+    "criteria": (lambda p: p["userStories"][0]["acceptanceCriteria"].pop(), "US-001 was reworded"),
+    "flipped": (lambda p: p["userStories"][0].update(passes=True), "US-001 was set to true"),
+    "added": (
+        lambda p: p["userStories"].append({"id": "US-003", "title": "More", "passes": True}),
+        "US-003 was added",
+    ),
+    "around": (lambda p: p.update(branchName="main"), "what stands around its entries was changed"),
+    "emptied": (lambda p: p["userStories"].clear(), "US-001 was removed"),
+}
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_what_a_worker_does_to_a_plan_is_told(name: str) -> None:
+    change, told = TAMPERED[name]
+    whole = json.loads(PRD)
+    change(whole)
+    assert told in tampered(read(PRD), json.dumps(whole).encode())
+
+
+def test_a_plan_that_is_gone_or_no_plan_any_more_is_told() -> None:
+    plan = read(PRD)
+    assert tampered(plan, None) == ["the plan was deleted"]
+    assert "cannot be read" in tampered(plan, b"{")[0]
+    assert tampered(plan, json.dumps(json.loads(PRD), indent=8).encode()) == []

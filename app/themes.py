@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+from pathlib import Path
+
 from textual.theme import BUILTIN_THEMES, Theme
 
 NAMES = ("dark", "light", "ansi")
+FILE = "theme"
+"""In the state folder: the theme that was chosen on a screen."""
 
 DARK = Theme(
     name="dark",
@@ -82,6 +87,21 @@ def themes() -> list[Theme]:
         variables=variables,
     )
     return [DARK, LIGHT, ansi]
+
+
+def remembered(file: Path) -> str:
+    """The theme that was chosen last; empty when none was, or it is none of ours."""
+    try:
+        name = file.read_text("utf-8")[:40].strip()
+    except (OSError, ValueError):
+        return ""
+    return name if name in NAMES else ""
+
+
+def remember(file: Path, name: str) -> None:
+    """Keep the choice for the next screen, where that is possible."""
+    with contextlib.suppress(OSError):
+        file.write_text(name + "\n", "utf-8")
 
 
 def following(name: str) -> str:

@@ -46,5 +46,6 @@ def run(folders: Folders, session: str | None = None) -> int:
         first = looked.result(_LOOK_S)
     except TimeoutError:
         looked.add_done_callback(lambda late: late.result().close())  # the feed makes a connection of its own
-    app = WatchApp(folders, keys, theme=settings.ui.theme, session=session, first=first)
+    theme = themes.remembered(folders.state / themes.FILE) or settings.ui.theme
+    app = WatchApp(folders, keys, theme=theme, session=session, first=first)
     return app.run() or app.return_code or 0

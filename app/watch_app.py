@@ -315,6 +315,7 @@ class WatchApp(App[int]):
 
     def _next_theme(self) -> None:
         self.theme = themes.following(self.theme)
+        themes.remember(self.folders.state / themes.FILE, self.theme)
 
     def _open_palette(self) -> None:
         from app.commands import open_palette

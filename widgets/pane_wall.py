@@ -4,7 +4,7 @@ the raw events.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from rich.style import Style
@@ -17,7 +17,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from harness.events import words
-from harness.events.views import SessionRow
+from harness.events.views import ERRORS, NEEDS_YOU, SessionRow
 from widgets import cells, tiling
 from widgets.cells import Line
 from widgets.palette import palette
@@ -86,6 +86,8 @@ class PaneWall(Widget, can_focus=True):
         """Where each pane that is on the screen stands, by its leaf."""
         self._selected = self._followed = ""
         self.current = 1
+        self._pinned: set[int] = set()
+        self._dragged: tuple[int, ...] | None = None
         self.hint: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -98,17 +100,8 @@ class PaneWall(Widget, can_focus=True):
         """Take the newest rows: titles are redrawn, panes of vanished sessions get another one."""
         before = self._rows
         self._rows = rows
-        order = [
-            sid
-            for sid, _ in sorted(
-                rows.items(), key=lambda item: (item[1].group != "needs you", item[1].group == "done", item[1].created)
-            )
-        ]
-        filled = (
-            tiling.fill(self.tiles, [sid for sid in order if sid != self._selected], set(rows)) if rows else self.tiles
-        )
-        if filled != self.tiles:
-            self.tiles = filled
+        if rows:
+            self.tiles = self._filled(rows)
         self._assign()
         if bool(before) != bool(rows):
             self._relayout()
@@ -117,6 +110,17 @@ class PaneWall(Widget, can_focus=True):
             sid = self.session_of(leaf)
             if before.get(sid) != rows.get(sid):
                 self.refresh(Region(area.x, area.y, area.width, 1))
+
+    def _filled(self, rows: Mapping[str, SessionRow]) -> Node:
+        """The panes with sessions for those that have none, and for those whose session ended when another one goes
+        on; what was pinned stays.
+        """
+        order = [sid for sid in ranked(rows.values()) if sid != self._selected]
+        panes = list(tiling.leaves(self.tiles))
+        shown = {leaf.sid for leaf in panes}
+        waiting = sum(not rows[sid].ended and sid not in shown for sid in order)
+        ended = [p.sid for p in panes if p.sid in rows and rows[p.sid].ended and p.id not in self._pinned]
+        return tiling.fill(self.tiles, order, set(rows) - set(ended[:waiting]))
 
     def follow(self, sid: str) -> None:
         """Show this session in the panes that follow the selection."""
@@ -160,8 +164,15 @@ class PaneWall(Widget, can_focus=True):
     def place(self, size: Size) -> dict[int, Rect]:
         """Compute (and keep) where the panes lie in an area of this size."""
         area = Rect(0, 0, size.width, size.height)
-        self.places = {self.current: area} if self.zoomed else tiling.regions(self.tiles, area)
+        self.places = {self.current: area} if self.zoomed else tiling.regions(self._folded(area), area)
         return self.places if self._rows else {}
+
+    def _folded(self, area: Rect) -> Node:
+        """The panes that can be read in this area; the current one is among them, or the one that follows the list."""
+        kept = self.current
+        if not self.has_focus and self.session_of(kept) != self._selected:
+            kept = next((p.id for p in tiling.leaves(self.tiles) if self.session_of(p.id) == self._selected), kept)
+        return tiling.fold(self.tiles, area, kept)
 
     # -- commands ----------------------------------------------------------------------------------
 
@@ -190,14 +201,23 @@ class PaneWall(Widget, can_focus=True):
             return False
         gone = self.current
         self.zoomed = False
-        self._set(tiling.close(self.tiles, gone))
-        self.go_to(next(tiling.leaves(self.tiles)).id)
+        tree = tiling.close(self.tiles, gone)
+        left = next(tiling.leaves(tree)).id
+        if all(leaf.sid != tiling.FOLLOW for leaf in tiling.leaves(tree)):
+            tree = tiling.assign(tree, left, tiling.FOLLOW)  # else what is selected could be seen nowhere
+        self._pinned.discard(gone)
+        self._set(tree)
+        self.go_to(left)
         return True
 
     def show(self, sid: str) -> None:
         """Pin a session to the current pane; pinning what it shows already lets it follow the selection again."""
-        pinned = next((leaf.sid for leaf in tiling.leaves(self.tiles) if leaf.id == self.current), "")
-        self._set(tiling.assign(self.tiles, self.current, tiling.FOLLOW if pinned == sid else sid))
+        pinned = next((leaf.sid for leaf in tiling.leaves(self.tiles) if leaf.id == self.current), "") == sid
+        if pinned:
+            self._pinned.discard(self.current)
+        else:
+            self._pinned.add(self.current)
+        self._set(tiling.assign(self.tiles, self.current, tiling.FOLLOW if pinned else sid))
 
     def move(self, direction: Direction) -> bool:
         """Make the neighbouring pane current; False at the edge of the wall."""
@@ -220,7 +240,7 @@ class PaneWall(Widget, can_focus=True):
     def go_to(self, leaf: int) -> None:
         """Make a pane current."""
         self.current = leaf
-        if self.zoomed:
+        if self.zoomed or leaf not in self.places:
             self._relayout()
         else:
             self.refresh()
@@ -319,6 +339,27 @@ class PaneWall(Widget, can_focus=True):
     def on_blur(self) -> None:
         self.refresh()
 
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """A border is taken hold of, unless panes are folded away: then none lies where the tree says."""
+        at = event.screen_offset - self.content_region.offset
+        area = Rect(0, 0, self.size.width, self.size.height)
+        if not self.zoomed and self.places.keys() == {leaf.id for leaf in tiling.leaves(self.tiles)}:
+            self._dragged = tiling.border_at(self.tiles, area, at.x, at.y)
+            if self._dragged is not None:
+                self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self._dragged is not None:
+            at = event.screen_offset - self.content_region.offset
+            area = Rect(0, 0, self.size.width, self.size.height)
+            self.tiles = tiling.drag(self.tiles, area, self._dragged, at.x, at.y)
+
+    def on_mouse_up(self) -> None:
+        if self._dragged is not None:
+            self._dragged = None
+            self.release_mouse()
+            self.post_message(self.Changed())
+
     def on_click(self, event: events.Click) -> None:
         at = event.screen_offset - self.content_region.offset
         for leaf, area in self.places.items():
@@ -355,13 +396,13 @@ class PaneWall(Widget, can_focus=True):
 
     def _title(self, leaf: int, width: int) -> list[tuple[str, Style]]:
         """One title line: what it is, how it is, what it cost."""
-        chosen = leaf == self.current and self.has_focus
+        chosen = leaf == self.current
         edge = self._style("meter" if chosen else "border")
-        rule = "━" if chosen else "─"
+        rule = "━" if chosen and self.has_focus else "─"
         row = self._rows.get(self.session_of(leaf))
         if row is None:
             return [(rule * width, edge)]
-        line = Line(width).left(rule + " ", edge)
+        line = Line(width).left("▌" if chosen and len(self.places) > 1 else rule, edge).left(" ", edge)
         line.right(rule, edge)
         line.right(f" {words.money(row.spent_nano)}/{words.cap_text(row.cap_nano)} ", self._style("quiet"))
         line.left(cells.mark(row.state, verified=row.verified) + " ", self._style(cells.role(row.state)))
@@ -396,3 +437,12 @@ class PaneWall(Widget, can_focus=True):
             .left("  " + text, self._style("quiet"))
             .strip(base)
         )
+
+
+def ranked(rows: Iterable[SessionRow]) -> list[str]:
+    """Which sessions deserve a pane, the first most: who needs somebody, what is wrong, what runs (the newest first),
+    and last, newest first, what ended.
+    """
+    urgent = {NEEDS_YOU: 0, ERRORS: 1}
+    newest = sorted(rows, key=lambda row: (row.created, row.sid), reverse=True)
+    return [row.sid for row in sorted(newest, key=lambda row: (row.ended, urgent.get(row.group, 2)))]

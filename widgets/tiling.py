@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
-MIN_WIDTH = 24
+MIN_WIDTH = 40
 MIN_HEIGHT = 5
 MAX_TILES = 16
 FOLLOW = ""
@@ -125,16 +125,77 @@ def regions(node: Node, area: Rect) -> dict[int, Rect]:
     """Where every pane lies. Panes side by side are one column apart, for the line between them."""
     if isinstance(node, Leaf):
         return {node.id: area}
+    first, second = _parts(node, area)
+    return regions(node.first, first) | regions(node.second, second)
+
+
+def fold(node: Node, area: Rect, kept: int) -> Node:
+    """The tree without the panes that would be too small to be read in this area; pane ``kept`` always stays, and what
+    is left takes their room.
+    """
+    if isinstance(node, Leaf):
+        return node
+    parts = _parts(node, area)
+    if all(_readable(part) for part in parts):
+        return replace(node, first=fold(node.first, parts[0], kept), second=fold(node.second, parts[1], kept))
+    inside = any(leaf.id == kept for leaf in leaves(node.second))
+    return fold(node.second if inside else node.first, area, kept)
+
+
+def _readable(area: Rect) -> bool:
+    return area.width >= MIN_WIDTH and area.height >= MIN_HEIGHT
+
+
+def _parts(node: Split, area: Rect) -> tuple[Rect, Rect]:
+    """Where the two parts lie. Side by side they are one column apart, for the line between them."""
     if node.across:
         room = max(0, area.width - 1)
         first = _portion(room, node.share)
-        a = Rect(area.x, area.y, first, area.height)
-        b = Rect(area.x + first + 1, area.y, room - first, area.height)
-    else:
-        first = _portion(area.height, node.share)
-        a = Rect(area.x, area.y, area.width, first)
-        b = Rect(area.x, area.y + first, area.width, area.height - first)
-    return regions(node.first, a) | regions(node.second, b)
+        return (
+            Rect(area.x, area.y, first, area.height),
+            Rect(area.x + first + 1, area.y, room - first, area.height),
+        )
+    first = _portion(area.height, node.share)
+    return (
+        Rect(area.x, area.y, area.width, first),
+        Rect(area.x, area.y + first, area.width, area.height - first),
+    )
+
+
+def border_at(node: Node, area: Rect, x: int, y: int) -> tuple[int, ...] | None:
+    """The split whose border is at a cell, as the way to it from the top (0: first part, 1: second); None where there
+    is no border. Below one another, the border is the title line of the lower part.
+    """
+    if isinstance(node, Leaf):
+        return None
+    first, second = _parts(node, area)
+    on_line = x == second.x - 1 if node.across else y == second.y
+    along = area.y <= y < area.y + area.height if node.across else area.x <= x < area.x + area.width
+    if on_line and along:
+        return ()
+    for number, (part, where) in enumerate(((node.first, first), (node.second, second))):
+        if where.x <= x < where.x + where.width and where.y <= y < where.y + where.height:
+            deeper = border_at(part, where, x, y)
+            return None if deeper is None else (number, *deeper)
+    return None
+
+
+def drag(node: Node, area: Rect, way: tuple[int, ...], x: int, y: int) -> Node:
+    """The tree with the border that `border_at` found moved to a cell, as far as both parts stay readable."""
+    if isinstance(node, Leaf):
+        return node
+    parts = _parts(node, area)
+    if way:
+        if way[0] == 0:
+            return replace(node, first=drag(node.first, parts[0], way[1:], x, y))
+        return replace(node, second=drag(node.second, parts[1], way[1:], x, y))
+    room = area.width - 1 if node.across else area.height
+    least = MIN_WIDTH if node.across else MIN_HEIGHT
+    if room < 2 * least:
+        return node
+    wanted = x - area.x if node.across else y - area.y
+    size = max(least, min(room - least, wanted))
+    return replace(node, share=max(50, min(950, (size * 1000 + room // 2) // room)))
 
 
 def _portion(room: int, share: int) -> int:
@@ -183,7 +244,7 @@ def default(width: int, height: int, sessions: int) -> Node:
     """
     if width >= 2 * 60 and height >= 2 * 10 and sessions >= 3:
         return Split(True, Split(False, Leaf(1), Leaf(2, EMPTY)), Split(False, Leaf(3, EMPTY), Leaf(4, EMPTY)))
-    if height >= 2 * 10 and sessions >= 2:
+    if height >= 2 * 12 and sessions >= 2:
         return Split(False, Leaf(1), Leaf(2, EMPTY))
     return Leaf(1)
 

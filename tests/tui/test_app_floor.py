@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app import feed, models
+from app import feed, models, themes
 from app.screens.floor import FloorScreen
 from harness.events import types as t
 from harness.protocol.client import Unreachable
@@ -143,7 +143,7 @@ async def test_panes_split_move_zoom_pin_close_and_are_kept(tmp_path: Path) -> N
     async with shown(tmp_path, crowd, size=(200, 50)) as s:
         wall = floor(s).wall
         await s.until("a first layout of four", lambda: len(wall.places) == 4)
-        await s.press("l", "vertical_line")
+        await s.press("l", "minus")
         await s.until("5 panes", lambda: len(wall.places) == 5)
         await s.press("minus")
         await s.until("6 panes", lambda: len(wall.places) == 6)
@@ -366,6 +366,8 @@ async def test_tmux_sequences_show_their_keys_and_work(tmp_path: Path) -> None:
         assert ("pane.split_right", "ctrl+b %", "split") not in s.help
         assert any(action == "pane.split_right" and key == "%" for action, key, _ in s.help)
         await s.press("percent_sign")
+        await s.see("too small to split")
+        await s.press("ctrl+b", "quotation_mark")
         await s.until("5 panes", lambda: len(wall.places) == 5)
         await s.press("ctrl+b", "q")
         assert s.app.is_running
@@ -495,3 +497,88 @@ async def test_done_by_its_own_word_looks_unlike_what_a_check_saw(tmp_path: Path
         await s.see("✗ 1 error", "● 0 running", "✓ 2 to review", "■ 1 done")
         assert "need you" not in s.grid[-2]
         assert s.text.index("ERRORS 1") < s.text.index("TO REVIEW 2") < s.text.index("DONE 1")
+
+
+async def test_one_pane_is_enough_on_a_small_screen_and_the_current_one_is_marked_without_focus(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd, size=(80, 24)) as s:
+        await s.see("NEEDS YOU")
+        assert len(floor(s).wall.places) == 1
+    (tmp_path / "large").mkdir()
+    async with shown(tmp_path / "large", crowd, size=(200, 50)) as s:
+        wall = floor(s).wall
+        await s.until("four panes", lambda: len(wall.places) == 4)
+        assert floor(s).focused is floor(s).list
+        titles = [line[56:] for line in s.grid if "▌ " in line[56:]]
+        assert len(titles) == 1
+        assert "cart-discount" in titles[0]
+        await s.press("l", "j")
+        await s.press("h")
+        assert floor(s).focused is floor(s).list
+        assert wall.current != 1
+        assert sum(line[56:].count("▌ ") for line in s.grid) == 1
+
+
+async def test_panes_fold_when_the_screen_shrinks_and_come_back(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd, size=(200, 50)) as s:
+        wall = floor(s).wall
+        await s.until("four panes", lambda: len(wall.places) == 4)
+        await s.press("end")
+        selected = floor(s).list.selected
+        await s.pilot.resize_terminal(80, 24)
+        await s.until("fewer", lambda: 1 <= len(wall.places) < 4)
+        assert all(place.width >= 40 for place in wall.places.values())
+        assert selected in {wall.session_of(leaf) for leaf in wall.places}, "what is selected stays in sight"
+        await s.pilot.resize_terminal(200, 50)
+        await s.until("all of them", lambda: len(wall.places) == 4)
+
+
+@pytest.mark.parametrize("key", ["vertical_line", "minus"])
+async def test_a_split_keeps_what_is_selected_in_sight(tmp_path: Path, key: str) -> None:
+    async with shown(tmp_path, crowd, size=(200, 50)) as s:
+        wall = floor(s).wall
+        await s.until("four panes", lambda: len(wall.places) == 4)
+        for _ in range(3):
+            await s.press("down", key)
+            assert floor(s).list.selected in {wall.session_of(leaf) for leaf in wall.places}
+        for _ in range(4):
+            await s.press("X")
+        await s.press("down", "down")
+        assert floor(s).list.selected in {wall.session_of(leaf) for leaf in wall.places}
+
+
+async def test_what_ended_leaves_the_wall_to_what_goes_on(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        for name in ("one", "two", "three", "four"):
+            world.add(name)
+
+    async with shown(tmp_path, scene, size=(200, 50)) as s:
+        wall = floor(s).wall
+        await s.until("four panes", lambda: len(wall.places) == 4)
+        held = {wall.session_of(leaf): leaf for leaf in wall.places}
+        sid = next(sid for sid, leaf in held.items() if leaf != 1)
+        over = s.world.sessions[sid]
+        s.world.log(over, t.SessionEnded(outcome="done", verified=True))
+        s.world.push_rows(over)
+        await s.until("it ended", lambda: s.app.snapshot.rows[sid].ended)
+        assert wall.session_of(held[sid]) == sid, "nothing else wants its place"
+        newer = s.world.add("newer")
+        s.world.push_rows(newer)
+        await s.until("the newer one in its place", lambda: wall.session_of(held[sid]) == newer.sid)
+
+
+async def test_a_border_is_dragged_and_the_theme_is_remembered(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd, size=(200, 50)) as s:
+        wall = floor(s).wall
+        await s.until("four panes", lambda: len(wall.places) == 4)
+        line = max(place.x for place in wall.places.values()) - 1
+        await s.pilot.mouse_down(PaneWall, offset=(line, 5))
+        await s.pilot.hover(PaneWall, offset=(line + 20, 5))
+        await s.pilot.mouse_up(PaneWall, offset=(line + 20, 5))
+        await s.until("a wider pane", lambda: max(place.x for place in wall.places.values()) - 1 == line + 20)
+        await s.until("it kept", lambda: (s.world.folders.state / "layout.json").exists())
+        await s.press("t")
+        file = s.world.folders.state / themes.FILE
+        assert themes.remembered(file) == s.app.theme == "light"
+        file.write_text("no theme of ours")
+        assert themes.remembered(file) == ""
+        assert themes.remembered(file.with_name("nothing")) == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import string
 from pathlib import Path
 
@@ -19,10 +20,11 @@ from app.arming import ARM_S, Arming, differences
 from app.safety import NoControl, ReplyFilter
 from app.screens.launch import FieldError, Wish, request_of
 from harness.events import words
-from harness.events.views import ApprovalView, SessionRow
+from harness.events.views import ERRORS, NEEDS_YOU, REVIEW, RUNNING, ApprovalView, SessionRow
 from harness.protocol.config import Config
 from tests.tui.app_world import PAYLOADS
 from widgets import cells, plan_view, tiling
+from widgets.pane_wall import ranked
 from widgets.queue_head import by_weight
 from widgets.session_list import layout, ordered
 from widgets.tiling import Leaf, Node, Rect, Split
@@ -108,6 +110,64 @@ def test_panes_of_vanished_sessions_get_the_next_one_nobody_shows() -> None:
     tree = Split(True, Leaf(1), Split(False, Leaf(2, "gone"), Leaf(3, "b")))
     assert tiling.fill(tree, ["b", "c"], {"b", "c"}) == Split(True, Leaf(1), Split(False, Leaf(2, "c"), Leaf(3, "b")))
     assert [x.sid for x in tiling.leaves(tiling.fill(tree, [], set()))] == ["", tiling.EMPTY, tiling.EMPTY]
+
+
+@given(trees(), st.integers(40, 250), st.integers(5, 80), st.randoms())
+def test_panes_that_cannot_be_read_fold_away_and_the_kept_one_never(
+    tree: Node, width: int, height: int, rng: random.Random
+) -> None:
+    ids = {leaf.id for leaf in tiling.leaves(tree)}
+    kept = rng.choice(sorted(ids))
+    area = Rect(0, 0, width, height)
+    places = tiling.regions(tiling.fold(tree, area, kept), area)
+    assert kept in places.keys() <= ids
+    assert all(place.width >= tiling.MIN_WIDTH and place.height >= tiling.MIN_HEIGHT for place in places.values())
+    everything = tiling.regions(tree, area)
+    if all(place.width >= tiling.MIN_WIDTH and place.height >= tiling.MIN_HEIGHT for place in everything.values()):
+        assert places == everything
+
+
+@given(trees(), st.integers(90, 250), st.integers(20, 80), st.integers(0, 250), st.integers(0, 80))
+def test_a_dragged_border_comes_along_as_far_as_both_sides_can_be_read(
+    tree: Node, width: int, height: int, x: int, y: int
+) -> None:
+    area = Rect(0, 0, width, height)
+    tree = tiling.fold(tree, area, next(tiling.leaves(tree)).id)
+    before = tiling.regions(tree, area)
+    lines = [(bx, by) for bx in range(width) for by in range(0, height, 3) if tiling.border_at(tree, area, bx, by)]
+    held = {place.x - 1 for place in before.values()} | {place.y for place in before.values()}
+    assert all(bx in held or by in held for bx, by in lines)
+    way = tiling.border_at(tree, area, *lines[0]) if lines else None
+    if way is not None:
+        moved = tiling.drag(tree, area, way, x, y)
+        assert [leaf.id for leaf in tiling.leaves(moved)] == [leaf.id for leaf in tiling.leaves(tree)]
+        assert tiling.from_data(tiling.to_data(moved)) == moved, "it can be saved"
+
+
+def test_a_border_is_dragged_to_where_the_mouse_is() -> None:
+    area = Rect(0, 0, 141, 40)
+    tree = Split(True, Leaf(1), Split(False, Leaf(2), Leaf(3)))
+    assert tiling.border_at(tree, area, 70, 5) == ()
+    assert tiling.border_at(tree, area, 100, 20) == (1,)
+    assert tiling.border_at(tree, area, 100, 21) is None
+    wider = tiling.drag(tree, area, (), 90, 5)
+    assert tiling.regions(wider, area)[1].width == 90
+    assert tiling.regions(tiling.drag(tree, area, (), 5, 5), area)[1].width == tiling.MIN_WIDTH
+    assert tiling.regions(tiling.drag(wider, area, (1,), 100, 30), area)[3].y == 30
+
+
+def test_the_wall_ranks_who_needs_somebody_then_the_newest_and_last_what_ended() -> None:
+    def made(sid: str, group: str, created: str, ended: bool = False) -> SessionRow:
+        return SessionRow(sid, sid, "", group, "", "", created=created, ended=ended)
+
+    rows = [
+        made("old", RUNNING, "1"),
+        made("new", RUNNING, "3"),
+        made("asks", NEEDS_YOU, "2"),
+        made("over", REVIEW, "9", ended=True),
+        made("broken", ERRORS, "1"),
+    ]
+    assert ranked(rows) == ["asks", "broken", "new", "old", "over"]
 
 
 # -- keys ------------------------------------------------------------------------------------------

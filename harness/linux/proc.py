@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import NamedTuple
+
+_PAGE = 4096
 
 
 class Identity(NamedTuple):
@@ -16,17 +19,26 @@ class Identity(NamedTuple):
     """The kernel's boot id."""
 
 
+@functools.cache
 def boot_id() -> str:
-    """The kernel's name of this boot. Raises OSError."""
+    """The kernel's name of this boot, in which this process began. Raises OSError."""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
         return f.read().strip()
+
+
+def _read(path: str) -> bytes:
+    """A file that the kernel makes up in one piece. Raises OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, _PAGE)
+    finally:
+        os.close(fd)
 
 
 def stat(pid: int) -> list[str] | None:
     """Fields of /proc/PID/stat from the third (state) on; None when there is no such process that we may look at."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as f:
-            raw = f.read()
+        raw = _read(f"/proc/{pid}/stat")
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
     return raw[raw.rfind(b")") + 2 :].decode("ascii").split()

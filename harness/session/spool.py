@@ -30,10 +30,7 @@ def open_output(folder: SessionFolder, call_id: str, attempt: int) -> int:
 
 def note_leader(where: Path, who: Identity) -> None:
     """Remember the call's process, so that a later keeper can find what is left of it."""
-    temporary = f"{where}.pid.new"
-    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-        file.write(_json(list(who)))
-    os.rename(temporary, f"{where}.pid")
+    _put(f"{where}.pid", _json(list(who)))
 
 
 def leader(where: Path) -> Identity | None:
@@ -47,10 +44,7 @@ def put_result(where: Path, data: dict[str, Any]) -> None:
     """Leave a call's result for a later keeper before it is recorded; it outlives this process, not yet the machine.
     Raises OSError.
     """
-    temporary = f"{where}.json.new"
-    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-        file.write(_json(data))
-    os.rename(temporary, f"{where}.json")
+    _put(f"{where}.json", _json(data))
 
 
 def keep_result(where: Path, data: dict[str, Any]) -> None:
@@ -88,6 +82,18 @@ def _remove(path: Path) -> None:
             path.rmdir()
         else:
             path.unlink()
+
+
+def _put(path: str, data: bytes) -> None:
+    """Have a whole file of this name, for whoever reads it after this process. Raises OSError."""
+    fd = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+    finally:
+        os.close(fd)
+    os.rename(f"{path}.new", path)
 
 
 def _load(path: Path) -> object:

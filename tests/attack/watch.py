@@ -30,8 +30,8 @@ os.write(1, b"R")
 while True:
     signal.pause()
 """
-_OF_ONE_FENCE = 3
-"""Processes of a fence that waits for its call: bubblewrap without and within, and a shell."""
+_OF_ONE_FENCE = 5
+"""Processes of a fence that waits for its call: bubblewrap without and within, a shell, warden and inmate."""
 SETTINGS = (
     *(
         f"/proc/sys/kernel/{name}"
@@ -208,10 +208,14 @@ def _keeps_states(pid: int, keeper: int) -> bool:
     return False
 
 
-def _stands_ready(pid: int) -> bool:
-    """True for bubblewrap and the waiting shell of the fence that a keeper has ready for its next call."""
+def _stands_ready(pid: int, keeper: int) -> bool:
+    """True for bubblewrap and the waiting shell of the fence that a keeper has ready for its next call, and for the two
+    forks of the keeper that wait in it.
+    """
     with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_bytes().endswith("\0".join((*joined.WAITING, "")).encode())
+        line = Path(f"/proc/{pid}/cmdline").read_bytes()
+        waits = line.endswith("\0".join((*joined.WAITING, "")).encode())
+        return waits or line == Path(f"/proc/{keeper}/cmdline").read_bytes()
     return False
 
 
@@ -270,7 +274,7 @@ class Watch:
 
     def _strangers(self, keeper: int) -> list[int]:
         found = [*(pid for pid in below(keeper) if not _keeps_states(pid, keeper)), *inhabitants(self.base)]
-        ready = {pid for pid in found if _stands_ready(pid)}
+        ready = {pid for pid in found if _stands_ready(pid, keeper)}
         return [pid for pid in found if pid not in ready or len(ready) > _OF_ONE_FENCE]
 
     def left(self, keeper: int, patience_s: float = 10.0) -> list[str]:

@@ -102,6 +102,8 @@ class Gate:
         self._queue: deque[tuple[str, Answer]] = deque()
         self.vault = VaultLink(loop, folder)
         self.ready = Ready()
+        self.beside: set[int] = set()
+        """Other children of the keeper, which no call's end ends."""
         self._dismiss: Timer | None = None
 
     @property
@@ -359,7 +361,7 @@ class Gate:
                 output,
                 self._ended,
                 self._disk,
-                lambda: {self.vault.pid, *self.ready.pids},
+                lambda: {*self.beside, self.vault.pid, *self.ready.pids},
                 self.ready,
             )
         except OSError as exc:

@@ -6,15 +6,20 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
+import pkgutil
 import sys
 import traceback
 
-from tests.bench import append, biglog, calls, decisions, fleet_costs, keys, listing, long_session, paint, turns, undo  # noqa: F401
+from tests import bench
 from tests.bench.table import BENCHES, Figure, emit, machine, markdown
 
 
 def main() -> int:
+    for module in pkgutil.iter_modules(bench.__path__):
+        if module.name != "__main__":
+            importlib.import_module(f"{bench.__name__}.{module.name}")
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=sorted(BENCHES))
     chosen = parser.parse_args().only

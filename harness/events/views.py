@@ -6,13 +6,15 @@ Text fields hold untrusted text as it is; whoever shows them passes `untrusted.t
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from harness.events import trouble
 from harness.events.endpoints import EndpointView
-from harness.events.fold import SessionState
+
+if TYPE_CHECKING:
+    from harness.events.fold import SessionState
 
 NEEDS_YOU = "needs you"
 RUNNING = "running"

@@ -1,8 +1,8 @@
 """What a tool turn costs beside headless Claude Code: the same simulated model asks both for the same shell commands,
 one a turn.
 
-Claude Code is looked for where the variable ``CLAUDE_CODE`` says, then as ``claude`` in ``PATH``. It runs with a home of
-its own, its permission checks and all that it says to the vendor switched off.
+Claude Code is looked for where the variable ``CLAUDE_CODE`` says, then as ``claude`` in ``PATH``. It runs with a home
+of its own, its permission checks and all that it says to the vendor switched off.
 """
 
 from __future__ import annotations

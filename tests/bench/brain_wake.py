@@ -7,7 +7,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.brain.session_log import Journal
+from harness.agents.journal import Journal
+from harness.brain.conversation import Conversation, Talk
+from harness.brain.view import View
 from harness.events import said
 from harness.events import types as t
 from harness.events.log import LogWriter
@@ -84,19 +86,35 @@ def written(folder: Path) -> None:
     log.close()
 
 
+def awake(folder: Path) -> tuple[View, Talk]:
+    """The view and the conversation of the built-in agent, from its log as it takes it in."""
+    journal = Journal(folder)
+    view, talk = View(state=journal.state), Talk()
+
+    def feed(record: t.Record) -> None:
+        view.take(record, journal.read_blob)
+        if isinstance(record.body, t.ModelMessage):
+            talk.take(view)
+            view.forget()
+
+    journal.on_record = feed
+    journal.load()
+    return view, talk
+
+
 @bench("wake")
 def wake() -> list[Figure]:
     woken, built = [], []
     with tempfile.TemporaryDirectory(prefix="wf-bench-") as root:
         folder = Path(root)
         written(folder)
+        conversation: Conversation
         for _ in range(ROUNDS):
-            journal = Journal(folder)
             begun = time.perf_counter()
-            journal.load()
+            view, talk = awake(folder)
             woken.append(time.perf_counter() - begun)
             begun = time.perf_counter()
-            conversation = journal.talk.build(journal.view)
+            conversation = talk.build(view)
             built.append((time.perf_counter() - begun) * 1e3)
     size = f"{len(conversation.encoded) / 1e6:.1f} MB"
     return [

@@ -12,6 +12,38 @@ if TYPE_CHECKING:
     import argparse
 
 
+VERBS = {
+    "launch": ("sessions", "launch"),
+    "ls": ("sessions", "ls"),
+    "show": ("sessions", "show"),
+    "logs": ("logs", "logs"),
+    "say": ("sessions", "message"),
+    "diff": ("sessions", "diff"),
+    "cost": ("sessions", "cost"),
+    "pause": ("sessions", "desire"),
+    "resume": ("sessions", "desire"),
+    "stop": ("sessions", "desire"),
+    "rm": ("sessions", "remove"),
+    "approvals": ("queue", "approvals"),
+    "approve": ("queue", "approve"),
+    "reject": ("queue", "reject"),
+    "answer": ("queue", "answer"),
+    "defer": ("queue", "defer"),
+    "undo": ("undo", "undo"),
+    "continue": ("going_on", "go_on"),
+    "spec": ("spec", "check"),
+    "verify": ("health", "verify"),
+    "doctor": ("health", "doctor"),
+    "supervisor": ("supervise", "supervisor"),
+    "adopt": ("adopt", "adopt"),
+    "service": ("service", "verb"),
+    "completion": ("extras", "completion"),
+    "keys": ("extras", "keys"),
+    "demo": ("extras", "demo"),
+}
+"""Verb → its module in `app.cli` and the function there: a verb loads only what it needs."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code (see `app.cli.exits`)."""
     from app.cli import exits, output
@@ -80,7 +112,7 @@ def _run(args: argparse.Namespace | SimpleNamespace) -> int:
     ctx = context.make(paths.resolve())
     if args.verb in (None, "attach"):
         return _screen(ctx, getattr(args, "id", None))
-    return _verbs()[args.verb](ctx, args)
+    return _carry_out(ctx, args)
 
 
 def _screen(ctx: object, session: str | None) -> int:
@@ -103,38 +135,12 @@ def _screen(ctx: object, session: str | None) -> int:
     return tui.run(ctx.folders, session=sid)
 
 
-def _verbs() -> dict[str, Callable[..., int]]:
-    from app.cli import adopt, extras, going_on, health, logs, queue, service, sessions, spec, supervise, undo
+def _carry_out(ctx: object, args: argparse.Namespace | SimpleNamespace) -> int:
+    from importlib import import_module
 
-    return {
-        "launch": sessions.launch,
-        "ls": sessions.ls,
-        "show": sessions.show,
-        "logs": logs.logs,
-        "say": sessions.message,
-        "diff": sessions.diff,
-        "cost": sessions.cost,
-        "pause": sessions.desire,
-        "resume": sessions.desire,
-        "stop": sessions.desire,
-        "rm": sessions.remove,
-        "approvals": queue.approvals,
-        "approve": queue.approve,
-        "reject": queue.reject,
-        "answer": queue.answer,
-        "defer": queue.defer,
-        "undo": undo.undo,
-        "continue": going_on.go_on,
-        "spec": spec.check,
-        "verify": health.verify,
-        "doctor": health.doctor,
-        "supervisor": supervise.supervisor,
-        "adopt": adopt.adopt,
-        "service": service.verb,
-        "completion": extras.completion,
-        "keys": extras.keys,
-        "demo": extras.demo,
-    }
+    module, function = VERBS[args.verb]
+    verb: Callable[..., int] = getattr(import_module(f"app.cli.{module}"), function)
+    return verb(ctx, args)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,13 @@ def safe(text: str, limit: int | None = None) -> str:
 
 def emit(value: object) -> None:
     """One JSON value on one line, printable ASCII only."""
-    print(escaped(json.dumps(value, ensure_ascii=True, separators=(",", ":"), sort_keys=True)), flush=True)
+    emit_all((value,))
+
+
+def emit_all(values: Iterable[object]) -> None:
+    """Each value as `emit` prints it, all of them at once."""
+    lines = (escaped(json.dumps(value, ensure_ascii=True, separators=(",", ":"), sort_keys=True)) for value in values)
+    print("".join(f"{line}\n" for line in lines), end="", flush=True)
 
 
 def escaped(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from app import requests
 from app.cli import context, exits
 from app.cli.context import Context
-from app.cli.output import age, emit, safe, say, table
+from app.cli.output import age, emit, emit_all, safe, say, table
 from harness.events import trouble
 from harness.events.views import GROUPS, SessionRow
 from harness.events.words import cap_text, money, usd
@@ -85,8 +85,7 @@ def ls(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.look() as client:
         reply = client.call("sessions")
     if args.json:
-        for row in reply["rows"]:
-            emit(row)
+        emit_all(reply["rows"])
         return exits.OK
     rows = context.rows(reply)
     if not rows:

@@ -25,6 +25,8 @@ from widgets.queue_head import QueueHead
 from widgets.session_list import SessionList
 
 LAYOUT_FILE = "layout.json"
+AGES_S = 5
+"""Ages move on together at these steps: one paint of the list instead of one for each row as its moment comes."""
 
 
 class FloorScreen(SessionCommands):
@@ -38,6 +40,7 @@ class FloorScreen(SessionCommands):
         super().__init__()
         self._seqs: dict[str, int] = {}
         self._saved_layout: str | None = None
+        self._aged = 0.0
 
     def compose(self) -> ComposeResult:
         yield Banner()
@@ -110,9 +113,11 @@ class FloorScreen(SessionCommands):
         return more
 
     def clock(self, now: float) -> None:
-        self.list.tick(now)
+        if (step := now // AGES_S) != self._aged:
+            self._aged = step
+            self.list.tick(now)
+            self.query_one(QueueHead).tick(now)
         self.wall.tick()
-        self.query_one(QueueHead).tick(now)
         self.query_one(FleetBar).tick(now)
 
     def on_resize(self) -> None:

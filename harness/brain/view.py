@@ -260,8 +260,9 @@ class View:
             return
         self.overflows = 0
         for call in calls if body.stop == said.CALLS else ():
-            self.same_calls = self.same_calls + 1 if call.input_hash == self.last_hash else 1
-            self.last_hash = call.input_hash
+            asked = call.input_hash
+            self.same_calls = self.same_calls + 1 if asked == self.last_hash else 1
+            self.last_hash = asked
         if body.stop == said.CALLS:
             self.idle_turns += 1
             self.idle_points += (

@@ -12,6 +12,7 @@ import errno
 import fcntl
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -33,7 +34,7 @@ from harness.events.framing import (
     parse_mark,
     whole,
 )
-from harness.events.reader import DamagedLog, Scan, missing, segment_name, segments
+from harness.events.reader import DamagedLog, Place, Scan, missing, segment_name, segments
 from harness.events.regular import opened
 
 SEGMENT_BYTES = 64 * 1024 * 1024
@@ -116,9 +117,19 @@ class LogWriter:
         self._clock = _Clock()
 
     @classmethod
-    def open(cls, dir: Path, sid: str, *, segment_bytes: int = SEGMENT_BYTES) -> LogWriter:  # noqa: A002 - the contract's name
+    def open(
+        cls,
+        dir: Path,  # noqa: A002 - the contract's name
+        sid: str,
+        *,
+        segment_bytes: int = SEGMENT_BYTES,
+        take: Callable[[bytes], None] | None = None,
+        after: Place | None = None,
+    ) -> LogWriter:
         """Create the log, or verify its last segment and cut a torn tail (see `recovery`).
 
+        With ``take`` the whole log is verified and each event line (with its line feed) handed to it, or only what is
+        behind ``after``, a record that `reader.stands`. What ``take`` raises is passed on; the log is unchanged then.
         Raises DamagedLog, NewerLog, LogBusy, NoSpace, and OSError when the folder cannot be used.
         """
         existed = dir.exists()
@@ -132,7 +143,7 @@ class LogWriter:
                 fcntl.flock(folder_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as exc:
                 raise LogBusy(f"log {dir} is open for writing in another process") from exc
-            log._recover()
+            log._recover(take, after)
         except OSError as exc:
             log._release()
             if exc.errno in _FULL:
@@ -166,6 +177,11 @@ class LogWriter:
     def size(self) -> int:
         """Bytes of the current segment."""
         return self._size
+
+    @property
+    def first(self) -> int:
+        """``seq`` of the first record of the current segment."""
+        return self._first
 
     @property
     def poisoned(self) -> str:
@@ -349,7 +365,7 @@ class LogWriter:
 
     # -- opening -----------------------------------------------------------------------------------
 
-    def _recover(self) -> None:
+    def _recover(self, take: Callable[[bytes], None] | None, after: Place | None) -> None:
         for name in os.listdir(self._folder_fd):
             if name.endswith(_TEMPORARY):
                 os.unlink(name, dir_fd=self._folder_fd)
@@ -361,13 +377,13 @@ class LogWriter:
             self._begin(1, GENESIS, 0)
             return
         number = numbers[-1]
-        prev, last, last_hash = self._end_of(number - 1) if number > 1 else (GENESIS, -1, GENESIS)
-        path = self._folder / segment_name(number)
-        scan = Scan(path, number, prev, last, self._sid, last_hash, known)
-        for _ in scan.events(last=True):
-            pass
-        if scan.bad:
-            raise scan.damage()
+        if take is None:
+            prev, last, last_hash = self._end_of(number - 1) if number > 1 else (GENESIS, -1, GENESIS)
+            scan = Scan(self._folder / segment_name(number), number, prev, last, self._sid, last_hash, known)
+            _walked(scan, last=True)
+        else:
+            scan = self._scan_all(numbers, known, take, after)
+        path = scan.path
         self.taken_leave = known is not None and known.closed and known.seq == scan.head
         self._unsynced = True  # what a killed writer left may still be in memory only
         self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -377,7 +393,7 @@ class LogWriter:
         self._first = scan.first
         self._size = scan.offset
         if not scan.offset:
-            header, self._chain = encode_header(number, self._sid, prev, scan.first)
+            header, self._chain = encode_header(number, self._sid, scan.chain, scan.first)
             self._write(header)
             os.fsync(self._fd)
         else:
@@ -387,6 +403,22 @@ class LogWriter:
         self._durable = (self._head, self._hash, self._chain)
         if scan.sealed:
             self._begin(number + 1, scan.chain, scan.head + 1)
+
+    def _scan_all(
+        self, numbers: list[int], known: anchor.Head | None, take: Callable[[bytes], None], after: Place | None
+    ) -> Scan:
+        """The scan of the last segment, after all before it was walked too. Raises DamagedLog, NewerLog, OSError."""
+        number = after.segment if after is not None else 1
+        scan = Scan(self._folder / segment_name(number), number, GENESIS, -1, self._sid, GENESIS, known)
+        if after is not None:
+            scan.resume(after)
+        while True:
+            _walked(scan, last=number == numbers[-1], take=take)
+            if number == numbers[-1]:
+                return scan
+            number += 1
+            path = self._folder / segment_name(number)
+            scan = Scan(path, number, scan.chain, scan.head, self._sid, scan.hash, known)
 
     def _begin(self, number: int, prev: bytes, first: int) -> None:
         fd = self._prepare(number, prev, first)
@@ -439,6 +471,17 @@ class LogWriter:
         os.ftruncate(self._fd, offset)
         os.fsync(self._fd)
         self.recovery = Recovery(path.name, offset, len(data), sha256(data).hexdigest(), file)
+
+
+def _walked(scan: Scan, *, last: bool, take: Callable[[bytes], None] | None = None) -> None:
+    """Walk one segment to its end. Raises DamagedLog, NewerLog, OSError."""
+    for line in scan.events(last):
+        if take is not None:
+            take(line)
+    if not scan.bad and not scan.sealed and not last:
+        scan.bad = "the segment is not sealed though another follows"
+    if scan.bad:
+        raise scan.damage()
 
 
 __all__ = ["SEGMENT_BYTES", "DamagedLog", "LogBusy", "LogError", "LogWriter", "NoSpace", "Poisoned", "Recovery"]

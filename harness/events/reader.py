@@ -85,6 +85,18 @@ class Report:
     torn: Torn | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one record stands: bytes ``begin`` to ``end`` of a segment whose first record is ``first``."""
+
+    segment: int
+    first: int
+    begin: int
+    end: int
+    seq: int
+    hash: bytes
+
+
 def segment_name(number: int) -> str:
     return f"{number:06d}.jsonl"
 
@@ -133,6 +145,13 @@ class Scan:
         self.sealed = self.torn = False
         self.bad = ""
         self.known = known
+
+    def resume(self, place: Place) -> None:
+        """Go on behind a record of this segment instead of at its beginning; that it stands there is known."""
+        self.first = place.first
+        self.offset = place.end
+        self.head = place.seq
+        self.chain = self.hash = place.hash
 
     def events(self, last: bool) -> Iterator[bytes]:
         """Event lines with their line feed; ``last``: no segment follows, so the end may be torn.
@@ -248,6 +267,41 @@ def _ends_early(head: int, known: anchor.Head) -> str:
 def missing(folder: Path, known: anchor.Head) -> DamagedLog:
     """The damage of a log without any segment that is known to have had records."""
     return DamagedLog(folder / segment_name(1), 0, 0, _ends_early(-1, known))
+
+
+def stands(folder: Path, place: Place) -> bool:
+    """True when exactly this record is at this place; nothing is said of what is before it. Raises OSError."""
+    try:
+        with opened(folder / segment_name(place.segment)) as file:
+            file.seek(place.begin)
+            line = file.read(max(0, min(place.end - place.begin, MAX_LINE)))
+        return whole(line) and seq_of(line) == place.seq and hash_of(line) == place.hash
+    except (BadLine, FileNotFoundError):
+        return False
+
+
+def verify_before(folder: Path, place: Place) -> Problem | None:
+    """Check every byte up to the record at ``place``, which a writer may still go on behind; the damage, if any.
+
+    Raises NewerLog.
+    """
+    scan = Scan(folder / segment_name(1), 1, GENESIS, -1)
+    for number in range(1, place.segment + 1):
+        scan = Scan(folder / segment_name(number), number, scan.chain, scan.head, scan.sid, scan.hash)
+        try:
+            for _ in scan.events(last=False):
+                if scan.head == place.seq:
+                    if scan.hash == place.hash:
+                        return None
+                    scan.bad = "the record is not the one that the log goes on from"
+                    break
+        except OSError as exc:
+            scan.bad = f"the segment cannot be read: {exc.strerror}"
+        if not scan.bad and (not scan.sealed or number == place.segment):
+            scan.bad = "the segment ends before a record that was there"
+        if scan.bad:
+            return Problem(str(scan.path), scan.offset, scan.head + 1, scan.bad)
+    return None
 
 
 def verify(folder: Path) -> Report:
@@ -481,6 +535,7 @@ def _lines(chunk: bytes) -> Iterator[bytes]:
 __all__ = [
     "DamagedLog",
     "NewerLog",
+    "Place",
     "Problem",
     "Report",
     "Scan",
@@ -489,6 +544,8 @@ __all__ = [
     "read",
     "segment_name",
     "segments",
+    "stands",
     "torn",
     "verify",
+    "verify_before",
 ]

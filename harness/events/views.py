@@ -7,13 +7,15 @@ Text fields hold untrusted text as it is; whoever shows them passes `untrusted.t
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from harness.events import trouble
 from harness.events.endpoints import EndpointView
-from harness.events.fold import SessionState
+
+if TYPE_CHECKING:
+    from harness.events.fold import SessionState
 
 NEEDS_YOU = "needs you"
 """It has an open request."""

@@ -14,7 +14,10 @@ from typing import Any
 from harness.events import framing, reader
 from harness.events.calls import CallError
 from harness.events.log import LogWriter, NoSpace, Poisoned, Recovery
+from harness.events.reader import Place
 from harness.protocol.paths import SessionFolder
+from harness.session import checkpoint
+from harness.session.checkpoint import Checkpoint
 from harness.session.errors import OpError
 from harness.session.keeper_fold import KeeperState, concerns, kind_of
 
@@ -28,25 +31,28 @@ class Journal:
     ``memory`` is the fold of everything staged; a failed commit puts back the fold of what is in the log.
     """
 
-    def __init__(self, folder: SessionFolder, sid: str) -> None:
-        """Open or recover the log and fold it. Raises DamagedLog, NewerLog, LogBusy, NoSpace, CallError, OSError."""
-        self._log = LogWriter.open(folder.log, sid)
+    def __init__(self, folder: SessionFolder, sid: str, *, checkpoint_bytes: int = checkpoint.EVERY_BYTES) -> None:
+        """Open or recover the log and fold it, from its newest checkpoint on; a new one is made about every so many
+        bytes. Raises DamagedLog, NewerLog, LogBusy, NoSpace, CallError, OSError."""
         self._folder = folder
-        self.memory = KeeperState()
-        self._committed = self.memory
+        known = checkpoint.load(folder.root, folder.log)
+        self.unproved: Place | None = known.place if known is not None else None
+        """The record that the log was opened behind: all before it is yet to be verified. None: all was."""
+        self.memory = known.state if known is not None else KeeperState()
         self._recent: deque[tuple[int, bytes]] = deque()
         self._recent_bytes = 0
+        self._checkpoint_bytes = checkpoint_bytes
+        self._since_checkpoint = 0
         self.staged = 0
-        try:
-            for line in reader.read(folder.log):
-                self._remember(framing.seq_of(line), line)
-                if concerns(kind := kind_of(line)):
-                    self.memory.take(kind, json.loads(line)["data"])
-        except BaseException:
-            self._log.close()
-            raise
+        self._log = LogWriter.open(folder.log, sid, take=self._read, after=self.unproved)
+        self._committed = self.memory
         self._mark = (self._log.segment, self._log.size)
         self._fd = os.open(folder.log / reader.segment_name(self._log.segment), os.O_RDONLY | os.O_CLOEXEC)
+
+    def _read(self, line: bytes) -> None:
+        self._remember(framing.seq_of(line), line[:-1])
+        if concerns(kind := kind_of(line)):
+            self.memory.take(kind, json.loads(line)["data"])
 
     @property
     def recovery(self) -> Recovery | None:
@@ -127,7 +133,19 @@ class Journal:
         fresh = list(self._fresh())
         for seq, line in fresh:
             self._remember(seq, line)
+        if sync and fresh and self._since_checkpoint >= self._checkpoint_bytes:
+            self._keep_checkpoint(*fresh[-1])
         return fresh
+
+    def _keep_checkpoint(self, seq: int, line: bytes) -> None:
+        """Spare the next keeper what was read or written up to this record, the newest; one that ended its segment is
+        left to the next.
+        """
+        log = self._log
+        if seq >= log.first:
+            at = Place(log.segment, log.first, log.size - len(line) - 1, log.size, seq, framing.hash_of(line))
+            checkpoint.store(self._folder.root, Checkpoint(at, self._committed))
+            self._since_checkpoint = 0
 
     def write(self, kind: str, data: dict[str, Any]) -> list[tuple[int, bytes]]:
         """One record of the keeper's own, durable on return; nothing else may be staged.
@@ -170,5 +188,6 @@ class Journal:
     def _remember(self, seq: int, line: bytes) -> None:
         self._recent.append((seq, line))
         self._recent_bytes += len(line)
+        self._since_checkpoint += len(line)
         while self._recent_bytes > RECENT_BYTES:
             self._recent_bytes -= len(self._recent.popleft()[1])

@@ -104,6 +104,8 @@ class Gate:
         self._queue: deque[tuple[str, Answer]] = deque()
         self.vault = VaultLink(loop, folder)
         self.ready = Ready()
+        self.beside: set[int] = set()
+        """Other children of the keeper, which no call's end ends."""
         self._dismiss: Timer | None = None
         self._verified: tuple[Wire, str] = ({}, "")
         """The action of the last check, and its hash: what the log's fold holds is never changed in place."""
@@ -394,7 +396,7 @@ class Gate:
     def _spare(self, call_id: str) -> set[int]:
         """Children of ours that are not of this call."""
         others = (pid for name, running in self._now.items() if name != call_id for pid in running.pids)
-        return {self.vault.pid, *self.ready.pids, *others}
+        return {*self.beside, self.vault.pid, *self.ready.pids, *others}
 
     # -- undo --------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ batch that did not reach the disk leaves no trace.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from harness.events.calls import Call, OpenCalls
@@ -46,6 +46,18 @@ class KeeperState:
 
     def _rest(self) -> tuple[Any, ...]:
         return (self.gen, self.epoch, self.lease, self.undo, self.snapshot, self.boot, self.changing, self.newest)
+
+    def to_wire(self) -> dict[str, Any]:
+        """As JSON can hold it; the inverse of `from_wire`."""
+        return asdict(self)
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> KeeperState:
+        calls = wire["calls"]
+        low, high = calls["last"]
+        still_open = {key: Call(**call) for key, call in calls["open"].items()}
+        known = OpenCalls(still_open, dict(calls["approvals"]), (low, high))
+        return cls(**{**wire, "calls": known, "newest": tuple(wire["newest"])})
 
     def take(self, kind: str, data: dict[str, Any]) -> None:
         """Advance by one record. Raises KeyError, TypeError or CallError when its data is not what its type needs."""

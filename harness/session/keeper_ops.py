@@ -89,6 +89,7 @@ class Ops:
         self._sync = False
         self._shutdown: list[tuple[Conn, object]] | None = None
         self._gate = Gate(loop, journal, folder, sid, faults, self.write, self._call_over)
+        self.beside = self._gate.beside
         self._ops: dict[str, tuple[tuple[str, ...], Callable[[Conn, dict[str, Any]], dict[str, Any] | None]]] = {
             "append": (("supervisor", "brain"), self._append),
             "blob": (("supervisor", "brain"), self._blob),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -14,6 +15,7 @@ from harness.events.log import LogBusy, LogError, NoSpace
 from harness.events.reader import DamagedLog
 from harness.linux import kernel, proc
 from harness.protocol.paths import FolderError, SessionFolder, ensure_private
+from harness.session import checkpoint, proof
 from harness.session.appender import Journal
 from harness.session.errors import OpError
 from harness.session.event_loop import Loop
@@ -59,6 +61,7 @@ def serve(folder: SessionFolder, sid: str, announce: Callable[[proc.Identity], N
             ops = Ops(loop, journal, folder, sid, me, faults)
             _signals(loop, ops)
             _housekeeping(loop, ops, folder)
+            _prove(loop, ops, journal, folder)
             announce(me)
             loop.run()
         finally:
@@ -145,6 +148,25 @@ def _signals(loop: Loop, ops: Ops) -> None:
                 loop.rebind_if_lost()
 
     loop.watch(ours.fileno(), arrived)
+
+
+def _prove(loop: Loop, ops: Ops, journal: Journal, folder: SessionFolder) -> None:
+    """Have verified what was not read at the start. Damage there is met by the next keeper, which reads everything: it
+    names the place and does not start.
+    """
+    if journal.unproved is None:
+        return
+
+    def damaged(text: str) -> None:
+        print(f"keeper: {text}; this keeper leaves", file=sys.stderr, flush=True)
+        with contextlib.suppress(OSError):  # then the next keeper finds it in the same way
+            checkpoint.drop(folder.root)
+        ops.terminate()
+
+    try:
+        ops.beside.add(proof.begin(loop, folder.log, journal.unproved, damaged, ops.beside.discard))
+    except OSError as exc:
+        print(f"keeper: the older part of the log cannot be verified now: {exc}", file=sys.stderr, flush=True)
 
 
 def _housekeeping(loop: Loop, ops: Ops, folder: SessionFolder) -> None:

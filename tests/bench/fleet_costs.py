@@ -111,8 +111,8 @@ def idle() -> list[Figure]:
             "idle CPU, 32 parked sessions, everything running (floor open)",
             "% of a core",
             samples,
-            "≤ 2 %",
-            statistics.median(samples) <= 2,
+            "≤ 1 %",
+            statistics.median(samples) <= 1,
         )
     ]
 

@@ -1,5 +1,5 @@
-"""Two scenarios written in the goal itself: ``play: [{"text": …, "calls": [[tool, input], …]}, …]``, and ``long: N``, N
-turns of ordinary work and a pause.
+"""Scenarios written in the goal itself: ``play: [{"text": …, "calls": [[tool, input], …]}, …]``; ``long: N``, N turns
+of ordinary work and a pause; ``commands: N by TOOL``, N turns of one small shell command each.
 """
 
 from __future__ import annotations
@@ -37,7 +37,20 @@ def _long(goal: str) -> Script:
     yield Turn("A pause.", (Call("exec", {"argv": ["sleep", "600"], "timeout_s": 600}),))
 
 
+_COMMAND_IN = {"shell": "script", "Bash": "command"}
+"""The argument that takes the command, by the name an agent gives its shell."""
+
+
+def _commands(goal: str) -> Script:
+    """Each turn writes its number, from 0 on, into the file ``turn``."""
+    count, tool = goal.split("commands:")[1].split(" by ")
+    name = tool.split()[0]
+    for turn in range(int(count)):
+        yield Turn(f"Turn {turn}.", (Call(name, {_COMMAND_IN[name]: f"echo {turn} > turn"}),))
+
+
 SCENARIOS = [
+    Scenario("commands", re.compile(r"commands:\s*\d+ by \w+"), _commands),
     Scenario("long", re.compile(r"long:\s*\d+"), _long),
     Scenario("scripted", re.compile(r"play:\s*\["), _play),
 ]

@@ -1,0 +1,95 @@
+"""What a keeper knows of its own log, kept beside it now and then, so that the next keeper reads only what came after.
+Standard library only.
+
+A cache, bound to one record (place, number, chain hash), to the code that folds and to its own checksum: whatever does
+not fit is ignored and the log is read whole. It is not synced, since losing it costs time and never a record.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from harness.events import anchor, calls, reader
+from harness.events.framing import BadLine
+from harness.events.reader import Place, stands
+from harness.events.regular import opened
+from harness.session import keeper_fold
+from harness.session.keeper_fold import KeeperState
+
+FILE = "keeper.json"
+EVERY_BYTES = 4 * 1024 * 1024
+"""Bytes of log that a keeper may have to read at its start, about."""
+_LARGEST = 16 * 1024 * 1024
+
+
+def _form() -> str:
+    """Changes whenever the code does that folds, or that says where; taken when that code is loaded."""
+    digest = sha256()
+    for file in (keeper_fold.__file__, calls.__file__, reader.__file__, __file__):
+        digest.update(Path(str(file)).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+FORM = _form()
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The fold of a log up to and with the record at ``place``."""
+
+    place: Place
+    state: KeeperState
+
+
+def encode(found: Checkpoint) -> bytes:
+    """A checksum line, then the rest."""
+    where = asdict(found.place) | {"hash": found.place.hash.hex()}
+    body = json.dumps({"form": FORM, "place": where, "state": found.state.to_wire()}).encode()
+    return sha256(body).hexdigest().encode() + b"\n" + body
+
+
+def decode(data: bytes) -> Checkpoint | None:
+    """What `encode` made with this very code, or None."""
+    digest, _, body = data.partition(b"\n")
+    if sha256(body).hexdigest().encode() != digest:
+        return None
+    value: dict[str, Any] = json.loads(body)
+    if value["form"] != FORM:
+        return None
+    where = value["place"]
+    return Checkpoint(Place(**{**where, "hash": bytes.fromhex(where["hash"])}), KeeperState.from_wire(value["state"]))
+
+
+def load(root: Path, log: Path) -> Checkpoint | None:
+    """The checkpoint in the session's folder ``root``, if it belongs to this log and to this code."""
+    try:
+        with opened(root / FILE) as file:
+            found = decode(file.read(_LARGEST))
+        if found is None or not stands(log, found.place):
+            return None
+        known = anchor.load(log)
+    except (OSError, BadLine):
+        return None
+    at = found.place
+    return None if known is not None and known.seq == at.seq and known.hash != at.hash else found
+
+
+def store(root: Path, found: Checkpoint) -> None:
+    """Replace the checkpoint; a disk that refuses only makes the next start read more."""
+    new = root / (FILE + ".new")
+    with contextlib.suppress(OSError):
+        fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with os.fdopen(fd, "wb") as file:
+            file.write(encode(found))
+        os.replace(new, root / FILE)
+
+
+def drop(root: Path) -> None:
+    """Let the next keeper read its log whole. Raises OSError."""
+    (root / FILE).unlink(missing_ok=True)

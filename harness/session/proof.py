@@ -1,0 +1,81 @@
+"""Verifying the part of a log that a keeper did not read at its start, in a child that takes only time that nobody else
+wants. Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+from harness.events.framing import LogError
+from harness.events.reader import DamagedLog, Place, verify_before
+from harness.linux import kernel
+from harness.session.event_loop import Loop
+
+_SAID = 4096
+_GOOD = b"good"
+
+
+def begin(loop: Loop, log: Path, until: Place, damaged: Callable[[str], None], over: Callable[[int], object]) -> int:
+    """Verify everything up to the record at ``until``; the pid of the child that does. ``damaged`` hears what is wrong,
+    if anything is, after ``over`` heard that the child is gone. A child that ends without a word proves nothing: the
+    next keeper begins anew. Raises OSError.
+    """
+    read_end, write_end = os.pipe2(os.O_CLOEXEC)
+    keeper = os.getpid()
+    try:
+        pid = os.fork()
+    except OSError:
+        os.close(read_end)
+        os.close(write_end)
+        raise
+    if pid == 0:
+        _child(log, until, write_end, keeper)
+    os.close(write_end)
+
+    def said() -> None:
+        text = os.read(read_end, _SAID)
+        loop.unwatch(read_end)
+        os.close(read_end)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, 0)
+        over(pid)
+        if text and text != _GOOD:
+            damaged(text.decode("utf-8", "replace"))
+
+    loop.watch(read_end, said)
+    return pid
+
+
+def _child(log: Path, until: Place, out: int, keeper: int) -> NoReturn:
+    try:
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGUSR1):
+            signal.signal(number, signal.SIG_DFL)
+        if os.getppid() == keeper:
+            os.closerange(3, out)
+            os.closerange(out + 1, os.sysconf("SC_OPEN_MAX"))
+            with contextlib.suppress(OSError):
+                os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+            os.write(out, _verdict(log, until)[:_SAID])
+    except BaseException as exc:  # whatever it is: this process must never go on as a second keeper
+        with contextlib.suppress(Exception):
+            print(f"keeper: verifying the log ended: {type(exc).__name__}: {exc}", file=sys.stderr, flush=True)
+    finally:
+        os._exit(0)
+
+
+def _verdict(log: Path, until: Place) -> bytes:
+    try:
+        found = verify_before(log, until)
+    except LogError as exc:
+        return str(exc).encode()
+    if found is None:
+        return _GOOD
+    return str(DamagedLog(Path(found.file), found.offset, found.seq, found.why)).encode()

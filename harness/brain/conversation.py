@@ -51,6 +51,18 @@ class Conversation:
         return found
 
 
+class Kept(msgspec.Struct, frozen=True):
+    """A conversation at rest."""
+
+    closed: list[msgspec.Raw]
+    open: list[Message]
+    starts: dict[int, int]
+    whole: dict[int, int]
+    taken: int
+    cleared: int
+    keep: int
+
+
 class Talk:
     """A conversation taken in turn by turn and kept as it is sent, so that a request costs what is new in it and
     nothing is held twice.
@@ -65,6 +77,25 @@ class Talk:
         """By turn that is not cleared: the number of the message that holds its results."""
         self._taken = self._cleared = self._keep = -1
         self._begun = False
+
+    def kept(self) -> Kept:
+        """All of it, to be taken up again by `of`; made before the next turn is taken in."""
+        closed = [msgspec.Raw(message) for message in self._closed]
+        return Kept(closed, self._open, self._starts, self._whole, self._taken, self._cleared, self._keep)
+
+    @classmethod
+    def of(cls, kept: Kept) -> Talk:
+        """The conversation again."""
+        talk = cls()
+        talk._closed = [bytes(message) for message in kept.closed]
+        talk._open = kept.open
+        talk._starts = kept.starts
+        talk._whole = kept.whole
+        talk._taken = kept.taken
+        talk._cleared = kept.cleared
+        talk._keep = kept.keep
+        talk._begun = bool(talk._closed or talk._open)
+        return talk
 
     def take(self, v: View) -> None:
         """Take in all turns before the newest reply; these are final but for clearing and a new beginning.

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -125,6 +125,12 @@ def advance(s: SessionState, r: t.Record) -> None:
         s.unknown += 1
     s.first_ts = s.first_ts or r.ts
     s.last_ts = r.ts
+
+
+def become(s: SessionState, other: SessionState) -> None:
+    """Make the one that is held elsewhere equal to another."""
+    for part in fields(SessionState):
+        setattr(s, part.name, getattr(other, part.name))
 
 
 def fold(records: Iterable[t.Record], start: SessionState | None = None) -> SessionState:

@@ -23,6 +23,7 @@ from tests.bench import (  # noqa: F401
     paint,
     turns,
     undo,
+    wake,
 )
 from tests.bench.table import BENCHES, Figure, emit, machine, markdown
 

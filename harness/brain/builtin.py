@@ -19,7 +19,7 @@ from harness.agents.errors import CannotGoOn, Conflict, Refused, Stopped
 from harness.agents.host import BLOB_FROM, Spec
 from harness.agents.steps import Again, Park, Step
 from harness.brain import conversation, memory, prompt, retry, stream
-from harness.brain.context.sizes import Sizes
+from harness.brain.context.sizes import PER_TOKEN, Sizes
 from harness.brain.decide import Abandon, Ask, Shrink, next_step
 from harness.brain.view import DamagedMessage, View
 from harness.events import blocks, tools
@@ -188,6 +188,7 @@ class BuiltIn(Agent):
             max_tokens=room,
             upto_seq=head,
             delivers=list(talk.delivers),
+            layers={"instructions and tools": self._fixed_bytes // PER_TOKEN, **talk.layers},
         )
         try:
             desk.append([sent], head)

@@ -44,10 +44,11 @@ class Running:
 @dataclass(slots=True)
 class Context:
     """What its requests show of the log: ``tokens`` as the newest reply, or the newest change, left it; how often old
-    turns were cleared, and how often it began anew.
+    turns were cleared, and how often it began anew; ``layers`` of the newest request, about.
     """
 
     tokens: int = 0
+    layers: dict[str, int] = field(default_factory=dict)
     clearings: int = 0
     resets: int = 0
 
@@ -267,6 +268,7 @@ def _keeper(s: SessionState, r: t.Record, b: t.KeeperStarted) -> None:
 def _request(s: SessionState, r: t.Record, b: t.ModelRequest) -> None:
     s.request = b
     s.requests = s.requests + 1
+    s.context.layers = b.layers
     s.doing["model"] = Running(f"asking {b.model}" + (f", try {b.attempt}" if b.attempt > 1 else ""), r.ts)
 
 

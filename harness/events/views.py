@@ -13,7 +13,7 @@ import msgspec
 
 from harness.events import trouble
 from harness.events.endpoints import EndpointView
-from harness.events.fold import SessionState
+from harness.events.fold import Context, SessionState
 
 NEEDS_YOU = "needs you"
 """It has an open request."""
@@ -85,6 +85,8 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     tokens: int = 0
     requests: int = 0
     tool_calls: int = 0
+    context: str = ""
+    """What its requests hold, in words."""
     checks_passed: int = 0
     checks_total: int = 0
     approvals: list[str] = []
@@ -250,6 +252,19 @@ def counted(base: FleetView, groups: Counter[str]) -> FleetView:
     )
 
 
+def context_of(c: Context) -> str:
+    """The size of a session's context, its layers, and what was done to keep it small."""
+    if not c.tokens:
+        return ""
+    parts = [f"{name} about {tokens:,}" for name, tokens in c.layers.items() if tokens]
+    times = [
+        f"{words} {count} time{'s' if count != 1 else ''}"
+        for words, count in (("cleared", c.clearings), ("begun anew", c.resets))
+        if count
+    ]
+    return f"{c.tokens:,} tokens" + "".join(f" · {part}" for part in [*parts, *times])
+
+
 def row(
     sid: str,
     s: SessionState,
@@ -290,6 +305,7 @@ def row(
         tokens=s.usage.total if spent_nano is None else tokens,
         requests=s.requests,
         tool_calls=s.tool_calls,
+        context=context_of(s.context),
         checks_passed=s.checks_passed,
         checks_total=len(s.checks),
         approvals=list(s.approvals),

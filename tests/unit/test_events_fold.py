@@ -57,6 +57,8 @@ def _value(rng: random.Random, name: str, kind: object) -> Any:
             {"part": "call", "ref": "t", "tool": "x", "input": {}},
             {"part": "private", "of": "x", "data": {}},
         ]
+    if name == "layers":
+        return {"goal": 3, "turns": 5}
     if "list" in text:
         return ["one", "two"]
     if "dict" in text:

@@ -29,7 +29,7 @@ _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 15.0
 _WAITS = frozenset(("no_space", "ledger", "held", "lost"))
 """Refusals of a reservation that end by themselves once something was mended; no request is sent meanwhile."""
-_REMEMBER_EVERY = 500
+REMEMBER_EVERY = 500
 """Records: fewer are read faster than what is known is written."""
 _MOST_TOKENS = 32_768
 _MOST_SAID = 2000
@@ -69,15 +69,15 @@ class BuiltIn(Agent):
 
     def _remember(self, seq: int) -> None:
         """Now and then; a reply that was just taken in is all there is beside the conversation."""
-        if not self._desk.live or seq - self._remembered < _REMEMBER_EVERY:
+        if not self._desk.live or seq - self._remembered < REMEMBER_EVERY:
             return
         self._remembered = seq
         known = memory.encode(self._view, self._talk)
         if known is not None:
-            self._desk.remember(memory.version(), known)
+            self._desk.remember(memory.VERSION, known)
 
     def memory(self) -> str:
-        return memory.version()
+        return memory.VERSION
 
     def recall(self, known: bytes) -> bool:
         found = memory.decode(known, self._desk.session)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -22,13 +21,15 @@ class _Memory(msgspec.Struct, frozen=True):
 _decoder = msgspec.json.Decoder(_Memory)
 
 
-@lru_cache(maxsize=1)
-def version() -> str:
-    """Changes whenever the code of the agent does: an older program's idea of a conversation is never continued."""
+def _of_the_code() -> str:
     digest = sha256()
     for file in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
+
+
+VERSION = _of_the_code()
+"""Of the agent's code as it was loaded: another program's idea of a conversation is never continued."""
 
 
 def encode(view: View, talk: Talk) -> bytes | None:

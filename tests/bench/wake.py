@@ -48,7 +48,6 @@ def wake():
     assert journal.state.seq == int(sys.argv[2])
     return took
 
-memory.version()
 snapshots.fold_version()
 if sys.argv[3] == "whole":
     print(json.dumps([wake()]))

@@ -23,13 +23,14 @@ from tests.unit.test_context import Sizes, changes, long_work
 class Reader(builtin.BuiltIn):
     """The built-in agent on a log that nobody else has; ``fed`` counts the records that it was told."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, live: bool = False) -> None:
         self.journal = Journal(folder)
         self.desk = Desk(self.journal, Accounts(folder / "none", "s", 1, ""))
         spec = Spec("s", str(folder), "", "", 1, "", Credential("http://127.0.0.1:1", "k"), "claude-sonnet-4-6")
         super().__init__(spec, self.desk, builtin.ssl.create_default_context())
         self.fed = 0
         self.desk.serves(self)
+        self.desk.live = live
         self.journal.load(self.memory(), self.recall)
 
     def feed(self, record: t.Record) -> None:
@@ -62,21 +63,11 @@ def remembering(folder: Path, records: list[t.Record], upto: int, segment_bytes:
     """A log of all records, and what a brain remembered that saw ``upto`` of them come."""
     (folder / "log").mkdir()
     log = LogWriter.open(folder / "log", "memorytest1", segment_bytes=segment_bytes)
-    append(log, records[:1])
-    brain = Reader(folder)
-    brain.desk.live = True
-    for record in records[1:upto]:
-        append(log, [record])
-        brain.journal._fold(record, brain_line(folder))
+    append(log, records[:upto])
+    Reader(folder, live=True)
     append(log, records[upto:])
     log.close()
     return folder
-
-
-def brain_line(folder: Path) -> bytes:
-    """The newest line of the log."""
-    newest = sorted((folder / "log").glob("*.jsonl"))[-1]
-    return newest.read_bytes().splitlines()[-1]
 
 
 @pytest.mark.parametrize("segment_bytes", [1 << 26, 40_000])
@@ -87,7 +78,7 @@ def test_going_on_from_what_was_remembered_is_going_on(
     kept = sorted((folder / "memory").iterdir())
     assert kept
     quick = Reader(folder)
-    assert quick.fed < 40 + builtin._REMEMBER_EVERY + 20 < len(records)
+    assert quick.fed < 40 + builtin.REMEMBER_EVERY + 20 < len(records)
     for file in kept:
         file.unlink()
     whole = Reader(folder)

@@ -444,6 +444,7 @@ def evidence(row: SessionRow) -> list[tuple[str, str]]:
         ("branch", row.branch),
         ("worktree", row.worktree),
         ("model", row.model + (f" ({row.price})" if row.price else "")),
+        *([("context", row.context)] if row.context else []),
         ("session id", row.sid),
         ("created", row.created),
     ]

@@ -4,8 +4,9 @@ One object thinks for one session, in a process of its own that may be killed at
 from the session's log, so that another object, fed with the same log, goes on where this one was. It starts no tool and
 changes no file: it proposes, and is told what became of it.
 
-The order of calls: ``feed`` for each record there is; ``start`` or ``resume``, once; then ``propose`` again and again,
-and in between, for each new record in its order, ``say``, ``decide`` or ``feed``; at the end ``park`` or ``stop``.
+The order of calls: ``recall`` perhaps, once; ``feed`` for each record there is (behind what was recalled); ``start`` or
+``resume``, once; then ``propose`` again and again, and in between, for each new record in its order, ``say``,
+``decide`` or ``feed``; at the end ``park`` or ``stop``.
 """
 
 from __future__ import annotations
@@ -37,6 +38,18 @@ class Agent(ABC):
 
         Must not wait and must not think. Raises CannotGoOn when what it says cannot be read.
         """
+
+    def memory(self) -> str:
+        """The form of what it asks the desk to ``remember``, by a name that changes with its code; empty = it never
+        does, and is fed the whole history.
+        """
+        return ""
+
+    def recall(self, known: bytes) -> bool:
+        """Take up what an earlier object remembered, instead of the history up to where the desk's session stands now;
+        False, and nothing has changed, when that cannot be understood.
+        """
+        return False
 
     @abstractmethod
     def say(self, record: t.Record) -> None:

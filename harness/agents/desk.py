@@ -84,6 +84,12 @@ class Desk:
         """The same wherever the log stands: for what has happened and cannot be thought over."""
         return self._journal.append(bodies)
 
+    def remember(self, form: str, known: bytes) -> None:
+        """Keep what the agent knows at the record that it is being fed, as JSON, for one that comes after it. Only to
+        be asked from within ``feed``, ``say`` or ``decide``.
+        """
+        self._journal.remember(form, known)
+
     def put_blob(self, data: bytes, media: str) -> t.BlobRef:
         """Store a payload durably. Raises Interruption, Refused."""
         return self._journal.put_blob(data, media)

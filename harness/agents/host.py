@@ -176,7 +176,7 @@ def run(spec: Spec, make: Make) -> int:
     desk.serves(agent)
     broken = None
     try:
-        journal.load()
+        journal.load(agent.memory(), agent.recall)
     except _DAMAGE as exc:
         journal.following = False
         broken = exc

@@ -7,17 +7,21 @@ from __future__ import annotations
 import base64
 import contextlib
 import select
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from harness.agents.errors import Conflict, Fenced, Lost, NoSupervisor, Refused
 from harness.agents.peer import Link
-from harness.events import blobs, fold, reader
+from harness.events import blobs, fold, reader, snapshots
 from harness.events import types as t
+from harness.events.framing import BadLine, check_line, hash_of
+from harness.events.offsets import OffsetIndex
 from harness.protocol import frames
 
 _LEASE_S = 10.0
+_STEP = 1 << 20
 _EARLY = ("stale_lease", "conflict")  # our lease, or the lines that we read on disk, are not with the keeper yet
 _APPEND_S = 120.0
 _SPACE_RETRY_S = 5.0
@@ -33,17 +37,55 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self._log = folder / "log"
         self._blobs = folder / "blobs"
+        self._memory = folder / "memory"
+        self._line = b""
         self._link: Link | None = None
         self.state = fold.SessionState()
         self.on_record: Callable[[t.Record], None] = _nobody
         """Who is told of each record, once it is folded."""
         self.following = True
 
-    def load(self) -> None:
-        """Fold the log on disk. Raises LogError, DecodeError, or what ``on_record`` raises, when it cannot be read
-        or understood."""
-        for line in reader.read(self._log):
-            self._fold(t.decode(line))
+    def load(self, form: str = "", recall: Callable[[bytes], bool] | None = None) -> None:
+        """Fold the log on disk; with the ``form`` of what may have been remembered of it, only what stands behind that.
+
+        Raises LogError, DecodeError, or what ``on_record`` raises, when it cannot be read or understood.
+        """
+        known = snapshots.load(self._memory, self._log, form) if form and recall is not None else None
+        after = -1
+        if known is not None and recall is not None:
+            fold.become(self.state, known.state)
+            if recall(known.more):
+                after = known.seq
+            else:
+                fold.become(self.state, fold.SessionState())
+        for line in reader.read(self._log) if known is None or after < 0 else self._behind(known):
+            self._fold(t.decode(line), line)
+
+    def _behind(self, known: snapshots.Snapshot) -> Iterator[bytes]:
+        """Verified lines behind a snapshot, without reading what stands before it in its segment."""
+        chain = bytes.fromhex(known.hash)
+        at = known.seq + 1
+        index = OffsetIndex(self._log)
+        try:
+            while at < len(index):
+                lines, following = index.scan(at, _STEP)
+                for line in lines:
+                    chain = check_line(line + b"\n", chain)
+                    yield line
+                    at += 1
+                at = following
+        except BadLine:  # the next segment begins here, or damage, which the reader names
+            yield from reader.read(self._log, at - 1)
+        finally:
+            index.close()
+
+    def remember(self, form: str, known: bytes) -> None:
+        """Keep the fold and what the agent knows at the record being folded; without room on the disk, keep nothing."""
+        try:
+            data = snapshots.encode(self.state, hash_of(self._line).hex(), form, known)
+            snapshots.store(self._memory, self.head, data)
+        except OSError as exc:
+            print(f"brain: what is known at record {self.head} is not kept: {exc}", file=sys.stderr, flush=True)
 
     @property
     def link(self) -> Link:
@@ -82,7 +124,8 @@ class Journal:
     def head(self) -> int:
         return self.state.seq
 
-    def _fold(self, record: t.Record) -> None:
+    def _fold(self, record: t.Record, line: bytes) -> None:
+        self._line = line
         fold.advance(self.state, record)
         self.on_record(record)
 
@@ -97,12 +140,13 @@ class Journal:
             if message.get("push") != "events":
                 continue
             for line in message.get("lines", ()):
-                record = t.decode(str(line).encode())
+                raw = str(line).encode()
+                record = t.decode(raw)
                 if record.seq <= self.head:
                     continue
                 if record.seq != self.head + 1:
                     raise Lost(f"keeper: record {self.head + 1} was left out")
-                self._fold(record)
+                self._fold(record, raw)
                 moved = True
         return moved
 

@@ -18,8 +18,8 @@ from harness.agents.desk import Desk
 from harness.agents.errors import CannotGoOn, Conflict, Refused, Stopped
 from harness.agents.host import BLOB_FROM, Spec
 from harness.agents.steps import Again, Park, Step
-from harness.brain import conversation, prompt, retry, stream
-from harness.brain.context.sizes import Sizes
+from harness.brain import conversation, memory, prompt, retry, stream
+from harness.brain.context.sizes import PER_TOKEN, Sizes
 from harness.brain.decide import Abandon, Ask, Shrink, next_step
 from harness.brain.view import DamagedMessage, View
 from harness.events import blocks, tools
@@ -29,6 +29,8 @@ _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 15.0
 _WAITS = frozenset(("no_space", "ledger", "held", "lost"))
 """Refusals of a reservation that end by themselves once something was mended; no request is sent meanwhile."""
+REMEMBER_EVERY = 500
+"""Records: fewer are read faster than what is known is written."""
 _MOST_TOKENS = 32_768
 _MOST_SAID = 2000
 
@@ -48,6 +50,7 @@ class BuiltIn(Agent):
         self._fixed_bytes = len(json.dumps([self._tools, self._system]).encode())
         self._counted: tuple[int, int | None] = (-1, None)
         self._patience = _FIRST_PAUSE_S
+        self._remembered = -1
         self._sizes = Sizes(spec.context_tokens, prompt.context_window(spec.model), spec.max_tokens)
         self._reply: stream.Progress | None = None
 
@@ -62,6 +65,27 @@ class BuiltIn(Agent):
             with contextlib.suppress(conversation.Unanswered):  # told when it is needed: then nothing can be sent
                 self._talk.take(self._view)
                 self._view.forget()
+                self._remember(record.seq)
+
+    def _remember(self, seq: int) -> None:
+        """Now and then; a reply that was just taken in is all there is beside the conversation."""
+        if not self._desk.live or seq - self._remembered < REMEMBER_EVERY:
+            return
+        self._remembered = seq
+        known = memory.encode(self._view, self._talk)
+        if known is not None:
+            self._desk.remember(memory.VERSION, known)
+
+    def memory(self) -> str:
+        return memory.VERSION
+
+    def recall(self, known: bytes) -> bool:
+        found = memory.decode(known, self._desk.session)
+        if found is None:
+            return False
+        self._view, self._talk = found
+        self._remembered = self._desk.head
+        return True
 
     def say(self, record: t.Record) -> None:
         self.feed(record)
@@ -164,6 +188,7 @@ class BuiltIn(Agent):
             max_tokens=room,
             upto_seq=head,
             delivers=list(talk.delivers),
+            layers={"instructions and tools": self._fixed_bytes // PER_TOKEN, **talk.layers},
         )
         try:
             desk.append([sent], head)

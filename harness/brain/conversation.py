@@ -17,6 +17,7 @@ import msgspec
 from harness.brain import prompt
 from harness.brain.context.clearing import cleared_input, cleared_result
 from harness.brain.context.results import NEVER_RAN, told
+from harness.brain.context.sizes import PER_TOKEN
 from harness.brain.view import DROPPED, ModelTurn, UserTurn, View
 from harness.events import said
 from harness.events.blocks import Block, block_of
@@ -37,18 +38,31 @@ class Conversation:
     """``encoded``: the messages as sent, a JSON array; ``delivers``: the calls whose results the model sees for the
     first time.
 
-    ``added`` bounds the tokens of what was said after the newest reply.
+    ``added`` bounds the tokens of what was said after the newest reply; ``layers`` are about the tokens of its parts.
     """
 
     encoded: bytes
     added: int
     delivers: tuple[str, ...]
+    layers: dict[str, int]
 
     @property
     def messages(self) -> list[Message]:
         """The messages, decoded."""
         found: list[Message] = json.loads(self.encoded)
         return found
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """A conversation at rest."""
+
+    closed: list[msgspec.Raw]
+    open: list[Message]
+    starts: dict[int, int]
+    whole: dict[int, int]
+    taken: int
+    cleared: int
+    keep: int
 
 
 class Talk:
@@ -65,6 +79,25 @@ class Talk:
         """By turn that is not cleared: the number of the message that holds its results."""
         self._taken = self._cleared = self._keep = -1
         self._begun = False
+
+    def kept(self) -> Kept:
+        """All of it, to be taken up again by `of`; made before the next turn is taken in."""
+        closed = [msgspec.Raw(message) for message in self._closed]
+        return Kept(closed, self._open, self._starts, self._whole, self._taken, self._cleared, self._keep)
+
+    @classmethod
+    def of(cls, kept: Kept) -> Talk:
+        """The conversation again."""
+        talk = cls()
+        talk._closed = [bytes(message) for message in kept.closed]
+        talk._open = kept.open
+        talk._starts = kept.starts
+        talk._whole = kept.whole
+        talk._taken = kept.taken
+        talk._cleared = kept.cleared
+        talk._keep = kept.keep
+        talk._begun = bool(talk._closed or talk._open)
+        return talk
 
     def take(self, v: View) -> None:
         """Take in all turns before the newest reply; these are final but for clearing and a new beginning.
@@ -106,7 +139,8 @@ class Talk:
                 break
             added += size_bound([message])
         _breakpoints(messages)
-        return Conversation(b"[" + b",".join([*self._closed, *map(_encode, messages)]) + b"]", added, tuple(delivers))
+        encoded = b"[" + b",".join([*self._closed, *map(_encode, messages)]) + b"]"
+        return Conversation(encoded, added, tuple(delivers), _layers(v, len(encoded)))
 
     def _say(self, v: View, turn: ModelTurn | UserTurn, messages: list[Message], *, calls: bool) -> None:
         """Add one turn, with its results when it has ``calls``."""
@@ -159,6 +193,14 @@ class Talk:
             self._closed.clear()
         self._starts = {seq: number - gone for seq, number in self._starts.items() if number > gone}
         self._whole = {seq: number - gone for seq, number in self._whole.items() if number > gone}
+
+
+def _layers(v: View, size: int) -> dict[str, int]:
+    """About how many tokens of ``size`` bytes of messages are what."""
+    goal = len(v.state.intent.goal.encode("utf-8", "replace")) if v.state.intent is not None else 0
+    handed = len(v.handoff.encode("utf-8", "replace"))
+    parts = {"goal": goal, "hand-off": handed, "turns": max(0, size - goal - handed)}
+    return {name: part // PER_TOKEN for name, part in parts.items()}
 
 
 def _beginning(v: View) -> list[Block]:

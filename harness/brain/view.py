@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from harness.brain.context.facts import Facts
 from harness.brain.context.results import told
 from harness.brain.context.room import Measure
@@ -32,8 +34,7 @@ class DamagedMessage(Exception):
     """A model message whose content cannot be read back; the text names the record."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelTurn:
+class ModelTurn(msgspec.Struct, frozen=True, tag="model"):
     """A complete reply."""
 
     seq: int
@@ -46,8 +47,7 @@ class ModelTurn:
         return f"c{self.seq}.{index}"
 
 
-@dataclass(frozen=True, slots=True)
-class UserTurn:
+class UserTurn(msgspec.Struct, frozen=True, tag="user"):
     """Text for the model: typed by a human or written by the harness."""
 
     seq: int
@@ -74,9 +74,14 @@ class CallFact:
     of: int = -1
     """The reply that made it; -1 for one of the harness."""
     command: str = ""
-    result: t.ToolEnded | t.ToolResolved | None = None
+    ended: t.ToolEnded | None = None
+    resolved: t.ToolResolved | None = None
     result_seq: int = -1
     verdict: t.CheckVerdict | None = None
+
+    @property
+    def result(self) -> t.ToolEnded | t.ToolResolved | None:
+        return self.ended or self.resolved
 
 
 @dataclass(slots=True)
@@ -346,7 +351,10 @@ class View:
     def _finish_call(self, r: t.Record, call_id: str, result: t.ToolEnded | t.ToolResolved) -> None:
         fact = self.calls.get(call_id)
         if fact is not None and fact.result is None:
-            fact.result = result
+            if isinstance(result, t.ToolEnded):
+                fact.ended = result
+            else:
+                fact.resolved = result
             fact.result_seq = r.seq
             last = self.last_model
             if last is not None and self.sizes and self.sizes[-1].seq == last.seq == fact.of:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -48,10 +48,11 @@ class Running:
 @dataclass(slots=True)
 class Context:
     """What its requests show of the log: ``tokens`` as the newest reply, or the newest change, left it; how often old
-    turns were cleared, and how often it began anew.
+    turns were cleared, and how often it began anew; ``layers`` of the newest request, about.
     """
 
     tokens: int = 0
+    layers: dict[str, int] = field(default_factory=dict)
     clearings: int = 0
     resets: int = 0
 
@@ -134,6 +135,12 @@ def advance(s: SessionState, r: t.Record) -> None:
         s.unknown += 1
     s.first_ts = s.first_ts or r.ts
     s.last_ts = r.ts
+
+
+def become(s: SessionState, other: SessionState) -> None:
+    """Make the one that is held elsewhere equal to another."""
+    for part in fields(SessionState):
+        setattr(s, part.name, getattr(other, part.name))
 
 
 def fold(records: Iterable[t.Record], start: SessionState | None = None) -> SessionState:
@@ -271,6 +278,7 @@ def _keeper(s: SessionState, r: t.Record, b: t.KeeperStarted) -> None:
 def _request(s: SessionState, r: t.Record, b: t.ModelRequest) -> None:
     s.request = b
     s.requests = s.requests + 1
+    s.context.layers = b.layers
     s.doing["model"] = Running(f"asking {b.model}" + (f", try {b.attempt}" if b.attempt > 1 else ""), r.ts)
 
 

@@ -223,7 +223,7 @@ class UserMessage(Body, frozen=True, kw_only=True):
 class ModelRequest(Body, frozen=True, kw_only=True):
     """One attempt is about to be sent; its worst case is reserved under ``reservation``.
 
-    ``delivers`` are call ids whose results it carries.
+    ``delivers`` are call ids whose results it carries; ``layers`` says about how many tokens of it are what.
     """
 
     TYPE = "model.request"
@@ -236,6 +236,7 @@ class ModelRequest(Body, frozen=True, kw_only=True):
     max_tokens: int
     upto_seq: int
     delivers: list[str] = []
+    layers: dict[str, int] = {}
 
 
 class ModelMessage(Body, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from harness.events import trouble
 from harness.events.endpoints import EndpointView
 
 if TYPE_CHECKING:
-    from harness.events.fold import SessionState
+    from harness.events.fold import Context, SessionState
 
 NEEDS_YOU = "needs you"
 """It has an open request."""
@@ -87,6 +87,8 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     tokens: int = 0
     requests: int = 0
     tool_calls: int = 0
+    context: str = ""
+    """What its requests hold, in words."""
     checks_passed: int = 0
     checks_total: int = 0
     approvals: list[str] = []
@@ -252,6 +254,19 @@ def counted(base: FleetView, groups: Counter[str]) -> FleetView:
     )
 
 
+def context_of(c: Context) -> str:
+    """The size of a session's context, its layers, and what was done to keep it small."""
+    if not c.tokens:
+        return ""
+    parts = [f"{name} about {tokens:,}" for name, tokens in c.layers.items() if tokens]
+    times = [
+        f"{words} {count} time{'s' if count != 1 else ''}"
+        for words, count in (("cleared", c.clearings), ("begun anew", c.resets))
+        if count
+    ]
+    return f"{c.tokens:,} tokens" + "".join(f" · {part}" for part in [*parts, *times])
+
+
 def row(
     sid: str,
     s: SessionState,
@@ -292,6 +307,7 @@ def row(
         tokens=s.usage.total if spent_nano is None else tokens,
         requests=s.requests,
         tool_calls=s.tool_calls,
+        context=context_of(s.context),
         checks_passed=s.checks_passed,
         checks_total=len(s.checks),
         approvals=list(s.approvals),

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.agents import steps
-from harness.brain import conversation, decide
+from harness.brain import conversation, decide, memory
 from harness.brain.context.sizes import Sizes
 from harness.brain.retry import AT_THE_GATE
 from harness.brain.view import View
@@ -69,7 +69,16 @@ class World:
                 with contextlib.suppress(conversation.Unanswered):
                     self.talk.take(self.lean)
                     self.lean.forget()
+                    self.relieve()
         return self.view.state.seq
+
+    def relieve(self) -> None:
+        """Another brain goes on with what this one remembered."""
+        known = memory.encode(self.lean, self.talk)
+        if known is not None:
+            found = memory.decode(known, self.lean.state)
+            assert found is not None
+            self.lean, self.talk = found
 
     def lease(self) -> None:
         self.gen += 1

@@ -59,6 +59,8 @@ def _value(rng: random.Random, name: str, kind: object) -> Any:
         ]
     if name == "files":
         return [{"path": "tests/a.py", "how": "deleted", "sha": "absent"}]
+    if name == "layers":
+        return {"goal": 3, "turns": 5}
     if "list" in text:
         return ["one", "two"]
     if "dict" in text:

@@ -1,0 +1,105 @@
+"""What an agent remembers: taken up, it is as if the whole log had been read, and whatever does not fit is not used."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import pytest
+
+from harness.agents.accounts import Accounts
+from harness.agents.desk import Desk
+from harness.agents.host import Spec
+from harness.agents.journal import Journal
+from harness.brain import builtin, conversation
+from harness.brain.decide import next_step
+from harness.events import types as t
+from harness.events.log import LogWriter
+from harness.events.reader import DamagedLog
+from harness.protocol.config import Credential
+from tests.unit.test_context import Sizes, changes, long_work
+
+
+class Reader(builtin.BuiltIn):
+    """The built-in agent on a log that nobody else has; ``fed`` counts the records that it was told."""
+
+    def __init__(self, folder: Path, *, live: bool = False) -> None:
+        self.journal = Journal(folder)
+        self.desk = Desk(self.journal, Accounts(folder / "none", "s", 1, ""))
+        spec = Spec("s", str(folder), "", "", 1, "", Credential("http://127.0.0.1:1", "k"), "claude-sonnet-4-6")
+        super().__init__(spec, self.desk, builtin.ssl.create_default_context())
+        self.fed = 0
+        self.desk.serves(self)
+        self.desk.live = live
+        self.journal.load(self.memory(), self.recall)
+
+    def feed(self, record: t.Record) -> None:
+        self.fed += 1
+        super().feed(record)
+
+    def goes_on(self) -> tuple[object, ...]:
+        """Everything that decides what it does next, and what it would send."""
+        step = next_step(self._view, self._sizes)
+        with contextlib.suppress(conversation.Unanswered):
+            return step, self._talk.build(self._view), self._view.facts, self._view.sizes, self.journal.state
+        return step, self._view.facts, self._view.sizes, self.journal.state
+
+
+@pytest.fixture(scope="module")
+def records() -> list[t.Record]:
+    w, _ = long_work(110, Sizes(working=30_000))
+    assert changes(w)
+    return w.records
+
+
+def append(log: LogWriter, records: list[t.Record]) -> None:
+    for record in records:
+        wire = t.to_wire(record.body)
+        log.append(wire["type"], wire["data"], actor="x")
+    log.commit(sync=False)
+
+
+def remembering(folder: Path, records: list[t.Record], upto: int, segment_bytes: int) -> Path:
+    """A log of all records, and what a brain remembered that saw ``upto`` of them come."""
+    (folder / "log").mkdir()
+    log = LogWriter.open(folder / "log", "memorytest1", segment_bytes=segment_bytes)
+    append(log, records[:upto])
+    Reader(folder, live=True)
+    append(log, records[upto:])
+    log.close()
+    return folder
+
+
+@pytest.mark.parametrize("segment_bytes", [1 << 26, 40_000])
+def test_going_on_from_what_was_remembered_is_going_on(
+    tmp_path: Path, records: list[t.Record], segment_bytes: int
+) -> None:
+    folder = remembering(tmp_path, records, len(records) - 40, segment_bytes)
+    kept = sorted((folder / "memory").iterdir())
+    assert kept
+    quick = Reader(folder)
+    assert quick.fed < 40 + builtin.REMEMBER_EVERY + 20 < len(records)
+    for file in kept:
+        file.unlink()
+    whole = Reader(folder)
+    assert whole.fed == len(records)
+    assert quick.goes_on() == whole.goes_on()
+
+
+def test_what_does_not_fit_is_not_used(tmp_path: Path, records: list[t.Record]) -> None:
+    folder = remembering(tmp_path, records, len(records), 1 << 26)
+    for file in (folder / "memory").iterdir():
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2] ^= 1
+        file.write_bytes(data)
+    assert Reader(folder).fed == len(records)
+
+
+def test_damage_behind_what_was_remembered_is_named(tmp_path: Path, records: list[t.Record]) -> None:
+    folder = remembering(tmp_path, records, len(records) - 40, 1 << 26)
+    file = folder / "log" / "000001.jsonl"
+    data = bytearray(file.read_bytes())
+    data[-3000] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(DamagedLog):
+        Reader(folder)

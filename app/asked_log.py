@@ -86,9 +86,8 @@ class AskedIndex:
             raise LogError(self._end)
         added = self._count - self._told
         self._told = self._count
-        if not self._busy:
-            self._look = True
-            self._go()
+        self._look = True  # also while it is being asked: the answer may be older than what this is about
+        self._go()
         return added
 
     def arrived(self) -> bool:

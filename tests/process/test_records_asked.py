@@ -17,13 +17,14 @@ from app.cli.context import Context
 from app.cli.logs import logs
 from app.cli.sessions import Usage
 from app.records import AskedRecords, DiskRecords
+from app.screens.session import SessionScreen
 from app.watch_app import WatchApp
 from harness.protocol.client import Client, SupervisorError
 from harness.protocol.transport import UnixSocket
 from tests.fleetlib import HOLD, Fleet, fleet, play
 from tests.tui.painted import painted
 from tests.unit.test_shells import RELAY, Command
-from widgets.event_log import EventLog
+from widgets.transcript import Transcript
 
 
 @pytest.fixture(scope="module")
@@ -67,17 +68,15 @@ async def test_a_screen_elsewhere_shows_the_log_as_it_grows(f: Fleet) -> None:
     road = Command((sys.executable, "-c", RELAY, str(f.folders.supervisor_socket)))
     app = WatchApp(f.folders, keymap.build("default", {}), session=sid, transport=road)
     async with app.run_test(size=(120, 40)), asyncio.timeout(60):
-        while not (shown := app.screen.query(EventLog)) or not shown.last().total:
+        while not isinstance(screen := app.screen, SessionScreen) or not screen.query(Transcript):
             await asyncio.sleep(0.05)
-        view = shown.last()
+        view = screen.transcript
         await asyncio.to_thread(f.release, sid)
         await asyncio.to_thread(f.wait_state, sid, "done")
         while not any("All of it is done." in strip.text for strip in painted(app.screen)):
             await asyncio.sleep(0.05)
-        view.go_to(0)
-        while view.record(0) is None:
-            await asyncio.sleep(0.05)
-        while view.total != f.records(sid)[-1].seq + 1:  # the last ones come after the state that was waited for
+        view.action_first()
+        while (row := view.cursor_row) is None or row.seq > 1:
             await asyncio.sleep(0.05)
 
 

@@ -190,3 +190,24 @@ async def test_a_removed_session_is_said(tmp_path: Path) -> None:
     await came.wait()
     with pytest.raises(LogError, match="not there any more"):
         index.extend()
+
+
+async def test_what_was_written_while_it_asked_is_asked_for_too(tmp_path: Path) -> None:
+    far = Far(tmp_path)
+    far.write(3)
+    asking = asyncio.Event()
+    answer = asyncio.Event()
+
+    async def slow(op: str, **given: Any) -> dict[str, Any]:
+        reply = await far.ask(op, **given)
+        asking.set()
+        await answer.wait()
+        return reply
+
+    index = AskedIndex(SID, slow, far.news.set)
+    await asking.wait()
+    far.write(4)
+    index.extend()  # as a row that changed has it done, once
+    answer.set()
+    await far.news.wait()
+    assert index.extend() == 7

@@ -45,7 +45,9 @@ from harness.supervisor.money.cap_waits import CapWaits
 from harness.supervisor.money.purse import Purse
 from harness.supervisor.money.reservations import Bookkeeper
 from harness.supervisor.processes.process import Watch
-from harness.supervisor.serving.client_ops import Ops, Parts
+from harness.supervisor.serving.brain_ops import BrainOps
+from harness.supervisor.serving.client_ops import Ops
+from harness.supervisor.serving.parts import Parts
 from harness.supervisor.serving.server import Server
 from harness.supervisor.sessions.brains import Brains
 from harness.supervisor.sessions.conductor import Conductor, unfinished
@@ -165,28 +167,28 @@ class Supervisor:
         self.approvals = Approvals(self.fleet, judging, credentials, purse, self.gates, self.caps)
         self.fence = FenceReport()
         self.disk = Disk(folders.state, lambda: self.server.nudge())
-        self.ops = Ops(
-            Parts(
-                folders=folders,
-                epoch=epoch,
-                fleet=self.fleet,
-                settings=self.settings,
-                credentials=credentials,
-                purse=self.purse,
-                brains=self.brains,
-                gates=self.gates,
-                conductor=self.conductor,
-                launcher=self.launcher,
-                approvals=self.approvals,
-                index=self.index,
-                fence=self.fence,
-                undo=Undo(self.keepers),
-                continuing=Continuing(self.fleet, self.keepers, self.conductor, self.launcher),
-                disk=self.disk,
-                stop=self._asked_to_stop,
-            )
+        parts = Parts(
+            folders=folders,
+            epoch=epoch,
+            fleet=self.fleet,
+            settings=self.settings,
+            credentials=credentials,
+            purse=self.purse,
+            brains=self.brains,
+            gates=self.gates,
+            conductor=self.conductor,
+            launcher=self.launcher,
+            approvals=self.approvals,
+            index=self.index,
+            fence=self.fence,
+            undo=Undo(self.keepers),
+            continuing=Continuing(self.fleet, self.keepers, self.conductor, self.launcher),
+            disk=self.disk,
+            stop=self._asked_to_stop,
         )
-        self.server = Server(folders.supervisor_socket, self.fleet, self.ops.table(), self.ops)
+        self.ops = Ops(parts)
+        table = {**self.ops.table(), **BrainOps(parts).table()}
+        self.server = Server(folders.supervisor_socket, self.fleet, table, self.ops)
         self.ops.server = self.server
         self.upkeep = Upkeep(settings.problems, self.server.nudge, self._broken)
 

@@ -1,51 +1,36 @@
-"""What clients and brains may ask of the supervisor. Each operation is one method; refusals are OpError values."""
+"""What clients may ask of the supervisor. Each operation is one method; refusals are OpError values."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
-from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from collections.abc import Callable
+from dataclasses import asdict
 from importlib.metadata import version
 
 import msgspec
 
 from harness.events import types as t
-from harness.events.cap import Cap
 from harness.events.framing import LogError
 from harness.events.reader import verify
 from harness.events.request import Request
 from harness.events.views import FleetView
 from harness.protocol import frames, identity
-from harness.protocol.paths import Folders, SessionFolder
-from harness.supervisor.calls.approvals import Approvals
-from harness.supervisor.calls.call_caps import ask_cap, over_cap
+from harness.protocol.paths import SessionFolder
 from harness.supervisor.calls.ground import private_of
-from harness.supervisor.endpoints.credentials import Credentials, given_credential
-from harness.supervisor.endpoints.endpoint_gate import Outcome
-from harness.supervisor.endpoints.endpoint_gates import Gates
+from harness.supervisor.endpoints.credentials import given_credential
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet import set_aside
 from harness.supervisor.fleet.fleet import Fleet, Money
-from harness.supervisor.fleet.index import Index
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.money.purse import CapReached, Purse
 from harness.supervisor.serving import log_reading
+from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.server import Connection, Handler, Reply, Server
 from harness.supervisor.sessions import continuing, unanswered
-from harness.supervisor.sessions.brains import Brains
-from harness.supervisor.sessions.conductor import Conductor
-from harness.supervisor.sessions.continuing import Continuing
 from harness.supervisor.sessions.halt import Halt
-from harness.supervisor.sessions.launch import Launcher
 from harness.supervisor.sessions.removal import Removal
-from harness.supervisor.sessions.undo import Undo
-from harness.supervisor.settings import Settings
 from harness.supervisor.threads import at_home
 from harness.supervisor.upkeep import health
-from harness.supervisor.upkeep.fence_report import FenceReport
 from harness.workspace import worktrees
 from harness.workspace.diff import diff as workspace_diff
 from harness.workspace.errors import WorkspaceError
@@ -55,36 +40,6 @@ _READ_S = 20.0
 _FREED_S = 5.0
 _DIFF_S = 25.0
 """Seconds that a diff may take; a client waits half a minute for it."""
-
-
-@dataclass(slots=True)
-class Parts:
-    """Everything the operations reach for."""
-
-    folders: Folders
-    epoch: int
-    fleet: Fleet
-    settings: Settings
-    credentials: Credentials
-    purse: Purse
-    brains: Brains
-    gates: Gates
-    conductor: Conductor
-    launcher: Launcher
-    approvals: Approvals
-    index: Index
-    fence: FenceReport
-    undo: Undo
-    continuing: Continuing
-    disk: health.Disk
-    stop: Callable[[], Awaitable[None]]
-
-
-def _text(message: Reply, name: str, limit: int = 4096) -> str:
-    value = message.get(name, "")
-    if not isinstance(value, str) or len(value) > limit:
-        raise OpError("bad_request", f"{name} must be a text of at most {limit} characters")
-    return value
 
 
 def refuse_ended(session: Session, state: str) -> None:
@@ -146,12 +101,6 @@ class Ops:
             "verify": self.verify,
             "invariants": self.invariants,
             "subscribe": self.subscribe,
-            "brain_hello": self.brain_hello,
-            "admit": self.admit,
-            "heard": self.heard,
-            "doing": self.doing,
-            "reserve": self.reserve,
-            "settle": self.settle,
             "shutdown": self.shutdown,
         }
 
@@ -241,7 +190,7 @@ class Ops:
         return {"rows": self._p.fleet.rows(), "fleet": self.fleet_view()}
 
     async def _find(self, m: Reply) -> Session:
-        session = self._p.fleet.find(_text(m, "sid"))
+        session = self._p.fleet.find(text_of(m, "sid"))
         if not session.loaded and not session.damaged:
             try:
                 await session.read()
@@ -258,7 +207,7 @@ class Ops:
 
     async def session(self, c: Connection, m: Reply) -> Reply:
         p = self._p
-        session = p.fleet.find(_text(m, "sid"))
+        session = p.fleet.find(text_of(m, "sid"))
         try:
             await self._find(m)
         except OpError as exc:
@@ -291,13 +240,13 @@ class Ops:
 
     async def blob(self, c: Connection, m: Reply) -> Reply:
         """A piece of a payload that a record names."""
-        sha = _text(m, "sha", 64)
+        sha = text_of(m, "sha", 64)
         offset = log_reading.bounded(m, "offset", 0, 0)
         most = log_reading.bounded(m, "most", log_reading.MOST_BYTES, 1, log_reading.MOST_BYTES)
         return await self._piece(m, "a payload", lambda folder: log_reading.blob(folder, sha, offset, most))
 
     async def _piece(self, m: Reply, what: str, read: Callable[[SessionFolder], Reply]) -> Reply:
-        session = self._p.fleet.find(_text(m, "sid"))
+        session = self._p.fleet.find(text_of(m, "sid"))
         try:
             return await session.look(what, _READ_S, lambda: read(session.folder))
         except (WorkspaceError, OSError) as exc:
@@ -337,7 +286,7 @@ class Ops:
         return {"fleet": self.fleet_view(), "sessions": sessions, "removed": _figures(removed), "days": days}
 
     async def verify(self, c: Connection, m: Reply) -> Reply:
-        wanted = [self._p.fleet.find(_text(m, "sid"))] if m.get("sid") else list(self._p.fleet)
+        wanted = [self._p.fleet.find(text_of(m, "sid"))] if m.get("sid") else list(self._p.fleet)
 
         def look(session: Session) -> Reply:
             report = verify(session.folder.log)
@@ -385,14 +334,14 @@ class Ops:
         return {"sid": session.sid, "name": session.name, "warnings": self._p.gates.warnings(session)}
 
     async def desire(self, c: Connection, m: Reply) -> Reply:
-        state = _text(m, "state")
-        reason = _text(m, "reason")
+        state = text_of(m, "state")
+        reason = text_of(m, "reason")
         try:
             session = await self._find(m)
         except OpError as exc:
             if exc.code != "damaged" or state != "stopped":
                 raise
-            return await self._set_aside(self._p.fleet.find(_text(m, "sid")), reason)
+            return await self._set_aside(self._p.fleet.find(text_of(m, "sid")), reason)
         if session.foreign:
             raise OpError("foreign", f"{session.name} is not this fleet's: {session.foreign}")
         if state not in ("running", "paused", "stopped"):
@@ -467,7 +416,7 @@ class Ops:
 
     async def say(self, c: Connection, m: Reply) -> Reply:
         session = await self._find(m)
-        text = _text(m, "text", MAX_MESSAGE)
+        text = text_of(m, "text", MAX_MESSAGE)
         if not text.strip():
             raise OpError("bad_request", "the message is empty")
         if session.state.terminal or session.state.desired == "stopped":
@@ -496,7 +445,7 @@ class Ops:
 
     async def remove(self, c: Connection, m: Reply) -> Reply:
         p = self._p
-        session = self._p.fleet.find(_text(m, "sid"))
+        session = self._p.fleet.find(text_of(m, "sid"))
         force = m.get("force") is True
         try:
             await self._find(m)
@@ -519,18 +468,18 @@ class Ops:
         return {"approvals": await self._p.approvals.all()}
 
     async def approval(self, c: Connection, m: Reply) -> Reply:
-        approval_id = _text(m, "approval_id")
+        approval_id = text_of(m, "approval_id")
         return {"approval": await self._p.approvals.view(self._p.fleet.approval(approval_id, "not_found"), approval_id)}
 
     async def changes(self, c: Connection, m: Reply) -> Reply:
-        approval_id = _text(m, "approval_id")
+        approval_id = text_of(m, "approval_id")
         offset = m.get("offset", 0)
         if isinstance(offset, bool) or not isinstance(offset, int):
             raise OpError("bad_request", "offset must be a whole number of characters")
         return await self._p.approvals.changes(self._p.fleet.approval(approval_id, "not_found"), approval_id, offset)
 
     async def decide(self, c: Connection, m: Reply) -> Reply:
-        session = self._p.fleet.approval(_text(m, "approval_id"))
+        session = self._p.fleet.approval(text_of(m, "approval_id"))
         return {
             "decision_id": await unanswered.answered(
                 self._p.fleet, session, "the decision", self._p.approvals.decide(m, c.by)
@@ -538,7 +487,7 @@ class Ops:
         }
 
     async def defer(self, c: Connection, m: Reply) -> Reply:
-        await self._p.approvals.defer(_text(m, "approval_id"), _text(m, "until"))
+        await self._p.approvals.defer(text_of(m, "approval_id"), text_of(m, "until"))
         return {}
 
     # -- undo --------------------------------------------------------------------------------------
@@ -547,7 +496,7 @@ class Ops:
         session = await self._find(m)
         try:
             return await unanswered.answered(
-                self._p.fleet, session, "the undo", self._p.undo.undo(session, _text(m, "to"), c.by)
+                self._p.fleet, session, "the undo", self._p.undo.undo(session, text_of(m, "to"), c.by)
             )
         finally:
             self._settle_again(session)
@@ -564,99 +513,10 @@ class Ops:
         if session.state.terminal and session.link is not None:
             self._p.conductor.start(session)
 
-    # -- brains ------------------------------------------------------------------------------------
-
-    async def brain_hello(self, c: Connection, m: Reply) -> Reply:
-        session = self._p.fleet.sessions.get(_text(m, "sid"))
-        if session is None:
-            raise OpError("stale_lease", "there is no such session")
-        if session.brain is None and (session.state.lease is not None or not session.loaded):
-            raise OpError("not_ready", "the session is being taken up; try again")
-        brain = self._p.brains.greet(session, int(m.get("gen", -1)), _text(m, "secret"), c.by.pid)
-        await asyncio.wait_for(brain.leased.wait(), 15.0)
-        c.session = session
-        c.brain = brain
-        return {"epoch": self._p.epoch}
-
-    @staticmethod
-    def _of_brain(c: Connection) -> Session:
-        session = c.session
-        if session is None or session.brain is not c.brain:
-            raise OpError("stale_lease", "another brain holds the lease")
-        return session
-
-    async def admit(self, c: Connection, m: Reply) -> Reply:
-        """Wait until the endpoint may be asked."""
-        session = self._of_brain(c)
-        return asdict(await self._p.gates.admit(session, _text(m, "endpoint"), lambda: self._of_brain(c)))
-
-    async def heard(self, c: Connection, m: Reply) -> Reply:
-        """The first words of a reply."""
-        self._p.gates.heard(self._of_brain(c))
-        return {}
-
-    async def doing(self, c: Connection, m: Reply) -> Reply:
-        """What the agent is at while it thinks, in its own words."""
-        self._of_brain(c).told(_text(m, "what")[:200], _text(m, "evidence")[:500])
-        return {}
-
-    async def reserve(self, c: Connection, m: Reply) -> Reply:
-        session = self._of_brain(c)
-        try:
-            return await self._reserve(session, m)
-        except OpError:
-            self._p.gates.unsent(session)
-            raise
-
-    async def _reserve(self, session: Session, m: Reply) -> Reply:
-        if session.state.desired != "running":
-            raise OpError("paused", f"the session is wanted {session.state.desired}")
-        if session.blocked:
-            raise OpError("held", session.blocked)
-        try:
-            amounts = [int(m[name]) for name in ("attempt", "est_input", "max_tokens")]
-        except (KeyError, TypeError, ValueError) as exc:
-            raise OpError(
-                "bad_request", f"reserve: attempt, est_input and max_tokens must be whole numbers ({exc})"
-            ) from exc
-        late = over_cap(session, datetime.now(UTC))
-        if late is not None and late.cap == Cap.SESSION_WALL and session.state.finish_up is None:
-            await ask_cap(session, late)
-            raise OpError("cap", f"the cap {late.cap} is reached: {late.used} of {late.limit} s")
-        try:
-            held = await self._p.purse.reserve(
-                session, _text(m, "request_id"), amounts[0], _text(m, "model"), amounts[1], amounts[2]
-            )
-        except CapReached as exc:
-            await ask_cap(session, exc.reached)
-            raise OpError("cap", str(exc)) from exc
-        session.touch()
-        return {"reservation": held.reservation, "reserved_nano": held.nano}
-
-    async def settle(self, c: Connection, m: Reply) -> Reply:
-        session = self._of_brain(c)
-        usage: t.Usage | None = None
-        if not m.get("unknown"):
-            try:
-                usage = msgspec.convert(m.get("usage"), t.Usage)
-            except msgspec.ValidationError as exc:
-                raise OpError("bad_request", f"settle: usage: {exc}") from exc
-        retry_in_s = None
-        if (said := m.get("outcome")) is None:
-            self._p.gates.unsent(session)
-        else:
-            try:
-                retry_in_s = self._p.gates.told(session, msgspec.convert(said, Outcome))
-            except msgspec.ValidationError as exc:
-                raise OpError("bad_request", f"settle: outcome: {exc}") from exc
-        settled = await self._p.purse.settle(_text(m, "reservation"), usage)
-        session.touch()
-        return {"cost_nano": settled.nano, "price_source": settled.source, "retry_in_s": retry_in_s}
-
     # -- the end -----------------------------------------------------------------------------------
 
     async def shutdown(self, c: Connection, m: Reply) -> Reply:
-        what = _text(m, "sessions") or "leave"
+        what = text_of(m, "sessions") or "leave"
         if what not in ("leave", "stop"):
             raise OpError("bad_request", f"sessions can be left or stopped, not {what!r}")
         unrecorded = (
@@ -668,4 +528,4 @@ class Ops:
         return {"unrecorded": unrecorded}
 
 
-__all__ = ["Ops", "Parts"]
+__all__ = ["Ops"]

@@ -1,0 +1,124 @@
+"""What brains may ask of the supervisor, once they said who they are: their endpoint's gate, and money."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+import msgspec
+
+from harness.events import types as t
+from harness.events.cap import Cap
+from harness.supervisor.calls.call_caps import ask_cap, over_cap
+from harness.supervisor.endpoints.endpoint_gate import Outcome
+from harness.supervisor.errors import OpError
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.money.purse import CapReached
+from harness.supervisor.serving.parts import Parts, text_of
+from harness.supervisor.serving.server import Connection, Handler, Reply
+
+
+class BrainOps:
+    """The table of a brain's operations."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._p = parts
+
+    def table(self) -> dict[str, Handler]:
+        """Operations by their name on the wire."""
+        return {
+            "brain_hello": self.brain_hello,
+            "admit": self.admit,
+            "heard": self.heard,
+            "doing": self.doing,
+            "reserve": self.reserve,
+            "settle": self.settle,
+        }
+
+    async def brain_hello(self, c: Connection, m: Reply) -> Reply:
+        session = self._p.fleet.sessions.get(text_of(m, "sid"))
+        if session is None:
+            raise OpError("stale_lease", "there is no such session")
+        if session.brain is None and (session.state.lease is not None or not session.loaded):
+            raise OpError("not_ready", "the session is being taken up; try again")
+        brain = self._p.brains.greet(session, int(m.get("gen", -1)), text_of(m, "secret"), c.by.pid)
+        await asyncio.wait_for(brain.leased.wait(), 15.0)
+        c.session = session
+        c.brain = brain
+        return {"epoch": self._p.epoch}
+
+    @staticmethod
+    def _of_brain(c: Connection) -> Session:
+        session = c.session
+        if session is None or session.brain is not c.brain:
+            raise OpError("stale_lease", "another brain holds the lease")
+        return session
+
+    async def admit(self, c: Connection, m: Reply) -> Reply:
+        """Wait until the endpoint may be asked."""
+        session = self._of_brain(c)
+        return asdict(await self._p.gates.admit(session, text_of(m, "endpoint"), lambda: self._of_brain(c)))
+
+    async def heard(self, c: Connection, m: Reply) -> Reply:
+        """The first words of a reply."""
+        self._p.gates.heard(self._of_brain(c))
+        return {}
+
+    async def doing(self, c: Connection, m: Reply) -> Reply:
+        """What the agent is at while it thinks, in its own words."""
+        self._of_brain(c).told(text_of(m, "what")[:200], text_of(m, "evidence")[:500])
+        return {}
+
+    async def reserve(self, c: Connection, m: Reply) -> Reply:
+        session = self._of_brain(c)
+        try:
+            return await self._reserve(session, m)
+        except OpError:
+            self._p.gates.unsent(session)
+            raise
+
+    async def _reserve(self, session: Session, m: Reply) -> Reply:
+        if session.state.desired != "running":
+            raise OpError("paused", f"the session is wanted {session.state.desired}")
+        if session.blocked:
+            raise OpError("held", session.blocked)
+        try:
+            amounts = [int(m[name]) for name in ("attempt", "est_input", "max_tokens")]
+        except (KeyError, TypeError, ValueError) as exc:
+            raise OpError(
+                "bad_request", f"reserve: attempt, est_input and max_tokens must be whole numbers ({exc})"
+            ) from exc
+        late = over_cap(session, datetime.now(UTC))
+        if late is not None and late.cap == Cap.SESSION_WALL and session.state.finish_up is None:
+            await ask_cap(session, late)
+            raise OpError("cap", f"the cap {late.cap} is reached: {late.used} of {late.limit} s")
+        try:
+            held = await self._p.purse.reserve(
+                session, text_of(m, "request_id"), amounts[0], text_of(m, "model"), amounts[1], amounts[2]
+            )
+        except CapReached as exc:
+            await ask_cap(session, exc.reached)
+            raise OpError("cap", str(exc)) from exc
+        session.touch()
+        return {"reservation": held.reservation, "reserved_nano": held.nano}
+
+    async def settle(self, c: Connection, m: Reply) -> Reply:
+        session = self._of_brain(c)
+        usage: t.Usage | None = None
+        if not m.get("unknown"):
+            try:
+                usage = msgspec.convert(m.get("usage"), t.Usage)
+            except msgspec.ValidationError as exc:
+                raise OpError("bad_request", f"settle: usage: {exc}") from exc
+        retry_in_s = None
+        if (said := m.get("outcome")) is None:
+            self._p.gates.unsent(session)
+        else:
+            try:
+                retry_in_s = self._p.gates.told(session, msgspec.convert(said, Outcome))
+            except msgspec.ValidationError as exc:
+                raise OpError("bad_request", f"settle: outcome: {exc}") from exc
+        settled = await self._p.purse.settle(text_of(m, "reservation"), usage)
+        session.touch()
+        return {"cost_nano": settled.nano, "price_source": settled.source, "retry_in_s": retry_in_s}

@@ -1,0 +1,55 @@
+"""What the operations reach for, and how they read what they were sent."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from harness.protocol.paths import Folders
+from harness.supervisor.calls.approvals import Approvals
+from harness.supervisor.endpoints.credentials import Credentials
+from harness.supervisor.endpoints.endpoint_gates import Gates
+from harness.supervisor.errors import OpError
+from harness.supervisor.fleet.fleet import Fleet
+from harness.supervisor.fleet.index import Index
+from harness.supervisor.money.purse import Purse
+from harness.supervisor.serving.server import Reply
+from harness.supervisor.sessions.brains import Brains
+from harness.supervisor.sessions.conductor import Conductor
+from harness.supervisor.sessions.continuing import Continuing
+from harness.supervisor.sessions.launch import Launcher
+from harness.supervisor.sessions.undo import Undo
+from harness.supervisor.settings import Settings
+from harness.supervisor.upkeep import health
+from harness.supervisor.upkeep.fence_report import FenceReport
+
+
+@dataclass(slots=True)
+class Parts:
+    """Everything the operations reach for."""
+
+    folders: Folders
+    epoch: int
+    fleet: Fleet
+    settings: Settings
+    credentials: Credentials
+    purse: Purse
+    brains: Brains
+    gates: Gates
+    conductor: Conductor
+    launcher: Launcher
+    approvals: Approvals
+    index: Index
+    fence: FenceReport
+    undo: Undo
+    continuing: Continuing
+    disk: health.Disk
+    stop: Callable[[], Awaitable[None]]
+
+
+def text_of(message: Reply, name: str, limit: int = 4096) -> str:
+    """A field of a message as a text; empty without one. Raises OpError ``bad_request``."""
+    value = message.get(name, "")
+    if not isinstance(value, str) or len(value) > limit:
+        raise OpError("bad_request", f"{name} must be a text of at most {limit} characters")
+    return value

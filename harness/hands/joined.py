@@ -40,7 +40,7 @@ _SHARED = b"\xff"
 _ASKED = 16
 _STATUS_FD = 3
 _FILTER_FD = 4
-_FIRST_COPY = 10
+FIRST_COPY = 10
 _HIGH = 100
 _NS_GET_USERNS = 0xB701
 _NAMESPACES = ("cgroup", "ipc", "uts", "net", "pid", "mnt")
@@ -82,7 +82,7 @@ def build(fence: list[str]) -> Fence:
         # what waits inside has the walls of a call too: it must be worth nothing to whoever gets hold of it
         os.pwrite(filtered, seccomp.assembled(network="--unshare-net" not in fence), 0)
         own = ["--json-status-fd", str(_STATUS_FD), "--seccomp", str(_FILTER_FD)]
-        built, copies = walls.with_copies(fence, _FIRST_COPY)
+        built, copies = walls.with_copies(fence, FIRST_COPY)
         argv = [*built[:-1], *own, *built[-1:], *WAITING]
         fds = {0: waits, 1: gives, 2: words, _STATUS_FD: status, _FILTER_FD: filtered, **copies}
         return Fence(children.spawn(argv, {}, fds), tickets, status, words, hold)

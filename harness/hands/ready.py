@@ -1,5 +1,5 @@
-"""The fence that stands ready for a session's next call, with a place in it that only waits for the call, so that no
-call waits while they are made. Standard library only.
+"""The fence that stands ready for a session's next call, and the place in it that waits for a call which is about to
+begin, so that no call waits while they are made. Standard library only.
 
 Calls that only read (our own tools, which run nobody's program) share it; any other call takes it and ends it. One that
 is not exactly what the next call asks for, to the inode of every folder that it shows, is never used.
@@ -47,20 +47,27 @@ class Ready:
         return frozenset((self._standing.fence.builder, *((place.pid,) if place is not None else ())))
 
     def prepare(self, argv: list[str]) -> None:
-        """Have the fence of this command line stand, with a place in it, unless it does. Raises OSError."""
+        """Have the fence of this command line stand, unless it does. Raises OSError."""
         key = _key(argv)
         if self._standing is not None and (self._standing.key != key or self._ended()):
             self.drop()
         if self._standing is None:
             self._standing = _Standing(key, joined.build(argv), None)
             self._tickets = self._most
-        if self._standing.place is None:
+
+    def enter(self) -> None:
+        """Have a place wait in the fence that stands, if any: a call is about to begin.
+
+        Not earlier, because the pages that we write from then on are copied. Raises OSError.
+        """
+        if self._standing is not None and self._standing.place is None:
             self._standing = self._standing._replace(place=joined.stand(self._standing.fence, runner.main))
             self._tickets -= 1
 
     def lend(self, argv: list[str]) -> joined.Warden:
         """A place in the fence of this command line for one more reader; the fence stays ours. Raises OSError."""
         self.prepare(argv)
+        self.enter()
         assert self._standing is not None
         assert self._standing.place is not None
         place = self._standing.place

@@ -132,6 +132,14 @@ class Gate:
         self._queue.append((call_id, answer))
         self._next()
 
+    def expect(self) -> None:
+        """A call may run and will be asked for in a moment: have its place wait for it."""
+        if self.idle:
+            try:
+                self.ready.enter()
+            except OSError as exc:
+                print(f"keeper: no place waits for the next call: {exc}", file=sys.stderr, flush=True)
+
     def cancel(self, call_id: str) -> None:
         """End a running call, or take a waiting one out and record it as cancelled.
 

@@ -293,6 +293,8 @@ class Ops:
         if self._journal.staged >= BATCH_RECORDS:
             self.flush()
         self._tidy(records)
+        if any(kind == "tool.judged" and data.get("verdict") == "allow" for kind, data in records):
+            self._loop.call_later(0, self._gate.expect)  # once this is answered
 
     def _records(self, conn: Conn, raw: object) -> list[tuple[str, dict[str, Any]]]:
         if not isinstance(raw, list) or not raw:

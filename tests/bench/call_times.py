@@ -12,13 +12,16 @@ import time
 from pathlib import Path
 
 from harness.events.action import from_wire
-from harness.hands import fence, spawn
+from harness.hands import children, fence, spawn
+from harness.hands.joined import FIRST_COPY
 from harness.hands.ready import Ready
 from harness.protocol.paths import SessionFolder
 
 ROUNDS = 40
 SETTLE_S = 0.05
 """Between two calls, in which the next fence is built, as between two replies of a model."""
+ASKED_S = 0.002
+"""From the verdict, at which a keeper has a place wait, to the request to start."""
 
 
 def measured() -> dict[str, list[float]]:
@@ -47,8 +50,10 @@ def measured() -> dict[str, list[float]]:
                 made = spawn.command(from_wire({**base, **fields}), SessionFolder(folder, folder), folder / "1")
                 ready.prepare(made.argv)
                 time.sleep(SETTLE_S)
+                ready.enter()
+                time.sleep(ASKED_S)
                 took[name].append(timed(made, ready))
-            took["fence"].append(ran([*made.argv, "/bin/true"]))
+            took["fence"].append(built(made.argv))
             took["plain"].append(ran(["/bin/true"]))
         ready.drop()
     return took
@@ -71,6 +76,18 @@ def timed(made: spawn.Spawn, ready: Ready) -> float:
     if outcome.status != "ok":
         raise RuntimeError(f"{made.kind}: {outcome}")
     return took
+
+
+def built(argv: list[str]) -> float:
+    """Milliseconds that this fence takes around ``true``, with the same copies as around a call."""
+    told, copies = fence.with_copies(argv, FIRST_COPY)
+    try:
+        start = time.perf_counter()
+        os.waitpid(children.spawn([*told, "/bin/true"], {}, copies), 0)
+        return (time.perf_counter() - start) * 1e3
+    finally:
+        for fd in copies.values():
+            os.close(fd)
 
 
 def ran(argv: list[str]) -> float:

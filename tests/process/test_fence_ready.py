@@ -141,6 +141,7 @@ def test_no_fence_lends_more_than_it_can(ground: Ground) -> None:
 
 def test_a_place_that_nobody_takes_leaves_nothing(ground: Ground, ready: Ready) -> None:
     ready.prepare(shell(ground, "true").argv)
+    ready.enter()
     waiting = ready.pids
     assert len(waiting) == 2
     for child in ready.drop():
@@ -153,6 +154,7 @@ def test_a_place_whose_warden_died_is_made_again(ground: Ground, ready: Ready) -
     call = shell(ground, "echo fine")
     ready.prepare(call.argv)
     builder = ready.pid
+    ready.enter()
     (warden,) = ready.pids - {builder}
     os.kill(warden, signal.SIGKILL)
     wait_for("it to be gone", lambda: not alive(warden))
@@ -230,6 +232,7 @@ def test_what_stands_ready_ends_with_its_owner(ground: Ground) -> None:
     if owner == 0:
         mine = Ready()
         mine.prepare(shell(ground, "true").argv)
+        mine.enter()
         os.write(write_end, json.dumps(sorted(mine.pids)).encode())
         signal.pause()
     standing = json.loads(os.read(read_end, 100))

@@ -9,7 +9,9 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from harness.events.request import Request
 from harness.events.untrusted import to_display
+from harness.events.views import SessionRow
 
 ELLIPSIS = "…"
 _WORD = re.compile(" *[^ ]+")
@@ -27,9 +29,11 @@ MARKS = {
     "failed": "✗",
     "stopped": "■",
     "lost": "!",
-    "unknown": "?",
+    "unknown": "◌",
 }
 
+QUESTION = "?"
+"""Waiting because the agent asks something."""
 UNVERIFIED = "◇"
 """Done by its own word alone."""
 
@@ -49,11 +53,16 @@ ROLES = {
 }
 
 
-def mark(state: str, *, verified: bool = True) -> str:
-    """The one-cell mark of a state; done without a check that passed has its own; what this version does not know is
-    shown as unknown.
-    """
-    return UNVERIFIED if state == "done" and not verified else MARKS.get(state, "?")
+def mark(state: str) -> str:
+    """The one-cell mark of a state; a state this version does not know is shown as unknown."""
+    return MARKS.get(state, MARKS["unknown"])
+
+
+def row_mark(row: SessionRow) -> str:
+    """The mark of a session: done without a check that passed, and a question, have their own."""
+    if row.state == "done" and not row.verified:
+        return UNVERIFIED
+    return QUESTION if row.asks == Request.QUESTION else mark(row.state)
 
 
 def role(state: str) -> str:

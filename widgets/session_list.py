@@ -65,6 +65,12 @@ def layout(rows: list[SessionRow], selected: str, *, dense: bool) -> list[Item]:
     return items
 
 
+def _lasted(row: SessionRow, now: float) -> str:
+    """For how long it has been so: a clock while it runs, else an age."""
+    since = words.parse_ts(row.since)
+    return words.clock(now - since) if row.state == "running" and since is not None else words.age(row.since, now)
+
+
 class SessionList(ScrollView, can_focus=True):
     """Shows `SessionRow`s; the selection is pinned to a session id, so a re-sort never moves it to another session."""
 
@@ -159,9 +165,7 @@ class SessionList(ScrollView, can_focus=True):
         return next((sid for sid in shown[at + 1 :] + shown[:at][::-1] if sid in alive), "")
 
     def _age_column(self, now: float) -> list[str]:
-        return [
-            words.age(item.row.since, now) if item.row is not None and item.part == 0 else "" for item in self._items
-        ]
+        return [_lasted(item.row, now) if item.row is not None and item.part == 0 else "" for item in self._items]
 
     def _relayout(self, before: list[Item]) -> None:
         height = self.size.height
@@ -245,10 +249,10 @@ class SessionList(ScrollView, can_focus=True):
         edge = self._style("meter") if self.has_focus else self._style("quiet")
         line = Line(width).left("▌" if chosen else " ", edge)
         if part == 0:
-            line.left(cells.mark(row.state, verified=row.verified) + " ", state)
+            line.left(cells.row_mark(row) + " ", state)
             if self._dense:
                 return self._dense_line(row, age, line, state, base)
-            line.right(f"{age:>4} ", self._style("quiet")).right(f" {row.state:>{_STATE_WIDTH}}", state)
+            line.right(f" {age:>4} ", self._style("quiet")).right(f" {row.state:>{_STATE_WIDTH}}", state)
             return line.left(cells.safe(row.name, line.room - 1), self._style("name")).strip(base)
         held = bool(row.next) and row.state != "waiting"
         if not held:
@@ -260,7 +264,7 @@ class SessionList(ScrollView, can_focus=True):
         )
 
     def _dense_line(self, row: SessionRow, age: str, line: Line, state: Style, base: Style) -> Strip:
-        line.right(f"{age:>4} ", self._style("quiet"))
+        line.right(f" {age:>4} ", self._style("quiet"))
         if self.scrollable_content_region.width >= 28:
             line.right(f" {row.state:>{_STATE_WIDTH}}", state)
         if self.scrollable_content_region.width >= 44:
@@ -271,12 +275,15 @@ class SessionList(ScrollView, can_focus=True):
         return f"✓{row.checks_passed}/{row.checks_total}" if row.checks_total else ""
 
     def _money(self, row: SessionRow, line: Line) -> None:
-        """Right part of the second line: checks, spend and a meter against the cap, as far as there is room."""
+        """Right part of the second line: checks, spend and a meter against the cap; in a narrow list that only from
+        half of the cap on, so that what goes on has the room.
+        """
         wide = self.scrollable_content_region.width >= 40
         line.right(" ", Style.null())
-        if row.cap_nano is not None:
-            used, rest = cells.bar(row.spent_nano + row.reserved_nano, row.cap_nano, 6 if wide else 4)
-            near = row.cap_nano > 0 and row.spent_nano + row.reserved_nano >= row.cap_nano * 0.9
+        spent = row.spent_nano + row.reserved_nano
+        if row.cap_nano is not None and (wide or 2 * spent >= row.cap_nano):
+            used, rest = cells.bar(spent, row.cap_nano, 6 if wide else 4)
+            near = row.cap_nano > 0 and spent >= row.cap_nano * 0.9
             line.right(rest, self._style("quiet")).right(used, self._style("attention" if near else "meter"))
             line.right(" ", Style.null())
         line.right(words.money(row.spent_nano), self._style("quiet"))

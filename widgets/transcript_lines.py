@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from harness.events.transcript import Kind, Row, Stage
 from harness.events.untrusted import to_display
-from harness.events.words import parse_ts
+from harness.events.words import clock, parse_ts
 from widgets.cells import ELLIPSIS, clip, wrap
 from widgets.patch import code_display
 
@@ -44,13 +44,6 @@ class TextLine:
 
     left: tuple[Run, ...] = ()
     right: tuple[Run, ...] = ()
-
-
-def clock(seconds: float) -> str:
-    """A stretch of time as a clock shows it: ``0:41``, ``12:03``, ``1:02:03``."""
-    whole = max(0, int(seconds))
-    minutes = f"{whole // 60 % 60}:{whole % 60:02d}"
-    return f"{whole // 3600}:{minutes:>05}" if whole >= 3600 else minutes
 
 
 def took(ms: int) -> str:

@@ -90,7 +90,7 @@ class SessionLine(Widget):
         if row is None:
             return line.left(" this session is gone", self._style("bad")).strip(self.rich_style)
         state = self._style(cells.role(row.state))
-        line.left(f" {cells.mark(row.state, verified=row.verified)} ", state)
+        line.left(f" {cells.row_mark(row)} ", state)
         line.right(f" {words.money(row.spent_nano)} of {words.cap_text(row.cap_nano)} ", self._style("quiet"))
         if row.checks_total:
             line.right(

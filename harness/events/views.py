@@ -15,7 +15,7 @@ from harness.events import trouble
 from harness.events.endpoints import EndpointView
 
 if TYPE_CHECKING:
-    from harness.events.fold import Context, SessionState
+    from harness.events.fold import Context, OpenApproval, SessionState
 
 NEEDS_YOU = "needs you"
 """It has an open request."""
@@ -98,6 +98,8 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     price: str = ""
     desired: str = "running"
     ended: bool = False
+    asks: str = ""
+    """The kind of its request that comes first (see `Request`); empty: it has none."""
     next: str = ""
     """What happens next by itself, in words; with ``do``, what a person can do about it, by the key of ``action`` or
     the ``command``.
@@ -155,6 +157,12 @@ class Liveness(msgspec.Struct, frozen=True):
     """What its agent is at in the reply that is on its way, and why that is to be believed."""
 
 
+def first_request(s: SessionState) -> OpenApproval | None:
+    """The oldest open request, a deferred one only when there is no other."""
+    waiting = [a for a in s.approvals.values() if a.deferred is None] or list(s.approvals.values())
+    return min(waiting, key=lambda a: a.seq, default=None)
+
+
 def state_of(s: SessionState, live: Liveness) -> tuple[str, str, str]:
     """(state, detail, evidence) of a session: the single place where a row's state is chosen."""
     at = f"seq {s.seq} {s.last_event}"
@@ -164,10 +172,10 @@ def state_of(s: SessionState, live: Liveness) -> tuple[str, str, str]:
         return "stopped", "stopping" if live.brain else s.desired_reason or "stopped by you", at
     if s.intent is None:
         return "unknown", "the log does not say what this session is", at
-    waiting = [a for a in s.approvals.values() if a.deferred is None] or list(s.approvals.values())
-    if waiting:
-        first = min(waiting, key=lambda a: a.seq)
-        more = f" (+{len(waiting) - 1})" if len(waiting) > 1 else ""
+    first = first_request(s)
+    if first is not None:
+        waiting = sum(a.deferred is None for a in s.approvals.values()) or len(s.approvals)
+        more = f" (+{waiting - 1})" if waiting > 1 else ""
         return "waiting", f"{trouble.request(first.kind)}: {first.title}{more}", f"open request {first.approval_id}"
     if s.quarantined is not None:
         return (
@@ -202,8 +210,8 @@ def words_of(s: SessionState, state: str) -> trouble.Words | None:
     up.
     """
     if state == "waiting":
-        waiting = [a for a in s.approvals.values() if a.deferred is None] or list(s.approvals.values())
-        return trouble.requested(min(waiting, key=lambda a: a.seq).kind)
+        first = first_request(s)
+        return trouble.requested(first.kind) if first is not None else None
     if state in ("parked", "limited"):
         return trouble.parked("paused" if s.desired == "paused" or s.parked is None else s.parked.why)
     if state == "failed" and s.ended is None:
@@ -285,6 +293,7 @@ def row(
         since = min(a.ts for a in s.approvals.values())
     elif s.doing:
         since = max(d.ts for d in s.doing.values())
+    asked = first_request(s) if state == "waiting" else None
     made = SessionRow(
         sid=sid,
         name=s.name or sid,
@@ -316,6 +325,7 @@ def row(
         price=price,
         desired=s.desired,
         ended=s.terminal,
+        asks=asked.kind if asked is not None else "",
     )
     words = words_of(s, state)
     return made if words is None else _say(made, words)

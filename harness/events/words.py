@@ -56,6 +56,13 @@ def span(seconds: float) -> str:
     return f"{whole // 5 * 5}s"
 
 
+def clock(seconds: float) -> str:
+    """A stretch of time as a clock shows it: ``0:41``, ``12:03``, ``1:02:03``; never negative."""
+    whole = max(0, int(seconds))
+    minutes = f"{whole // 60 % 60}:{whole % 60:02d}"
+    return f"{whole // 3600}:{minutes:>05}" if whole >= 3600 else minutes
+
+
 def age(ts: str, now: float) -> str:
     """How long ago a timestamp was, as `span`; empty when it is none."""
     then = parse_ts(ts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import urllib.request
 
-from tests.fleetlib import fleet, play, wait_for
+from tests.fleetlib import HOLD, fleet, play, wait_for
 
 SLOW = [{"kind": "trickle", "after_bytes": 700, "rate": 40}]
 
@@ -22,3 +22,13 @@ def test_the_row_says_how_far_a_slow_reply_has_come() -> None:
         f.run("stop", sid)
         f.wait_state(sid, "stopped")
         assert "KiB so far" not in f.row(sid)["detail"]
+
+
+def test_the_row_says_which_command_runs() -> None:
+    with fleet() as f:
+        sid = f.launch(play([HOLD], "Done."))
+        f.wait_event(sid, "tool.started")
+        row = wait_for("the command on the row", lambda: r if (r := f.row(sid))["state"] == "running" else None)
+        assert row["detail"].startswith("sh -c 'while "), row["detail"]
+        f.release(sid)
+        assert f.wait_state(sid, "done")["detail"] != row["detail"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -582,3 +583,18 @@ async def test_a_border_is_dragged_and_the_theme_is_remembered(tmp_path: Path) -
         file.write_text("no theme of ours")
         assert themes.remembered(file) == ""
         assert themes.remembered(file.with_name("nothing")) == ""
+
+
+async def test_a_question_has_its_mark_and_what_runs_a_clock(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        world.ask(world.add("curious"), kind="question", title="Which colour?", options=["answer", "done", "stop"])
+        world.log(
+            world.add("busy"),
+            t.ToolProposed(call_id="c9.0", tool="exec", ref="u", input={"argv": ["make"]}),
+            t.ToolStarted(call_id="c9.0", action_hash="h", effect="contained"),
+        )
+
+    async with shown(tmp_path, scene) as s:
+        await s.see("? curious", "● busy")
+        line = next(line for line in s.grid if "● busy" in line)
+        assert re.search(r" running +\d+:\d\d ", line), line

@@ -112,6 +112,13 @@ def test_panes_of_vanished_sessions_get_the_next_one_nobody_shows() -> None:
     assert [x.sid for x in tiling.leaves(tiling.fill(tree, [], set()))] == ["", tiling.EMPTY, tiling.EMPTY]
 
 
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(-5, "0:00"), (41.9, "0:41"), (723, "12:03"), (3723, "1:02:03"), (36000, "10:00:00")]
+)
+def test_a_clock_shows_what_a_clock_shows(seconds: float, shown: str) -> None:
+    assert words.clock(seconds) == shown
+
+
 @given(trees(), st.integers(40, 250), st.integers(5, 80), st.randoms())
 def test_panes_that_cannot_be_read_fold_away_and_the_kept_one_never(
     tree: Node, width: int, height: int, rng: random.Random

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
-from harness.events import tools
+from harness.events import call_words, tools
 from harness.events import types as t
 from harness.events.action import canonical
 from harness.events.cap import Cap
@@ -117,6 +117,14 @@ class Track:
             self.resumed_seq = r.seq
         elif isinstance(b, t.UserMessage):
             self.has_goal = self.has_goal or b.origin == "goal"
+
+    def at_work(self, s: SessionState) -> str:
+        """The newest call that runs, in words; empty when none does."""
+        running = [name for name in s.doing if name in self.calls]
+        if not running:
+            return ""
+        proposed = self.calls[max(running, key=lambda name: s.doing[name].ts)].proposed
+        return call_words.what(proposed.tool, proposed.input)
 
     def _gone(self, call_id: str) -> None:
         self.calls.pop(call_id, None)

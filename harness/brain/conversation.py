@@ -299,11 +299,12 @@ def size_bound(messages: list[Message]) -> int:
 
 def estimate(v: View, conversation: Conversation) -> int | None:
     """An upper bound of the input tokens: the exact size of the newest reply's context plus one token per byte added
-    since.
+    since, a new hand-off included.
 
     None when no reply says how large the context is.
     """
     last = v.last_model
     if last is None or last.usage.total == 0:
         return None
-    return last.usage.total + conversation.added
+    handed = len(v.handoff.encode("utf-8", "replace")) if v.changed_seq > last.seq else 0
+    return last.usage.total + conversation.added + handed

@@ -25,6 +25,7 @@ from harness.events import types as t
 from harness.events.describe import describe
 from harness.events.fold import Context
 from harness.events.views import context_of
+from harness.simulator.script import earlier_turns, goal_of
 from tests.unit.test_brain_loop import World, shape, text, use
 
 GOAL = "  Make the *whole* suite pass.\n\tNothing else ™.  "
@@ -42,11 +43,14 @@ def work(w: World, turn: int, rng: random.Random) -> int:
     """One turn of a coding agent; the size of the request that it took."""
     w.ask()
     size = size_of(w)
+    bound = conversation.estimate(w.view, conversation.Talk().build(w.view))
+    assert bound is None or bound >= size, "what is reserved covers what is sent"
     calls = [
         use(turn * 10, "write_file", path=f"src/m{turn % 7}.py", content=f"line {turn}\n" * rng.choice([3, 200, 900])),
         use(turn * 10 + 1, "exec", argv=["git", "commit", f"-m{turn}"] if turn % 6 == 5 else ["make", f"p{turn % 5}"]),
     ]
-    w.reply("tool_use", text(f"Now part {turn}."), *calls, usage=t.Usage(input=size, output=100))
+    said = len(json.dumps(calls)) // 4 + 60
+    w.reply("tool_use", text(f"Now part {turn}."), *calls, usage=t.Usage(input=size, output=said))
     written, ran = w.propose()
     w.end(written, preview="created", files=[f"src/m{turn % 7}.py"])
     bad = rng.random() < 0.3
@@ -77,6 +81,9 @@ def test_requests_stay_within_the_working_size_and_begin_with_the_goal() -> None
     assert messages[0]["content"][1]["text"] == resets[-1].handoff
     calls = [b["id"] for m in messages for b in m["content"] if b["type"] == "tool_use"]
     assert calls == [b["tool_use_id"] for m in messages for b in m["content"] if b["type"] == "tool_result"]
+    shown = sum(m["role"] == "assistant" for m in messages)
+    assert earlier_turns(messages) + shown == len(seen), "the hand-off says how much it stands for"
+    assert goal_of(messages) == GOAL
     for change in changes(w):
         assert change.after < change.tokens
         assert change.tokens - change.after >= sizes.pays - 1, "each change pays for the cache that it breaks"

@@ -23,6 +23,7 @@ from harness.events.framing import LogError
 from harness.events.untrusted import to_display
 from widgets import log_line
 from widgets.cells import Line, clip
+from widgets.lines import PaintedLines
 from widgets.log_rows import LogSource, Needle, Rows
 
 _CACHED = 600
@@ -32,7 +33,7 @@ _ASKED_S = 0.02
 _FILTERS: tuple[frozenset[str] | None, ...] = (None, *(frozenset((group,)) for group in GROUPS))
 
 
-class EventLog(ScrollView, can_focus=True):
+class EventLog(PaintedLines, ScrollView, can_focus=True):
     """Time, kind and one line of words per record. The owner calls `sync` on its tick while the widget is visible."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {

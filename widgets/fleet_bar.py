@@ -14,12 +14,13 @@ from harness.events.views import FleetView
 from widgets import cells
 from widgets.burn import Burn
 from widgets.cells import Line
+from widgets.lines import PaintedLines
 from widgets.palette import palette
 
 _WITH_RATE = 70
 
 
-class FleetBar(Widget):
+class FleetBar(PaintedLines):
     """Spent today against the cap and how fast, who needs you and for how long, what runs and what is to be reviewed;
     what is wrong with the fleet or the fence when anything is.
     """

@@ -9,9 +9,9 @@ from rich.style import Style
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from widgets.cells import Line
+from widgets.lines import PaintedLines
 from widgets.palette import palette
 
 
@@ -37,7 +37,7 @@ def _size(entry: tuple[str, str, str]) -> int:
     return cell_len(entry[1]) + 1 + cell_len(entry[2]) + 2
 
 
-class HelpBar(Widget):
+class HelpBar(PaintedLines):
     """Shows (action, key, label) entries; a click on one runs it."""
 
     DEFAULT_CSS = "HelpBar { height: 1; }"

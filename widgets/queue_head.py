@@ -9,12 +9,12 @@ from rich.style import Style
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from harness.events import trouble, words
 from harness.events.views import ApprovalView, SessionRow
 from widgets import cells
 from widgets.cells import Line
+from widgets.lines import PaintedLines
 from widgets.palette import palette
 
 STAKES = {"critical": 4.0, "high": 2.0, "medium": 1.0, "low": 0.5}
@@ -36,7 +36,7 @@ def by_weight(views: Iterable[ApprovalView], now: float) -> list[ApprovalView]:
     return sorted(views, key=lambda v: (-round(weight(v, now), 3), v.approval_id))
 
 
-class QueueHead(Widget):
+class QueueHead(PaintedLines):
     """Two lines: a rule with the count, and the request itself."""
 
     DEFAULT_CSS = """

@@ -17,6 +17,7 @@ from harness.events import words
 from harness.events.views import DONE, ERRORS, GROUPS, NEEDS_YOU, REVIEW, RUNNING, SessionRow
 from widgets import cells
 from widgets.cells import Line
+from widgets.lines import PaintedLines
 from widgets.palette import palette
 
 TITLES = {group: group.upper() for group in GROUPS}
@@ -71,7 +72,7 @@ def _lasted(row: SessionRow, now: float) -> str:
     return words.clock(now - since) if row.state == "running" and since is not None else words.age(row.since, now)
 
 
-class SessionList(ScrollView, can_focus=True):
+class SessionList(PaintedLines, ScrollView, can_focus=True):
     """Shows `SessionRow`s; the selection is pinned to a session id, so a re-sort never moves it to another session."""
 
     DEFAULT_CSS = """

@@ -17,13 +17,13 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from harness.events import types as t
 from harness.events.framing import LogError
 from harness.events.transcript import Row, Stage
 from harness.events.untrusted import to_display
 from widgets.cells import Line
+from widgets.lines import PaintedLines
 from widgets.log_rows import LogSource
 from widgets.palette import palette
 from widgets.transcript_lines import TextLine, lines
@@ -42,7 +42,7 @@ class _Shown(NamedTuple):
     line: TextLine
 
 
-class Transcript(Widget, can_focus=True):
+class Transcript(PaintedLines, can_focus=True):
     """What a session said and did, readable. The owner calls `sync` on its tick and `tick` once a second."""
 
     DEFAULT_CSS = """

@@ -33,6 +33,7 @@ def launch(
     name: str,
     model: str,
     caps: Mapping[str, int],
+    plan: str = "",
     protect: Sequence[str] = (),
     may_change: Sequence[str] = (),
 ) -> dict[str, Any]:
@@ -49,6 +50,7 @@ def launch(
         "model": model or cfg.model.default,
         "caps": dict(caps),
         "base_url": configuration.base_url(cfg),
+        "plan": plan,
         "protect": list(protect),
         "may_change": list(may_change),
         **_key(cfg),

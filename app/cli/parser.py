@@ -65,6 +65,12 @@ def build() -> argparse.ArgumentParser:
         help="command that must exit with 0 for the session to be done; may be repeated",
     )
     launch.add_argument(
+        "--plan",
+        metavar="FILE",
+        default="",
+        help="plan in the repository (feature_list.json, prd.json): its criteria are checked, and passes is set by it",
+    )
+    launch.add_argument(
         "--protect",
         metavar="PATTERN",
         action="append",

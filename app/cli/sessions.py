@@ -49,6 +49,7 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
         name=args.name or "",
         model=args.model or "",
         caps=_caps(args, cfg),
+        plan=args.plan,
         protect=args.protect,
         may_change=[*args.may_change, *(["**"] if args.may_change_tests else [])],
     )
@@ -60,7 +61,7 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
         say(f"launched {safe(reply['name'])} ({reply['sid']}); watch it: watchfloor attach {reply['sid']}")
         for text in reply.get("warnings", []):
             say(safe(text))
-        if not args.check:
+        if not args.check and not args.plan:
             say("no --check was given: the session will end on the agent's word, marked as not verified")
     return exits.OK
 
@@ -137,6 +138,7 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
             ),
         ),
         ("checks", f"{row.checks_passed} of {row.checks_total} pass" if row.checks_total else "none given"),
+        *([("plan", f"{row.plan_passed} of {row.plan_total} entries pass")] if row.plan_total else []),
         ("log", safe(str(reply.get("folder", "")))),
     ]
     for label, text in facts:

@@ -60,6 +60,8 @@ class Evidence:
     max_rounds: int = 1
     put_back: tuple[str, ...] = ()
     kept: str = ""
+    undecided: int = 0
+    """Entries of the plan that no check decides: the work is not verified by those that pass."""
 
 
 def settle(claim: Claim, seen: Evidence) -> Check | Say | Park | End:
@@ -82,7 +84,9 @@ def settle(claim: Claim, seen: Evidence) -> Check | Say | Park | End:
     if not failing:
         also = f"; its reply ends in a question: {question}" if question else ""
         also = f"; put back before: {some(list(seen.put_back))}{also}" if seen.put_back else also
-        return End("done", f"{why}{total} of {total} checks passed{also}", True, summary)
+        if seen.undecided:
+            also = f"; {seen.undecided} entries of its plan are decided by no check{also}"
+        return End("done", f"{why}{total} of {total} checks passed{also}", not seen.undecided, summary)
     names = ", ".join(f"{c} ({ran[c].outcome})" for c in failing)[:500]
     if claim.last:
         return End("failed", f"{why}{len(failing)} of {total} checks fail: {names}", False, summary)

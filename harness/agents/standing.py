@@ -6,6 +6,7 @@ from harness.agents.steps import Leave, Park, Wait
 from harness.events.endpoints import ITEM_KINDS
 from harness.events.fold import SessionState
 from harness.events.request import Request
+from harness.plan.due import due
 
 HUMAN_KINDS: dict[str, str] = {Request.CAP: "cap"}
 """Why a session parks, by the kind of request that it waits for; ``approval`` for every other kind."""
@@ -29,7 +30,7 @@ def outstanding(s: SessionState) -> Park | Wait | None:
     """What open calls, or else a request of the session's own, make the agent wait for."""
     if s.calls.open:
         return _calls(s)
-    if s.unjudged:
+    if s.unjudged or due(s):
         return Wait("the results of checks are being judged")
     waiting = next((a for a in s.approvals.values() if not a.call_id and a.kind not in ITEM_KINDS), None)
     if waiting is not None:

@@ -20,6 +20,7 @@ from harness.brain.retry import AT_THE_GATE, too_long
 from harness.brain.view import IDLE_POINTS, ModelTurn, View
 from harness.events import said
 from harness.events import types as t
+from harness.events.ratchet import some
 
 SAME_CALLS = 5
 """Breaker: the same call so often in a row."""
@@ -198,7 +199,12 @@ def _done(v: View, last: ModelTurn) -> Step:
     ratchet = v.state.ratchet
     put_back = tuple(path for path in ratchet.paths if ratchet.seq > last.seq and path not in ratchet.accepted)
     reason = ratchet.reason if put_back else ""
-    seen = done.Evidence(commands, _results(v, last), v.rounds, v.state.max_rounds, put_back, reason)
+    plan = v.state.plan
+    if plan is not None and plan.did_seq > last.seq:
+        put_back = (*put_back, f"{plan.path} ({some(plan.did)})")
+    seen = done.Evidence(
+        commands, _results(v, last), v.rounds, v.state.max_rounds, put_back, reason, plan.undecided if plan else 0
+    )
     return done.settle(done.Claim(said.text_of(last.parts), v.finished), seen)
 
 

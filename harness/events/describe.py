@@ -34,6 +34,7 @@ def group_of(kind: str) -> str:
     """The filter group (one of `GROUPS`) of an event type's log name."""
     if kind in (
         "ratchet.violation",
+        "plan.restored",
         "model.failed",
         "tool.in_doubt",
         "log.recovered",
@@ -357,6 +358,28 @@ def _verdict(b: t.CheckVerdict) -> Line:
         return Line("check", f"{b.call_id} counts: {_first(b.command)}{tests}", "good")
     why = f": {_first(b.why)}" if b.why else tests
     return Line("check", f"{b.call_id} does not pass: {_first(b.command)}{why}", "bad" if b.why else "warn")
+
+
+@_on(t.PlanLoaded)
+def _plan(b: t.PlanLoaded) -> Line:
+    passed = sum(1 for entry in b.entries if entry.passes)
+    left = sum(1 for entry in b.entries if entry.undecided)
+    more = f", {left} with a criterion that no check decides" if left else ""
+    return Line("plan", f"{b.path}: {passed} of {len(b.entries)} pass{more}", "warn" if left else "info")
+
+
+@_on(t.PlanFlipped)
+def _flipped(b: t.PlanFlipped) -> Line:
+    return Line(
+        "plan",
+        f"{b.entry} {'passes' if b.passes else 'passes no more'}: {_first(b.why)}",
+        "good" if b.passes else "bad",
+    )
+
+
+@_on(t.PlanRestored)
+def _plan_restored(b: t.PlanRestored) -> Line:
+    return Line("violation", f"before {b.call_id} the plan was changed and put back: {some(b.did)}", "bad")
 
 
 @_on(t.RatchetViolation)

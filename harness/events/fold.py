@@ -106,7 +106,10 @@ class SessionState:
     """Checks that ran and whose results the supervisor has to judge, by call."""
     first_counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     """By check, how many tests its first run ran and excused."""
+    plan: ratchet.Plan | None = None
     ratchet: ratchet.Ratchet = field(default_factory=ratchet.Ratchet)
+    verdicts: dict[str, t.CheckVerdict] = field(default_factory=dict)
+    """By check, the newest one on the files as they are."""
     recovered: int = 0
     last_undo: str = ""
     unknown: int = 0
@@ -346,6 +349,7 @@ def _tool_ended(s: SessionState, r: t.Record, b: t.ToolEnded) -> None:
 @_on(t.CheckVerdict)
 def _verdict(s: SessionState, r: t.Record, b: t.CheckVerdict) -> None:
     s.unjudged.pop(b.call_id, None)
+    s.verdicts[b.command] = b
     if not b.passed and s.checks.get(b.command) == 0:
         s.checks[b.command] = -1
     if b.ran is not None:
@@ -362,6 +366,24 @@ def _restored(s: SessionState, r: t.Record, b: t.RatchetRestored) -> None:
     s.ratchet.restored(r.seq, b)
     if b.allowed:
         s.first_counts.clear()  # other tests run from now on
+
+
+@_on(t.PlanLoaded)
+def _plan(s: SessionState, r: t.Record, b: t.PlanLoaded) -> None:
+    s.plan = ratchet.Plan(b.path, {entry.id: entry for entry in b.entries}, {e.id: e.passes for e in b.entries})
+
+
+@_on(t.PlanFlipped)
+def _flipped(s: SessionState, r: t.Record, b: t.PlanFlipped) -> None:
+    if s.plan is not None:
+        s.plan.passes[b.entry] = b.passes
+
+
+@_on(t.PlanRestored)
+def _plan_restored(s: SessionState, r: t.Record, b: t.PlanRestored) -> None:
+    if s.plan is not None:
+        s.plan.did = list(b.did)
+        s.plan.did_seq = r.seq
 
 
 @_on(t.RatchetAnswered)
@@ -390,6 +412,7 @@ def _undone(s: SessionState, r: t.Record, b: t.UndoEnded) -> None:
     s.doing.pop(b.undo_id, None)
     s.last_undo = b.undo_id
     s.checks = dict.fromkeys(s.checks)  # what they said was said of another state
+    s.verdicts.clear()
     s.undone_since = s.ended is not None
     if s.ended is not None and s.ended.verified:
         s.ended = msgspec.structs.replace(

@@ -27,6 +27,27 @@ class Running:
 
 
 @dataclass(slots=True)
+class Plan:
+    """Where a session's plan stands."""
+
+    path: str
+    entries: dict[str, t.PlanEntry] = field(default_factory=dict)
+    passes: dict[str, bool] = field(default_factory=dict)
+    did: list[str] = field(default_factory=list)
+    """What the agent last did to it, in words."""
+    did_seq: int = -1
+
+    @property
+    def passed(self) -> int:
+        return sum(self.passes.values())
+
+    @property
+    def undecided(self) -> int:
+        """Entries that no check decides alone."""
+        return sum(1 for entry in self.entries.values() if entry.undecided and not self.passes[entry.id])
+
+
+@dataclass(slots=True)
 class Ratchet:
     """Where the protected files of a session stand."""
 

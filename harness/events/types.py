@@ -98,6 +98,8 @@ class SessionIntent(Body, frozen=True, kw_only=True):
     """Patterns of further files that decide whether the work is done."""
     free: list[str] = []
     """Patterns of files that the agent may change although they would be protected."""
+    plan: str = ""
+    """The plan in the repository whose criteria are checked, beside ``checks``."""
 
 
 class SessionCreated(Body, frozen=True, kw_only=True):
@@ -520,6 +522,43 @@ class RatchetAnswered(Body, frozen=True, kw_only=True):
     answer: str
     message: str = ""
     by: By = By()
+
+
+class PlanEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One entry of a plan: the commands that decide it, and how many of its criteria none decides."""
+
+    id: str
+    title: str
+    checks: list[str]
+    undecided: int = 0
+    passes: bool = False
+
+
+class PlanLoaded(Body, frozen=True, kw_only=True):
+    """The plan as the commit has it that the session began from; ``form``: features, userStories or tasks."""
+
+    TYPE = "plan.loaded"
+    path: str
+    form: str
+    entries: list[PlanEntry]
+
+
+class PlanFlipped(Body, frozen=True, kw_only=True):
+    """The harness sets ``passes`` of an entry, by what it saw in ``calls``; nobody else does."""
+
+    TYPE = "plan.flipped"
+    entry: str
+    passes: bool
+    why: str
+    calls: list[str]
+
+
+class PlanRestored(Body, frozen=True, kw_only=True):
+    """The agent changed the plan; ``did`` says what, one sentence each. It is as the harness wrote it again."""
+
+    TYPE = "plan.restored"
+    call_id: str
+    did: list[str]
 
 
 # -- undo ------------------------------------------------------------------------------------------

@@ -91,6 +91,8 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """What its requests hold, in words."""
     checks_passed: int = 0
     checks_total: int = 0
+    plan_passed: int = 0
+    plan_total: int = 0
     approvals: list[str] = []
     source: str = "event log"
     evidence: str = ""
@@ -319,6 +321,8 @@ def row(
         context=context_of(s.context),
         checks_passed=s.checks_passed,
         checks_total=len(s.checks),
+        plan_passed=s.plan.passed if s.plan else 0,
+        plan_total=len(s.plan.entries) if s.plan else 0,
         approvals=list(s.approvals),
         evidence=evidence,
         verified=s.ended.verified if s.ended else False,

@@ -114,21 +114,19 @@ _SCRIPT_FOLDERS = frozenset({"ci", ".ci", "checks", "hack", "scripts", "script",
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What holds for one session. ``commands`` are its done criteria, ``protect`` and ``free`` further patterns of its
-    user (``free`` wins over all but ``plan``, the path of its plan).
+    user (``free`` wins).
     """
 
     commands: tuple[str, ...] = ()
     protect: tuple[str, ...] = ()
     free: tuple[str, ...] = ()
-    plan: str = ""
 
 
 def chosen(base: Collection[str], rules: Rules) -> frozenset[str]:
     """Those of the commit's files that are protected."""
     named = scripts(rules.commands)
     found = {path for path in base if _decides(path, rules) or path in named}
-    found = {path for path in found if not patterns.fits(path, rules.free)}
-    return frozenset(found | ({rules.plan} & set(base)))
+    return frozenset(path for path in found if not patterns.fits(path, rules.free))
 
 
 def _decides(path: str, rules: Rules) -> bool:

@@ -243,6 +243,24 @@ def bring_again(tree: Worktree, differences: Sequence[Difference], aside: Path) 
     return done
 
 
+def write(tree: Worktree, path: str, data: bytes, aside: Path) -> None:
+    """Make ``path`` a file with these bytes; what is there, when it is no file, is moved aside. Raises OSError."""
+    aside.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _Ground(tree.root, aside) as ground:
+        ground.write(path, data)
+
+
+def content(tree: Worktree, path: str, limit: int) -> bytes | None:
+    """The bytes of a regular file of at most ``limit`` bytes; None when there is none. Raises OSError."""
+    with Ground(tree.root) as ground:
+        try:
+            return ground.read(path, limit)
+        except OSError as exc:
+            if exc.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EINVAL, errno.EFBIG, errno.EACCES):
+                return None
+            raise
+
+
 def both(tree: Worktree, differences: Sequence[Difference], aside: Path) -> list[tuple[bytes | None, bytes | None]]:
     """For each path the original and what the agent had there, None for what is none, no file or larger than
     `MAX_SHOWN`.
@@ -311,6 +329,24 @@ class _Ground:
                 while chunk := data.read(1 << 20):
                     out.write(chunk)
                 os.fchmod(out.fileno(), 0o755 if mode == "100755" else 0o644)
+
+    def write(self, path: str, data: bytes) -> None:
+        """Put these bytes at ``path``, in one step for whoever reads it. Raises OSError."""
+        name = os.path.basename(path)
+        spare = f".{name}.{os.urandom(6).hex()}"
+        above = os.path.dirname(path)
+        self.take_away(f"{above}/{spare}".lstrip("/"), "plan-above")  # only what stands where a folder should be
+        self._folders(above)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with self._folder(above) as parent:
+            with open(os.open(spare, flags, 0o644, dir_fd=parent), "wb") as out:
+                out.write(data)
+            try:
+                os.rename(spare, name, src_dir_fd=parent, dst_dir_fd=parent)
+            except OSError:
+                os.unlink(spare, dir_fd=parent)
+                self._move(parent, name, "plan")
+                raise
 
     def _move(self, parent: int, name: str, to: str) -> None:
         if to in os.listdir(self._aside):

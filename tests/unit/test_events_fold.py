@@ -57,6 +57,8 @@ def _value(rng: random.Random, name: str, kind: object) -> Any:
             {"part": "call", "ref": "t", "tool": "x", "input": {}},
             {"part": "private", "of": "x", "data": {}},
         ]
+    if name == "entries":
+        return [{"id": "US-1", "title": "One", "checks": ["true"]}]
     if name == "files":
         return [{"path": "tests/a.py", "how": "deleted", "sha": "absent"}]
     if name == "layers":

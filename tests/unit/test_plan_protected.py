@@ -62,10 +62,6 @@ def test_the_user_says_what_is_protected_and_what_is_free() -> None:
     assert "tests/test_app.py" in found
 
 
-def test_a_plan_is_protected_whatever_is_free() -> None:
-    assert chosen((*BASE, "prd.json"), Rules(free=("**",), plan="prd.json")) == {"prd.json"}
-
-
 SHADOWS = (
     New("conftest.py"),
     New("tests/conftest.py"),

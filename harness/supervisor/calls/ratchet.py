@@ -25,7 +25,7 @@ from harness.plan import counts
 from harness.plan.counts import Counts, Verdict
 from harness.plan.protected import Rules
 from harness.supervisor import ids
-from harness.supervisor.calls import comparison
+from harness.supervisor.calls import comparison, plans
 from harness.supervisor.calls.comparison import Side
 from harness.supervisor.calls.ground import HELD_S, held_for, private_of
 from harness.supervisor.errors import Later, out_of_space
@@ -76,6 +76,7 @@ async def _step(session: Session) -> None:
         await _judge(session, call_id, check)
     for violation in list(session.state.ratchet.bringing.values()):
         await _bring(session, violation)
+    await plans.follow(session)
     await _ask(session)
 
 
@@ -84,6 +85,7 @@ async def _guard(session: Session, call_id: str) -> str:
     if found.caches:
         aside = _aside(session, CACHES)
         await session.do("clearing caches", _LOOK_S, lambda: originals.clear(_tree(session), found.caches, aside))
+    await plans.guard(session, call_id)
     return await _restore(session, call_id, found) if found.differences else ""
 
 
@@ -249,8 +251,10 @@ def _side(body: bytes | None) -> Side:
 def rules_of(s: SessionState) -> Rules:
     """What is protected in this session."""
     intent = s.intent
-    protect, free = ([], []) if intent is None else (intent.protect, intent.free)
-    return Rules(tuple(s.checks), tuple(protect), tuple(free))
+    if intent is None:
+        return Rules(tuple(s.checks))
+    plan = [intent.plan] if intent.plan else []  # kept by itself, since the harness writes it
+    return Rules(tuple(s.checks), tuple(intent.protect), (*intent.free, *plan))
 
 
 def _tree(session: Session) -> Worktree:

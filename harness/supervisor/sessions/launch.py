@@ -21,11 +21,13 @@ from harness.events import types as t
 from harness.events.cap import OF_SESSION
 from harness.events.trouble import Trouble
 from harness.plan import patterns
+from harness.plan.formats import BadPlan
 from harness.protocol.config import DEFAULT_BASE_URL, Credential
 from harness.protocol.config import base_url as configured_url
 from harness.protocol.paths import FolderError, Folders, ensure_private
 from harness.protocol.session_names import SessionName
 from harness.supervisor import ids
+from harness.supervisor.calls import plans
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.endpoints.credentials import Credentials, given_credential, unusable
 from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
@@ -36,18 +38,19 @@ from harness.supervisor.settings import Settings
 from harness.supervisor.threads import StandsStill, Threads, at_home
 from harness.workspace import worktrees
 from harness.workspace.errors import GitMissing, NoCommits, NotARepository, WorkspaceError
-from harness.workspace.git import head_commit, open_repository
+from harness.workspace.git import Git, head_commit, open_repository
 
 MAX_GOAL = 256 * 1024
 MAX_NAME = 60
 MAX_CHECKS = 50
+MAX_PLAN_CHECKS = 300
 _AGAIN_S = 10.0
 _CHECK_S = 30.0
 """Seconds that looking at a repository may take."""
 _CREATE_S = 600.0
 """Seconds that making a worktree of a repository may take."""
 _SPACE_S = 2.0
-_FIELDS = ("repo", "goal", "checks", "name", "model", "caps", "credential", "base_url", "protect", "may_change")
+_FIELDS = ("repo", "goal", "checks", "name", "model", "caps", "credential", "base_url", "protect", "may_change", "plan")
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +66,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     credential: dict[str, str] | None = None
     protect: list[str] = []
     may_change: list[str] = []
+    plan: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,7 @@ class Checked:
     request: Request
     repo: Path
     credential: Credential | None
+    checks: tuple[str, ...] = ()
 
 
 def parse(arguments: dict[str, Any]) -> Request:
@@ -108,7 +113,24 @@ def check(request: Request) -> Checked:
         raise OpError("bad_caps", "a cap must not be negative")
     if request.base_url and (problem := unusable(request.base_url)):
         raise OpError("bad_request", problem)
-    return Checked(request, _repository(Path(request.repo)), given_credential(request.credential))
+    repo = _repository(Path(request.repo))
+    checks = tuple(dict.fromkeys([*request.checks, *(_plan_checks(repo, request.plan) if request.plan else ())]))
+    return Checked(request, repo, given_credential(request.credential), checks)
+
+
+def _plan_checks(repo: Path, path: str) -> list[str]:
+    """The commands that decide the plan at this path of the repository's HEAD. Raises OpError ``bad_plan``."""
+    repository = open_repository(repo)
+    commit = head_commit(repository)
+    try:
+        entries = plans.entries(Git.of(repository.git_dir), commit, path)
+    except (BadPlan, WorkspaceError) as exc:
+        hint = f"commit it first; then try: watchfloor spec check {path}"
+        raise OpError("bad_plan", f"{path} at commit {commit[:12]} is no plan: {exc}", hint) from exc
+    found = list(dict.fromkeys(command for entry in entries for command in entry.checks))
+    if len(found) > MAX_PLAN_CHECKS:
+        raise OpError("bad_plan", f"{path} asks for {len(found)} checks, more than {MAX_PLAN_CHECKS}")
+    return found
 
 
 def _repository(path: Path) -> Path:
@@ -247,7 +269,8 @@ class Launcher:
             model=request.model or config.model.default,
             base_url=url or DEFAULT_BASE_URL,
             credential=fingerprint,
-            checks=list(request.checks),
+            checks=list(checked.checks),
+            plan=request.plan,
             caps=caps,
             max_rounds=config.model.max_rounds,
             host=socket.gethostname(),
@@ -295,6 +318,9 @@ class Launcher:
             bodies.append(t.HarnessNote(level="warning", text=text, component="workspace"))
         if not session.track.has_goal:
             bodies.append(t.UserMessage(text=intent.goal, origin="goal"))
+        if intent.plan:
+            bodies.append(await session.do("reading its plan", _CHECK_S, lambda: plans.loaded(tree, intent.plan)))
+            bodies.append(t.UserMessage(text=plans.TOLD.format(path=intent.plan), origin="harness"))
         await session.append(
             *bodies, t.SessionCreated(base=tree.base, worktree=str(tree.root), branch=tree.branch, dirty=tree.dirty)
         )

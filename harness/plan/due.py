@@ -1,0 +1,17 @@
+"""What is due for a session's plan, by its fold. Pure."""
+
+from __future__ import annotations
+
+from harness.events.fold import SessionState
+from harness.plan.progress import Flip, Seen, Wanted, flips
+
+
+def due(s: SessionState) -> list[Flip]:
+    """Which entries have to change; none while a result is not judged, a call is open or a violation not answered."""
+    if s.plan is None or s.unjudged or s.calls.open or not s.ratchet.clear:
+        return []
+    verdicts = {command: Seen(v.passed, v.call_id) for command, v in s.verdicts.items()}
+    passes = s.plan.passes
+    return flips(
+        (Wanted(e.id, e.title, tuple(e.checks), e.undecided, passes[e.id]) for e in s.plan.entries.values()), verdicts
+    )

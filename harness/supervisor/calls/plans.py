@@ -1,0 +1,96 @@
+"""The plan of a session: read from the commit it began from, kept against its agent, flipped by what was seen.
+
+The text in the worktree is always the base's with the flips on record; whatever else is there was not written by us.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+
+from harness.events import types as t
+from harness.events.ratchet import Plan as Standing
+from harness.plan import progress
+from harness.plan.due import due
+from harness.plan.formats import MAX_BYTES, Plan, read
+from harness.plan.guard import tampered
+from harness.plan.progress import Wanted
+from harness.supervisor.calls.ground import private_of
+from harness.supervisor.fleet.session import Session
+from harness.workspace import originals
+from harness.workspace.git import Git
+from harness.workspace.private import Worktree
+from harness.workspace.worktrees import open_worktree
+
+TOLD = (
+    "What done means is written down in {path}. When you say that you are done, the harness runs the criteria of its"
+    " entries by itself and sets passes; leave the file as it is. Work on one entry after the other."
+)
+MAX_TITLE = 200
+_LOOK_S = 60.0
+"""Seconds that reading or writing a plan may take."""
+
+
+def entries(git: Git, commit: str, path: str) -> list[Wanted]:
+    """The entries of the plan at this path of a commit. Raises BadPlan, GitFailed."""
+    return [progress.wanted(entry) for entry in _read(git, commit, path).entries]
+
+
+def _read(git: Git, commit: str, path: str) -> Plan:
+    return read(git.run("cat-file", "blob", f"{commit}:{path}"))
+
+
+def loaded(tree: Worktree, path: str) -> t.PlanLoaded:
+    """The record of a plan as the base has it. Raises BadPlan, GitFailed."""
+    plan = _read(tree.git, tree.base, path)
+    made = [progress.wanted(entry) for entry in plan.entries]
+    return t.PlanLoaded(
+        path=path,
+        form=plan.form,
+        entries=[t.PlanEntry(e.id, e.title[:MAX_TITLE], list(e.checks), e.undecided, e.passes) for e in made],
+    )
+
+
+async def guard(session: Session, call_id: str) -> None:
+    """Put the plan back, just before a check runs, when it is not as the harness wrote it. Raises WorkspaceError."""
+    plan = session.state.plan
+    if plan is None:
+        return
+    told = await session.do("comparing its plan", _LOOK_S, lambda: _told(session, plan))
+    if told:
+        await session.append(t.PlanRestored(call_id=call_id, did=told))
+        await session.do("putting its plan back", _LOOK_S, lambda: _write(session, plan), lasting=True)
+
+
+async def follow(session: Session) -> None:
+    """Flip what the verdicts say, once nothing is left to be judged or answered. Raises WorkspaceError."""
+    plan = session.state.plan
+    found = due(session.state)
+    if plan is None or not found:
+        return
+    then = replace(plan, passes=plan.passes | {flip.entry: flip.passes for flip in found})
+    # the record comes last: nothing goes on before it, so whoever dies in between writes the same again
+    await session.do("writing its plan", _LOOK_S, lambda: _write(session, then), lasting=True)
+    await session.append(
+        *(t.PlanFlipped(entry=f.entry, passes=f.passes, why=f.why, calls=list(f.calls)) for f in found)
+    )
+
+
+def _trusted(tree: Worktree, plan: Standing) -> Plan:
+    base = _read(tree.git, tree.base, plan.path)
+    return read(progress.text(base, plan.passes).encode())
+
+
+def _told(session: Session, plan: Standing) -> list[str]:
+    tree = open_worktree(private_of(session))
+    return tampered(_trusted(tree, plan), originals.content(tree, plan.path, MAX_BYTES))
+
+
+def _write(session: Session, plan: Standing) -> None:
+    tree = open_worktree(private_of(session))
+    data = _trusted(tree, plan).text.encode()
+    aside = session.folder.root / "aside" / "plan"
+    with contextlib.suppress(IsADirectoryError):
+        originals.write(tree, plan.path, data, aside)
+        return
+    originals.write(tree, plan.path, data, aside)  # the folder in its place is gone now

@@ -1,0 +1,129 @@
+"""A session with a plan, on a real fleet: its criteria are run, and what was seen of them sets `passes`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.events import types as t
+from tests.fleetlib import Fleet, fleet, make_repository, play
+
+pytestmark = pytest.mark.timeout(300)
+PLAN = {
+    "project": "Notes",
+    "x-kept": [1, {"two": None}],
+    "userStories": [
+        {
+            "id": "US-001",
+            "title": "First",
+            "acceptanceCriteria": ["File `one.txt` contains `done`", "Run `test -s one.txt` - exits with code 0"],
+            "priority": 1,
+            "passes": False,
+            "notes": "",
+        },
+        {"id": "US-002", "title": "Second", "acceptanceCriteria": ["File `two.txt` exists"], "passes": False},
+        {"id": "US-003", "title": "Third", "acceptanceCriteria": ["File `notes.txt` exists"], "passes": True},
+    ],
+}
+TEXT = json.dumps(PLAN, indent=3)
+FILES = {"prd.json": TEXT, "notes.txt": "keep\n"}
+MORE = ("--plan", "prd.json")
+
+
+def write(path: str, content: str = "done\n") -> tuple[str, dict[str, Any]]:
+    return "write_file", {"path": path, "content": content}
+
+
+@pytest.fixture(scope="module")
+def f() -> Iterator[Fleet]:
+    with fleet() as made:
+        make_repository(made.root / "repo", FILES)
+        yield made
+
+
+def bodies(f: Fleet, sid: str, kind: type[t.Body]) -> list[Any]:
+    return [r.body for r in f.records(sid) if isinstance(r.body, kind)]
+
+
+def plan_of(f: Fleet, sid: str) -> str:
+    return (Path(f.row(sid)["worktree"]) / "prd.json").read_text()
+
+
+def passing(*ids: str) -> str:
+    text = TEXT
+    for name in ids:
+        at = text.index('"passes": false', text.index(name))
+        text = text[:at] + '"passes": true' + text[at + len('"passes": false') :]
+    return text
+
+
+def test_a_plan_is_done_when_its_criteria_hold_and_only_passes_changed(f: Fleet) -> None:
+    sid = f.launch(play([write("one.txt"), write("two.txt")], "Done."), more=MORE)
+    row = f.wait_state(sid, "done", "failed", "waiting")
+    assert (row["state"], row["verified"], row["checks_total"]) == ("done", True, 4)
+    assert (row["plan_passed"], row["plan_total"]) == (3, 3)
+    assert plan_of(f, sid) == passing("US-001", "US-002")
+    flips = bodies(f, sid, t.PlanFlipped)
+    assert [(b.entry, b.passes) for b in flips] == [("US-001", True), ("US-002", True)]
+    proposed = {b.call_id for b in bodies(f, sid, t.ToolProposed)}
+    assert all(b.calls and set(b.calls) <= proposed for b in flips)
+    assert f.violations() == []
+
+
+def test_what_passed_and_fails_now_passes_no_more(f: Fleet) -> None:
+    remove = ("shell", {"script": "rm notes.txt"})
+    sid = f.launch(play([remove, write("one.txt")], "Done."), more=MORE)
+    row = f.wait_state(sid, "done", "failed", "waiting")
+    assert row["state"] == "failed"
+    (first, *_) = [b for b in bodies(f, sid, t.PlanFlipped) if b.entry == "US-003"]
+    assert not first.passes
+    assert "notes.txt" in first.why
+    assert json.loads(plan_of(f, sid))["userStories"][2]["passes"] is False
+
+
+CHEATS = {
+    "sets it itself": [write("prd.json", TEXT.replace("false", "true"))],
+    "removes an entry": [write("prd.json", json.dumps(PLAN | {"userStories": []}))],
+    "deletes it": [("shell", {"script": "git rm -q prd.json"})],
+    "puts a folder in its place": [("shell", {"script": "rm prd.json; mkdir prd.json; touch prd.json/a"})],
+    "puts a link in its place": [("shell", {"script": "mv prd.json x.json; ln -s x.json prd.json"})],
+    "weakens a criterion": [write("prd.json", TEXT.replace("File `two.txt` exists", "File `notes.txt` exists"))],
+}
+
+
+@pytest.mark.parametrize("way", CHEATS)
+def test_an_agent_that_changes_the_plan_passes_nothing(way: str, f: Fleet) -> None:
+    sid = f.launch(play(CHEATS[way], "Done. Everything passes."), more=MORE)
+    row = f.wait_state(sid, "done", "failed", "waiting")
+    assert row["state"] == "failed"
+    assert (row["plan_passed"], row["plan_total"]) == (1, 3)
+    assert plan_of(f, sid) == TEXT
+    assert bodies(f, sid, t.PlanRestored)
+    told = [b.text for b in bodies(f, sid, t.UserMessage) if b.origin == "harness"]
+    assert any("prd.json (" in text for text in told)
+
+
+def test_a_plan_that_no_check_decides_wholly_is_not_verified(f: Fleet) -> None:
+    vague = [{"description": "A", "steps": ["File `one.txt` exists", "It looks good"], "passes": False}]
+    repo = make_repository(f.root / "vague", {"feature_list.json": json.dumps(vague)})
+    more = ("--plan", "feature_list.json")
+    sid = f.launch(play([write("one.txt")], "Done."), repo=repo, more=more)
+    row = f.wait_state(sid, "done", "failed", "waiting")
+    assert (row["state"], row.get("verified", False)) == ("done", False)
+    assert "decided by no check" in row["detail"]
+    assert plan_of_repo(f, sid, "feature_list.json") == json.dumps(vague)
+
+
+def plan_of_repo(f: Fleet, sid: str, name: str) -> str:
+    return (Path(f.row(sid)["worktree"]) / name).read_text()
+
+
+@pytest.mark.parametrize("plan", ["none.json", "notes.txt", "../prd.json"])
+def test_what_is_no_plan_is_said_before_anything_is_made(plan: str, f: Fleet) -> None:
+    done = f.run("launch", "--repo", str(f.repository()), "--goal", "x", "--plan", plan, check=False)
+    assert done.returncode == 5
+    assert "is no plan" in done.stderr

@@ -1,4 +1,4 @@
-"""What a long log costs its brain: folding it anew after a wake, and building one request."""
+"""What a long log costs its brain when nothing of it was remembered: folding it whole, and building one request."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def awake(folder: Path) -> tuple[View, Talk]:
     return view, talk
 
 
-@bench("wake")
+@bench("wake_whole")
 def wake() -> list[Figure]:
     woken, built = [], []
     with tempfile.TemporaryDirectory(prefix="wf-bench-") as root:
@@ -119,11 +119,11 @@ def wake() -> list[Figure]:
     size = f"{len(conversation.encoded) / 1e6:.1f} MB"
     return [
         Figure(
-            f"a brain takes in {EVENTS:,} events as it wakes (processor time)",
+            f"a brain takes in {EVENTS:,} events read whole (processor time)",
             "s",
             woken,
-            "≤ 0.5 s",
-            statistics.median(woken) <= 0.5,
+            "–",
+            None,
         ),
         Figure(f"it builds one request there, {size}", "ms", built, "≤ 50 ms", statistics.median(built) <= 50),
     ]

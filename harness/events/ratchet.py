@@ -11,6 +11,8 @@ from harness.events import types as t
 
 ALLOW = "allow"
 KEEP = "keep"
+TOUCHED = "touched"
+"""How a file was changed that a check wrote to while it ran, and what is accepted of one that it may write to."""
 _NAMED = 5
 
 
@@ -88,7 +90,9 @@ class Ratchet:
             return
         for violation in asked:
             self.bringing[violation.violation_id] = violation
-            self.accepted |= {one.path: one.sha for one in violation.files}
+            for one in violation.files:
+                if one.how != TOUCHED or one.path not in self.accepted:
+                    self.accepted[one.path] = one.sha
 
     def restored(self, seq: int, b: t.RatchetRestored) -> None:
         if b.allowed and self.bringing.pop(b.violation_id, None) is not None:

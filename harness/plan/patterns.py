@@ -11,8 +11,12 @@ import re
 from collections.abc import Iterable
 
 
-@functools.lru_cache(maxsize=512)
-def _compiled(pattern: str) -> re.Pattern[str]:
+@functools.lru_cache(maxsize=64)
+def _compiled(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{_expression(pattern)})" for pattern in patterns), re.DOTALL)
+
+
+def _expression(pattern: str) -> str:
     text = pattern.removeprefix("./").strip("/")
     anywhere = "/" not in text
     made: list[str] = []
@@ -28,12 +32,13 @@ def _compiled(pattern: str) -> re.Pattern[str]:
                 made.append("[^/]")
             case _:
                 made.append(re.escape(piece))
-    return re.compile(("(?:.*/)?" if anywhere else "") + "".join(made) + "(?:/.*)?", re.DOTALL)
+    return ("(?:.*/)?" if anywhere else "") + "".join(made) + "(?:/.*)?"
 
 
 def fits(path: str, patterns: Iterable[str]) -> bool:
     """True when one of the patterns means this path or a folder above it."""
-    return any(_compiled(pattern).fullmatch(path) is not None for pattern in patterns)
+    known = tuple(patterns)
+    return bool(known) and _compiled(known).fullmatch(path) is not None
 
 
 def problem(pattern: str) -> str:

@@ -176,3 +176,18 @@ def test_a_new_dependency_is_no_weaker_test() -> None:
 def test_any_content_can_be_read_or_is_said_to_be_none(data: bytes, name: str) -> None:
     found = check_settings.of(name, data)
     assert found is None or isinstance(found, bytes)
+
+
+def test_what_a_check_may_write_to_is_asked_once() -> None:
+    from harness.events import ratchet
+    from harness.events import types as t
+
+    kept = ratchet.Ratchet()
+    for number, how in enumerate(("changed", "touched")):
+        file = t.ViolatedFile("tests/data.json", how, ratchet.TOUCHED if how == "touched" else "sha")
+        kept.violated(number, t.RatchetViolation(violation_id=f"v{number}", call_id="c1.0", files=[file]))
+        assert not kept.clear
+        kept.answered(t.RatchetAnswered(violations=[f"v{number}"], answer=ratchet.ALLOW))
+        kept.restored(number, t.RatchetRestored(violation_id=f"v{number}", restored=1, allowed=True))
+        assert kept.clear
+    assert kept.accepted == {"tests/data.json": "sha"}

@@ -18,7 +18,7 @@ from harness.events import types as t
 from harness.events.action import canonical
 from harness.events.fold import SessionState
 from harness.events.framing import LogError
-from harness.events.ratchet import Running, some
+from harness.events.ratchet import TOUCHED, Running, some
 from harness.events.request import Request
 from harness.events.trouble import Trouble
 from harness.plan import counts
@@ -39,7 +39,6 @@ from harness.workspace.worktrees import open_worktree
 
 OPTIONS = ["allow", "deny", "stop"]
 """``allow``: the agent's version counts from now on; ``deny``: the originals do."""
-TOUCHED = "touched"
 CACHES = "caches"
 _LOOK_S = 120.0
 """Seconds that comparing, and putting back, may take."""
@@ -133,7 +132,7 @@ async def _judge(session: Session, call_id: str, check: Running) -> None:
     s = session.state
     found = await _examine(session, _nanoseconds(check.started))
     accepted = s.ratchet.accepted
-    touched = [Difference(p, TOUCHED, TOUCHED) for p in found.touched if accepted.get(p) != TOUCHED]
+    touched = [Difference(p, TOUCHED, TOUCHED) for p in found.touched if p not in accepted]
     verdict = counts.judge(check.command, _exit_code(check), await _output(session, check), _first(s, check.command))
     if found.differences:
         await _restore(session, call_id, found)

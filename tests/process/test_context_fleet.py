@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from harness.events import types as t
-from tests.fleetlib import fleet, play
+from harness.events.said import text_of
+from tests.fleetlib import Fleet, fleet, kill, play, wait_for
 
 TURNS = 48
 
@@ -36,3 +37,24 @@ def test_a_session_outlives_its_context_many_times() -> None:
         assert len(named) > 10
         assert named <= {r.seq for r in records}
         assert f.violations() == []
+
+
+def test_a_killed_brain_is_followed_by_one_that_goes_on_from_what_it_remembered() -> None:
+    with fleet() as f:
+        sid = f.launch("long: 400")
+        kept = f.folders.session(sid).root / "memory"
+        wait_for("something is remembered", lambda: kept.is_dir() and any(kept.glob("*.json")), 180)
+        kill(f.brain_pid(sid))
+        f.wait_event_count(sid, "lease.granted", 2)
+        seen = len(replies(f, sid))
+        wait_for("it goes on", lambda: len(replies(f, sid)) > seen + 5, 120)
+        said = [int(text.split()[1].rstrip(".")) for text in replies(f, sid)]
+        assert said == list(range(len(said))), "the next brain says what the one before would have said next"
+        f.run("stop", sid)
+        f.wait_state(sid, "stopped")
+        assert f.violations() == []
+
+
+def replies(f: Fleet, sid: str) -> list[str]:
+    """What the model said, reply by reply."""
+    return [text_of(r.body.parts or ()) for r in f.records(sid) if isinstance(r.body, t.ModelMessage)]

@@ -288,6 +288,15 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
             line.right(rest, self._style("quiet")).right(used, self._style("attention" if near else "meter"))
             line.right(" ", Style.null())
         line.right(words.money(row.spent_nano), self._style("quiet"))
-        if checks := self._checks(row):
+        if row.plan_total:
+            self._plan(row, line, 6 if wide else 3)
+        elif checks := self._checks(row):
             line.right(checks + " ", self._style("good" if row.checks_passed == row.checks_total else "quiet"))
         line.right(" ", Style.null())
+
+    def _plan(self, row: SessionRow, line: Line, width: int) -> None:
+        """How many entries of its plan pass; its checks are among them."""
+        done, rest = cells.bar(row.plan_passed, row.plan_total, width)
+        role = "good" if row.plan_passed == row.plan_total else "meter"
+        line.right(" ", Style.null()).right(rest, self._style("quiet")).right(done, self._style(role))
+        line.right(f"plan {row.plan_passed}/{row.plan_total} ", self._style("good" if role == "good" else "quiet"))

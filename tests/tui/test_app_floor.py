@@ -598,3 +598,16 @@ async def test_a_question_has_its_mark_and_what_runs_a_clock(tmp_path: Path) -> 
         await s.see("? curious", "● busy")
         line = next(line for line in s.grid if "● busy" in line)
         assert re.search(r" running +\d+:\d\d ", line), line
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_plan_is_counted_on_the_row(tmp_path: Path, size: tuple[int, int]) -> None:
+    def scene(world: World) -> None:
+        entries = [t.PlanEntry(id=f"e{n}", title=f"step {n}", checks=["true"], passes=n < 2) for n in range(3)]
+        world.log(world.add("planned"), t.PlanLoaded(path="prd.json", form="userStories", entries=entries))
+        world.add("plain")
+
+    async with shown(tmp_path, scene, size=size) as s:
+        await s.see("plan 2/3 ━━", "✓0/1")
+        assert s.text.count("plan 2/3") == 1
+        await s.see("plan: prd.json: 2 of 3 pass")

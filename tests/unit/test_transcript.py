@@ -266,6 +266,7 @@ def test_what_a_machine_needs_has_no_row() -> None:
             t.LeaseGranted(gen=1, epoch=1),
             t.LeaseEnded(gen=1, reason="parked", exit_code=0),
             t.SessionParked(why="approval"),
+            t.CheckVerdict(call_id="c0.0", command="pytest", passed=True),
         )
         == []
     )

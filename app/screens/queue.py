@@ -467,11 +467,7 @@ class QueueScreen(WatchScreen):
             self._sent.discard(view.approval_id)
             self.host.tell(f"{exc}; the request is still open as far as this screen knows", bad=True)
         else:
-            said = (
-                "taken as finished"
-                if decision == "done" and view.kind == Request.QUESTION
-                else _DONE.get(decision, decision)
-            )
+            said = _DONE_OF.get((view.kind, decision)) or _DONE.get(decision, decision)
             self.host.tell(f"{view.session_name}: {said}")
         if self.stands:
             self.sync(self.host.snapshot, Dirty.APPROVALS)
@@ -489,6 +485,11 @@ class QueueScreen(WatchScreen):
         self._shown = None
 
 
+_DONE_OF: dict[tuple[str, str], str] = {
+    (Request.QUESTION, "done"): "taken as finished",
+    (Request.PROTECTED, "allow"): "allowed; its version counts from now on",
+    (Request.PROTECTED, "deny"): "denied; the originals stay",
+}
 _DONE = {
     "allow": "approved; it runs now, once",
     "allow_edited": "approved as edited",

@@ -236,12 +236,14 @@ def changes(session: Session) -> str:
         sides = originals.both(_tree(session), files, _aside(session, violation.violation_id))
         for one, (before, after) in zip(files, sides, strict=True):
             made.append(f"diff --git a/{one.path} b/{one.path}")
-            made.append(comparison.compare(_side(before), _side(after)))
+            made.append(comparison.compare(_side("the original", before), _side("the agent's", after)))
     return "\n".join(made)
 
 
-def _side(body: bytes | None) -> Side:
-    return Side(None, "nothing there, or no plain file") if body is None else Side.of(body)
+def _side(whose: str, body: bytes | None) -> Side:
+    if body is None:
+        return Side(None, f"{whose}: nothing there, or no plain file")
+    return Side(body, f"{whose}, {Side.of(body).words}")
 
 
 # -- where -----------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import msgspec
 from harness.brain import prompt
 from harness.brain.context.clearing import cleared_input, cleared_result
 from harness.brain.context.results import NEVER_RAN, told
-from harness.brain.context.sizes import PER_TOKEN
+from harness.brain.context.sizes import PER_TOKEN, shown
 from harness.brain.view import DROPPED, ModelTurn, UserTurn, View
 from harness.events import said
 from harness.events.blocks import Block, block_of
@@ -153,8 +153,8 @@ class Talk:
         blocks = _blocks(turn.parts, calls)
         if turn.seq < v.cleared_before:
             blocks = [_short(block, "") for block in blocks]
-        _add(messages, "assistant", blocks)
-        if messages is self._open:
+        added = _add(messages, "assistant", blocks)
+        if added and messages is self._open:
             self._starts[turn.seq] = len(self._closed) + len(messages) - 1
         if results:
             _add(messages, "user", results)
@@ -227,20 +227,23 @@ def _short(block: Block, call_id: str) -> Block:
     return block
 
 
-def _add(messages: list[Message], role: str, blocks: list[Block]) -> None:
-    """Append, merging turns of the same role: the API wants the roles to alternate."""
+def _add(messages: list[Message], role: str, blocks: list[Block]) -> bool:
+    """Append, merging turns of the same role: the API wants the roles to alternate. False when there is nothing to
+    append.
+    """
     blocks = [b for b in blocks if b.get("type") != "text" or str(b.get("text", "")).strip()]
     if not blocks:
-        return
+        return False
     if messages and messages[-1]["role"] == role:
         messages[-1]["content"].extend(blocks)
     else:
         messages.append({"role": role, "content": list(blocks)})
+    return True
 
 
 def _blocks(parts: Sequence[said.Part], calls: bool) -> list[Block]:
     """The parts of a turn as it is sent back, its calls only when their results follow."""
-    kept = (block_of(part) for part in parts if calls or not isinstance(part, said.Call))
+    kept = (block_of(part) for part in shown(parts, calls))
     return [block for block in kept if block is not None]
 
 

@@ -14,7 +14,7 @@ import msgspec
 from harness.brain.context.facts import Facts
 from harness.brain.context.results import told
 from harness.brain.context.room import Measure
-from harness.brain.context.sizes import PER_TOKEN, TurnSize, tokens
+from harness.brain.context.sizes import PER_TOKEN, TurnSize, shown, tokens
 from harness.brain.retry import too_long
 from harness.events import fold, said, tools
 from harness.events import types as t
@@ -253,9 +253,10 @@ class View:
         self.facts.replied(r.seq, parts)
         self.measured = body.usage.total
         self.fresh = 0
-        if body.stop not in DROPPED:
+        seen = [] if body.stop in DROPPED else shown(parts, body.stop == said.CALLS)
+        if seen:
             size = TurnSize(r.seq)
-            size.add_parts(parts)
+            size.add_parts(seen)
             self.sizes.append(size)
         self.failures = []
         self.cut_calls = 0

@@ -282,3 +282,21 @@ def test_a_row_says_what_the_requests_hold() -> None:
         "41,200 tokens · goal about 12 · hand-off about 900 · turns about 36,000 · cleared 1 time · begun anew 2 times"
     )
     assert context_of(Context()) == ""
+
+
+def test_a_reply_without_a_word_is_no_turn_to_begin_anew_at() -> None:
+    w = World(goal=GOAL)
+    w.ask()
+    spoken = w.reply("end_turn", text("word " * 400))
+    w.put(t.UserMessage(text="go on", origin="human"))
+    w.ask()
+    w.reply("end_turn", text(" \n"))
+    w.put(t.UserMessage(text="are you there?", origin="human"))
+    assert [size.seq for size in w.view.sizes] == [spoken]
+    w.put(t.ContextReset(keep=spoken, handoff="So it was.", tokens=900, after=400, trigger="a test"))
+    w.ask()
+    w.reply("end_turn", text("yes"))
+    w.put(t.UserMessage(text="good", origin="human"))
+    roles = [m["role"] for m in shape(w.view)]
+    assert roles == ["user", "assistant"] * (len(roles) // 2) + ["user"]
+    assert "are you there?" in json.dumps(shape(w.view))

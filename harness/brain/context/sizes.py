@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from harness.brain.context.clearing import cleared_input, cleared_result
 from harness.events import said
+from harness.events.blocks import OF
 
 WORKING = 80_000
 """Tokens that a context is kept within: what a turn costs follows what is read again with each."""
@@ -96,6 +97,23 @@ class TurnSize:
     def clear(self) -> None:
         self.bytes -= self.clearable
         self.clearable = 0
+
+
+def shown(parts: Iterable[said.Part], calls: bool) -> list[said.Part]:
+    """The parts of a turn that a request can show: its calls only when their results follow (``calls``), no blank
+    text, nothing that another kind of agent kept for itself.
+    """
+    return [part for part in parts if _shows(part, calls)]
+
+
+def _shows(part: said.Part, calls: bool) -> bool:
+    match part:
+        case said.Text():
+            return bool(part.text.strip())
+        case said.Call():
+            return calls
+        case said.Private():
+            return part.of == OF
 
 
 def tokens(sizes: Sequence[TurnSize]) -> int:

@@ -127,6 +127,11 @@ class AskedIndex:
             self._task = asyncio.get_running_loop().create_task(self._fetch(), name=f"records of {self._sid}")
 
     async def _fetch(self) -> None:
+        """Fetch until nothing is wanted: who is told that records came may want more at once."""
+        while not self._end and (self._look or self._wanted):
+            await self._fetch_wanted()
+
+    async def _fetch_wanted(self) -> None:
         """Ask for the end, then for what is wanted, the newest wish first; a connection that fails ends it until it is
         asked again.
         """

@@ -329,7 +329,7 @@ def test_frozen_subscriber_holds_up_nobody(f: Fleet) -> None:
         sid = launch(f, play("Done."), "one")
         for push in watching.pushes():
             if any(r["sid"] == sid and r["state"] == "done" for r in push.get("rows", [])):
-                assert push["fleet"]["done"] == 1
+                assert push["fleet"]["review"] == 1
                 break
     frozen.close()
 

@@ -211,3 +211,19 @@ async def test_what_was_written_while_it_asked_is_asked_for_too(tmp_path: Path) 
     answer.set()
     await far.news.wait()
     assert index.extend() == 7
+
+
+async def test_a_wish_of_whoever_is_told_that_records_came_is_not_lost(tmp_path: Path) -> None:
+    far = Far(tmp_path)
+    far.write(400)
+    whole = asyncio.Event()
+
+    def next_piece() -> None:
+        """As a filter that goes on with the next block as soon as one is here."""
+        index.extend()
+        if len(index) and all(index.has(at, at + 40) for at in range(0, 400, 40)):
+            whole.set()
+
+    index = AskedIndex(SID, far.ask, next_piece)
+    async with asyncio.timeout(20):
+        await whole.wait()

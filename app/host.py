@@ -37,6 +37,9 @@ class Host(Protocol):
     def log_of(self, sid: str) -> LogSource:
         """The log of a session, from wherever it can be read."""
 
+    def wake(self) -> None:
+        """Something on screen has more to read: go on until nothing has."""
+
     @property
     def everywhere(self) -> Handlers:
         """What works on every screen that does not do it itself."""

@@ -176,6 +176,10 @@ class SessionScreen(SessionCommands):
             )
         return more
 
+    def _filter(self) -> None:
+        self.log_view.cycle_filter()
+        self.host.wake()
+
     def sync_logs(self, sids: Set[str] | None) -> bool:
         if self._tab == "transcript":
             return self.transcript.sync()
@@ -280,7 +284,7 @@ class SessionScreen(SessionCommands):
             "session.reload": Handler(self._reload, self._not_read_once),
             "view.raw": Handler(self._toggle_raw),
             "log.search": Handler(self._search, self._not_reading),
-            "log.filter": Handler(lambda: self.log_view.cycle_filter(), self._not_on_log),
+            "log.filter": Handler(self._filter, self._not_on_log),
             "log.record": Handler(self._open_row, self._not_reading),
             "log.next": Handler(lambda: self.log_view.next_match(forward=True), self._not_searched),
             "log.previous": Handler(lambda: self.log_view.next_match(forward=False), self._not_searched),

@@ -108,7 +108,7 @@ def _thing(
         return
     try:
         with _at(trees, path) as place:
-            if stat.S_ISREG(entry.mode) and change.how == "mode":
+            if stat.S_ISREG(entry.mode) and change.how == "mode" and _has_one_name(place):
                 os.chmod(place.name, stat.S_IMODE(entry.mode), dir_fd=place.fd)
             elif stat.S_ISREG(entry.mode):
                 _file(place, entry, content(entry.digest), sync=sync)
@@ -123,6 +123,11 @@ def _thing(
         done.refuse(path, f"it cannot be written: {exc.strerror}")
         return
     done.written += 1
+
+
+def _has_one_name(place: _Place) -> bool:
+    """False for a file whose permissions are those of another name too, which may want to keep them."""
+    return os.stat(place.name, dir_fd=place.fd, follow_symlinks=False).st_nlink == 1
 
 
 def _file(place: _Place, entry: Entry, data: bytes, *, sync: bool) -> None:

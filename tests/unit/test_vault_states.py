@@ -122,6 +122,20 @@ def test_every_state_comes_back(tmp_path_factory: pytest.TempPathFactory, seed: 
     shutil.rmtree(ground.work.parent)
 
 
+def test_permissions_of_one_name_of_a_file_leave_the_other_name_alone(tmp_path_factory: pytest.TempPathFactory) -> None:
+    ground = Ground(tmp_path_factory.mktemp("g"))
+    (ground.work / "one").write_text("same")
+    (ground.work / "two").write_text("same")
+    (ground.work / "two").chmod(0o444)
+    before = ground.take()
+    seen = dump(ground.work)
+    (ground.work / "one").unlink()
+    os.link(ground.work / "two", ground.work / "one")
+    ground.take()
+    assert ground.back(before) == []
+    assert dump(ground.work) == seen
+
+
 def through_a_known_name(w: Path, name: Path) -> None:
     name.unlink()
 

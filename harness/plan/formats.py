@@ -165,7 +165,7 @@ def _members(text: str, at: int) -> Iterator[tuple[str, int]]:
     """(key, where its value begins) of the object that begins at ``at``."""
     at = _skip(text, at + 1)
     while text[at] != "}":
-        key, end = json.decoder.scanstring(text, at + 1, True)  # type: ignore[attr-defined]
+        key, end = json.JSONDecoder().raw_decode(text, at)
         value = _skip(text, _skip(text, end) + 1)
         yield key, value
         at = _skip(text, _after(text, value))

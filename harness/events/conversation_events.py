@@ -1,0 +1,73 @@
+"""Events of the conversation: what the person said, what was asked of the model, what it replied."""
+
+from __future__ import annotations
+
+from harness.events.body import BlobRef, Body, By, Usage
+from harness.events.said import Part
+
+
+class UserMessage(Body, frozen=True, kw_only=True):
+    """Text given to the model as the user's turn: ``goal``, ``human`` (typed by the user), ``harness`` (failed checks,
+    nudges).
+    """
+
+    TYPE = "user.message"
+    text: str
+    origin: str = "human"
+    by: By = By()
+
+
+class ModelRequest(Body, frozen=True, kw_only=True):
+    """One attempt is about to be sent; its worst case is reserved under ``reservation``.
+
+    ``delivers`` are call ids whose results it carries; ``layers`` says about how many tokens of it are what.
+    """
+
+    TYPE = "model.request"
+    request_id: str
+    attempt: int
+    model: str
+    reservation: str
+    reserved_nano: int
+    est_input: int
+    max_tokens: int
+    upto_seq: int
+    delivers: list[str] = []
+    layers: dict[str, int] = {}
+
+
+class ModelMessage(Body, frozen=True, kw_only=True):
+    """A complete reply, every call of it whole; ``stop`` is one of `said.STOPS`.
+
+    Its parts stand inline or in a blob (a JSON array).
+    """
+
+    TYPE = "model.message"
+    request_id: str
+    message_id: str
+    model: str
+    stop: str
+    usage: Usage
+    cost_nano: int
+    parts: list[Part] | None = None
+    parts_blob: BlobRef | None = None
+    price_source: str = ""
+    ms: int = 0
+
+
+class ModelFailed(Body, frozen=True, kw_only=True):
+    """An attempt ended without a usable reply. ``usage`` is what it surely cost; None = nobody knows, so it counts in
+    full.
+
+    ``kind``: auth, rate_limit, spend_limit, overloaded, server, network, cut, max_tokens, too_large, invalid,
+    model_unknown, redirect, refused, other.
+    """
+
+    TYPE = "model.failed"
+    request_id: str
+    attempt: int
+    kind: str
+    message: str
+    status: int = 0
+    retry_in_s: float | None = None
+    usage: Usage | None = None

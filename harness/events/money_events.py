@@ -1,0 +1,52 @@
+"""Events of caps, and of a session that goes on without getting anywhere."""
+
+from __future__ import annotations
+
+from harness.events.body import Body, By, Caps
+
+
+class BudgetReached(Body, frozen=True, kw_only=True):
+    """A cap would be passed by the next request or call. ``cap``: session.usd, session.tokens, session.wall,
+    session.calls, day.usd, fleet.usd …
+
+    ``day`` is the window of a cap of the day.
+    """
+
+    TYPE = "budget.reached"
+    cap: str
+    used: int
+    limit: int
+    need: int = 0
+    day: str = ""
+
+
+class CapsRaised(Body, frozen=True, kw_only=True):
+    """The session's caps from now on; with ``cap``, a cap above it is raised to ``limit`` (over the configured
+    ``base``, for ``day``), too.
+
+    ``decision_id`` names the decision behind such a raise. The ledger follows this record, so a raise is decided before
+    it holds.
+    """
+
+    TYPE = "caps.raised"
+    caps: Caps
+    by: By = By()
+    cap: str = ""
+    limit: int = 0
+    base: int = 0
+    day: str = ""
+    decision_id: str = ""
+
+
+class FinishUp(Body, frozen=True, kw_only=True):
+    """The human lets the session end with one last, capped reply."""
+
+    TYPE = "budget.finish_up"
+    allowance_nano: int
+
+
+class BreakerOpened(Body, frozen=True, kw_only=True):
+    TYPE = "breaker.opened"
+    kind: str
+    count: int
+    detail: str = ""

@@ -1,0 +1,104 @@
+"""Events of what done means: verdicts of checks, protected files, the entries of a plan."""
+
+from __future__ import annotations
+
+import msgspec
+
+from harness.events.body import Body, By
+
+
+class CheckVerdict(Body, frozen=True, kw_only=True):
+    """Whether the result of a check counts, by the supervisor. ``why`` it does not although it exited with 0.
+
+    ``ran`` tests had an outcome, ``excused`` were skipped or expected to fail; None when its output tells of none.
+    """
+
+    TYPE = "check.verdict"
+    call_id: str
+    command: str
+    passed: bool
+    why: str = ""
+    ran: int | None = None
+    excused: int | None = None
+
+
+class ViolatedFile(msgspec.Struct, frozen=True):
+    """``how``: changed, deleted, replaced, shadows (a new file that would be read first), touched. ``sha`` is what the
+    agent left there.
+    """
+
+    path: str
+    how: str
+    sha: str = ""
+
+
+class RatchetViolation(Body, frozen=True, kw_only=True):
+    """Files that decide whether the work is done are not as they were at the start; they are put back before a check
+    runs. What was there lies in the session's folder, under ``aside/<violation_id>/<index>``.
+    """
+
+    TYPE = "ratchet.violation"
+    violation_id: str
+    call_id: str
+    files: list[ViolatedFile]
+    protected: int = 0
+    """So many files are protected in all."""
+
+
+class RatchetRestored(Body, frozen=True, kw_only=True):
+    """The originals stand again; with ``allowed``, what a person allowed does. ``refused`` says what could not be
+    brought there.
+    """
+
+    TYPE = "ratchet.restored"
+    violation_id: str
+    restored: int
+    refused: list[str] = []
+    allowed: bool = False
+
+
+class RatchetAnswered(Body, frozen=True, kw_only=True):
+    """A person's word on violations: ``allow`` (their content counts from now on) or ``keep`` (the originals do)."""
+
+    TYPE = "ratchet.answered"
+    violations: list[str]
+    answer: str
+    message: str = ""
+    by: By = By()
+
+
+class PlanEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One entry of a plan: the commands that decide it, and how many of its criteria none decides."""
+
+    id: str
+    title: str
+    checks: list[str]
+    undecided: int = 0
+    passes: bool = False
+
+
+class PlanLoaded(Body, frozen=True, kw_only=True):
+    """The plan as the commit has it that the session began from; ``form``: features, userStories or tasks."""
+
+    TYPE = "plan.loaded"
+    path: str
+    form: str
+    entries: list[PlanEntry]
+
+
+class PlanFlipped(Body, frozen=True, kw_only=True):
+    """The harness sets ``passes`` of an entry, by what it saw in ``calls``; nobody else does."""
+
+    TYPE = "plan.flipped"
+    entry: str
+    passes: bool
+    why: str
+    calls: list[str]
+
+
+class PlanRestored(Body, frozen=True, kw_only=True):
+    """The agent changed the plan; ``did`` says what, one sentence each. It is as the harness wrote it again."""
+
+    TYPE = "plan.restored"
+    call_id: str
+    did: list[str]

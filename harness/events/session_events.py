@@ -1,0 +1,135 @@
+"""Events of a session as a whole: its spec, its life, and the processes that hold it."""
+
+from __future__ import annotations
+
+from harness.events.body import Body, By, Caps
+
+
+class SessionIntent(Body, frozen=True, kw_only=True):
+    """The launch spec, durable before anything is created for the session."""
+
+    TYPE = "session.intent"
+    name: str
+    goal: str
+    repo: str
+    branch: str
+    worktree: str
+    model: str
+    base_url: str = ""
+    credential: str = ""
+    checks: list[str] = []
+    caps: Caps = Caps()
+    max_rounds: int = 5
+    host: str = ""
+    protect: list[str] = []
+    """Patterns of further files that decide whether the work is done."""
+    free: list[str] = []
+    """Patterns of files that the agent may change although they would be protected."""
+    plan: str = ""
+    """The plan in the repository whose criteria are checked, beside ``checks``."""
+
+
+class SessionCreated(Body, frozen=True, kw_only=True):
+    """The worktree stands; ``base`` is the commit it started from."""
+
+    TYPE = "session.created"
+    base: str
+    worktree: str
+    branch: str
+    dirty: int = 0
+
+
+class SessionDesired(Body, frozen=True, kw_only=True):
+    """What the user wants: ``running``, ``paused`` or ``stopped``; durable before it is acted on."""
+
+    TYPE = "session.desired"
+    state: str
+    reason: str = ""
+    by: By = By()
+
+
+class SessionParked(Body, frozen=True, kw_only=True):
+    """The brain left because there is nothing to think about: ``approval``, ``paused``, ``cap``, ``limited``, ``auth``,
+    ``breaker``, ``error``, ``question`` (its reply ends in one; ``detail`` are its words), ``refusal`` (of the model;
+    with its words).
+    """
+
+    TYPE = "session.parked"
+    why: str
+    detail: str = ""
+    until: str = ""
+    since: str = ""
+    """``limited``: since when the endpoint is not to be asked."""
+
+
+class SessionEnded(Body, frozen=True, kw_only=True):
+    """Terminal until somebody continues it: ``done`` (``verified`` when every check passed), ``failed`` or
+    ``stopped``.
+    """
+
+    TYPE = "session.ended"
+    outcome: str
+    reason: str = ""
+    verified: bool = False
+    summary: str = ""
+
+
+class SessionContinued(Body, frozen=True, kw_only=True):
+    """An ended session goes on: the one record that lifts an end, and with it a stop.
+
+    ``rounds`` per instruction (0 = as before); ``caps`` and ``checks`` are all that hold from now on (None = as
+    before).
+    """
+
+    TYPE = "session.continued"
+    rounds: int = 0
+    caps: Caps | None = None
+    checks: list[str] | None = None
+    by: By = By()
+
+
+class LeaseGranted(Body, frozen=True, kw_only=True):
+    """A brain incarnation owns the thinking; ``gen`` grows by one each time and fences older ones."""
+
+    TYPE = "lease.granted"
+    gen: int
+    epoch: int
+    pid: int = 0
+    start: int = 0
+    boot: str = ""
+
+
+class LeaseEnded(Body, frozen=True, kw_only=True):
+    TYPE = "lease.ended"
+    gen: int
+    reason: str
+    exit_code: int | None = None
+
+
+class KeeperStarted(Body, frozen=True, kw_only=True):
+    """A keeper opened the log; ``start`` is /proc field 22, ``boot`` the kernel's boot id."""
+
+    TYPE = "keeper.started"
+    pid: int
+    start: int
+    boot: str
+    recovered: bool = False
+
+
+class LogRecovered(Body, frozen=True, kw_only=True):
+    """A torn tail was cut at ``at`` and kept in ``file``."""
+
+    TYPE = "log.recovered"
+    at: int
+    bytes: int
+    sha: str
+    file: str
+
+
+class Quarantined(Body, frozen=True, kw_only=True):
+    """Restarts hit their limit; nothing starts again until the user resumes."""
+
+    TYPE = "session.quarantined"
+    part: str
+    reason: str
+    restarts: int

@@ -198,16 +198,16 @@ class Talk:
 def _layers(v: View, size: int) -> dict[str, int]:
     """About how many tokens of ``size`` bytes of messages are what."""
     goal = len(v.state.intent.goal.encode("utf-8", "replace")) if v.state.intent is not None else 0
+    ruled = len(v.rules.encode("utf-8", "replace"))
     handed = len(v.handoff.encode("utf-8", "replace"))
-    parts = {"goal": goal, "hand-off": handed, "turns": max(0, size - goal - handed)}
+    parts = {"goal": goal, "rules": ruled, "hand-off": handed, "turns": max(0, size - goal - ruled - handed)}
     return {name: part // PER_TOKEN for name, part in parts.items()}
 
 
 def _beginning(v: View) -> list[Block]:
     """What every request begins with: the goal in its own words, then what must be known of earlier."""
     goal = v.state.intent.goal if v.state.intent is not None else ""
-    said_first = [goal, v.handoff] if v.handoff else [goal]
-    return [_text(text) for text in said_first if text.strip()]
+    return [_text(text) for text in (goal, v.rules, v.handoff) if text.strip()]
 
 
 def _encode(message: Message) -> bytes:
@@ -309,5 +309,5 @@ def estimate(v: View, conversation: Conversation) -> int | None:
     last = v.last_model
     if last is None or last.usage.total == 0:
         return None
-    handed = len(v.handoff.encode("utf-8", "replace")) if v.changed_seq > last.seq else 0
+    handed = len(f"{v.rules}{v.handoff}".encode("utf-8", "replace")) if v.changed_seq > last.seq else 0
     return last.usage.total + conversation.added + handed

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from harness.brain.context import rules
 from harness.brain.context.facts import Facts
 from harness.brain.context.results import told
 from harness.brain.context.room import Measure
@@ -104,6 +105,8 @@ class View:
     keep: int = -1
     """The context shows what was said from this record on, behind ``handoff``; -1 = from the beginning."""
     handoff: str = ""
+    rules: str = ""
+    """The project's rules as the context began with them; what came since stands among the turns."""
     changed_seq: int = -1
     """The newest change of the context."""
     model: str = ""
@@ -197,6 +200,8 @@ class View:
             case t.HarnessNote() if body.component == REBOOT:
                 self.turns.append(UserTurn(r.seq, body.text, "harness"))
                 self.fresh += _bytes(body.text)
+            case t.RulesRead():
+                self._ruled(r, body)
             case t.ToolResolved() if body.resolution != "confirmed_not_done":
                 self._finish_call(r, body.call_id, body)
             case t.SessionParked():
@@ -285,6 +290,19 @@ class View:
         self.overflows += 1
         self.overflow_seq = r.seq
 
+    def _ruled(self, r: t.Record, body: t.RulesRead) -> None:
+        if self.models:
+            text = rules.news(body)
+            self.turns.append(UserTurn(r.seq, text, "harness"))
+            self.fresh += _bytes(text)
+        else:
+            self._rules_anew()
+
+    def _rules_anew(self) -> None:
+        before = _bytes(self.rules)
+        self.rules = rules.layer(self.state.rules.read.values()).text
+        self.fresh += max(0, _bytes(self.rules) - before)
+
     def _cleared(self, r: t.Record, body: t.ContextCleared) -> None:
         self.cleared_before = max(self.cleared_before, body.before)
         for size in self.sizes:
@@ -297,6 +315,7 @@ class View:
         self.handoff = body.handoff
         self.sizes = [size for size in self.sizes if size.seq >= body.keep]
         self._changed(r, body.after)
+        self._rules_anew()
 
     def _changed(self, r: t.Record, after: int) -> None:
         self.changed_seq = r.seq

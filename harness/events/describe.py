@@ -382,6 +382,17 @@ def _plan_restored(b: t.PlanRestored) -> Line:
     return Line("violation", f"before {b.call_id} the plan was changed and put back: {some(b.did)}", "bad")
 
 
+@_on(t.RulesKnown)
+def _rules_known(b: t.RulesKnown) -> Line:
+    return Line("rules", f"the project has {some(b.paths)}", "dim")
+
+
+@_on(t.RulesRead)
+def _rules_read(b: t.RulesRead) -> Line:
+    what = f"{b.bytes:,} bytes, sha256 {b.sha[:12]}: in the context" if b.sha else "not there any more"
+    return Line("rules", f"{b.path}, {what}", "info")
+
+
 @_on(t.RatchetViolation)
 def _violated(b: t.RatchetViolation) -> Line:
     names = some([f"{one.path} {told_of(one.how)}" for one in b.files])

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from harness.events import ratchet
+from harness.events import ratchet, rules
 from harness.events import types as t
 from harness.events.calls import OpenCalls
 
@@ -107,6 +107,7 @@ class SessionState:
     first_counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     """By check, how many tests its first run ran and excused."""
     plan: ratchet.Plan | None = None
+    rules: rules.Rules = field(default_factory=rules.Rules)
     ratchet: ratchet.Ratchet = field(default_factory=ratchet.Ratchet)
     verdicts: dict[str, t.CheckVerdict] = field(default_factory=dict)
     """By check, the newest one on the files as they are."""
@@ -334,6 +335,7 @@ def _started(s: SessionState, r: t.Record, b: t.ToolStarted) -> None:
 @_on(t.ToolEnded)
 def _tool_ended(s: SessionState, r: t.Record, b: t.ToolEnded) -> None:
     s.doing.pop(b.call_id, None)
+    s.rules = s.rules.edited(b.files_changed)
     check = s.check_calls.pop(b.call_id, None)
     if check is None:
         return
@@ -384,6 +386,16 @@ def _plan_restored(s: SessionState, r: t.Record, b: t.PlanRestored) -> None:
     if s.plan is not None:
         s.plan.did = list(b.did)
         s.plan.did_seq = r.seq
+
+
+@_on(t.RulesKnown)
+def _rules_known(s: SessionState, r: t.Record, b: t.RulesKnown) -> None:
+    s.rules = s.rules.at_start(b.paths)
+
+
+@_on(t.RulesRead)
+def _rules_read(s: SessionState, r: t.Record, b: t.RulesRead) -> None:
+    s.rules = s.rules.taken(b)
 
 
 @_on(t.RatchetAnswered)

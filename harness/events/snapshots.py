@@ -14,8 +14,6 @@ from pathlib import Path
 
 import msgspec
 
-from harness.events import calls, ratchet, types
-from harness.events import fold as fold_module
 from harness.events.durable import replace_file
 from harness.events.fold import SessionState
 from harness.events.framing import BadLine, hash_of
@@ -52,8 +50,8 @@ class Snapshot:
 def fold_version() -> str:
     """Changes whenever the fold's code does: an older program's idea of a state is never continued."""
     digest = sha256()
-    for module in (fold_module, calls, ratchet, types):
-        digest.update(Path(str(module.__file__)).read_bytes())
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
 
 

@@ -41,6 +41,7 @@ from harness.events.plan_events import (
     RatchetViolation,
     ViolatedFile,
 )
+from harness.events.rules_events import RulesKnown, RulesRead
 from harness.events.session_events import (
     KeeperStarted,
     LeaseEnded,
@@ -92,6 +93,8 @@ __all__ = [
     "RatchetRestored",
     "RatchetViolation",
     "Record",
+    "RulesKnown",
+    "RulesRead",
     "SessionContinued",
     "SessionCreated",
     "SessionDesired",

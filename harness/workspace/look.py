@@ -42,6 +42,9 @@ _CACHES = ("__pycache__",)
 _RULES = (".gitignore", ".gitattributes")
 
 
+_FILES = ("100644", "100755")
+
+
 class Entry(NamedTuple):
     """One file of a commit."""
 
@@ -199,6 +202,12 @@ def look(tree: Worktree, commit: str) -> Iterator[View]:
 def tip(tree: Worktree) -> str:
     """The commit that the worktree stands on, as far as it is published."""
     return Git(tree.common).commit(f"refs/heads/{tree.branch}") or tree.base
+
+
+def paths_named(tree: Worktree, names: Collection[str]) -> list[str]:
+    """Files of the worktree's base that have one of these names, in any folder. Raises GitFailed."""
+    found = _entries(tree.git, tree.base)
+    return sorted(path for path, entry in found.items() if path.rpartition("/")[2] in names and entry.mode in _FILES)
 
 
 def _entries(git: Git, commit: str) -> dict[str, Entry]:

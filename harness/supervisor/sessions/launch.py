@@ -27,7 +27,7 @@ from harness.protocol.config import base_url as configured_url
 from harness.protocol.paths import FolderError, Folders, ensure_private
 from harness.protocol.session_names import SessionName
 from harness.supervisor import ids
-from harness.supervisor.calls import plans
+from harness.supervisor.calls import plans, rules
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.endpoints.credentials import Credentials, given_credential, unusable
 from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
@@ -321,6 +321,7 @@ class Launcher:
         if intent.plan:
             bodies.append(await session.do("reading its plan", _CHECK_S, lambda: plans.loaded(tree, intent.plan)))
             bodies.append(t.UserMessage(text=plans.TOLD.format(path=intent.plan), origin="harness"))
+        bodies += await session.do("looking for its project's rules", _CHECK_S, lambda: rules.at_start(tree))
         await session.append(
             *bodies, t.SessionCreated(base=tree.base, worktree=str(tree.root), branch=tree.branch, dirty=tree.dirty)
         )

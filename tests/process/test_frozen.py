@@ -23,7 +23,8 @@ from harness.linux.proc import Identity, identify, look
 from harness.protocol.config import Config
 from harness.protocol.paths import Folders
 from harness.supervisor.errors import OpError
-from harness.supervisor.fleet.session import Brain, Session
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.fleet.thinking import Brain
 from harness.supervisor.processes.process import Watch
 from harness.supervisor.sessions import brains, keepers
 from harness.supervisor.sessions.brains import Brains
@@ -178,7 +179,7 @@ def test_a_brain_that_is_stopped_or_owes_its_reply_for_too_long_is_ended(tmp_pat
         with a_stopped_process() as who:
             brain = Brain(1, who, "")
             brain.watch = Watch(who, lambda: some.ended(session, brain))
-            session.brain = brain
+            session.thinking.brain = brain
             if not stop:
                 os.kill(who.pid, signal.SIGCONT)
                 session.track.request_gen = 1
@@ -197,7 +198,7 @@ def test_a_brain_that_is_stopped_or_owes_its_reply_for_too_long_is_ended(tmp_pat
                 some.look(session)
                 looks += 1
             await asyncio.wait_for(brain.gone.wait(), 10)
-            assert session.buried == [brain]
+            assert session.thinking.buried == [brain]
             return looks, brain.why
 
     looks, why = asyncio.run(looked(True))

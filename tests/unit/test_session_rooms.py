@@ -23,12 +23,11 @@ WRITERS = {
     "shown": "calls/approvals.py",
     "published": "calls/publishing.py",
     "track": "calls/publishing.py",
+    "thinking": "sessions/brains.py",
 }
-"""The records of `fleet/rooms.py` by their name in a session, and the one file that writes each; of the track that is
-whether something is still to be published.
+"""The records of `fleet/rooms.py` and `fleet/thinking.py` by their name in a session, and the one file that writes
+each; of the track that is whether something is still to be published.
 """
-THINKING = {"brain", "buried", "brain_falls", "brain_fenced", "brain_not_before"}
-"""Written by `sessions/brains.py`, and by the conductor when a person wants it looked at again."""
 MUTATING = {"add", "append", "clear", "discard", "extend", "pop", "popitem", "remove", "setdefault", "update"}
 
 said = st.tuples(st.sampled_from(OWNERS), st.sampled_from(["hold", "fail", "hinder"]), st.integers(0, 3))
@@ -130,8 +129,6 @@ def test_a_session_is_written_by_itself_and_each_record_of_it_by_its_room(path: 
 
 
 def allowed(path: str, names: list[str]) -> bool:
-    if names[0] in THINKING:
-        return path in ("sessions/brains.py", "sessions/conductor.py")
     return WRITERS.get(names[0]) == path and len(names) > 1
 
 

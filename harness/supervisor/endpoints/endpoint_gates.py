@@ -327,7 +327,7 @@ class Gates:
         if session.state.desired != "running" or session.state.terminal or session.removing:
             if (bell := self._bells.get(session.sid)) is not None:
                 bell.set()
-            elif session.brain is None:
+            elif session.thinking.brain is None:
                 self.left(session)
 
     # -- after a restart ---------------------------------------------------------------------------

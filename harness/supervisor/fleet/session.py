@@ -8,7 +8,6 @@ import heapq
 import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 import msgspec
@@ -19,16 +18,14 @@ from harness.events.fold import SessionState, advance
 from harness.events.framing import LogError, NewerLog
 from harness.events.trouble import Trouble
 from harness.events.views import Liveness
-from harness.linux.proc import Identity, Look
 from harness.protocol.paths import Folders
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import fold_cache, homes, set_aside
 from harness.supervisor.fleet.call_records import Track
-from harness.supervisor.fleet.next_step import Falls
-from harness.supervisor.fleet.rooms import Indexed, Published, Restarts, Running, Shown, Work
+from harness.supervisor.fleet.rooms import Indexed, Published, Running, Shown, Work
+from harness.supervisor.fleet.thinking import Thinking
 from harness.supervisor.fleet.troubles import Owner, Troubles
 from harness.supervisor.processes.keeper_link import KeeperLink
-from harness.supervisor.processes.process import Watch
 from harness.supervisor.threads import StandsStill, Threads, at_home
 from harness.workspace.errors import Unexamined
 
@@ -38,28 +35,6 @@ READ_S = 5.0
 _BLOCKING: tuple[Owner, ...] = ("step", "call")
 _readers = Threads("reading logs", 16).call
 T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class Brain:
-    """One living brain incarnation. ``secret`` is empty for one taken over from an earlier supervisor."""
-
-    gen: int
-    who: Identity
-    secret: str
-    leased: asyncio.Event = field(default_factory=asyncio.Event)
-    gone: asyncio.Event = field(default_factory=asyncio.Event)
-    watch: Watch | None = None
-    exit_code: int | None = None
-    stopped_s: float = 0.0
-    """For so long it was found stopped at every look."""
-    seen: Look | None = None
-    awaited_s: float = 0.0
-    """How it was at the last look, and for how long it has been so while a reply was awaited."""
-    why: str = ""
-    """Why we ended it; empty when we did not."""
-    doing: tuple[str, str, str] = ("", "", "")
-    """What it is at and the evidence, in its own words, and the request that this was said of."""
 
 
 def log_trouble(exc: Exception) -> Trouble:
@@ -86,8 +61,6 @@ class Session:
         """Why its log can take no record; why it is not ours to drive. Both keep everything away from its keeper."""
         self.aside: set_aside.Aside | None = None
         self.link: KeeperLink | None = None
-        self.brain: Brain | None = None
-        self.buried: list[Brain] = []
         self.troubles = Troubles(lambda: changed(self))
         self.wish = asyncio.Lock()
         """Held from the look at what is wanted of the session to the record of what is wanted now."""
@@ -98,9 +71,7 @@ class Session:
         self.running = Running()
         self.shown = Shown()
         self.published = Published()
-        self.brain_falls = Falls()
-        self.brain_fenced = Restarts(limit=10)
-        self.brain_not_before = 0.0
+        self.thinking = Thinking()
         self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
         self._conditions: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
         self._order = itertools.count()
@@ -113,11 +84,11 @@ class Session:
 
     @property
     def live(self) -> Liveness:
-        doing, evidence, request = self.brain.doing if self.brain is not None else ("", "", "")
+        doing, evidence, request = self.thinking.brain.doing if self.thinking.brain is not None else ("", "", "")
         current = request == self._request()
         return Liveness(
             keeper=self.link is not None or None if self.state.terminal else self.link is not None,
-            brain=self.brain is not None,
+            brain=self.thinking.brain is not None,
             doing=doing if current else "",
             evidence=evidence if current else "",
         )
@@ -127,8 +98,8 @@ class Session:
 
     def told(self, doing: str, evidence: str) -> None:
         """Its agent says what it is at, in a reply that is on its way."""
-        if self.brain is not None and self.state.request is not None:
-            self.brain.doing = (doing, evidence, self._request())
+        if self.thinking.brain is not None and self.state.request is not None:
+            self.thinking.brain.doing = (doing, evidence, self._request())
             self._changed(self)
 
     def touch(self) -> None:

@@ -40,7 +40,7 @@ class BrainOps:
         session = self._p.fleet.sessions.get(text_of(m, "sid"))
         if session is None:
             raise OpError("stale_lease", "there is no such session")
-        if session.brain is None and (session.state.lease is not None or not session.loaded):
+        if session.thinking.brain is None and (session.state.lease is not None or not session.loaded):
             raise OpError("not_ready", "the session is being taken up; try again")
         brain = self._p.brains.greet(session, int(m.get("gen", -1)), text_of(m, "secret"), c.by.pid)
         await asyncio.wait_for(brain.leased.wait(), 15.0)
@@ -51,7 +51,7 @@ class BrainOps:
     @staticmethod
     def _of_brain(c: Connection) -> Session:
         session = c.session
-        if session is None or session.brain is not c.brain:
+        if session is None or session.thinking.brain is not c.brain:
             raise OpError("stale_lease", "another brain holds the lease")
         return session
 

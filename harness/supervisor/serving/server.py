@@ -22,7 +22,8 @@ from harness.protocol.aio import Wire as AnyWire
 from harness.protocol.exchange import Answering, Ended, Request
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.fleet import Fleet
-from harness.supervisor.fleet.session import Brain, Session
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.fleet.thinking import Brain
 from harness.supervisor.processes.peer_link import STRUCT_JSON
 
 PUSH_INTERVAL = 0.04

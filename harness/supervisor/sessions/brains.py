@@ -23,7 +23,8 @@ from harness.supervisor.endpoints.endpoint_gates import Gates
 from harness.supervisor.errors import Later, LinkLost, OpError
 from harness.supervisor.fleet import next_step
 from harness.supervisor.fleet.fleet import Fleet
-from harness.supervisor.fleet.session import Brain, Session
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.fleet.thinking import Brain
 from harness.supervisor.processes.nursery_client import Nursery
 from harness.supervisor.processes.process import Watch
 
@@ -31,7 +32,7 @@ _TERM_GRACE = 5.0
 _FENCED = 75
 _CODE_TRIES = 40
 _FENCED_S = 1.0
-"""Longest pause after a brain that found no keeper, of which `Session.brain_fenced` takes some before it counts as a
+"""Longest pause after a brain that found no keeper, of which `Thinking.fenced` takes some before it counts as a
 fall.
 """
 LOOK_S = 3.0
@@ -86,17 +87,17 @@ class Brains:
         wake.
         """
         await self._gates.carry(session)
-        if session.brain is None and session.state.lease is not None:
+        if session.thinking.brain is None and session.state.lease is not None:
             await self._adopt(session, session.state.lease)
         self._mended(session)
         what = next_step.due(session.state, session.track)
         if isinstance(what, next_step.Ask):
             await self.ask(session, what.kind, what.title, what.detail, what.options)
-        if session.brain is not None:
+        if session.thinking.brain is not None:
             return
         if not isinstance(what, next_step.Wake):
             self._gates.left(session)
-        elif (pause := session.brain_not_before - time.monotonic()) > 0:
+        elif (pause := session.thinking.not_before - time.monotonic()) > 0:
             self._later(session, pause)
         elif self._gates.may_wake(session):
             await self._wake(session)
@@ -123,7 +124,7 @@ class Brains:
             await self._end_lease(session, lease.gen, "its process is gone", None)
             return
         brain.leased.set()
-        session.brain = brain
+        session.thinking.brain = brain
         session.touch()
 
     async def _wake(self, session: Session) -> None:
@@ -167,7 +168,7 @@ class Brains:
             brain.watch.signal(signal.SIGKILL)
             self._later(session, 0.5)  # the stop may not reach the log, and then somebody has to think
             return
-        session.brain = brain
+        session.thinking.brain = brain
         try:
             await session.keeper().call(
                 "lease", gen=gen, epoch=self._epoch, secret=secret, pid=who.pid, start=who.start, boot=who.boot
@@ -192,7 +193,7 @@ class Brains:
 
         Time is counted in looks, so that none is held against a brain in which nobody looked.
         """
-        brain = session.brain
+        brain = session.thinking.brain
         seen = look(brain.who) if brain is not None else None
         if brain is None or seen is None:
             session.unhinder("frozen")
@@ -225,17 +226,17 @@ class Brains:
     def ended(self, session: Session, brain: Brain) -> None:
         """The process is gone; the session's worker ends the lease at its next step."""
         brain.gone.set()
-        if session.brain is brain:
-            session.brain = None
+        if session.thinking.brain is brain:
+            session.thinking.brain = None
             brain.exit_code = self._codes.pop(brain.who.pid, None)
-            session.buried.append(brain)
+            session.thinking.buried.append(brain)
             self._gates.unsent(session)
         session.touch()
 
     async def bury(self, session: Session) -> None:
         """End the leases of brains that are gone and count the ends that were no ends of work."""
-        while session.buried:
-            brain = session.buried[0]
+        while session.thinking.buried:
+            brain = session.thinking.buried[0]
             # the nursery's word about the exit code may be on its way
             for _ in range(_CODE_TRIES if brain.secret else 0):
                 if brain.exit_code is not None:
@@ -246,11 +247,11 @@ class Brains:
             lease = session.state.lease
             if lease is not None and lease.gen == brain.gen:
                 await self._end_lease(session, brain.gen, brain.why or _exit_text(code), code)
-            session.buried.pop(0)
+            session.thinking.buried.pop(0)
             s = session.state
-            if code == _FENCED and not session.brain_fenced.add(time.monotonic()):
+            if code == _FENCED and not session.thinking.fenced.add(time.monotonic()):
                 # its keeper is away, or came late: the next one finds it
-                self._pause(session, session.brain_fenced.backoff(_FENCED_S))
+                self._pause(session, session.thinking.fenced.backoff(_FENCED_S))
                 continue
             if s.ended is None and s.desired == "running" and s.parked is None:
                 why = brain.why or _fall_text(code)
@@ -266,12 +267,11 @@ class Brains:
         """A brain ended that should not have: the next one comes after a growing pause, by itself, unless too many
         replies were lost with them.
         """
-        falls = session.brain_falls
+        falls = session.thinking.falls
         falls.add(worked=worked, paid=paid)
         if falls.too_dear:
             times = falls.paid
-            session.brain_falls = next_step.Falls()
-            session.brain_not_before = 0.0
+            session.thinking.calm()
             session.unhinder("brain")
             await quarantine(session, "brain", f"{why}; the reply it had asked for was lost each time", times)
             return
@@ -283,7 +283,7 @@ class Brains:
 
     def _pause(self, session: Session, seconds: float) -> None:
         """No brain of it before so many seconds have passed."""
-        session.brain_not_before = time.monotonic() + seconds
+        session.thinking.not_before = time.monotonic() + seconds
         self._later(session, seconds)
 
     async def ask(
@@ -307,7 +307,7 @@ class Brains:
         """Make the brain leave: ``grace`` seconds to go by itself, SIGTERM, five seconds, SIGKILL; returns when it is
         gone.
         """
-        brain = session.brain
+        brain = session.thinking.brain
         if brain is None or brain.watch is None:
             return
         for patience, number in ((grace, signal.SIGTERM), (_TERM_GRACE, signal.SIGKILL), (_TERM_GRACE, signal.SIGKILL)):
@@ -324,7 +324,7 @@ class Brains:
 
         Raises OpError ``stale_lease`` when it is not the one that holds the lease.
         """
-        brain = session.brain
+        brain = session.thinking.brain
         if brain is None or brain.gen != gen:
             raise OpError("stale_lease", f"session {session.sid} has another brain, or none")
         known = (

@@ -21,7 +21,6 @@ from harness.supervisor.calls import publishing
 from harness.supervisor.calls.call_flow import CallFlow
 from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
 from harness.supervisor.fleet.fleet import Fleet
-from harness.supervisor.fleet.next_step import Falls
 from harness.supervisor.fleet.session import Session, log_trouble
 from harness.supervisor.money.cap_waits import CapWaits
 from harness.supervisor.money.purse import Purse
@@ -111,9 +110,9 @@ class Conductor:
         if s.intent is None and not s.terminal and not session.quiet:
             await self._launcher.forget(session)
             return True
-        if session.buried:
+        if session.thinking.buried:
             await self._brains.bury(session)
-        if session.brain is None:
+        if session.thinking.brain is None:
             self._purse.unasked(session)
         await self._purse.conclude(session)
         if s.terminal:
@@ -289,8 +288,7 @@ class Conductor:
         # what the ground or a call is held for stands until it was looked at again
         session.unhinder("brain")
         self._purse.unasked(session)
-        for falls in (session.work.keeper_falls, session.brain_fenced, session.work.step_falls):
+        for falls in (session.work.keeper_falls, session.work.step_falls):
             falls.forgive()
-        session.brain_falls = Falls()
-        session.brain_not_before = 0.0
+        session.thinking.forgive()
         self.start(session)

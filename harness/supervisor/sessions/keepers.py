@@ -171,7 +171,7 @@ class Keepers:
     def _matters(session: Session, link: KeeperLink) -> bool:
         """True when somebody counts on the keeper now, or something seems wrong with it."""
         if (
-            session.brain is not None
+            session.thinking.brain is not None
             or session.doing_calls
             or not session.hindrances.keys().isdisjoint(("keeper", "vault"))
         ):

@@ -14,15 +14,13 @@ from typing import Any
 from harness.events import tools, verdicts
 from harness.events import types as t
 from harness.events.describe import call_text
-from harness.events.tools import Writes
+from harness.events.tools import Words, Writes
 
 LONGEST = 600
 """Characters of one line that are kept."""
 _SHOWN = 3
 _BOX = re.compile(r"^\s*[-*+] \[([ xX])\] ", re.MULTILINE)
 _PASSES = re.compile(r'"passes"\s*:\s*(true|false)')
-_VERBS = {"read_file": "read", "list_files": "list", "search": "search", "write_file": "write", "edit_file": "edit"}
-_COUNTED = {"read_file": ("read", "file"), "list_files": ("listed", "folder")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +57,11 @@ def line(text: str) -> str:
     return found if len(found) <= LONGEST else found[:LONGEST] + " …"
 
 
+def words(tool: str) -> Words:
+    """How calls of it read; the plain words for a tool that is not ours."""
+    return tools.TABLE[tool].words if tool in tools.TABLE else Words()
+
+
 def what(tool: str, data: dict[str, Any] | None) -> str:
     """The call as a person would write it: ``edit a.py``, ``pytest -q``."""
     if data is None or tool not in tools.ALL:
@@ -70,8 +73,8 @@ def what(tool: str, data: dict[str, Any] | None) -> str:
         script = str(data.get("script", data.get("command"))).strip()
         first, more, rest = script.partition("\n")
         said = first + (f" … (+{_number(rest.count(chr(10)) + 1, 'line')})" if more else "")
-    elif tool in _VERBS:
-        said = f"{_VERBS[tool]} {about(tool, data)}"
+    elif verb := words(tool).verb:
+        said = f"{verb} {about(tool, data)}"
     else:
         return line(call_text(tool, data))
     access = data.get("access")
@@ -91,14 +94,14 @@ def about(tool: str, data: dict[str, Any] | None) -> str:
 
 def read(tool: str, name: str) -> str:
     """One call that only reads: ``read a.py``."""
-    return f"{_VERBS.get(tool, tool)} {name}"
+    return f"{words(tool).verb or tool} {name}"
 
 
 def counted(calls: Counter[str]) -> str:
     """Several calls that only read: ``read 6 files``, ``read 2 files, searched once``."""
     said = []
     for tool, number in calls.items():
-        verb, thing = _COUNTED.get(tool, ("searched", "time"))
+        verb, thing = words(tool).several
         said.append(f"{verb} {_number(number, thing)}".replace(" 1 time", " once"))
     return ", ".join(said)
 
@@ -190,4 +193,4 @@ def _number(count: int, thing: str) -> str:
 def _read(tool: str, body: t.ToolEnded) -> str:
     if body.truncated or body.output is not None:
         return ""
-    return _number(len(body.preview.splitlines()), {"search": "hit", "list_files": "file"}.get(tool, "line"))
+    return _number(len(body.preview.splitlines()), words(tool).finds)

@@ -72,6 +72,18 @@ class Writes(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Words:
+    """How a call reads as a line: ``read a.py``, several of them as ``read 6 files``, what it found as ``3 hits``.
+
+    Without a ``verb`` a call is shown by its name and its input.
+    """
+
+    verb: str = ""
+    several: tuple[str, str] = ("called", "time")
+    finds: str = "line"
+
+
+@dataclass(frozen=True, slots=True)
 class Tool:
     """One tool: ``kind`` is that of its actions, ``effect`` the effect class of a call that stays inside the fence
     (recovery rules hang on it).
@@ -84,6 +96,7 @@ class Tool:
     properties: dict[str, dict[str, Any]]
     required: tuple[str, ...]
     writes: Writes = Writes.NOTHING
+    words: Words = Words()
 
     @property
     def runs(self) -> bool:
@@ -126,6 +139,7 @@ TABLE: dict[str, Tool] = {
                 },
             },
             ("path",),
+            words=Words("read", ("read", "file")),
         ),
         Tool(
             "write_file",
@@ -138,6 +152,7 @@ TABLE: dict[str, Tool] = {
             },
             ("path", "content"),
             Writes.WHOLE,
+            words=Words("write"),
         ),
         Tool(
             "edit_file",
@@ -156,6 +171,7 @@ TABLE: dict[str, Tool] = {
             },
             ("path", "old", "new"),
             Writes.PIECE,
+            words=Words("edit"),
         ),
         Tool(
             "list_files",
@@ -174,6 +190,7 @@ TABLE: dict[str, Tool] = {
                 },
             },
             (),
+            words=Words("list", ("listed", "folder"), "file"),
         ),
         Tool(
             "search",
@@ -192,6 +209,7 @@ TABLE: dict[str, Tool] = {
                 "glob": {"type": "string", "description": "Only files that match, e.g. `*.py`."},
             },
             ("pattern",),
+            words=Words("search", ("searched", "time"), "hit"),
         ),
         Tool(
             READ_OUTPUT,

@@ -139,6 +139,8 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
         ),
         ("checks", f"{row.checks_passed} of {row.checks_total} pass" if row.checks_total else "none given"),
         *([("plan", f"{row.plan_passed} of {row.plan_total} entries pass")] if row.plan_total else []),
+        *([("context", safe(row.context))] if row.context else []),
+        *(("", f"{safe(name)}: {tokens:,} tokens") for name, tokens in row.layers.items() if tokens),
         ("log", safe(str(reply.get("folder", "")))),
     ]
     for label, text in facts:

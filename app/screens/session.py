@@ -26,6 +26,7 @@ from harness.protocol.client import SupervisorError, Unreachable
 from widgets import cells
 from widgets.budget_bar import BudgetBar
 from widgets.cells import Line
+from widgets.context_bar import ContextBar, layer_facts
 from widgets.diff_view import DiffView
 from widgets.event_log import EventLog
 from widgets.fact_list import Facts
@@ -121,6 +122,7 @@ class SessionScreen(SessionCommands):
         yield Banner()
         yield SessionLine()
         yield TabLine(TABS)
+        yield ContextBar(dom_id="context")
         with ContentSwitcher(initial=self._tab):
             yield Transcript(id="transcript")
             yield EventLog(id="log")
@@ -129,6 +131,7 @@ class SessionScreen(SessionCommands):
             with Vertical(id="cost"):
                 yield BudgetBar("session", dom_id="own")
                 yield BudgetBar("today  ", dom_id="day")
+                yield ContextBar()
                 yield Facts(dom_id="costs")
             yield Facts(dom_id="why")
         yield HelpBar()
@@ -166,6 +169,9 @@ class SessionScreen(SessionCommands):
             if row is not None and row.seq != self._seq:
                 self._seq = row.seq
                 more = self.sync_logs(None)
+            if row is not None:
+                for bar in self.query(ContextBar):
+                    bar.set_row(row)
             self._facts(row, snapshot)
             self.show_keys()
         elif dirty == Dirty.NOTHING:
@@ -449,6 +455,7 @@ def evidence(row: SessionRow) -> list[tuple[str, str]]:
         ("worktree", row.worktree),
         ("model", row.model + (f" ({row.price})" if row.price else "")),
         *([("context", row.context)] if row.context else []),
+        *layer_facts(row),
         ("session id", row.sid),
         ("created", row.created),
     ]
@@ -476,4 +483,6 @@ def cost_facts(row: SessionRow, own: dict[str, Any]) -> list[tuple[str, str]]:
     facts += [(label, f"{tokens[key]:,}") for key, label in names.items() if isinstance(tokens.get(key), int)]
     if isinstance(hit, (int, float)):
         facts.append(("cache hit", f"{hit:.0%}" if hit <= 1 else f"{hit:.0f}%"))
-    return facts
+    if row.context:
+        facts.append(("context", row.context))
+    return [*facts, *layer_facts(row)]

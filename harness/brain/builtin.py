@@ -22,7 +22,7 @@ from harness.brain import conversation, memory, prompt, retry, stream
 from harness.brain.context.sizes import PER_TOKEN, Sizes
 from harness.brain.decide import Abandon, Ask, Shrink, next_step
 from harness.brain.view import DamagedMessage, View
-from harness.events import blocks, tools
+from harness.events import blocks, layers, tools
 from harness.events import types as t
 
 _FIRST_PAUSE_S = 0.5
@@ -188,7 +188,8 @@ class BuiltIn(Agent):
             max_tokens=room,
             upto_seq=head,
             delivers=list(talk.delivers),
-            layers={"instructions and tools": self._fixed_bytes // PER_TOKEN, **talk.layers},
+            layers={layers.INSTRUCTIONS: self._fixed_bytes // PER_TOKEN, **talk.layers},
+            working=self._sizes.room,
         )
         try:
             desk.append([sent], head)

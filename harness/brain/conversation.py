@@ -1,8 +1,8 @@
 """The log as the model sees it: messages with cache breakpoints, old tool results cleared as a derived view, and the
 size to reserve for.
 
-The log is never changed. Pairs of tool_use and tool_result stay together; the goal stands first, verbatim, and is never
-cleared; behind it, once the context began anew, the hand-off of what came before.
+The log is never changed. Pairs of tool_use and tool_result stay together; what the layers of the beginning show stands
+first, the goal in its own words before all.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ import msgspec
 
 from harness.brain import prompt
 from harness.brain.context.clearing import cleared_input, cleared_result
+from harness.brain.context.layers import beginning
 from harness.brain.context.results import NEVER_RAN, told
+from harness.brain.context.room import KEEP_TURNS
 from harness.brain.context.sizes import PER_TOKEN, shown
 from harness.brain.view import DROPPED, ModelTurn, UserTurn, View
-from harness.events import said
+from harness.events import layers, said
 from harness.events.blocks import Block, block_of
 
 Message = dict[str, Any]
@@ -63,6 +65,7 @@ class Kept(msgspec.Struct, frozen=True):
     taken: int
     cleared: int
     keep: int
+    beginning: list[tuple[str, str]]
 
 
 class Talk:
@@ -78,12 +81,23 @@ class Talk:
         self._whole: dict[int, int] = {}
         """By turn that is not cleared: the number of the message that holds its results."""
         self._taken = self._cleared = self._keep = -1
+        self._beginning: list[tuple[str, str]] = []
+        """(layer, text) of the blocks that stand first."""
         self._begun = False
 
     def kept(self) -> Kept:
         """All of it, to be taken up again by `of`; made before the next turn is taken in."""
         closed = [msgspec.Raw(message) for message in self._closed]
-        return Kept(closed, self._open, self._starts, self._whole, self._taken, self._cleared, self._keep)
+        return Kept(
+            closed,
+            self._open,
+            self._starts,
+            self._whole,
+            self._taken,
+            self._cleared,
+            self._keep,
+            self._beginning,
+        )
 
     @classmethod
     def of(cls, kept: Kept) -> Talk:
@@ -96,6 +110,7 @@ class Talk:
         talk._taken = kept.taken
         talk._cleared = kept.cleared
         talk._keep = kept.keep
+        talk._beginning = kept.beginning
         talk._begun = bool(talk._closed or talk._open)
         return talk
 
@@ -106,7 +121,8 @@ class Talk:
         """
         if not self._begun:
             self._begun = True
-            self._open.append({"role": "user", "content": _beginning(v)})
+            self._beginning = beginning(v)
+            self._open.append({"role": "user", "content": _blocks_of(self._beginning)})
         last = v.last_model
         for turn in v.turns:
             if last is not None and turn.seq < last.seq and turn.seq > self._taken:
@@ -116,6 +132,7 @@ class Talk:
             self._clear(v.cleared_before)
         if v.keep > self._keep:
             self._begin_anew(v)
+        self._begin_as_now(v)
         while len(self._open) > _OPEN:
             self._closed.append(_encode(self._open.pop(0)))
 
@@ -124,6 +141,7 @@ class Talk:
         self.take(v)
         messages = [{**m, "content": list(m["content"])} for m in self._open]
         delivers: list[str] = []
+        newest = len(self._closed) + len(messages)
         for turn in v.turns:
             if turn.seq <= self._taken:
                 continue
@@ -140,7 +158,7 @@ class Talk:
             added += size_bound([message])
         _breakpoints(messages)
         encoded = b"[" + b",".join([*self._closed, *map(_encode, messages)]) + b"]"
-        return Conversation(encoded, added, tuple(delivers), _layers(v, len(encoded)))
+        return Conversation(encoded, added, tuple(delivers), self._layers(v, messages, newest, len(encoded)))
 
     def _say(self, v: View, turn: ModelTurn | UserTurn, messages: list[Message], *, calls: bool) -> None:
         """Add one turn, with its results when it has ``calls``."""
@@ -185,29 +203,47 @@ class Talk:
         first = min((number for seq, number in self._starts.items() if seq >= v.keep), default=-1)
         end = len(self._closed) + len(self._open)
         gone = (first if first >= 0 else end) - 1
-        beginning: Message = {"role": "user", "content": _beginning(v)}
+        self._beginning = beginning(v)
+        first_message: Message = {"role": "user", "content": _blocks_of(self._beginning)}
         if gone + 1 < len(self._closed):
-            self._closed[: gone + 1] = [_encode(beginning)]
+            self._closed[: gone + 1] = [_encode(first_message)]
         else:
-            self._open[: gone + 1 - len(self._closed)] = [beginning]
+            self._open[: gone + 1 - len(self._closed)] = [first_message]
             self._closed.clear()
         self._starts = {seq: number - gone for seq, number in self._starts.items() if number > gone}
         self._whole = {seq: number - gone for seq, number in self._whole.items() if number > gone}
 
+    def _begin_as_now(self, v: View) -> None:
+        """Show the layers as they are now: one of them may have changed since the last request."""
+        now = beginning(v)
+        if now == self._beginning:
+            return
+        first: Message = json.loads(self._closed[0]) if self._closed else self._open[0]
+        first["content"][: len(self._beginning)] = _blocks_of(now)
+        self._beginning = now
+        if self._closed:
+            self._closed[0] = _encode(first)
 
-def _layers(v: View, size: int) -> dict[str, int]:
-    """About how many tokens of ``size`` bytes of messages are what."""
-    goal = len(v.state.intent.goal.encode("utf-8", "replace")) if v.state.intent is not None else 0
-    ruled = len(v.rules.encode("utf-8", "replace"))
-    handed = len(v.handoff.encode("utf-8", "replace"))
-    parts = {"goal": goal, "rules": ruled, "hand-off": handed, "turns": max(0, size - goal - ruled - handed)}
-    return {name: part // PER_TOKEN for name, part in parts.items()}
+    def _layers(self, v: View, messages: list[Message], newest: int, size: int) -> dict[str, int]:
+        """About how many tokens of ``size`` bytes of messages are what; the newest reply begins with message
+        ``newest``.
+        """
+        held = dict.fromkeys(layers.ORDER[1:], 0)
+        for name, text in self._beginning:
+            held[name] += len(_encode(_text(text)))
+        before = sum(held.values())
+        starts = [self._starts.get(turn.seq, newest) for turn in v.sizes[-KEEP_TURNS:]]
+        if starts:
+            at = min(starts)
+            closed = self._closed[at:]
+            rest = messages[max(0, at - len(self._closed)) :]
+            held[layers.RECENT] += sum(map(len, closed)) + sum(len(_encode(message)) for message in rest)
+        held[layers.TASK] += max(0, size - before - held[layers.RECENT])
+        return {name: part // PER_TOKEN for name, part in held.items()}
 
 
-def _beginning(v: View) -> list[Block]:
-    """What every request begins with: the goal in its own words, then what must be known of earlier."""
-    goal = v.state.intent.goal if v.state.intent is not None else ""
-    return [_text(text) for text in (goal, v.rules, v.handoff) if text.strip()]
+def _blocks_of(parts: Sequence[tuple[str, str]]) -> list[Block]:
+    return [_text(text) for _, text in parts]
 
 
 def _encode(message: Message) -> bytes:
@@ -302,12 +338,12 @@ def size_bound(messages: list[Message]) -> int:
 
 def estimate(v: View, conversation: Conversation) -> int | None:
     """An upper bound of the input tokens: the exact size of the newest reply's context plus one token per byte added
-    since, a new hand-off included.
+    since, and of a beginning that changed.
 
     None when no reply says how large the context is.
     """
     last = v.last_model
     if last is None or last.usage.total == 0:
         return None
-    handed = len(f"{v.rules}{v.handoff}".encode("utf-8", "replace")) if v.changed_seq > last.seq else 0
-    return last.usage.total + conversation.added + handed
+    anew = sum(len(text.encode("utf-8", "replace")) for _, text in beginning(v)) if v.begins_seq > last.seq else 0
+    return last.usage.total + conversation.added + anew

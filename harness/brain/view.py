@@ -95,6 +95,8 @@ class View:
     calls: dict[str, CallFact] = field(default_factory=dict)
     newest_user_seq: int = -1
     """Seq of the newest user turn, -1 when only the goal was said."""
+    criteria: tuple[str, ...] = ()
+    """The done criteria that a person gave."""
     facts: Facts = field(default_factory=Facts)
     sizes: list[TurnSize] = field(default_factory=list)
     """Of the replies that the context shows, oldest first."""
@@ -105,6 +107,8 @@ class View:
     keep: int = -1
     """The context shows what was said from this record on, behind ``handoff``; -1 = from the beginning."""
     handoff: str = ""
+    begins_seq: int = -1
+    """The newest record that changed what a request begins with (`context.layers`)."""
     rules: str = ""
     """The project's rules as the context began with them; what came since stands among the turns."""
     changed_seq: int = -1
@@ -178,6 +182,7 @@ class View:
         match body:
             case t.SessionIntent():
                 self.model = body.model
+                self.criteria = tuple(body.checks)
                 self.fresh += _bytes(body.goal)
             case t.ContextCleared():
                 self._cleared(r, body)
@@ -207,6 +212,9 @@ class View:
             case t.SessionParked():
                 self._forget_trouble(r)
             case t.SessionContinued():
+                if body.checks is not None:
+                    self.criteria = tuple(body.checks)
+                    self.begins_seq = r.seq
                 self._forget_trouble(r)
                 self._begin_anew()
                 self._new_instruction()
@@ -311,6 +319,7 @@ class View:
         self._changed(r, body.after)
 
     def _reset(self, r: t.Record, body: t.ContextReset) -> None:
+        self.begins_seq = r.seq
         self.keep = body.keep
         self.handoff = body.handoff
         self.sizes = [size for size in self.sizes if size.seq >= body.keep]

@@ -42,10 +42,14 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.input + self.cache_read + self.cache_write_5m + self.cache_write_1h + self.output
 
     @property
+    def given(self) -> int:
+        """The whole input: what was read anew, from the cache and into it."""
+        return self.total - self.output
+
+    @property
     def cache_hit(self) -> float | None:
         """The share of the input that came from the cache; None without any input."""
-        given = self.total - self.output
-        return self.cache_read / given if given else None
+        return self.cache_read / self.given if self.given else None
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(

@@ -20,7 +20,8 @@ class UserMessage(Body, frozen=True, kw_only=True):
 class ModelRequest(Body, frozen=True, kw_only=True):
     """One attempt is about to be sent; its worst case is reserved under ``reservation``.
 
-    ``delivers`` are call ids whose results it carries; ``layers`` says about how many tokens of it are what.
+    ``delivers`` are call ids whose results it carries; ``layers`` says about how many tokens of it are what, and
+    ``working`` within how many it is kept.
     """
 
     TYPE = "model.request"
@@ -34,6 +35,7 @@ class ModelRequest(Body, frozen=True, kw_only=True):
     upto_seq: int
     delivers: list[str] = []
     layers: dict[str, int] = {}
+    working: int = 0
 
 
 class ModelMessage(Body, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from harness.events import ratchet, rules
+from harness.events import layers, ratchet, rules
 from harness.events import types as t
 from harness.events.calls import OpenCalls
 
@@ -48,11 +48,13 @@ class Running:
 @dataclass(slots=True)
 class Context:
     """What its requests show of the log: ``tokens`` as the newest reply, or the newest change, left it; how often old
-    turns were cleared, and how often it began anew; ``layers`` of the newest request, about.
+    turns were cleared, and how often it began anew; ``layers`` of the newest request that was answered, as its reply
+    measured them; ``working``: the tokens that requests are kept within.
     """
 
     tokens: int = 0
     layers: dict[str, int] = field(default_factory=dict)
+    working: int = 0
     clearings: int = 0
     resets: int = 0
 
@@ -282,7 +284,7 @@ def _keeper(s: SessionState, r: t.Record, b: t.KeeperStarted) -> None:
 def _request(s: SessionState, r: t.Record, b: t.ModelRequest) -> None:
     s.request = b
     s.requests = s.requests + 1
-    s.context.layers = b.layers
+    s.context.working = b.working
     s.doing["model"] = Running(f"asking {b.model}" + (f", try {b.attempt}" if b.attempt > 1 else ""), r.ts)
 
 
@@ -290,6 +292,8 @@ def _request(s: SessionState, r: t.Record, b: t.ModelRequest) -> None:
 def _message(s: SessionState, r: t.Record, b: t.ModelMessage) -> None:
     s.usage += b.usage
     s.context.tokens = b.usage.total
+    if s.request is not None:
+        s.context.layers = layers.measured(s.request.layers, b.usage.given)
     s.spent_nano += b.cost_nano
     s.failures_in_row = 0
     s.last_failure = None

@@ -89,6 +89,11 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     tool_calls: int = 0
     context: str = ""
     """What its requests hold, in words."""
+    context_tokens: int = 0
+    context_working: int = 0
+    """Tokens that its requests are kept within; 0 = nobody said."""
+    layers: dict[str, int] = {}
+    """Of its newest answered request: tokens by `harness.events.layers`."""
     checks_passed: int = 0
     checks_total: int = 0
     plan_passed: int = 0
@@ -265,16 +270,16 @@ def counted(base: FleetView, groups: Counter[str]) -> FleetView:
 
 
 def context_of(c: Context) -> str:
-    """The size of a session's context, its layers, and what was done to keep it small."""
+    """The size of a session's context, and what was done to keep it small."""
     if not c.tokens:
         return ""
-    parts = [f"{name} about {tokens:,}" for name, tokens in c.layers.items() if tokens]
+    of = f" of {c.working:,} to work in" if c.working else ""
     times = [
-        f"{words} {count} time{'s' if count != 1 else ''}"
+        f" · {words} {count} time{'s' if count != 1 else ''}"
         for words, count in (("cleared", c.clearings), ("begun anew", c.resets))
         if count
     ]
-    return f"{c.tokens:,} tokens" + "".join(f" · {part}" for part in [*parts, *times])
+    return f"{c.tokens:,} tokens{of}" + "".join(times)
 
 
 def row(
@@ -319,6 +324,9 @@ def row(
         requests=s.requests,
         tool_calls=s.tool_calls,
         context=context_of(s.context),
+        context_tokens=s.context.tokens,
+        context_working=s.context.working,
+        layers=s.context.layers,
         checks_passed=s.checks_passed,
         checks_total=len(s.checks),
         plan_passed=s.plan.passed if s.plan else 0,

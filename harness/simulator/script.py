@@ -71,6 +71,7 @@ class Heard:
 
 
 _HANDOFF = re.compile(r"Hand-off from the earlier part of this session\b[^:]*: (\d+) earlier replies")
+_BESIDE = re.compile(rf"Done criteria: |Rules of this project, |{_HANDOFF.pattern}")
 
 Script = Generator[Turn, Heard, None]
 
@@ -104,8 +105,8 @@ def texts_of(content: str | list[dict[str, Any]]) -> Iterator[str]:
 
 
 def goal_of(messages: list[dict[str, Any]]) -> str:
-    """The first user message, which a scenario is chosen by, without a hand-off."""
-    return "\n".join(text for text in texts_of(messages[0]["content"]) if not _HANDOFF.match(text))
+    """The first user message, which a scenario is chosen by, without what a harness puts beside the goal."""
+    return "\n".join(text for text in texts_of(messages[0]["content"]) if not _BESIDE.match(text))
 
 
 def earlier_turns(messages: list[dict[str, Any]]) -> int:

@@ -69,6 +69,46 @@ async def test_costs_show_the_dearest_first(tmp_path: Path, size: tuple[int, int
         await s.see("requests")
 
 
+@pytest.mark.parametrize("size", SIZES[:2])
+async def test_the_layers_of_the_context_stand_on_the_session(tmp_path: Path, size: tuple[int, int]) -> None:
+    def asked(world: World) -> None:
+        world.add(
+            "layers",
+            t.ModelRequest(
+                request_id="r1",
+                attempt=1,
+                model="m",
+                reservation="x",
+                reserved_nano=1,
+                est_input=1,
+                max_tokens=100,
+                upto_seq=2,
+                layers={"goal and criteria": 100, "current task": 300},
+                working=80_000,
+            ),
+            t.ModelMessage(
+                request_id="r1",
+                message_id="m",
+                model="m",
+                stop="done",
+                usage=t.Usage(input=20_000, output=1200),
+                cost_nano=1,
+                parts=[],
+            ),
+        )
+
+    async with shown(tmp_path, asked, size=size) as s:
+        await s.press("enter")
+        await s.see("Transcript", "layers")
+        tall = size[1] > 32
+        if tall:
+            await s.see("21.2k of 80.0k tokens", "goal 5.0k", "task 15.0k")
+        else:
+            assert "21.2k" not in s.text, "a short screen keeps its lines for the transcript"
+        await s.press(*["right_square_bracket"] * 4)
+        await s.see("21.2k of 80.0k tokens", "current task: 15,000 tokens")
+
+
 async def test_plan_files_are_shown_as_they_change_on_disk(tmp_path: Path) -> None:
     async with shown(tmp_path, first) as s:
         sid = next(iter(s.world.sessions))

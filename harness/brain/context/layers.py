@@ -1,0 +1,58 @@
+"""What every request begins with, layer by layer: a table of pure functions from the view to a text.
+
+A request shows the instructions and tools, the layers of `BEGINNING` in this order, each text a block of its own, and
+then the turns. What a layer shows must follow from the log alone, so that every brain builds the same request: the view
+folds the record that brought it, and keeps that record's place in ``begins_seq``. It should change seldom: a change is
+in the very next request and breaks the prompt cache from there on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness.brain.view import View
+from harness.events.layers import GOAL, HANDOFF, MEMORY
+
+_CRITERIA = "Done criteria: the harness runs these commands when you say you are finished, and each must pass."
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """``text`` gives what is shown, empty for nothing; ``name`` is what its tokens count for (`events.layers`)."""
+
+    name: str
+    text: Callable[[View], str]
+
+
+def goal(v: View) -> str:
+    """The goal in its own words: never cut, never summarised."""
+    return v.state.intent.goal if v.state.intent is not None else ""
+
+
+def criteria(v: View) -> str:
+    """The done criteria as they were given: never cut, never summarised."""
+    return "\n".join([_CRITERIA, *(f"- {command}" for command in v.criteria)]) if v.criteria else ""
+
+
+def rules(v: View) -> str:
+    """The project's own rules, as the context began with them."""
+    return v.rules
+
+
+def handed(v: View) -> str:
+    """What must be known of what is not shown any more."""
+    return v.handoff
+
+
+BEGINNING: tuple[Layer, ...] = (
+    Layer(GOAL, goal),
+    Layer(GOAL, criteria),
+    Layer(MEMORY, rules),
+    Layer(HANDOFF, handed),
+)
+
+
+def beginning(v: View) -> list[tuple[str, str]]:
+    """(layer, text) of all that has something to show, in order."""
+    return [(layer.name, text) for layer in BEGINNING if (text := layer.text(v)).strip()]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.events import blobs
-from harness.events.reader import Tail
+from harness.events.tail import Tail
 from harness.protocol import locks
 from harness.protocol.client import Client, SupervisorError
 from harness.protocol.paths import SessionFolder

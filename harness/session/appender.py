@@ -15,6 +15,7 @@ from harness.events import framing, reader
 from harness.events.calls import CallError
 from harness.events.log import LogWriter, NoSpace, Poisoned, Recovery
 from harness.events.reader import Place
+from harness.events.tail import Tail
 from harness.protocol.paths import SessionFolder
 from harness.session import checkpoint
 from harness.session.checkpoint import Checkpoint
@@ -163,9 +164,9 @@ class Journal:
             return None
         return [item for item in self._recent if item[0] > after]
 
-    def tail(self, after: int) -> reader.Tail:
+    def tail(self, after: int) -> Tail:
         """A reader of the log's history from after that record on."""
-        return reader.Tail(self._folder.log, after)
+        return Tail(self._folder.log, after)
 
     def close(self) -> None:
         """Flush and let go of the log. Raises Poisoned when the flush fails."""

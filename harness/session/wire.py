@@ -6,7 +6,7 @@ import socket
 from collections import deque
 from typing import Any
 
-from harness.events.reader import Tail
+from harness.events.tail import Tail
 from harness.protocol import frames
 
 QUEUE_BYTES = 4 * 1024 * 1024

@@ -18,7 +18,8 @@ from harness.events.fold import SessionState, fold
 from harness.events.framing import LogError
 from harness.events.log import LogWriter
 from harness.events.offsets import OffsetIndex
-from harness.events.reader import Tail, read, verify
+from harness.events.reader import read, verify
+from harness.events.tail import Tail
 
 SID = "abcdefghij"
 

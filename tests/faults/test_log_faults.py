@@ -19,7 +19,8 @@ from harness.events import anchor
 from harness.events.framing import TRAILER, seq_of
 from harness.events.log import DamagedLog, LogWriter
 from harness.events.offsets import OffsetIndex
-from harness.events.reader import Tail, read, segment_name, verify
+from harness.events.reader import read, segment_name, verify
+from harness.events.tail import Tail
 
 SID = "abcdefghij"
 ROOT = Path(__file__).parents[2]

@@ -19,8 +19,9 @@ from harness.events.fold import SessionState
 from harness.events.framing import BadLine
 from harness.events.log import DamagedLog, LogWriter
 from harness.events.offsets import OffsetIndex
-from harness.events.reader import Tail, read, verify
+from harness.events.reader import read, verify
 from harness.events.salvage import salvage
+from harness.events.tail import Tail
 from harness.protocol.paths import SessionFolder
 from harness.supervisor.fleet import fold_cache
 from harness.supervisor.fleet.call_records import Track

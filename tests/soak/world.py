@@ -23,7 +23,8 @@ from typing import Any
 
 from harness.events import types as t
 from harness.events.framing import LogError
-from harness.events.reader import Tail, read
+from harness.events.reader import read
+from harness.events.tail import Tail
 from harness.linux.proc import Identity, alive, identify
 from harness.protocol.client import SupervisorError, Unreachable, ensure_supervisor
 from harness.protocol.paths import FolderError

@@ -26,7 +26,8 @@ from harness.events.framing import (
 )
 from harness.events.log import DamagedLog, LogBusy, LogWriter, Poisoned
 from harness.events.offsets import PAGE, OffsetIndex
-from harness.events.reader import Tail, read, segment_name, verify
+from harness.events.reader import read, segment_name, verify
+from harness.events.tail import Tail
 from tests.logs import left_by_a_kill
 
 SID = "abcdefghij"

@@ -31,6 +31,7 @@ VERBS = {
     "defer": ("queue", "defer"),
     "undo": ("undo", "undo"),
     "continue": ("going_on", "go_on"),
+    "plan": ("plan", "show"),
     "spec": ("spec", "check"),
     "verify": ("health", "verify"),
     "doctor": ("health", "doctor"),

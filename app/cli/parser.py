@@ -201,6 +201,7 @@ def build() -> argparse.ArgumentParser:
     )
     session(verb("attach", "open the floor on one session"))
     session(verb("verify", "check the event logs: framing, checksums, chain", json=True), optional=True)
+    session(verb("plan", "show a session's plan: the state of each entry, its evidence, what comes next", json=True))
     spec = verb("spec", "read a specification before an agent does: what of it can no machine decide?", json=True)
     spec.add_argument("what", choices=("check",))
     spec.add_argument("file", metavar="FILE", help="feature_list.json, prd.json, or a text whose lists are criteria")

@@ -15,6 +15,7 @@ import msgspec
 from harness.events import layers, ratchet, rules
 from harness.events import types as t
 from harness.events.calls import OpenCalls
+from harness.events.plan_state import Work
 
 NOT_RUN = ("denied", "refused", "cancelled")
 """How a call ends that never ran."""
@@ -360,6 +361,8 @@ def _verdict(s: SessionState, r: t.Record, b: t.CheckVerdict) -> None:
         s.checks[b.command] = -1
     if b.ran is not None:
         s.first_counts.setdefault(b.command, (b.ran, b.excused or 0))
+    if s.plan is not None:
+        s.plan.work.judged(r.seq, b, s.plan.passes)
 
 
 @_on(t.RatchetViolation)
@@ -377,6 +380,7 @@ def _restored(s: SessionState, r: t.Record, b: t.RatchetRestored) -> None:
 @_on(t.PlanLoaded)
 def _plan(s: SessionState, r: t.Record, b: t.PlanLoaded) -> None:
     s.plan = ratchet.Plan(b.path, {entry.id: entry for entry in b.entries}, {e.id: e.passes for e in b.entries})
+    s.plan.work = Work.on(b)
 
 
 @_on(t.PlanFlipped)
@@ -429,6 +433,8 @@ def _undone(s: SessionState, r: t.Record, b: t.UndoEnded) -> None:
     s.last_undo = b.undo_id
     s.checks = dict.fromkeys(s.checks)  # what they said was said of another state
     s.verdicts.clear()
+    if s.plan is not None:
+        s.plan.work.undone()
     s.undone_since = s.ended is not None
     if s.ended is not None and s.ended.verified:
         s.ended = msgspec.structs.replace(

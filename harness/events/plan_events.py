@@ -75,15 +75,30 @@ class PlanEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     checks: list[str]
     undecided: int = 0
     passes: bool = False
+    phase: str = ""
+    depends_on: list[str] = []
+
+
+class PlanPhase(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A phase of a plan. ``gate``: why it needs a person's word, empty when it does not; ``above_nano``: only once so
+    much was spent.
+    """
+
+    name: str = ""
+    gate: str = ""
+    above_nano: int | None = None
 
 
 class PlanLoaded(Body, frozen=True, kw_only=True):
-    """The plan as the commit has it that the session began from; ``form``: features, userStories or tasks."""
+    """The plan as the commit has it that the session began from; ``form``: features, userStories or tasks; ``phases``
+    in their order (none named: it is one).
+    """
 
     TYPE = "plan.loaded"
     path: str
     form: str
     entries: list[PlanEntry]
+    phases: list[PlanPhase] = []
 
 
 class PlanFlipped(Body, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from harness.events import types as t
+from harness.events.plan_state import Work
 
 ALLOW = "allow"
 KEEP = "keep"
@@ -38,6 +39,7 @@ class Plan:
     did: list[str] = field(default_factory=list)
     """What the agent last did to it, in words."""
     did_seq: int = -1
+    work: Work = field(default_factory=Work)
 
     @property
     def passed(self) -> int:

@@ -18,6 +18,7 @@ STORIES = "userStories"
 TASKS = "tasks"
 MAX_BYTES = 4 << 20
 MAX_ENTRIES = 5000
+_DEPENDS = ("depends_on", "dependsOn", "blockedBy")
 _WHITE = re.compile(r"[ \t\r\n]*")
 
 
@@ -36,9 +37,20 @@ class Entry:
     at: int
     end: int
     phase: str = ""
+    gate: str = ""
+    """Why its phase may not begin without a person's word; empty when it may."""
     depends_on: tuple[str, ...] = ()
     wording: str = ""
     """The whole entry but its ``passes``, in a canonical form: what may not be reworded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A phase as the file itself lists it: its name, its gate (empty: none), and the entries it names."""
+
+    name: str
+    gate: str = ""
+    entries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +62,7 @@ class Plan:
     entries: tuple[Entry, ...]
     around: str
     """The rest of the file in a canonical form."""
+    groups: tuple[Group, ...] = ()
 
     @property
     def passed(self) -> int:
@@ -75,7 +88,7 @@ def read(data: bytes) -> Plan:
     if len(ids := [entry.id for entry in entries]) != len(set(ids)):
         raise BadPlan("two entries have the same id")
     around = {k: v for k, v in whole.items() if k != form} if isinstance(whole, dict) else {}
-    return Plan(text, form, entries, _canonical(around))
+    return Plan(text, form, entries, _canonical(around), _groups(around))
 
 
 def flip(plan: Plan, index: int, passes: bool) -> Plan:
@@ -122,8 +135,9 @@ def _entry(form: str, index: int, item: object, span: tuple[int, int] | None) ->
         passes=item["passes"],
         at=span[0],
         end=span[1],
-        phase=str(item.get("phase") or item.get("category") or ""),
-        depends_on=_texts(item, "depends_on" if "depends_on" in item else "dependsOn", where),
+        phase=_phase(item),
+        gate=_gate(item.get("gate"), where),
+        depends_on=_texts(item, next((key for key in _DEPENDS if key in item), _DEPENDS[0]), where),
         wording=_canonical({k: v for k, v in item.items() if k != "passes"}),
     )
 
@@ -133,6 +147,38 @@ def _texts(item: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise BadPlan(f"{where}: {name} is no list of texts")
     return tuple(value)
+
+
+def _phase(item: Mapping[str, Any]) -> str:
+    name = item.get("phase")
+    return str(name).strip() if isinstance(name, str | int) and not isinstance(name, bool) else ""
+
+
+def _gate(value: object, where: str) -> str:
+    if value is None or value is False:
+        return ""
+    if value is True:
+        return "a person decides whether it begins"
+    if not isinstance(value, str) or not value.strip():
+        raise BadPlan(f"{where}: gate is neither true nor words")
+    return value.strip()
+
+
+def _groups(around: Mapping[str, Any]) -> tuple[Group, ...]:
+    """What stands under ``phases``: names, or objects with a name and perhaps a gate and entries; anything else that
+    somebody keeps there is not ours.
+    """
+    listed = around.get("phases")
+    made: list[Group] = []
+    for index, item in enumerate(listed if isinstance(listed, list) else []):
+        where = f"phase {index + 1}"
+        if isinstance(item, str) and item.strip():
+            made.append(Group(item.strip()))
+        elif isinstance(item, dict) and isinstance(name := item.get("name") or item.get("id"), str) and name.strip():
+            made.append(Group(name.strip(), _gate(item.get("gate"), where), _texts(item, "entries", where)))
+    if len({group.name for group in made}) != len(made):
+        raise BadPlan("two phases have the same name")
+    return tuple(made)
 
 
 def _canonical(value: object) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from harness.plan.criteria import Criterion, Problem, parse
 from harness.plan.formats import MAX_BYTES, BadPlan, read
+from harness.plan.phases import phased
 
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(?P<text>.+)$")
 _HEADING = re.compile(r"^#{1,6}\s+(?P<text>.+)$")
@@ -25,6 +26,7 @@ def check(data: bytes) -> list[Line]:
     """Every criterion of the specification. Raises BadPlan for what is neither a plan nor a text."""
     if data.lstrip()[:1] in (b"{", b"["):
         plan = read(data)
+        phased(plan)
         none = "it has no criterion at all"
         return [
             Line(entry.id, parse(text) if text else Problem(entry.title, none, parse_forms()))

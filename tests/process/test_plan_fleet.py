@@ -71,6 +71,14 @@ def test_a_plan_is_done_when_its_criteria_hold_and_only_passes_changed(f: Fleet)
     assert [(b.entry, b.passes) for b in flips] == [("US-001", True), ("US-002", True)]
     proposed = {b.call_id for b in bodies(f, sid, t.ToolProposed)}
     assert all(b.calls and set(b.calls) <= proposed for b in flips)
+    shown = json.loads(f.run("plan", sid, "--json").stdout)
+    assert [(e["id"], e["state"], e["attempts"]) for e in shown["entries"]] == [
+        ("US-001", "passed", 1),
+        ("US-002", "passed", 1),
+        ("US-003", "passed", 0),
+    ]
+    verdicts = {r.seq for r in f.records(sid) if isinstance(r.body, t.CheckVerdict)}
+    assert {seq for entry in shown["entries"] for seq in entry["evidence"]} == verdicts
     assert f.violations() == []
 
 

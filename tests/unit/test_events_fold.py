@@ -59,6 +59,8 @@ def _value(rng: random.Random, name: str, kind: object) -> Any:
         ]
     if name == "entries":
         return [{"id": "US-1", "title": "One", "checks": ["true"]}]
+    if name == "phases":
+        return [{"name": "ship", "gate": "it goes out"}]
     if name == "files":
         return [{"path": "tests/a.py", "how": "deleted", "sha": "absent"}]
     if name == "layers":

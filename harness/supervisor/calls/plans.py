@@ -6,14 +6,16 @@ The text in the worktree is always the base's with the flips on record; whatever
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.events import types as t
 from harness.events.ratchet import Plan as Standing
 from harness.plan import progress
 from harness.plan.due import due
-from harness.plan.formats import MAX_BYTES, Plan, read
+from harness.plan.formats import MAX_BYTES, Entry, Plan, read
 from harness.plan.guard import tampered
+from harness.plan.phases import Phased, phased
 from harness.plan.progress import Wanted
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.fleet.session import Session
@@ -31,23 +33,39 @@ _LOOK_S = 60.0
 """Seconds that reading or writing a plan may take."""
 
 
-def entries(git: Git, commit: str, path: str) -> list[Wanted]:
-    """The entries of the plan at this path of a commit. Raises BadPlan, GitFailed."""
-    return [progress.wanted(entry) for entry in _read(git, commit, path).entries]
+def entries(git: Git, commit: str, path: str, gates: Sequence[str] = ()) -> list[Wanted]:
+    """The entries of the plan at this path of a commit, which has the phases that the gates name. Raises BadPlan,
+    GitFailed.
+    """
+    plan = _read(git, commit, path)
+    phased(plan, gates)
+    return [progress.wanted(entry) for entry in plan.entries]
 
 
 def _read(git: Git, commit: str, path: str) -> Plan:
     return read(git.run("cat-file", "blob", f"{commit}:{path}"))
 
 
-def loaded(tree: Worktree, path: str) -> t.PlanLoaded:
+def loaded(tree: Worktree, path: str, gates: Sequence[str] = ()) -> t.PlanLoaded:
     """The record of a plan as the base has it. Raises BadPlan, GitFailed."""
-    plan = _read(tree.git, tree.base, path)
-    made = [progress.wanted(entry) for entry in plan.entries]
+    return record(path, _read(tree.git, tree.base, path), gates)
+
+
+def record(path: str, plan: Plan, gates: Sequence[str] = ()) -> t.PlanLoaded:
+    """The record of a plan. Raises BadPlan."""
+    made = phased(plan, gates)
     return t.PlanLoaded(
         path=path,
         form=plan.form,
-        entries=[t.PlanEntry(e.id, e.title[:MAX_TITLE], list(e.checks), e.undecided, e.passes) for e in made],
+        entries=[_entry(entry, made) for entry in plan.entries],
+        phases=[t.PlanPhase(one.name, one.gate, one.above_nano) for one in made.phases],
+    )
+
+
+def _entry(entry: Entry, made: Phased) -> t.PlanEntry:
+    e = progress.wanted(entry)
+    return t.PlanEntry(
+        e.id, e.title[:MAX_TITLE], list(e.checks), e.undecided, e.passes, made.of[e.id], list(entry.depends_on)
     )
 
 

@@ -1,0 +1,84 @@
+"""What a log says of the work on a plan: how each entry stands, and why. Pure; the fold holds it beside the plan.
+
+Whether an entry passes is for the harness alone and stands in the plan; this is what lies around that word.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from harness.events import types as t
+
+PENDING = "pending"
+IN_PROGRESS = "in_progress"
+PASSED = "passed"
+FAILED = "failed"
+BLOCKED = "blocked"
+STATES = (PENDING, IN_PROGRESS, PASSED, FAILED, BLOCKED)
+_EVIDENCE = 10
+
+
+@dataclass(slots=True)
+class Standing:
+    """How one entry stands, beside its ``passes``."""
+
+    begun: bool = False
+    """Somebody works on it, and nothing was judged since."""
+    blocked: str = ""
+    """Why it cannot be worked on, in the agent's words."""
+    failing: bool = False
+    attempts: int = 0
+    """How often it was worked on: begun, or judged without that, while it did not pass."""
+    round: str = ""
+    """The round of checks that judged it last."""
+    evidence: list[int] = field(default_factory=list)
+    """Records of the newest verdicts on its checks."""
+
+
+@dataclass(slots=True)
+class Work:
+    """The work on a plan."""
+
+    standing: dict[str, Standing] = field(default_factory=dict)
+    decided_by: dict[str, list[str]] = field(default_factory=dict)
+    """By check, the entries that it decides."""
+    phases: list[t.PlanPhase] = field(default_factory=list)
+    """In their order."""
+
+    @classmethod
+    def on(cls, b: t.PlanLoaded) -> Work:
+        """The work on a plan that was just read."""
+        decided: dict[str, list[str]] = {}
+        for entry in b.entries:
+            for command in entry.checks:
+                decided.setdefault(command, []).append(entry.id)
+        return cls({entry.id: Standing() for entry in b.entries}, decided, list(b.phases) or [t.PlanPhase()])
+
+    def state(self, entry: str, passes: bool) -> str:
+        """One of `STATES`."""
+        if passes:
+            return PASSED
+        one = self.standing[entry]
+        if one.blocked:
+            return BLOCKED
+        if one.begun:
+            return IN_PROGRESS
+        return FAILED if one.failing else PENDING
+
+    def judged(self, seq: int, b: t.CheckVerdict, passes: dict[str, bool]) -> None:
+        """A verdict on a check; those of one round are of one attempt."""
+        of = b.call_id.partition(".")[0]
+        for name in self.decided_by.get(b.command, ()):
+            one = self.standing[name]
+            first = one.round != of
+            one.failing = not b.passed or (one.failing and not first)
+            if first and not one.begun and not passes[name]:
+                one.attempts += 1
+            one.begun = False
+            one.round = of
+            one.evidence = [*one.evidence, seq][-_EVIDENCE:]
+
+    def undone(self) -> None:
+        """What was judged was another state of the files."""
+        for one in self.standing.values():
+            one.failing = False

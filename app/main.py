@@ -33,6 +33,7 @@ VERBS = {
     "continue": ("going_on", "go_on"),
     "plan": ("plan", "show"),
     "spec": ("spec", "check"),
+    "memory": ("memory", "memory"),
     "verify": ("health", "verify"),
     "doctor": ("health", "doctor"),
     "supervisor": ("supervise", "supervisor"),

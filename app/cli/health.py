@@ -37,11 +37,11 @@ def verify(ctx: Context, args: argparse.Namespace) -> int:
         found = [p for p in found if p.parent.name.startswith(wanted)]
         if not found:
             return _not_found(args.id)
-    elif ctx.folders.ledger.is_dir():
-        found.append(ctx.folders.ledger)
+    else:
+        found += [path for path in (ctx.folders.ledger, ctx.folders.memory) if path.is_dir()]
     bad = 0
     for path in found:
-        name = path.parent.name if path.name == "log" else "ledger"
+        name = path.parent.name if path.name == "log" else path.name
         report = verify_log(path)
         bad += not report.ok
         at = report.problem

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import NoReturn
 
+from app.cli import memory_grammar
 from harness.events.untrusted import to_display
 
 DESCRIPTION = "A terminal control room for long-running AI agents. Without a verb it opens the floor."
@@ -205,6 +206,9 @@ def build() -> argparse.ArgumentParser:
     spec = verb("spec", "read a specification before an agent does: what of it can no machine decide?", json=True)
     spec.add_argument("what", choices=("check",))
     spec.add_argument("file", metavar="FILE", help="feature_list.json, prd.json, or a text whose lists are criteria")
+    memory_grammar.add(
+        verb("memory", "what agents and you remember beyond one conversation: look, change, accept, undo")
+    )
     verb("doctor", "check this machine and this fleet", json=True)
     supervisor = verb("supervisor", "start, stop or look at the supervisor", json=True)
     supervisor.add_argument("what", choices=("start", "stop", "status"))

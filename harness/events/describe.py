@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from harness.events import said
+from harness.events import memory_words, said
 from harness.events import types as t
 from harness.events.cap import OF_SESSION, amount_of
 from harness.events.ratchet import ALLOW, some, told_of
@@ -467,6 +467,16 @@ def _context_reset(b: t.ContextReset) -> Line:
 
 def _context(tokens: int, after: int, trigger: str) -> str:
     return f"{tokens:,} → about {after:,} tokens: {_first(trigger)}"
+
+
+@_on(t.MemoryChanged)
+def _memory_changed(b: t.MemoryChanged) -> Line:
+    return Line("memory", memory_words.changed(b), "info")
+
+
+@_on(t.MemoryShown)
+def _memory_shown(b: t.MemoryShown) -> Line:
+    return Line("memory", memory_words.shown(b), "dim")
 
 
 @_on(t.BudgetReached)

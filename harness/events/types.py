@@ -28,6 +28,7 @@ from harness.events.call_events import (
 )
 from harness.events.context_events import ContextCleared, ContextReset
 from harness.events.conversation_events import ModelFailed, ModelMessage, ModelRequest, UserMessage
+from harness.events.memory_events import MemoryChanged, MemoryShown
 from harness.events.money_events import BreakerOpened, BudgetReached, CapsRaised, FinishUp
 from harness.events.note_events import HarnessNote, TimePassed
 from harness.events.plan_events import (
@@ -82,6 +83,8 @@ __all__ = [
     "LeaseEnded",
     "LeaseGranted",
     "LogRecovered",
+    "MemoryChanged",
+    "MemoryShown",
     "ModelFailed",
     "ModelMessage",
     "ModelRequest",

@@ -43,6 +43,11 @@ class Folders:
         return self.state / "ledger"
 
     @property
+    def memory(self) -> Path:
+        """The log of what is remembered outside all contexts."""
+        return self.state / "memory"
+
+    @property
     def index(self) -> Path:
         return self.state / "index.sqlite"
 

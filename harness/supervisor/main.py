@@ -41,12 +41,14 @@ from harness.supervisor.fleet.index import Entry, Index, mark_of
 from harness.supervisor.fleet.rooms import Indexed
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.guardian import EXIT_ASKED, EXIT_BROKEN, EXIT_OTHER_LIVES, EXIT_REFUSED
+from harness.supervisor.memories.book import Book
 from harness.supervisor.money.cap_waits import CapWaits
 from harness.supervisor.money.purse import Purse
 from harness.supervisor.money.reservations import Bookkeeper
 from harness.supervisor.processes.process import Watch
 from harness.supervisor.serving.brain_ops import BrainOps
 from harness.supervisor.serving.client_ops import Ops
+from harness.supervisor.serving.memory_ops import MemoryOps
 from harness.supervisor.serving.parts import Parts
 from harness.supervisor.serving.server import Server
 from harness.supervisor.sessions.brains import Brains
@@ -147,6 +149,7 @@ class Supervisor:
         self._closed = asyncio.Event()
         self.settings = settings
         self.purse = purse
+        self.book = Book(folders.memory)
         self._unindexed: set[str] = set()
         self._index_event = asyncio.Event()
         self.orphaned = False
@@ -174,6 +177,7 @@ class Supervisor:
             settings=self.settings,
             credentials=credentials,
             purse=self.purse,
+            book=self.book,
             brains=self.brains,
             gates=self.gates,
             conductor=self.conductor,
@@ -187,7 +191,7 @@ class Supervisor:
             stop=self._asked_to_stop,
         )
         self.ops = Ops(parts)
-        table = {**self.ops.table(), **BrainOps(parts).table()}
+        table = {**self.ops.table(), **MemoryOps(parts).table(), **BrainOps(parts).table()}
         self.server = Server(folders.supervisor_socket, self.fleet, table, self.ops)
         self.ops.server = self.server
         self.upkeep = Upkeep(settings.problems, self.server.nudge, self._broken)
@@ -476,6 +480,7 @@ class Supervisor:
         with contextlib.suppress(TimeoutError):  # without a snapshot only the next start is slower
             async with asyncio.timeout(_LAST_WRITES):
                 await asyncio.gather(*(s.kept() for s in self.fleet))
+        await self.book.close()
         await self.index.flush()
         await self.index.close()
         await asyncio.gather(self.keepers.nursery.close(), self.brains.nursery.close())

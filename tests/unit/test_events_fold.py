@@ -61,6 +61,8 @@ def _value(rng: random.Random, name: str, kind: object) -> Any:
         return [{"id": "US-1", "title": "One", "checks": ["true"]}]
     if name == "phases":
         return [{"name": "ship", "gate": "it goes out"}]
+    if name == "memories":
+        return [{"scope": "repository", "key": "build", "version": 2, "sha": "0" * 64}]
     if name == "files":
         return [{"path": "tests/a.py", "how": "deleted", "sha": "absent"}]
     if name == "layers":

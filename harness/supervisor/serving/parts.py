@@ -12,6 +12,7 @@ from harness.supervisor.endpoints.endpoint_gates import Gates
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.index import Index
+from harness.supervisor.memories.book import Book
 from harness.supervisor.money.purse import Purse
 from harness.supervisor.serving.server import Reply
 from harness.supervisor.sessions.brains import Brains
@@ -34,6 +35,7 @@ class Parts:
     settings: Settings
     credentials: Credentials
     purse: Purse
+    book: Book
     brains: Brains
     gates: Gates
     conductor: Conductor

@@ -1,0 +1,28 @@
+"""Records of memory as one line each. Raw text: keys are the agent's."""
+
+from __future__ import annotations
+
+from harness.events.memory_events import NOW, MemoryChanged, MemoryShown
+
+_DID = {
+    "created": "remembers",
+    "modified": "remembers anew",
+    "deleted": "forgets",
+    "proposed": "wants remembered",
+    "learned": "has made remembered, as the second session to say it,",
+}
+_MOST = 6
+
+
+def changed(b: MemoryChanged) -> str:
+    """What a call did to memory."""
+    lesson = f" (lesson {b.lesson} waits for you or a second sighting)" if b.op == "proposed" else ""
+    return f"{b.call_id} {_DID.get(b.op, b.op)} {b.key} of the {b.scope}{lesson}"
+
+
+def shown(b: MemoryShown) -> str:
+    """What requests show of memory from then on."""
+    names = ", ".join(f"{entry.key} ({entry.scope} v{entry.version})" for entry in b.memories[:_MOST])
+    more = f" and {len(b.memories) - _MOST} more" if len(b.memories) > _MOST else ""
+    when = "requests show" if b.at == NOW else "the next new beginning of the context shows"
+    return f"{when} {len(b.memories)} memories: {names}{more}" if b.memories else f"{when} no memory"

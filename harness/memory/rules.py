@@ -1,0 +1,240 @@
+"""What a wish about a memory leads to: the records that it adds, or why it is refused. Pure.
+
+Only a person writes what is the repository's or the user's. What an agent wants remembered there is a lesson: it enters
+the repository's memory when two sessions said the same, and the user's never without a person.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+import msgspec
+
+from harness.memory import secret
+from harness.memory.model import PENDING, REJECTED, VERSIONS, Lesson, Memories, normal
+from harness.memory.records import (
+    CREATED,
+    DELETED,
+    MODIFIED,
+    RESTORED,
+    Actor,
+    Decided,
+    Entry,
+    Origin,
+    Place,
+    Proposed,
+    Scope,
+    Written,
+    sha_of,
+)
+
+TEXT_BYTES = 8 * 1024
+KEY_CHARS = 120
+MOST_LIVE = 500
+"""Memories of one place."""
+MOST_WAITING = 50
+"""Lessons of one session that nobody decided yet."""
+ANYTHING = "*"
+"""As the expected hash: whatever stands there."""
+ABSENT = ""
+"""As the expected hash: nothing must stand there."""
+
+
+class NotRemembered(Exception):
+    """Why nothing was changed. ``code``: precondition, secret, too_large, full, bad_request, not_found."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A change somebody wants. ``expected`` is the hash that must stand under the key, `ANYTHING` or `ABSENT`;
+    ``known`` are secrets that must not be in the text.
+    """
+
+    place: Place
+    key: str
+    origin: Origin
+    text: str = ""
+    expected: str = ANYTHING
+    expires: str = ""
+    why: str = ""
+    known: tuple[str, ...] = ()
+
+
+def write(m: Memories, wish: Wish, *, lesson: str = "") -> list[Entry]:
+    """A new version under the key; nothing when it says the same already. Raises NotRemembered."""
+    _sound(wish)
+    standing = _expected(m, wish)
+    if standing is not None and standing.text == wish.text and standing.expires == wish.expires:
+        return []
+    if standing is None and sum(1 for _ in m.at([wish.place], wish.origin.ts)) >= MOST_LIVE:
+        raise NotRemembered("full", f"{MOST_LIVE} memories are kept there; delete one first")
+    return [_version(m, wish, CREATED if standing is None else MODIFIED, lesson)]
+
+
+def remove(m: Memories, wish: Wish, *, lesson: str = "") -> list[Entry]:
+    """The memory is gone from now on; its versions stay. Raises NotRemembered."""
+    if _expected(m, wish) is None:
+        raise NotRemembered("not_found", f"nothing is remembered under {wish.key[:KEY_CHARS]!r} there")
+    return [_version(m, replace(wish, text="", expires=""), DELETED, lesson)]
+
+
+def roll_back(m: Memories, wish: Wish, to: int | None) -> list[Entry]:
+    """What version ``to`` said stands again; 0, or None with only one version, = it is gone. Raises NotRemembered."""
+    memory = m.by_key.get((wish.place, wish.key))
+    if memory is None:
+        raise NotRemembered("not_found", f"nothing was ever remembered under {wish.key[:KEY_CHARS]!r} there")
+    wanted = memory.newest.version - 1 if to is None else to
+    if wanted == 0:
+        return remove(m, wish)
+    found = next((v for v in memory.versions if v.version == wanted), None)
+    if found is None:
+        kept = f"; the newest {VERSIONS} are at hand" if len(memory.versions) == VERSIONS else ""
+        raise NotRemembered("not_found", f"{wish.key!r} has no version {wanted}{kept}")
+    _expected(m, wish)
+    if found.op == DELETED:
+        return remove(m, wish)
+    again = replace(wish, text=found.text, expires=found.expires, why=wish.why or f"back to version {wanted}")
+    return [_version(m, again, RESTORED, "")]
+
+
+def propose(m: Memories, wish: Wish, *, removes: bool = False) -> list[Entry]:
+    """An agent's wish beyond its session: one more sighting of the same lesson, or a new one; with it the memory
+    itself, once it was seen often enough. Raises NotRemembered.
+    """
+    if not removes:
+        _sound(wish)
+    standing = _expected(m, wish)
+    if removes and standing is None:
+        raise NotRemembered("not_found", f"nothing is remembered under {wish.key[:KEY_CHARS]!r} there")
+    said = Proposed(
+        lesson=_ident(wish, removes),
+        scope=wish.place.scope,
+        of=wish.place.of,
+        key=wish.key,
+        text=wish.text,
+        origin=wish.origin,
+        base=standing.sha if standing is not None else "",
+        removes=removes,
+    )
+    known = next((w for w in m.at([wish.place], wish.origin.ts) if normal(w.text) == normal(wish.text)), None)
+    if known is not None and not removes:
+        raise NotRemembered("known", f"that is remembered there already, as {known.key!r}")
+    same = m.same(said)
+    if same is None:
+        waiting = sum(lesson.sightings[0] == wish.origin.author for lesson in m.pending())
+        if waiting >= MOST_WAITING:
+            raise NotRemembered("full", f"{MOST_WAITING} lessons of this session wait for a person already")
+        return [said]
+    again = msgspec.structs.replace(said, lesson=same.ident)
+    seen = Lesson(same.first, list(dict.fromkeys([*same.sightings, wish.origin.author])), same.state)
+    return [again, *believed(m, seen, wish.origin)]
+
+
+def believed(m: Memories, lesson: Lesson, origin: Origin) -> list[Entry]:
+    """The memory that a lesson becomes by itself; nothing while it was not seen twice, or where it would stand over
+    another memory.
+    """
+    first = lesson.first
+    if lesson.state != PENDING or not lesson.seen_twice or m.get(first.place, first.key, origin.ts) is not None:
+        return []
+    by = Origin(Actor.HARNESS, origin.ts, origin.author)
+    wish = Wish(first.place, first.key, by, first.text, ABSENT, why=f"said by {' and '.join(lesson.sightings)}")
+    try:
+        return write(m, wish, lesson=lesson.ident)
+    except NotRemembered:
+        return []  # its place is full: it waits for a person
+
+
+def accept(m: Memories, ident: str, origin: Origin, why: str = "") -> list[Entry]:
+    """A person believes a lesson. Raises NotRemembered, also when what it was made on has changed since."""
+    lesson = _waiting(m, ident, rejected=True)
+    first = lesson.first
+    wish = Wish(first.place, first.key, origin, first.text, first.base, why=why or f"said by {lesson.sightings[0]}")
+    done = remove(m, wish, lesson=ident) if first.removes else write(m, wish, lesson=ident)
+    return [*done, Decided(lesson=ident, decision="accepted", origin=origin, why=why)]
+
+
+def reject(m: Memories, ident: str, origin: Origin, why: str = "") -> list[Entry]:
+    """A person does not want it: it never enters by being seen again. Raises NotRemembered."""
+    _waiting(m, ident, rejected=False)
+    return [Decided(lesson=ident, decision=REJECTED, origin=origin, why=why)]
+
+
+def _waiting(m: Memories, ident: str, *, rejected: bool) -> Lesson:
+    lesson = m.lessons.get(ident)
+    if lesson is None:
+        raise NotRemembered("not_found", f"there is no lesson {ident[:40]!r}")
+    if lesson.state != PENDING and not (rejected and lesson.state == REJECTED):
+        raise NotRemembered("bad_request", f"lesson {ident} was {lesson.state} already")
+    return lesson
+
+
+def _sound(wish: Wish) -> None:
+    key = wish.key
+    if not key.strip() or len(key) > KEY_CHARS or not key.isprintable():
+        raise NotRemembered("bad_request", f"a key is 1 to {KEY_CHARS} printable characters")
+    try:
+        size = len(wish.text.encode())
+    except UnicodeEncodeError as exc:
+        raise NotRemembered("bad_request", "the text holds half of a surrogate pair, which is no text") from exc
+    if not wish.text.strip():
+        raise NotRemembered("bad_request", "the text is empty; delete the memory instead")
+    if size > TEXT_BYTES:
+        raise NotRemembered("too_large", f"the text has {size} bytes, over the limit of {TEXT_BYTES}")
+    if what := secret.found(f"{key}\n{wish.text}", wish.known):
+        raise NotRemembered("secret", f"the text holds {what}; secrets are never remembered")
+
+
+def _expected(m: Memories, wish: Wish) -> Written | None:
+    """What stands under the key now. Raises NotRemembered when it is not what was expected."""
+    standing = m.get(wish.place, wish.key, wish.origin.ts)
+    sha = standing.sha if standing is not None else ABSENT
+    if wish.expected not in (ANYTHING, sha):
+        now = f"it is {sha[:12]} now" if sha else "nothing stands there now"
+        wanted = f"on {wish.expected[:12]}" if wish.expected else "where nothing stands"
+        raise NotRemembered("precondition", f"{wish.key!r} was to be changed {wanted}, and {now}; look again first")
+    return standing
+
+
+def _version(m: Memories, wish: Wish, op: str, lesson: str) -> Written:
+    memory = m.by_key.get((wish.place, wish.key))
+    return Written(
+        scope=wish.place.scope,
+        of=wish.place.of,
+        key=wish.key,
+        version=1 if memory is None else memory.newest.version + 1,
+        op=op,
+        origin=wish.origin,
+        text=wish.text,
+        before=memory.sha(wish.origin.ts) if memory is not None else "",
+        expires=wish.expires,
+        lesson=lesson,
+        why=wish.why,
+    )
+
+
+def _ident(wish: Wish, removes: bool) -> str:
+    """A short name, the same for the same wish by the same call."""
+    what = "\0".join((wish.place.scope, wish.place.of, wish.key, wish.text, wish.origin.author, wish.origin.call))
+    return "l" + sha256(f"{removes}\0{what}\0{wish.origin.ts}\0{sha_of(wish.text)}".encode()).hexdigest()[:9]
+
+
+__all__ = [
+    "ABSENT",
+    "ANYTHING",
+    "NotRemembered",
+    "Scope",
+    "Wish",
+    "accept",
+    "believed",
+    "propose",
+    "reject",
+    "remove",
+    "roll_back",
+    "write",
+]

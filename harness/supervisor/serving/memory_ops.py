@@ -1,0 +1,217 @@
+"""What a person may ask of memory and do to it: look, search, write, accept and reject lessons, roll back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from harness.events.memory_views import LessonView, MemoryView, VersionView
+from harness.memory import rules
+from harness.memory.layer import who
+from harness.memory.model import PENDING, Lesson, Memories, Memory
+from harness.memory.records import Actor, Entry, Origin, Place, Scope, Written
+from harness.memory.rules import ANYTHING, NotRemembered, Wish
+from harness.memory.search import search
+from harness.supervisor.errors import OpError
+from harness.supervisor.memories.book import Think, now_utc
+from harness.supervisor.serving.parts import Parts, text_of
+from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.threads import at_home
+from harness.workspace.errors import WorkspaceError
+from harness.workspace.git import open_repository
+
+_MOST = 200
+_MOST_DAYS = 3650
+
+
+class MemoryOps:
+    """The table of what is asked about memory."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._p = parts
+
+    def table(self) -> dict[str, Handler]:
+        """Operations by their name on the wire."""
+        return {
+            "memories": self.memories,
+            "memory_history": self.history,
+            "memory_search": self.search,
+            "memory_set": self.write,
+            "memory_remove": self.remove,
+            "memory_rollback": self.roll_back,
+            "lesson_accept": self.accept,
+            "lesson_reject": self.reject,
+        }
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    async def memories(self, c: Connection, m: Reply) -> Reply:
+        """What is remembered, and the lessons that wait, everywhere or at one place."""
+        now = now_utc()
+        found = await self._p.book.read()
+        place = await self._place(m)
+        held = [x for x in found.by_key.values() if (place is None or x.place == place) and x.live(now)]
+        held.sort(key=lambda x: (_ORDER[x.place.scope], x.place.of, x.key))
+        lessons = [x for x in found.lessons.values() if place is None or x.first.place == place]
+        waiting = [x for x in lessons if x.state == PENDING or m.get("decided") is True]
+        return {"memories": [_view(x, now) for x in held], "lessons": [_lesson(x) for x in waiting]}
+
+    async def history(self, c: Connection, m: Reply) -> Reply:
+        """Every version of one memory that is at hand, the newest first."""
+        memory = self._named(await self._p.book.read(), await self._place(m), text_of(m, "key"))
+        versions = [_version(v) for v in reversed(memory.versions)]
+        return {"memory": _view(memory, now_utc()), "versions": versions}
+
+    async def search(self, c: Connection, m: Reply) -> Reply:
+        """Memories by words, the best first."""
+        now = now_utc()
+        found = await self._p.book.read()
+        place = await self._place(m)
+        places = [place] if place is not None else sorted({name[0] for name in found.by_key})
+        hits = search(found.at(places, now), text_of(m, "query"), _MOST)
+        return {"memories": [_view(found.by_key[w.place, w.key], now) for w in hits]}
+
+    # -- changing ----------------------------------------------------------------------------------
+
+    async def write(self, c: Connection, m: Reply) -> Reply:
+        place = await self._place(m)
+        if place is None:
+            raise OpError("bad_request", "say whose memory it is: a repository's, a session's or yours")
+        wish = self._wish(m, place, text_of(m, "key"), text=text_of(m, "text", 4 * rules.TEXT_BYTES))
+        return await self._change(lambda known: rules.write(known, wish))
+
+    async def remove(self, c: Connection, m: Reply) -> Reply:
+        wish = await self._about(m)
+        return await self._change(lambda known: rules.remove(known, wish))
+
+    async def roll_back(self, c: Connection, m: Reply) -> Reply:
+        """``to`` is a version, 0 for what was before the first; without it, the version before the newest."""
+        to = m.get("to")
+        if to is not None and (isinstance(to, bool) or not isinstance(to, int) or to < 0):
+            raise OpError("bad_request", "to must be the number of a version")
+        wish = await self._about(m)
+        return await self._change(lambda known: rules.roll_back(known, wish, to))
+
+    async def accept(self, c: Connection, m: Reply) -> Reply:
+        ident = text_of(m, "lesson")
+        return await self._change(lambda known: rules.accept(known, ident, _person(), text_of(m, "why")))
+
+    async def reject(self, c: Connection, m: Reply) -> Reply:
+        ident = text_of(m, "lesson")
+        return await self._change(lambda known: rules.reject(known, ident, _person(), text_of(m, "why")))
+
+    async def _change(self, think: Think) -> Reply:
+        try:
+            entries = await self._p.book.change(think)
+        except NotRemembered as exc:
+            raise OpError(exc.code, str(exc)) from exc
+        written = [_version(entry) for entry in entries if isinstance(entry, Written)]
+        await self._told(entries)
+        return {"written": written}
+
+    async def _told(self, entries: list[Entry]) -> None:
+        """Whoever shows what changed is told before the person hears that it is done."""
+
+    # -- what is meant -----------------------------------------------------------------------------
+
+    async def _about(self, m: Reply) -> Wish:
+        memory = self._named(await self._p.book.read(), await self._place(m), text_of(m, "key"))
+        return self._wish(m, memory.place, memory.key)
+
+    @staticmethod
+    def _wish(m: Reply, place: Place, key: str, text: str = "") -> Wish:
+        expected = text_of(m, "if_sha") if "if_sha" in m else ANYTHING
+        return Wish(place, key, _person(), text, expected, _expiry(m), text_of(m, "why"))
+
+    @staticmethod
+    def _named(found: Memories, place: Place | None, key: str) -> Memory:
+        """The memory with this key, at the only place that has one. Raises OpError."""
+        named = [x for x in found.by_key.values() if x.key == key and place in (None, x.place)]
+        if not named:
+            raise OpError(
+                "not_found", f"nothing is remembered under {key[: rules.KEY_CHARS]!r}", "watchfloor memory ls"
+            )
+        if len(named) > 1:
+            raise OpError("ambiguous", f"{key!r} is remembered at {len(named)} places", "say whose memory you mean")
+        return named[0]
+
+    async def _place(self, m: Reply) -> Place | None:
+        """Whose memory is meant; None when nothing was said. ``of`` names a session or a folder of a repository."""
+        scope = text_of(m, "scope")
+        of = text_of(m, "of")
+        if not scope:
+            return None
+        if scope == Scope.USER:
+            return Place(Scope.USER)
+        if scope == Scope.SESSION:
+            return Place(Scope.SESSION, self._p.fleet.find(of).sid)
+        if scope != Scope.REPOSITORY:
+            raise OpError("bad_request", f"a memory is a session's, a repository's or the user's, not {scope[:40]!r}'s")
+        if any(place == (Scope.REPOSITORY, of) for place, _ in (await self._p.book.read()).by_key):
+            return Place(Scope.REPOSITORY, of)
+        try:
+            repository = await at_home(open_repository, Path(of))
+        except WorkspaceError as exc:
+            raise OpError("no_repo", str(exc)) from exc
+        return Place(Scope.REPOSITORY, str(repository.common))
+
+
+_ORDER = {Scope.SESSION: 0, Scope.REPOSITORY: 1, Scope.USER: 2}
+
+
+def _person() -> Origin:
+    return Origin(Actor.PERSON, now_utc())
+
+
+def _expiry(m: Reply) -> str:
+    days = m.get("days")
+    if days is None:
+        return ""
+    if isinstance(days, bool) or not isinstance(days, int) or not 0 < days <= _MOST_DAYS:
+        raise OpError("bad_request", f"days must be a whole number from 1 to {_MOST_DAYS}")
+    until = datetime.now(UTC) + timedelta(days=days)
+    return until.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _view(memory: Memory, now: str) -> MemoryView:
+    place = memory.place
+    return MemoryView(
+        scope=str(place.scope),
+        of=place.of,
+        key=memory.key,
+        live=memory.live(now),
+        newest=_version(memory.newest),
+    )
+
+
+def _version(v: Written) -> VersionView:
+    return VersionView(
+        version=v.version,
+        op=v.op,
+        ts=v.origin.ts,
+        actor=str(v.origin.actor),
+        author=v.origin.author,
+        by=who(v),
+        sha=v.sha,
+        before=v.before,
+        text=v.text,
+        expires=v.expires,
+        why=v.why,
+    )
+
+
+def _lesson(lesson: Lesson) -> LessonView:
+    first = lesson.first
+    return LessonView(
+        lesson=lesson.ident,
+        scope=str(first.scope),
+        of=first.of,
+        key=first.key,
+        text=first.text,
+        state=lesson.state,
+        sightings=lesson.sightings,
+        ts=first.origin.ts,
+        removes=first.removes,
+        standing=first.base,
+        why=lesson.why,
+    )

@@ -1,0 +1,120 @@
+"""The log of memories survives what a process and a disk can do to it."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.memory import rules
+from harness.memory.model import broken
+from harness.memory.records import Actor, Origin, Place, Scope
+from harness.memory.rules import Wish
+from harness.memory.store import Store
+from harness.supervisor.errors import OpError
+from harness.supervisor.memories.book import Book
+from tests.fleetlib import alive, wait_for
+
+REPO = Place(Scope.REPOSITORY, "/srv/thing/.git")
+NOW = "2026-11-22T10:00:00.000Z"
+_WRITER = """
+import sys
+from pathlib import Path
+from harness.memory import rules
+from harness.memory.store import Store
+from tests.process.test_memory_log import wish
+store = Store.open(Path(sys.argv[1]))
+number = 0
+while True:
+    entries = rules.write(store.memories, wish(f"text {number}"))
+    store.keep(entries)
+    for entry in entries:
+        store.memories.apply(entry)
+    print(number, flush=True)
+    number += 1
+"""
+
+
+def wish(text: str, key: str = "build") -> Wish:
+    return Wish(REPO, key, Origin(Actor.PERSON, NOW), text)
+
+
+def test_a_killed_writer_loses_nothing_it_acknowledged_and_a_copied_folder_says_the_same(tmp_path: Path) -> None:
+    folder = tmp_path / "memory"
+    for _ in range(3):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", _WRITER, str(folder)],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parents[2],
+        )
+        assert writer.stdout is not None
+        told = [writer.stdout.readline() for _ in range(20)]
+        writer.kill()
+        told += writer.stdout.readlines()
+        writer.stdout.close()
+        wait_for("the writer's death", lambda pid=writer.pid: not alive(pid))
+        writer.wait()
+        last = int([line for line in told if line.endswith("\n")][-1])
+        store = Store.open(folder)
+        versions = store.memories.by_key[REPO, "build"].versions
+        assert broken(versions) == ""
+        # what was written and not yet told may be there too, nothing after it
+        assert versions[-1].text in (f"text {last}", f"text {last + 1}")
+        store.close()
+    copy = shutil.copytree(folder, tmp_path / "copied" / "memory")
+    again = Store.open(copy)
+    assert again.memories.by_key == store.memories.by_key
+    again.close()
+
+
+def test_a_full_disk_is_said_and_the_next_change_goes_on_from_what_stands(tmp_path: Path) -> None:
+    async def play() -> None:
+        book = Book(tmp_path / "memory")
+        await book.change(lambda m: rules.write(m, wish("one")))
+        size = (tmp_path / "memory" / "000001.jsonl").stat().st_size
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 40, before[1]))
+        try:
+            with pytest.raises(OpError) as refused:
+                await book.change(lambda m: rules.write(m, wish("two")))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert refused.value.code == "no_space"
+        assert "free some space" in refused.value.hint
+        (entry,) = await book.change(lambda m: rules.write(m, wish("three")))
+        assert (entry.version, entry.before) == (2, rules.sha_of("one"))  # type: ignore[union-attr]
+        await book.close()
+
+    asyncio.run(play())
+    store = Store.open(tmp_path / "memory")
+    assert [v.text for v in store.memories.by_key[REPO, "build"].versions] == ["one", "three"]
+    store.close()
+
+
+def test_a_damaged_log_is_named_and_refused_and_what_was_seen_twice_before_a_fall_is_believed(tmp_path: Path) -> None:
+    folder = tmp_path / "memory"
+    store = Store.open(folder)
+    for session in ("s1", "s2"):
+        said = Wish(REPO, "style", Origin(Actor.AGENT, NOW, session), "tabs")
+        entry = rules.propose(store.memories, said)[0]  # the second one is cut off from what follows from it
+        store.keep([entry])
+        store.memories.apply(entry)
+    store.close()
+
+    async def play() -> None:
+        book = Book(folder)
+        assert (await book.read()).get(REPO, "style", NOW) is not None
+        await book.close()
+        first = folder / "000001.jsonl"
+        first.write_bytes(first.read_bytes().replace(b"tabs", b"tubs", 1))
+        with pytest.raises(OpError, match="cannot be read") as refused:
+            await Book(folder).read()
+        assert refused.value.code == "memory"
+
+    asyncio.run(play())

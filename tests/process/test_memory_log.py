@@ -115,6 +115,6 @@ def test_a_damaged_log_is_named_and_refused_and_what_was_seen_twice_before_a_fal
         first.write_bytes(first.read_bytes().replace(b"tabs", b"tubs", 1))
         with pytest.raises(OpError, match="cannot be read") as refused:
             await Book(folder).read()
-        assert refused.value.code == "memory"
+        assert refused.value.code == "damaged"
 
     asyncio.run(play())

@@ -99,4 +99,4 @@ def now_utc() -> str:
 def _refusal(exc: Exception, message: str) -> OpError:
     if out_of_space(exc):
         return OpError("no_space", message, "free some space, then ask again")
-    return OpError("memory", message, "see what is wrong with the log: watchfloor verify")
+    return OpError("damaged", message, "see what is wrong with the log: watchfloor verify")

@@ -27,6 +27,7 @@ VERBS = {
     "approvals": ("queue", "approvals"),
     "approve": ("queue", "approve"),
     "reject": ("queue", "reject"),
+    "deny": ("queue", "deny"),
     "answer": ("queue", "answer"),
     "defer": ("queue", "defer"),
     "undo": ("undo", "undo"),

@@ -8,11 +8,13 @@ import argparse
 import re
 import select
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 from app import records
 from app.cli import exits
 from app.cli.context import Context
+from app.cli.log_filter import Last, Wanted, wanted
 from app.cli.output import escaped, safe, say
 from app.cli.sessions import Usage
 from harness.events import types
@@ -30,29 +32,40 @@ def logs(ctx: Context, args: argparse.Namespace) -> int:
     """
     if args.payload and not _SHA.fullmatch(args.payload):
         raise Usage("--payload takes a SHA-256 of 64 digits in hex, as a record names it")
+    if args.tail is not None and args.tail < 0:
+        raise Usage("--tail takes how many records, 0 or more")
+    try:
+        chosen = wanted(args.since, args.kind, datetime.now(UTC))
+    except ValueError as exc:
+        raise Usage(str(exc)) from exc
     with ctx.look() as client:
         reply = client.call("session", sid=args.id)
         folder = Path(reply["folder"])
         ended = bool(reply["state"].get("ended"))
         if isinstance(client, Client) and not records.readable(client.transport, folder):
-            return _show(records.AskedRecords(client, folder.name, args.after), args, ended)
+            return _show(records.AskedRecords(client, folder.name, args.after), chosen, args, ended)
     on_disk = SessionFolder(folder, ctx.folders.session(folder.name).keeper_socket)
-    return _show(records.DiskRecords(on_disk, args.after), args, ended)
+    return _show(records.DiskRecords(on_disk, args.after), chosen, args, ended)
 
 
-def _show(source: records.RecordSource, args: argparse.Namespace, ended: bool) -> int:
+def _show(source: records.RecordSource, chosen: Wanted, args: argparse.Namespace, ended: bool) -> int:
     if args.payload:
         _payload(source.payload(args.payload))
         return exits.OK
+    last = Last(args.tail)
     while True:
         piece = source.read()
         for line in piece.lines:
             record = types.decode(line)
             if isinstance(record.body, (types.SessionEnded, types.LeaseGranted)):  # what thinks again has not ended
                 ended = isinstance(record.body, types.SessionEnded)
-            _print(record, line, as_json=args.json)
+            if chosen.shows(record):
+                for shown in last.pass_on(record, line):
+                    _print(*shown, as_json=args.json)
         if piece.lines or piece.more:
             continue
+        for shown in last.caught_up():
+            _print(*shown, as_json=args.json)
         if not args.follow or (ended and piece.closed) or piece.gone or _reader_gone():
             return exits.OK
 

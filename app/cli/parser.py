@@ -102,6 +102,17 @@ def build() -> argparse.ArgumentParser:
     session(logs)
     logs.add_argument("-f", "--follow", action="store_true", help="go on as events arrive, until the session has ended")
     logs.add_argument("--after", metavar="SEQ", type=int, default=-1, help="only events after this sequence number")
+    logs.add_argument("--tail", metavar="N", type=int, help="only the last N of them, and with -f what follows")
+    logs.add_argument(
+        "--since", metavar="T", help="only since a time: 2h, 30m, or 2026-11-22T08:00 (UTC unless it names a zone)"
+    )
+    logs.add_argument(
+        "--kind",
+        metavar="KIND",
+        action="append",
+        default=[],
+        help="only records of this kind, such as tool, tool.ended or approval; may be repeated",
+    )
     logs.add_argument(
         "--payload", metavar="SHA", default="", help="print what is kept beside the log under this SHA-256 instead"
     )
@@ -129,13 +140,16 @@ def build() -> argparse.ArgumentParser:
     approve.add_argument("--finish", action="store_true", help="for a cap: let it finish up with one last reply")
     approve.add_argument("--choose", metavar="OPTION", help="any other option the request lists")
     reject = verb("reject", "refuse a waiting action; the agent reads the reason", json=True)
-    reject.add_argument("id", metavar="ID", help="approval id")
-    reject.add_argument("--reason", metavar="TEXT", required=True, help="why; the agent reads it")
+    reject.add_argument("ids", metavar="ID", nargs="+", help="approval ids")
+    reject.add_argument("--reason", metavar="TEXT", required=True, help="why; the agents read it")
+    deny = verb("deny", "refuse a waiting action, with the reason", json=True)
+    deny.add_argument("id", metavar="ID", help="approval id")
+    deny.add_argument("reason", metavar="REASON", help="why; the agent reads it")
     answer = verb("answer", "answer instead of running: the text becomes the action's result", json=True)
     answer.add_argument("id", metavar="ID", help="approval id")
     answer.add_argument("text", metavar="TEXT", help="the answer")
     defer = verb("defer", "put a request at the end of the queue", json=True)
-    defer.add_argument("id", metavar="ID", help="approval id")
+    defer.add_argument("ids", metavar="ID", nargs="+", help="approval ids")
 
     say = verb("say", "send a message to the agent for its next turn", json=True)
     session(say)
@@ -171,12 +185,12 @@ def build() -> argparse.ArgumentParser:
     verb("cost", "what each session has spent against its cap", json=True)
     session(verb("diff", "what a session changed since its start", json=True))
     for name, text in (
-        ("pause", "pause a session at its next turn"),
-        ("resume", "let a paused session go on"),
-        ("stop", "end a session; its work stays, and only continue takes it up again"),
+        ("pause", "pause sessions at their next turn"),
+        ("resume", "let paused sessions go on"),
+        ("stop", "end sessions; their work stays, and only continue takes it up again"),
     ):
         p = verb(name, text, json=True)
-        session(p)
+        p.add_argument("ids", metavar="ID", nargs="+", help="session ids, beginnings of them, or names")
         p.add_argument("--reason", metavar="TEXT", default="", help="kept in the log")
     undo = verb(
         "undo", "bring a session's worktree back to what it was before a call; this can itself be undone", json=True

@@ -1,4 +1,4 @@
-"""Verbs on the queue: approvals, approve, reject, answer, defer."""
+"""Verbs on the queue: approvals, approve, reject, deny, answer, defer."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _choices(view: ApprovalView) -> list[str]:
     else:
         lines = [f"settle it:   {approve} --choose {safe('|'.join(view.options))}"]
     if set(_REFUSALS) & set(view.options):
-        lines.append(f"refuse it:   watchfloor reject {safe(view.approval_id)} --reason TEXT")
+        lines.append(f"refuse it:   watchfloor deny {safe(view.approval_id)} REASON")
     return [*lines, f"hash         {safe(view.action_hash)}"] if view.action_hash else lines
 
 
@@ -218,14 +218,29 @@ def _chosen(args: argparse.Namespace, view: ApprovalView, edited: dict[str, Any]
 
 
 def reject(ctx: Context, args: argparse.Namespace) -> int:
+    return _refuse(ctx, args, args.ids, args.reason)
+
+
+def deny(ctx: Context, args: argparse.Namespace) -> int:
+    return _refuse(ctx, args, [args.id], args.reason)
+
+
+def _refuse(ctx: Context, args: argparse.Namespace, ids: list[str], reason: str) -> int:
+    """Refuse each of them; all are looked at before the first is decided, so a wrong one changes nothing."""
     with ctx.connect() as client:
-        view = _find(client, args.id)
-        negative = next((o for o in ("deny", "stop", "failed") if o in view.options), None)
-        if negative is None:
-            raise Usage(
-                f"this request cannot be refused; choose one of: {', '.join(view.options)} with approve --choose"
-            )
-        return _decide(ctx, client, view, negative, args, message=args.reason)
+        decided = [(view, _negative(view)) for view in (_find(client, one) for one in dict.fromkeys(ids))]
+        for view, negative in decided:
+            _decide(ctx, client, view, negative, args, message=reason)
+    return exits.OK
+
+
+def _negative(view: ApprovalView) -> str:
+    negative = next((o for o in ("deny", "stop", "failed") if o in view.options), None)
+    if negative is None:
+        raise Usage(
+            f"{view.approval_id} cannot be refused; choose one of: {', '.join(view.options)} with approve --choose"
+        )
+    return negative
 
 
 def answer(ctx: Context, args: argparse.Namespace) -> int:
@@ -235,9 +250,11 @@ def answer(ctx: Context, args: argparse.Namespace) -> int:
 
 def defer(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
-        client.call("defer", approval_id=args.id)
-    if args.json:
-        emit({"ok": True})
-    else:
-        say("deferred: it stays open at the end of the queue")
+        found = [_find(client, one) for one in dict.fromkeys(args.ids)]
+        for view in found:
+            client.call("defer", approval_id=view.approval_id)
+            if args.json:
+                emit({"ok": True})
+            else:
+                say(f"deferred: {safe(view.title, 300)} stays open at the end of the queue")
     return exits.OK

@@ -214,14 +214,24 @@ def cost(ctx: Context, args: argparse.Namespace) -> int:
 _STATES = {"pause": "paused", "resume": "running", "stop": "stopped"}
 
 
+_BECOMES = {
+    "pause": "it pauses at its next turn",
+    "resume": "it goes on",
+    "stop": "it stops; its work stays",
+}
+
+
 def desire(ctx: Context, args: argparse.Namespace) -> int:
-    request = requests.desire(ctx.folders, args.id, _STATES[args.verb], args.reason)
+    """Say what is wanted of each session; all are looked up before the first is told, so a wrong one changes
+    nothing.
+    """
     with ctx.connect() as client:
-        client.call("desire", **request)
-    return _done(
-        args,
-        {"pause": "it pauses at its next turn", "resume": "it goes on", "stop": "it stops; its work stays"}[args.verb],
-    )
+        rows = [client.call("session", sid=one)["row"] for one in dict.fromkeys(args.ids)]
+        for row in rows:
+            client.call("desire", **requests.desire(ctx.folders, row["sid"], _STATES[args.verb], args.reason))
+            named = f"{safe(row['name'])}: " if len(rows) > 1 else ""
+            _done(args, named + _BECOMES[args.verb])
+    return exits.OK
 
 
 def remove(ctx: Context, args: argparse.Namespace) -> int:

@@ -97,3 +97,22 @@ def test_the_supervisor_itself_refuses_a_decision_without_the_hash() -> None:
                     client.call("decide", approval_id=request, decision="allow", **given)
                 assert caught.value.code == "stale"
         assert not started(f, sid)
+
+
+def test_several_are_refused_or_put_off_at_once_and_a_wrong_one_changes_nothing() -> None:
+    with fleet() as f:
+        marks = [f.root / name for name in ("one", "two", "three")]
+        (one, first), (two, second), (three, third) = [asking(f, mark) for mark in marks]
+        wrong = f.run("reject", first, "azzzzzzz", "--reason", "no", check=False)
+        assert (wrong.returncode, "azzzzzzz" in wrong.stderr) == (4, True)
+        put_off = f.run("defer", first, second).stdout.splitlines()
+        assert len(put_off) == 2, "nothing was decided by the wrong one"
+        f.run("deny", third, "Not on this machine.")
+        f.run("reject", first, second, "--reason", "Nor these.")
+        for sid, said in ((one, "Nor these."), (two, "Nor these."), (three, "Not on this machine.")):
+            f.wait_state(sid, "done")
+            decided = [r.body for r in f.records(sid) if isinstance(r.body, t.ApprovalDecided)]
+            assert [(b.decision, b.message) for b in decided] == [("deny", said)]
+        assert not any(mark.exists() for mark in marks)
+        unknown = f.run("pause", one, "nobody", check=False)
+        assert (unknown.returncode, "nobody" in unknown.stderr) == (4, True)

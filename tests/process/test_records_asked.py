@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import sys
 import threading
 from collections.abc import Iterator
@@ -42,7 +43,8 @@ class Far(Context):
 
 
 def far(f: Fleet, sid: str, **more: object) -> int:
-    given = {"id": sid, "after": -1, "json": False, "follow": False, "payload": "", **more}
+    given = {"id": sid, "after": -1, "json": False, "follow": False, "payload": ""}
+    given |= {"tail": None, "since": None, "kind": [], **more}
     return logs(Far(f.folders, 120), argparse.Namespace(**given))
 
 
@@ -57,9 +59,17 @@ def test_logs_over_another_road_say_the_same(f: Fleet, capfd: pytest.CaptureFixt
     assert not follower.is_alive(), "it ends with the session"
     followed = capfd.readouterr().out
     assert followed == f.run("logs", sid).stdout
-    for more, args in (({"json": True}, ("--json",)), ({"after": 3}, ("--after", "3"))):
+    for more, args in (({"json": True}, ("--json",)), ({"after": 3}, ("--after", "3")), ({"tail": 4}, ("--tail", "4"))):
         assert far(f, sid, **more) == 0
         assert capfd.readouterr().out == f.run("logs", sid, *args).stdout
+    assert f.run("logs", sid, "--tail", "4").stdout == "".join(followed.splitlines(keepends=True)[-4:])
+    kinds = [json.loads(line)["type"] for line in f.run("logs", sid, "--json", "--kind", "tool").stdout.splitlines()]
+    assert "tool.started" in kinds
+    assert all(kind.startswith("tool.") for kind in kinds)
+    assert f.run("logs", sid, "--since", "1h").stdout == followed
+    for wrong in (("--tail", "-1"), ("--since", "soon"), ("--kind", "Tool Ended")):
+        refused = f.run("logs", sid, *wrong, check=False)
+        assert (refused.returncode, wrong[0] in refused.stderr) == (2, True)
 
 
 async def test_a_screen_elsewhere_shows_the_log_as_it_grows(f: Fleet) -> None:

@@ -35,6 +35,7 @@ VERBS = {
     "plan": ("plan", "show"),
     "spec": ("spec", "check"),
     "memory": ("memory", "memory"),
+    "roles": ("roles", "roles"),
     "verify": ("health", "verify"),
     "doctor": ("health", "doctor"),
     "supervisor": ("supervise", "supervisor"),

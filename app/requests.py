@@ -36,9 +36,10 @@ def launch(
     plan: str = "",
     protect: Sequence[str] = (),
     may_change: Sequence[str] = (),
+    role: str = "",
 ) -> dict[str, Any]:
-    """The arguments of ``launch``; ``repo`` is absolute, an empty ``model`` is the configured one, ``caps`` are those
-    of `caps_of`, ``protect`` and ``may_change`` patterns of files beyond those configured.
+    """The arguments of ``launch``; ``repo`` is absolute, an empty ``model`` is its role's or that configured, ``caps``
+    are those of `caps_of`, ``protect`` and ``may_change`` patterns of files beyond those configured.
 
     Raises ConfigError on an unusable key.
     """
@@ -47,12 +48,13 @@ def launch(
         "goal": goal,
         "checks": list(checks),
         "name": name,
-        "model": model or cfg.model.default,
+        "model": model or ("" if role else cfg.model.default),
         "caps": dict(caps),
         "base_url": configuration.base_url(cfg),
         "plan": plan,
         "protect": list(protect),
         "may_change": list(may_change),
+        "role": role,
         **_key(cfg),
     }
 

@@ -89,7 +89,8 @@ def build() -> argparse.ArgumentParser:
         "--may-change-tests", action="store_true", help="it may change anything, tests included: the same as '**'"
     )
     launch.add_argument("--name", metavar="N", help="short name (default: made from the goal)")
-    launch.add_argument("--model", metavar="M", help="model (default: configuration)")
+    launch.add_argument("--role", metavar="NAME", default="", help="role of the agent (default: coder); see: roles")
+    launch.add_argument("--model", metavar="M", help="model (default: the role's, else the configuration's)")
     launch.add_argument("--cap-usd", metavar="X", help='hard cap in USD, or "none"')
     launch.add_argument("--cap-tokens", metavar="N", type=int, help="hard cap in tokens")
     launch.add_argument("--cap-wall", metavar="T", help="hard cap in wall time, such as 90m or 8h")
@@ -223,6 +224,8 @@ def build() -> argparse.ArgumentParser:
     memory_grammar.add(
         verb("memory", "what agents and you remember beyond one conversation: look, change, accept, undo")
     )
+    roles = verb("roles", "list the roles, or print one: prompt, model, tools, limits, rules", json=True)
+    roles.add_argument("name", metavar="NAME", nargs="?", default="", help="print this role's file")
     verb("doctor", "check this machine and this fleet", json=True)
     supervisor = verb("supervisor", "start, stop or look at the supervisor", json=True)
     supervisor.add_argument("what", choices=("start", "stop", "status"))

@@ -52,6 +52,7 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
         plan=args.plan,
         protect=args.protect,
         may_change=[*args.may_change, *(["**"] if args.may_change_tests else [])],
+        role=args.role,
     )
     with ctx.connect() as client:
         reply = client.call("launch", **request)

@@ -22,8 +22,10 @@ from harness.brain import conversation, memory, prompt, retry, stream
 from harness.brain.context.sizes import PER_TOKEN, Sizes
 from harness.brain.decide import Abandon, Ask, Shrink, next_step
 from harness.brain.view import DamagedMessage, View
-from harness.events import blocks, layers, tools
+from harness.events import blocks, layers
 from harness.events import types as t
+from harness.roles import pinned
+from harness.roles.role import WORKER
 
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 15.0
@@ -45,9 +47,9 @@ class BuiltIn(Agent):
         self._connected: anthropic.Anthropic | None = None
         self._view = View(state=desk.session)
         self._talk = conversation.Talk()
-        self._tools = conversation.cached_tools(tools.definitions())
-        self._system = conversation.system_blocks()
-        self._fixed_bytes = len(json.dumps([self._tools, self._system]).encode())
+        self._tools: list[blocks.Block] = []
+        self._system: list[blocks.Block] = []
+        self._fixed_bytes = 0
         self._counted: tuple[int, int | None] = (-1, None)
         self._patience = _FIRST_PAUSE_S
         self._remembered = -1
@@ -96,6 +98,10 @@ class BuiltIn(Agent):
     # -- its life ----------------------------------------------------------------------------------
 
     def start(self) -> None:
+        role = pinned.of(self._desk.session.intent, WORKER)
+        self._tools = conversation.cached_tools(role.offered())
+        self._system = conversation.system_blocks(role.prompt)
+        self._fixed_bytes = len(json.dumps([self._tools, self._system]).encode())
         credential = self._spec.credential
         try:
             self._connected = stream.make_client(credential.base_url, credential.key, self._context)

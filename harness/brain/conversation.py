@@ -316,9 +316,9 @@ def _breakpoints(messages: list[Message]) -> None:
             left -= 1
 
 
-def system_blocks() -> list[Block]:
+def system_blocks(text: str) -> list[Block]:
     """The system prompt as one cached block."""
-    return [{"type": "text", "text": prompt.SYSTEM, "cache_control": _CACHE}]
+    return [{"type": "text", "text": text, "cache_control": _CACHE}]
 
 
 def cached_tools(tools: list[Block]) -> list[Block]:

@@ -63,6 +63,17 @@ def judge(action: Action, policy: Policy) -> Verdict:
     return Verdict("allow", names, deciding[0].reason or f"allowed by {names}", deciding[0].risk or risk)
 
 
+def tighten(verdict: Verdict, action: Action, rules: Sequence[Rule], whose: str) -> Verdict:
+    """The verdict with further rules that ask or deny; they never make it milder. ``whose`` they are."""
+    order = ("allow", "ask", "deny")
+    hit = [r for r in rules if r.verdict != "allow" and _matches(r, action, action.effects)]
+    worst = max(hit, key=lambda rule: order.index(rule.verdict), default=None)
+    if worst is None or order.index(worst.verdict) <= order.index(verdict.verdict):
+        return verdict
+    reason = worst.reason or f"{whose} asks for your decision"
+    return Verdict(worst.verdict, f"{whose}: {worst.name}", reason, worst.risk or verdict.risk)
+
+
 def risk_of(action: Action, effect: Effect) -> str:
     """How much one effect can cost when it was a mistake."""
     if effect == UNFENCED:

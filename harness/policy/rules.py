@@ -85,18 +85,21 @@ def parse_policy(text: str, source: str) -> Policy:
                 key,
                 "unknown key; a policy is a list of [[rule]] sections",
             )
-    tables = data.get("rule", [])
+    return Policy(parse_rules(text, data.get("rule", []), source), hashlib.sha256(text.encode()).hexdigest(), source)
+
+
+def parse_rules(text: str, tables: object, source: str) -> tuple[Rule, ...]:
+    """The ``[[rule]]`` sections of a TOML text, which were decoded to ``tables``. Raises PolicyError."""
     if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
         raise PolicyError(
             source, _line_of_key(text.splitlines(), 0, "rule"), "rule", "write each rule as a section [[rule]]"
         )
     lines = text.splitlines()
     starts = [n for n, line in enumerate(lines, 1) if re.match(r"\s*\[\[\s*\"?rule\"?\s*\]\]", line)]
-    rules = tuple(
+    return tuple(
         _rule(table, index, source, lines, starts[index] if index < len(starts) else 1)
         for index, table in enumerate(tables)
     )
-    return Policy(rules, hashlib.sha256(text.encode()).hexdigest(), source)
 
 
 def _line_of_key(lines: list[str], start: int, key: str) -> int:

@@ -18,6 +18,7 @@ from harness.brain.context.sizes import Sizes
 from harness.brain.view import View
 from harness.events import said, tools
 from harness.events import types as t
+from harness.roles.shelf import shipped
 from harness.simulator import catalog, prompt_cache
 from tests.bench.fleet_costs import pss_mb
 from tests.bench.table import Figure, bench, percentile
@@ -52,7 +53,10 @@ class Bill:
         goal = "Write all the parts that SPEC.md lists, each with its test, and make the whole suite pass."
         intent = t.SessionIntent(name="n", goal=goal, repo="/r", branch="b", worktree="/w", model=self.model.id)
         self.put(intent, t.SessionCreated(base="0" * 40, worktree="/w", branch="b"), t.LeaseGranted(gen=1, epoch=1))
-        self.head = {"tools": conversation.cached_tools(tools.definitions()), "system": conversation.system_blocks()}
+        self.head = {
+            "tools": conversation.cached_tools(tools.definitions()),
+            "system": conversation.system_blocks(shipped()["coder"].prompt),
+        }
 
     def put(self, *bodies: t.Body) -> int:
         for body in bodies:

@@ -182,7 +182,7 @@ def shape(view: View) -> list[dict[str, Any]]:
         "model": "claude-sonnet-4-6",
         "max_tokens": 100,
         "messages": messages,
-        "system": conversation.system_blocks(),
+        "system": conversation.system_blocks("work"),
         "tools": tools,
     }
     validate.check(body)

@@ -63,6 +63,8 @@ def _value(rng: random.Random, name: str, kind: object) -> Any:
         return [{"name": "ship", "gate": "it goes out"}]
     if name == "memories":
         return [{"scope": "repository", "key": "build", "version": 2, "sha": "0" * 64}]
+    if name == "roles":
+        return [{"part": "worker", "name": "coder", "version": "0" * 64, "text": "tools = []"}]
     if name == "files":
         return [{"path": "tests/a.py", "how": "deleted", "sha": "absent"}]
     if name == "layers":

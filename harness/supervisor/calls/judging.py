@@ -17,8 +17,11 @@ from harness.events.request import Request
 from harness.events.trouble import Trouble
 from harness.hands import precheck
 from harness.policy.build import build_action
-from harness.policy.judge import Verdict, judge
+from harness.policy.judge import Verdict, judge, tighten
+from harness.policy.rules import Policy
 from harness.protocol.config import Config
+from harness.roles import pinned
+from harness.roles.role import WORKER
 from harness.supervisor import ids
 from harness.supervisor.calls import cards, earlier_yes, ratchet
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
@@ -69,12 +72,7 @@ class Judging:
             return False
         given = await input_of(session, known.proposed)
         proposed = known.proposed
-        unknown = (
-            "check is not a tool of yours; the harness runs the checks itself"
-            if proposed.tool == tools.CHECK and not proposed.by_harness
-            else ""
-        )
-        if problem := unknown or tools.validate(proposed.tool, given):
+        if problem := _not_its_own(session, proposed) or tools.validate(proposed.tool, given):
             await session.append(t.ToolEnded(call_id=call.call_id, status="refused", preview=problem))
             return True
         assert isinstance(given, dict)
@@ -162,11 +160,11 @@ class Judging:
         if given.get("access", "fence") != "fence":
             kept = await self._world(session, proposed.call_id)
         action = await self._action(session, proposed, given, kept)
-        verdict = judge(action, policy)
+        verdict = _verdict(session, proposed, action, policy)
         if verdict.verdict == "ask" and not kept.snapshot and not kept.unprotected:
             kept = await self._world(session, proposed.call_id)
             action = await self._action(session, proposed, given, kept)
-            verdict = judge(action, policy)
+            verdict = _verdict(session, proposed, action, policy)
         return Built(action, action_hash(action.to_wire()), verdict, policy.hash)
 
     async def _world(self, session: Session, call_id: str) -> Kept:
@@ -272,6 +270,25 @@ class Judging:
             return True
         await ask_cap(session, reached)
         return False
+
+
+def _not_its_own(session: Session, proposed: t.ToolProposed) -> str:
+    """Why whoever proposed this may not use that tool, or nothing."""
+    if proposed.by_harness:
+        return ""
+    if proposed.tool == tools.CHECK:
+        return "check is not a tool of yours; the harness runs the checks itself"
+    role = pinned.of(session.state.intent, WORKER)
+    return "" if role.may_use(proposed.tool) else f"{proposed.tool} is not a tool of the role {role.name}"
+
+
+def _verdict(session: Session, proposed: t.ToolProposed, action: Action, policy: Policy) -> Verdict:
+    """The policy's word, and for a call of the agent that of its role, which can only be harder."""
+    verdict = judge(action, policy)
+    if proposed.by_harness:
+        return verdict
+    role = pinned.of(session.state.intent, WORKER)
+    return tighten(verdict, action, role.rules, f"the role {role.name}")
 
 
 def _detail(built: Built, verdict: Verdict, changed: list[str]) -> dict[str, Any]:

@@ -33,6 +33,8 @@ from harness.supervisor.endpoints.credentials import Credentials, given_credenti
 from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
+from harness.supervisor.sessions import casting
+from harness.supervisor.sessions.casting import Cast
 from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.settings import Settings
 from harness.supervisor.threads import StandsStill, Threads, at_home
@@ -50,7 +52,6 @@ _CHECK_S = 30.0
 _CREATE_S = 600.0
 """Seconds that making a worktree of a repository may take."""
 _SPACE_S = 2.0
-_FIELDS = ("repo", "goal", "checks", "name", "model", "caps", "credential", "base_url", "protect", "may_change", "plan")
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +68,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     protect: list[str] = []
     may_change: list[str] = []
     plan: str = ""
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class Checked:
 def parse(arguments: dict[str, Any]) -> Request:
     """Raises OpError ``bad_request`` naming the field."""
     try:
-        return msgspec.convert({k: v for k, v in arguments.items() if k in _FIELDS}, Request)
+        return msgspec.convert({k: v for k, v in arguments.items() if k in Request.__struct_fields__}, Request)
     except msgspec.ValidationError as exc:
         raise OpError("bad_request", f"launch: {exc}") from exc
 
@@ -207,6 +209,7 @@ class Launcher:
             )
         except StandsStill as exc:
             raise OpError("no_repo", str(exc), "see whether the folder's file system answers") from exc
+        cast = await at_home(casting.cast, self._folders.config, request.role)
         sid = ids.session_id()
         while sid in self._fleet.sessions or self._folders.session(sid).root.exists():
             sid = ids.session_id()
@@ -216,7 +219,7 @@ class Launcher:
         try:
             await at_home(ensure_private, session.folder.root)
             await self._keepers.take_up(session)
-            await session.append(self._intent(sid, name, checked))
+            await session.append(self._intent(sid, name, checked, cast))
         except (FolderError, OSError) as exc:
             await self.forget(session)
             raise OpError(
@@ -248,7 +251,7 @@ class Launcher:
             raise OpError("name_taken", f"there is a session named {wanted!r} already", "choose another name")
         return next(f"{wanted}-{i}" for i in range(2, 10_000) if f"{wanted}-{i}" not in taken)
 
-    def _intent(self, sid: str, name: str, checked: Checked) -> t.SessionIntent:
+    def _intent(self, sid: str, name: str, checked: Checked, cast: Cast) -> t.SessionIntent:
         request = checked.request
         config = self._settings.config
         fingerprint = self._credentials.add(checked.credential) if checked.credential is not None else ""
@@ -260,22 +263,24 @@ class Launcher:
         caps = request.caps
         if caps is None:
             caps = t.Caps(**{cap.field: getattr(config.caps, cap.setting) for cap in OF_SESSION})
+        worker = cast.worker
         return t.SessionIntent(
             name=name,
             goal=request.goal,
             repo=str(checked.repo),
             branch=f"watchfloor/{ids.slug(name)}-{sid}",
             worktree=str(self._folders.worktrees / sid),
-            model=request.model or config.model.default,
+            model=request.model or worker.model or config.model.default,
             base_url=url or DEFAULT_BASE_URL,
             credential=fingerprint,
             checks=list(checked.checks),
             plan=request.plan,
-            caps=caps,
-            max_rounds=config.model.max_rounds,
+            caps=casting.within(caps, worker.limits),
+            max_rounds=min(config.model.max_rounds, worker.limits.rounds or config.model.max_rounds),
             host=socket.gethostname(),
             protect=[*config.ratchet.protect, *request.protect],
             free=[*config.ratchet.free, *request.may_change],
+            roles=cast.pinned(),
         )
 
     async def forget(self, session: Session) -> None:

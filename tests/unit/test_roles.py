@@ -1,0 +1,125 @@
+"""Roles: the files that ship, the errors that say where, what a role tightens, and what a session keeps of it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.events import tools
+from harness.events import types as t
+from harness.events.action import from_wire
+from harness.policy.judge import Verdict, tighten
+from harness.policy.rules import Rule
+from harness.roles import pinned, shelf
+from harness.roles.role import JUDGE, PARTS, WORKER, Limits, RoleError, parse
+from harness.supervisor.errors import OpError
+from harness.supervisor.sessions import casting
+
+OWN = 'about = "mine"\nmodel = "claude-haiku-5-5"\ntools = ["read_file", "exec"]\nprompt = "Look."\n'
+CODER = "c0e11cec0b365e3f4d3c938db14e6496fa57e086b91d38610dcf975575ea86bd"
+"""Of the coder's prompt: every prompt cache begins with these bytes."""
+
+
+def test_the_coder_says_what_the_built_in_agent_always_said_and_has_every_tool_there_is() -> None:
+    coder = shelf.shipped()["coder"]
+    assert hashlib.sha256(coder.prompt.encode()).hexdigest() == CODER
+    assert coder.offered() == tools.definitions()
+    assert coder.rules == ()
+
+
+def test_each_part_has_a_role_that_ships_and_says_what_it_is_for() -> None:
+    assert set(shelf.shipped()) == {"initializer", "planner", "coder", "evaluator"}
+    assert set(PARTS.values()) <= set(shelf.shipped())
+    for role in shelf.shipped().values():
+        assert role.about
+        assert role.version == hashlib.sha256(role.text.encode()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key", "says"),
+    [
+        ('tools = []\nprompt = = "x"\n', 2, "", "line 2"),
+        ('tools = []\nprompt = "x"\nmodle = "m"\n', 3, "modle", "unknown key"),
+        ('prompt = "x"\n', 1, "tools", "list of tools"),
+        ('prompt = "x"\ntools = ["read_file", "fly"]\n', 2, "tools", "no such tool: fly"),
+        ('tools = []\nprompt = " "\n', 2, "prompt", "needs a prompt"),
+        ('tools = []\nprompt = "x"\n[limits]\ncycles = 21\n', 4, "cycles", "at most 20"),
+        ('tools = []\nprompt = "x"\n[limits]\nusd = "much"\n', 4, "usd", "number"),
+        ('tools = []\nprompt = "x"\n[limits]\nfuel = 1\n', 4, "fuel", "unknown limit"),
+        (
+            'tools = []\nprompt = "x"\n[[rule]]\nverdict = "allow"\ntool = "exec"\neffect = "network"\n',
+            4,
+            "verdict",
+            "may only tighten",
+        ),
+        ('tools = []\nprompt = "x"\n[[rule]]\nverdict = "ask"\ntool = "exce"\n', 5, "tool", "no such tool"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_with_line_and_key(text: str, line: int, key: str, says: str) -> None:
+    with pytest.raises(RoleError) as caught:
+        parse("mine", text, "mine.toml")
+    assert (caught.value.file, caught.value.key) == ("mine.toml", key)
+    assert says in str(caught.value)
+    assert key == "verdict" or caught.value.line == line
+
+
+def test_the_users_own_stands_before_the_one_that_ships_and_no_name_leaves_the_folder(tmp_path: Path) -> None:
+    folder = tmp_path / shelf.FOLDER
+    folder.mkdir()
+    (folder / "coder.toml").write_text(OWN)
+    (tmp_path / "out.toml").write_text(OWN)
+    found = shelf.find(tmp_path, "coder")
+    assert found is not None
+    assert (found[0].prompt, found[1]) == ("Look.", str(folder / "coder.toml"))
+    assert shelf.find(tmp_path, "../out") is None
+    assert shelf.names(tmp_path) == sorted(shelf.shipped())
+    with pytest.raises(OpError, match="there is no role"):
+        casting.cast(tmp_path, "none")
+    (folder / "coder.toml").write_text("tools = 1")
+    with pytest.raises(OpError, match="line 1: prompt"):
+        casting.cast(tmp_path, "")
+
+
+def test_a_session_keeps_the_words_it_began_with(tmp_path: Path) -> None:
+    folder = tmp_path / shelf.FOLDER
+    folder.mkdir()
+    (folder / "mine.toml").write_text(OWN)
+    cast = casting.cast(tmp_path, "mine", JUDGE)
+    intent = t.SessionIntent(
+        name="n", goal="g", repo="/r", branch="b", worktree="/w", model=cast.worker.model, roles=cast.pinned()
+    )
+    kept = msgspec.json.decode(msgspec.json.encode(intent), type=t.SessionIntent)
+    (folder / "mine.toml").write_text(OWN.replace("Look.", "Something else."))
+    role = pinned.of(kept, WORKER)
+    assert (role.prompt, role.version) == ("Look.", hashlib.sha256(OWN.encode()).hexdigest())
+    assert [d["name"] for d in role.offered()] == ["read_file", "exec"]
+    assert not role.may_use("shell")
+    assert pinned.of(kept, JUDGE).name == "evaluator"
+    assert pinned.of(None, WORKER) == shelf.shipped()["coder"]
+
+
+ORDER = ("allow", "ask", "deny")
+
+
+@given(
+    st.sampled_from(ORDER),
+    st.lists(st.tuples(st.sampled_from(ORDER), st.sampled_from(("exec", "shell"))), max_size=4),
+)
+def test_a_role_never_makes_a_verdict_milder(given_verdict: str, made: list[tuple[str, str]]) -> None:
+    rules = [Rule(f"r{i}", verdict, tool=tool) for i, (verdict, tool) in enumerate(made)]
+    before = Verdict(given_verdict, "policy", "why", "low")
+    one = from_wire({"fence": {}, "tool": "exec", "kind": "exec", "argv": ["npm", "test"], "effects": []})
+    after = tighten(before, one, rules, "the role x")
+    speaking = [ORDER.index(v) for v, tool in made if tool == "exec" and v != "allow"]
+    assert ORDER.index(after.verdict) == max([ORDER.index(given_verdict), *speaking])
+
+
+@given(st.none() | st.integers(0, 9), st.none() | st.integers(0, 9))
+def test_a_roles_limits_only_lower_a_cap(cap: int | None, limit: int | None) -> None:
+    made = casting.within(t.Caps(tool_calls=cap), Limits(tool_calls=limit)).tool_calls
+    assert made == min((one for one in (cap, limit) if one is not None), default=None)

@@ -32,6 +32,8 @@ def outstanding(s: SessionState) -> Park | Wait | None:
         return _calls(s)
     if s.unjudged or due(s):
         return Wait("the results of checks are being judged")
+    if s.course.owed:
+        return Wait("a replan is being put on record")
     if s.rules.due:
         return Wait("the project's rules for what was edited are being read")
     waiting = next((a for a in s.approvals.values() if not a.call_id and a.kind not in ITEM_KINDS), None)

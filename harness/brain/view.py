@@ -17,7 +17,7 @@ from harness.brain.context.results import told
 from harness.brain.context.room import Measure
 from harness.brain.context.sizes import PER_TOKEN, TurnSize, shown, tokens
 from harness.brain.retry import too_long
-from harness.events import fold, said, tools
+from harness.events import course, fold, said, tools
 from harness.events import types as t
 from harness.events.earlier import parts_in
 
@@ -194,6 +194,9 @@ class View:
                 self._model(r, body, load)
             case t.ModelFailed():
                 self._failed(r, body)
+            case t.PlanUpdated() if text := course.news(body):
+                self.turns.append(UserTurn(r.seq, text, "harness"))
+                self.fresh += _bytes(text)
             case t.ToolProposed():
                 self._proposed(r, body)
             case t.ToolStarted():

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from harness.events import tools, verdicts
+from harness.events import plan_tool, tools, verdicts
 from harness.events import types as t
 from harness.events.describe import call_text
 from harness.events.tools import Words, Writes
@@ -75,6 +75,8 @@ def what(tool: str, data: dict[str, Any] | None) -> str:
         said = first + (f" … (+{_number(rest.count(chr(10)) + 1, 'line')})" if more else "")
     elif verb := words(tool).verb:
         said = f"{verb} {about(tool, data)}"
+    elif tool == plan_tool.NAME:
+        return line(" ".join(str(data[name]) for name in ("action", "entry", "text") if data.get(name)))
     else:
         return line(call_text(tool, data))
     access = data.get("access")

@@ -377,6 +377,17 @@ def _flipped(b: t.PlanFlipped) -> Line:
     )
 
 
+@_on(t.PlanUpdated)
+def _plan_updated(b: t.PlanUpdated) -> Line:
+    if b.trigger:
+        return Line("replan", f"{b.trigger.replace('_', ' ')}: {_first(b.reason)}", "warn")
+    if b.entry:
+        state = b.state.replace("_", " ") or "noted"
+        why = b.reason or b.note
+        return Line("plan", f"{b.entry} {state}" + (f": {_first(why)}" if why else ""), "warn" if b.reason else "info")
+    return Line("plan", f"{len(b.steps or [])} steps: {_first('; '.join(b.steps or []))}", "info")
+
+
 @_on(t.PlanRestored)
 def _plan_restored(b: t.PlanRestored) -> Line:
     return Line("violation", f"before {b.call_id} the plan was changed and put back: {some(b.did)}", "bad")

@@ -15,6 +15,7 @@ import msgspec
 from harness.events import layers, ratchet, rules
 from harness.events import types as t
 from harness.events.calls import OpenCalls
+from harness.events.course import Course
 from harness.events.plan_state import Work
 
 NOT_RUN = ("denied", "refused", "cancelled")
@@ -111,6 +112,7 @@ class SessionState:
     """By check, how many tests its first run ran and excused."""
     plan: ratchet.Plan | None = None
     rules: rules.Rules = field(default_factory=rules.Rules)
+    course: Course = field(default_factory=Course)
     ratchet: ratchet.Ratchet = field(default_factory=ratchet.Ratchet)
     verdicts: dict[str, t.CheckVerdict] = field(default_factory=dict)
     """By check, the newest one on the files as they are."""
@@ -138,6 +140,7 @@ def advance(s: SessionState, r: t.Record) -> None:
     handler = _HANDLERS.get(type(body))
     if handler is not None:
         handler(s, r, body)
+    s.course.take(r.seq, body, s.plan is not None)
     if isinstance(body, t.Unknown):
         s.unknown += 1
     s.first_ts = s.first_ts or r.ts
@@ -387,6 +390,12 @@ def _plan(s: SessionState, r: t.Record, b: t.PlanLoaded) -> None:
 def _flipped(s: SessionState, r: t.Record, b: t.PlanFlipped) -> None:
     if s.plan is not None:
         s.plan.passes[b.entry] = b.passes
+
+
+@_on(t.PlanUpdated)
+def _plan_updated(s: SessionState, r: t.Record, b: t.PlanUpdated) -> None:
+    if s.plan is not None:
+        s.plan.work.updated(b)
 
 
 @_on(t.PlanRestored)

@@ -16,6 +16,7 @@ FAILED = "failed"
 BLOCKED = "blocked"
 STATES = (PENDING, IN_PROGRESS, PASSED, FAILED, BLOCKED)
 _EVIDENCE = 10
+_NOTES = 5
 
 
 @dataclass(slots=True)
@@ -33,6 +34,8 @@ class Standing:
     """The round of checks that judged it last."""
     evidence: list[int] = field(default_factory=list)
     """Records of the newest verdicts on its checks."""
+    notes: list[str] = field(default_factory=list)
+    """What the agent wants to remember of it, the newest last."""
 
 
 @dataclass(slots=True)
@@ -77,6 +80,18 @@ class Work:
             one.begun = False
             one.round = of
             one.evidence = [*one.evidence, seq][-_EVIDENCE:]
+
+    def updated(self, b: t.PlanUpdated) -> None:
+        """The agent's word on an entry."""
+        one = self.standing.get(b.entry)
+        if one is None:
+            return
+        if b.note:
+            one.notes = [*one.notes, b.note][-_NOTES:]
+        if b.state:
+            one.attempts += b.state == IN_PROGRESS and not one.begun
+            one.begun = b.state == IN_PROGRESS
+            one.blocked = b.reason if b.state == BLOCKED else ""
 
     def undone(self) -> None:
         """What was judged was another state of the files."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from harness.events import plan_tool
 from harness.events.action import CheckAction, ExecAction, FileAction, ShellAction
 from harness.events.addresses import MAX_HOSTS, BadAddress, normal_host
 
@@ -23,6 +24,8 @@ MAX_TIMEOUT_S = 3600
 MAX_SCRIPT = 64 * 1024
 READ_OUTPUT = "read_output"
 """The tool that reads no file but what an earlier call gave; the keeper finds that for it."""
+ANSWERED = "answered"
+"""The kind of a tool that has no effect outside the log: the supervisor answers it, and nothing is started."""
 MAX_PATH = 4096
 MAX_CONTENT = 8 * 1024 * 1024
 
@@ -101,7 +104,7 @@ class Tool:
     @property
     def runs(self) -> bool:
         """True for what runs programs, which may do anything that the fence allows."""
-        return self.kind != FileAction.KIND
+        return self.kind not in (FileAction.KIND, ANSWERED)
 
     def definition(self) -> dict[str, Any]:
         """The tool as the Messages API wants it."""
@@ -273,6 +276,14 @@ TABLE: dict[str, Tool] = {
             },
             ("script",),
         ),
+        Tool(
+            plan_tool.NAME,
+            ANSWERED,
+            READ,
+            plan_tool.DESCRIPTION,
+            plan_tool.PROPERTIES,
+            plan_tool.REQUIRED,
+        ),
     )
 }
 
@@ -311,6 +322,11 @@ def writes(tool: str) -> Writes:
 def writes_file(tool: str) -> bool:
     """True for a call that writes the file it names."""
     return writes(tool) is not Writes.NOTHING
+
+
+def answered(tool: str) -> bool:
+    """True for a call that the supervisor answers itself; false for a name that is no tool."""
+    return tool in ALL and ALL[tool].kind == ANSWERED
 
 
 def runs(tool: str) -> bool:
@@ -418,6 +434,8 @@ def _meaning(tool: str, value: dict[str, Any]) -> str | None:
             return f"{tool}: {name} is empty"
     if problem := _hosts(value):
         return f"{tool}: hosts: {problem}"
+    if tool == plan_tool.NAME:
+        return plan_tool.problem(value)
     kind = TABLE[tool].kind
     if kind == ExecAction.KIND:
         if not value["argv"][0]:

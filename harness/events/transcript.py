@@ -207,7 +207,7 @@ class Page:
 
     def _propose(self, record: t.Record, body: t.ToolProposed) -> None:
         tool = tools.ALL.get(body.tool)
-        if tool is not None and tool.effect == tools.READ:
+        if tool is not None and tool.effect == tools.READ and tool.kind != tools.ANSWERED:
             self._read(record, body)
             return
         changed = call_words.change(body.tool, body.input)

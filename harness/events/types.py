@@ -28,6 +28,7 @@ from harness.events.call_events import (
 )
 from harness.events.context_events import ContextCleared, ContextReset
 from harness.events.conversation_events import ModelFailed, ModelMessage, ModelRequest, UserMessage
+from harness.events.course_events import PlanUpdated
 from harness.events.memory_events import MemoryChanged, MemoryShown
 from harness.events.money_events import BreakerOpened, BudgetReached, CapsRaised, FinishUp
 from harness.events.note_events import HarnessNote, TimePassed
@@ -93,6 +94,7 @@ __all__ = [
     "PlanLoaded",
     "PlanPhase",
     "PlanRestored",
+    "PlanUpdated",
     "Quarantined",
     "RatchetAnswered",
     "RatchetRestored",

@@ -93,6 +93,30 @@ def test_what_passed_and_fails_now_passes_no_more(f: Fleet) -> None:
     assert json.loads(plan_of(f, sid))["userStories"][2]["passes"] is False
 
 
+def test_an_agent_keeps_its_course_and_is_told_when_it_does_not_hold(f: Fleet) -> None:
+    failing = ("exec", {"argv": ["false"]})
+    start = ("plan", {"action": "start", "entry": "US-001"})
+    later = ("plan", {"action": "blocked", "entry": "US-002", "text": "no second one"})
+    wrong = ("plan", {"action": "replan", "text": "one is enough", "steps": ["write one"]})
+    sid = f.launch(
+        play([start, failing, failing, failing, later, wrong, write("one.txt"), write("two.txt")], "Done."), more=MORE
+    )
+    assert f.wait_state(sid, "done", "failed", "waiting")["state"] == "done"
+    records = f.records(sid)
+    updates = {r.seq: r.body for r in records if isinstance(r.body, t.PlanUpdated)}
+    assert [(b.trigger, b.entry, b.state) for b in updates.values()] == [
+        ("", "US-001", "in_progress"),
+        ("tool_failure", "", ""),
+        ("", "US-002", "blocked"),
+        ("assumption", "", ""),
+    ]
+    ((told, seen),) = [(seq, b.about) for seq, b in updates.items() if b.about >= 0]
+    assert told < min(r.seq for r in records if isinstance(r.body, t.ModelRequest) and r.seq > seen)
+    answers = [r.body.preview for r in records if isinstance(r.body, t.ToolEnded)]
+    assert any(text.startswith("US-001 is in progress: First") for text in answers)
+    assert f.violations() == []
+
+
 CHEATS = {
     "sets it itself": [write("prd.json", TEXT.replace("false", "true"))],
     "removes an entry": [write("prd.json", json.dumps(PLAN | {"userStories": []}))],

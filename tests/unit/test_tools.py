@@ -23,6 +23,7 @@ GOOD: list[tuple[str, dict[str, Any]]] = [
     ("exec", {"argv": ["true"], "access": "network", "timeout_s": 5, "cwd": "src"}),
     ("shell", {"script": "true", "access": "network", "hosts": ["pypi.org", "127.0.0.1:8080"]}),
     ("shell", {"script": "echo hi"}),
+    ("plan", {"action": "replan", "text": "there is none", "steps": ["ask"], "why": "to go on"}),
     ("check", {"command": "pytest -q"}),
 ]
 BAD: list[tuple[str, Any, str]] = [
@@ -104,6 +105,7 @@ def test_definitions_are_what_the_interface_takes() -> None:
         "read_output",
         "exec",
         "shell",
+        "plan",
     ]
     assert json.dumps(definitions) == json.dumps(tools.definitions())
     for definition in definitions:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from harness.events import tools, trouble
 from harness.events import types as t
 from harness.events.calls import Call
-from harness.supervisor.calls import doubt, earlier_yes, publishing, ratchet, rules
+from harness.supervisor.calls import course, doubt, earlier_yes, publishing, ratchet, rules
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for
 from harness.supervisor.calls.judging import Judging
 from harness.supervisor.calls.on_record import action_of
@@ -53,6 +53,7 @@ class CallFlow:
         if session.blocked and (why := await ailing(session)):
             raise Later(HELD_S, held_for(why))  # nothing begins on ground that is known to be broken
         await ratchet.step(session)
+        await course.step(session)
         await rules.step(session)
         while await self._one(session):
             pass

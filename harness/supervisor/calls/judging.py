@@ -23,7 +23,7 @@ from harness.protocol.config import Config
 from harness.roles import pinned
 from harness.roles.role import WORKER
 from harness.supervisor import ids
-from harness.supervisor.calls import cards, earlier_yes, ratchet
+from harness.supervisor.calls import cards, course, earlier_yes, ratchet
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for, private_of
 from harness.supervisor.calls.on_record import input_of, put_blob
@@ -76,6 +76,9 @@ class Judging:
             await session.append(t.ToolEnded(call_id=call.call_id, status="refused", preview=problem))
             return True
         assert isinstance(given, dict)
+        if tools.answered(proposed.tool):
+            await course.answered(session, call, given)
+            return True
         if proposed.by_harness and (problem := await ratchet.guard(session, call.call_id)):
             await session.append(t.ToolEnded(call_id=call.call_id, status="refused", preview=problem))
             return True

@@ -203,6 +203,13 @@ def build() -> argparse.ArgumentParser:
         help="the state just before this call, or before this undo (default: the newest call that changed something)",
     )
     undo.add_argument("--list", action="store_true", help="only list the states that can be had back, newest first")
+    session(verb("checkpoints", "list the checkpoints of a session, newest first", json=True))
+    checkpoint = verb("checkpoint", "keep a session's work as it is now: files, git state, plan", json=True)
+    session(checkpoint)
+    checkpoint.add_argument("--label", metavar="TEXT", default="", help="what it is for")
+    restore = verb("restore", "bring a session's work back to a checkpoint; what is there now is kept first", json=True)
+    session(restore)
+    restore.add_argument("checkpoint", metavar="CHECKPOINT", help="as listed by: watchfloor checkpoints ID")
     rm = verb("rm", "remove an ended session; refuses while work is unsaved or unpushed", json=True)
     session(rm)
     rm.add_argument(

@@ -241,11 +241,13 @@ def remove(ctx: Context, args: argparse.Namespace) -> int:
         reply = client.call("remove", sid=args.id, force_keep=args.keep_as_ref, force=args.force)
     kept, lost = ([str(text) for text in reply.get(name, [])] for name in ("kept", "lost"))
     if args.json:
-        emit({"kept": kept, "lost": lost})
+        emit({"kept": kept, "lost": lost, "checkpoints": reply.get("checkpoints", 0)})
         return exits.OK
     say("removed" + (f"; kept {', '.join(safe(k) for k in kept)}" if kept else ""))
     for text in lost:
         say(f"  not saved: {safe(text)}")
+    if gone := reply.get("checkpoints", 0):
+        say(f"  gone with it: {gone:,} checkpoint{'s' if gone != 1 else ''}")
     return exits.OK
 
 

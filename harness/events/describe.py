@@ -14,6 +14,7 @@ import msgspec
 from harness.events import memory_words, said
 from harness.events import types as t
 from harness.events.cap import OF_SESSION, amount_of
+from harness.events.checkpoints import words
 from harness.events.ratchet import ALLOW, some, told_of
 from harness.events.words import usd
 
@@ -323,7 +324,8 @@ def _tool_ended(b: t.ToolEnded) -> Line:
 @_on(t.UndoStarted)
 def _undoing(b: t.UndoStarted) -> Line:
     who = f" by {b.by.client}" if b.by.client else ""
-    return Line("undo", f"{b.undo_id}{who}: the worktree becomes what it was before {b.call_id}", "info")
+    when = f"at checkpoint {b.call_id}" if b.call_id.startswith("k") else f"before {b.call_id}"
+    return Line("undo", f"{b.undo_id}{who}: the worktree becomes what it was {when}", "info")
 
 
 @_on(t.UndoEnded)
@@ -334,6 +336,27 @@ def _undone(b: t.UndoEnded) -> Line:
     return Line(
         "undo", f"{b.undo_id} done: {b.written} names restored, {b.removed} removed{kept}", "warn" if kept else "good"
     )
+
+
+@_on(t.CheckpointCreated)
+def _checkpoint(b: t.CheckpointCreated) -> Line:
+    lacks = f", {b.left_out} files too large for it" if b.left_out else ""
+    return Line("checkpoint", f"{b.checkpoint_id}: {words(b.why, b.label)}{lacks}", "info")
+
+
+@_on(t.CheckpointDropped)
+def _checkpoint_dropped(b: t.CheckpointDropped) -> Line:
+    return Line("checkpoint", f"{some(b.checkpoint_ids)} kept no longer: {b.keep} stay", "dim")
+
+
+@_on(t.CheckpointRestored)
+def _checkpoint_restored(b: t.CheckpointRestored) -> Line:
+    return Line("checkpoint", f"the work is what it was at {b.checkpoint_id} (undo {b.undo_id})", "warn")
+
+
+@_on(t.SessionForked)
+def _session_forked(b: t.SessionForked) -> Line:
+    return Line("fork", f"session {b.name} ({b.child}) began from checkpoint {b.checkpoint_id}", "info")
 
 
 @_on(t.ToolInDoubt)

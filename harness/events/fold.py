@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from harness.events import layers, ratchet, rules
+from harness.events import checkpoints, layers, ratchet, rules
 from harness.events import types as t
 from harness.events.calls import OpenCalls
 from harness.events.course import Course
@@ -116,6 +116,7 @@ class SessionState:
     ratchet: ratchet.Ratchet = field(default_factory=ratchet.Ratchet)
     verdicts: dict[str, t.CheckVerdict] = field(default_factory=dict)
     """By check, the newest one on the files as they are."""
+    checkpoints: checkpoints.Checkpoints = field(default_factory=checkpoints.Checkpoints)
     recovered: int = 0
     last_undo: str = ""
     unknown: int = 0
@@ -141,6 +142,7 @@ def advance(s: SessionState, r: t.Record) -> None:
     if handler is not None:
         handler(s, r, body)
     s.course.take(r.seq, body, s.plan is not None)
+    s.checkpoints = checkpoints.after(s.checkpoints, r)
     if isinstance(body, t.Unknown):
         s.unknown += 1
     s.first_ts = s.first_ts or r.ts
@@ -433,7 +435,8 @@ def _resolved(s: SessionState, r: t.Record, b: t.ToolResolved) -> None:
 
 @_on(t.UndoStarted)
 def _undoing(s: SessionState, r: t.Record, b: t.UndoStarted) -> None:
-    s.doing[b.undo_id] = Running(f"undoing {b.call_id} and what came after", r.ts)
+    what = f"going back to {b.call_id}" if b.call_id.startswith("k") else f"undoing {b.call_id} and what came after"
+    s.doing[b.undo_id] = Running(what, r.ts)
 
 
 @_on(t.UndoEnded)

@@ -26,6 +26,7 @@ from harness.events.call_events import (
     ToolResolved,
     ToolStarted,
 )
+from harness.events.checkpoint_events import CheckpointCreated, CheckpointDropped, CheckpointRestored, SessionForked
 from harness.events.context_events import ContextCleared, ContextReset
 from harness.events.conversation_events import ModelFailed, ModelMessage, ModelRequest, UserMessage
 from harness.events.course_events import PlanUpdated
@@ -75,6 +76,9 @@ __all__ = [
     "Caps",
     "CapsRaised",
     "CheckVerdict",
+    "CheckpointCreated",
+    "CheckpointDropped",
+    "CheckpointRestored",
     "ContextCleared",
     "ContextReset",
     "Envelope",
@@ -106,6 +110,7 @@ __all__ = [
     "SessionCreated",
     "SessionDesired",
     "SessionEnded",
+    "SessionForked",
     "SessionIntent",
     "SessionParked",
     "TimePassed",

@@ -134,6 +134,16 @@ class RatchetConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckpointConfig:
+    """When a session's state becomes a checkpoint without a milestone, after so many ``minutes`` of change (0 = never),
+    and how many stay.
+    """
+
+    minutes: int = 15
+    keep: int = 50
+
+
+@dataclass(frozen=True, slots=True)
 class UiConfig:
     theme: str = "dark"
     preset: str = "default"
@@ -151,6 +161,7 @@ class Config:
     limits: LimitsConfig = field(default_factory=LimitsConfig)
     undo: UndoConfig = field(default_factory=UndoConfig)
     ratchet: RatchetConfig = field(default_factory=RatchetConfig)
+    checkpoints: CheckpointConfig = field(default_factory=CheckpointConfig)
     ui: UiConfig = field(default_factory=UiConfig)
 
 
@@ -169,6 +180,7 @@ _SECTIONS: dict[str, type] = {
     "limits": LimitsConfig,
     "undo": UndoConfig,
     "ratchet": RatchetConfig,
+    "checkpoints": CheckpointConfig,
     "ui": UiConfig,
 }
 _DURATION = re.compile(r"(\d+)\s*([smhd])")
@@ -282,6 +294,8 @@ def _value(section: str, key: str, raw: Any) -> Any:
     if kind == "int":
         if key.startswith("reply_") and raw == 0:
             raise ValueError("must be at least 1 second")
+        if key == "keep" and _int(raw) < 1:
+            raise ValueError("must be at least 1")
         if key == "context_tokens" and _int(raw) < LEAST_CONTEXT:
             raise ValueError(f"must be at least {LEAST_CONTEXT}: a hand-off and the turns beside it need that room")
         return _int(raw)

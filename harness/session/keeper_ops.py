@@ -102,6 +102,7 @@ class Ops:
             "cancel": (("supervisor",), self._cancel),
             "snapshot": (("supervisor",), self._snapshot),
             "snapshots": (("supervisor",), self._snapshots),
+            "export": (("supervisor",), self._export),
             "undo": (("supervisor",), self._undo),
             "shutdown": (("supervisor",), self._end),
         }
@@ -455,6 +456,12 @@ class Ops:
 
     def _snapshots(self, conn: Conn, message: dict[str, Any]) -> None:
         self._gate.snapshot({"op": "list"}, self._answer_of_vault(conn, message))
+
+    def _export(self, conn: Conn, message: dict[str, Any]) -> None:
+        """Keep the worktree as it is now, and write what a commit of it takes into the session's folder."""
+        self._undo_limits(message)
+        request = {name: _text(message, name) for name in ("label", "head", "ground", "since")}
+        self._gate.snapshot({"op": "export", **request}, self._answer_of_vault(conn, message))
 
     @staticmethod
     def _answer_of_vault(conn: Conn, message: dict[str, Any]) -> Callable[[dict[str, Any]], None]:

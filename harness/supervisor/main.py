@@ -56,6 +56,7 @@ from harness.supervisor.sessions.conductor import Conductor, unfinished
 from harness.supervisor.sessions.continuing import Continuing
 from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.sessions.launch import Launcher
+from harness.supervisor.sessions.restoring import Restoring
 from harness.supervisor.sessions.undo import Undo
 from harness.supervisor.settings import Settings, follow
 from harness.supervisor.stderr import say_without_fail
@@ -186,6 +187,7 @@ class Supervisor:
             index=self.index,
             fence=self.fence,
             undo=Undo(self.keepers),
+            restoring=Restoring(self.keepers, self.settings),
             continuing=Continuing(self.fleet, self.keepers, self.conductor, self.launcher),
             disk=self.disk,
             stop=self._asked_to_stop,

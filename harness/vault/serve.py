@@ -10,6 +10,7 @@ true, …}`` or ``{id, ok: false, error: {code, message}}`` with code ``no_space
 | ``take`` | ``roots, label, full, since?, worked?`` | ``snapshot, changed, left_out, left_out_names, difference?,
   worked?`` |
 | ``look`` | ``action`` | ``seen`` |
+| ``export`` | ``roots, label, head, ground, since`` | ``snapshot, changed, names, left_out, whole`` |
 | ``bring_back`` | ``roots, snapshot, label, exact`` | ``before, written, removed, refused`` |
 | ``list`` | – | ``marks: [{id, label, ts, changed, left_out}]``, ``stored`` |
 
@@ -29,6 +30,7 @@ import signal
 import socket
 import sys
 import traceback
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -37,6 +39,7 @@ from harness.hands import precheck
 from harness.linux import kernel
 from harness.protocol import frames
 from harness.vault import entries, limits
+from harness.vault.export import EXPORT, Frame
 from harness.vault.limits import Limits
 from harness.vault.packs import DamagedPack
 from harness.vault.scan import Root, TreeTooLarge
@@ -130,6 +133,10 @@ class _Server:
             if worked := request.get("worked"):
                 reply["worked"] = vault.worked_since(str(worked))
             return reply
+        if op == "export":
+            frame = Frame(str(request["head"]).encode(), str(request["ground"]).encode(), str(request["since"]))
+            kept, made = vault.export(roots, str(request["label"]), frame, self._folder.with_name(EXPORT))
+            return {"snapshot": kept.id, "changed": kept.changed, **asdict(made)}
         if op == "bring_back":
             exact = frozenset(letter.encode() for letter in request["exact"])
             before, done = vault.bring_back(roots, str(request["snapshot"]), str(request["label"]), exact)

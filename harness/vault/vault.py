@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.vault import entries
+from harness.vault import entries, export
 from harness.vault.entries import LEFT_OUT, STAMP, Change, Delta, State
+from harness.vault.export import Exported
 from harness.vault.limits import Limits
 from harness.vault.packs import Mark, Packs
 from harness.vault.restore import Restored, restore
@@ -151,6 +152,15 @@ class Vault:
         old = self._packs.state(mark.number)
         new = self._packs.state()
         return entries.differences({n: old[n] for n in touched if n in old}, {n: new[n] for n in touched if n in new})
+
+    def export(self, roots: Iterable[Root], label: str, frame: export.Frame, out: Path) -> tuple[Taken, Exported]:
+        """Keep the present state, and write to ``out`` what a commit of it takes. Raises OSError, TreeTooLarge,
+        DamagedPack.
+        """
+        taken = self.take(roots, label)
+        since = self._packs.find(frame.since) if frame.since else None
+        old = self._packs.state(since.number) if since is not None else None
+        return taken, export.write(out, frame, old, self._packs.state(), self._packs.content)
 
     def marks(self) -> list[Mark]:
         """Every snapshot that is kept, oldest first."""

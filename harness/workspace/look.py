@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from harness.hands.git_names import refused_by_git
 from harness.workspace import stamps
 from harness.workspace.errors import CannotKeep, GitFailed, TooMuchToRead
 from harness.workspace.git import Git
@@ -217,22 +218,6 @@ def _entries(git: Git, commit: str) -> dict[str, Entry]:
         mode, _, oid = about.split(" ")
         found[path] = Entry(mode, oid)
     return found
-
-
-_INVISIBLE = frozenset(
-    "\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u206a\u206b\u206c\u206d\u206e\u206f\ufeff"
-)
-_FIRST = frozenset(".gG") | _INVISIBLE
-
-
-def refused_by_git(name: str) -> bool:
-    """True for names that git takes into no tree: ``.git`` in any spelling that some file system reads as it."""
-    if "\\" in name:
-        return any(refused_by_git(part) for part in name.split("\\") if part)
-    if name[0] not in _FIRST:
-        return False
-    plain = "".join(c for c in name if c not in _INVISIBLE).split(":")[0].rstrip(" .").lower()
-    return plain in (".git", "git~1")
 
 
 class _Walk:

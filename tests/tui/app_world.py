@@ -450,7 +450,7 @@ class World:
             raise Refused("busy", f"{session.state.name} has not ended")
         self.sessions.pop(session.sid).writer.close()
         self.push_rows(gone=[session.sid])
-        return {"kept": [], "lost": []}
+        return {"kept": [], "lost": [], "checkpoints": 0}
 
     def _op_launch(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         if not r["goal"].strip():

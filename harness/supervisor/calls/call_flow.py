@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from harness.events import tools, trouble
 from harness.events import types as t
 from harness.events.calls import Call
-from harness.supervisor.calls import course, doubt, earlier_yes, publishing, ratchet, rules
+from harness.supervisor.calls import checkpoints, course, doubt, earlier_yes, publishing, ratchet, rules
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for
 from harness.supervisor.calls.judging import Judging
 from harness.supervisor.calls.on_record import action_of
@@ -55,10 +55,15 @@ class CallFlow:
         await ratchet.step(session)
         await course.step(session)
         await rules.step(session)
+        await checkpoints.step(session, self._settings.config.checkpoints)
         while await self._one(session):
             pass
         if not session.doing_calls:
             await publishing.step(session)
+
+    async def at_end(self, session: Session) -> None:
+        """The session has ended and its keeper is about to leave: what must be kept is. Raises LinkLost, OpError."""
+        await checkpoints.at_end(session, self._settings.config.checkpoints)
 
     async def _one(self, session: Session) -> bool:
         reading = False
@@ -139,6 +144,7 @@ class CallFlow:
 
     async def _execute(self, session: Session, call_id: str) -> None:
         try:
+            await checkpoints.before_leaving(session, call_id, self._settings.config.checkpoints)
             reply = await session.keeper().call(
                 "execute",
                 wait=None,

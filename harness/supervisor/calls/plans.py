@@ -94,6 +94,24 @@ async def follow(session: Session) -> None:
     )
 
 
+async def bring(session: Session, passing: frozenset[str], why: str) -> list[t.PlanFlipped]:
+    """Write the plan as it is when exactly these entries pass; the flips that say so, not yet on record. Raises
+    WorkspaceError.
+    """
+    plan = session.state.plan
+    if plan is None:
+        return []
+    then = {entry: entry in passing for entry in plan.entries}
+    flips = [
+        t.PlanFlipped(entry=entry, passes=passes, why=why, calls=[])
+        for entry, passes in then.items()
+        if plan.passes[entry] != passes
+    ]
+    made = replace(plan, passes=then)
+    await session.do("bringing its plan back", _LOOK_S, lambda: _write(session, made), lasting=True)
+    return flips
+
+
 def _trusted(tree: Worktree, plan: Standing) -> Plan:
     base = _read(tree.git, tree.base, plan.path)
     return read(progress.text(base, plan.passes).encode())

@@ -83,3 +83,14 @@ class Published:
     """The publishing's: the last failure that is on record, so that it is said once."""
 
     told: str = ""
+
+
+@dataclass(slots=True)
+class KeptStates:
+    """The checkpoints': one is made at a time; one that could not be made is tried again at ``not_before`` (monotonic),
+    and its failure is said once.
+    """
+
+    making: asyncio.Lock = field(default_factory=asyncio.Lock)
+    not_before: float = 0.0
+    told: str = ""

@@ -22,7 +22,7 @@ from harness.protocol.paths import Folders
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import fold_cache, homes, set_aside
 from harness.supervisor.fleet.call_records import Track
-from harness.supervisor.fleet.rooms import Indexed, Published, Running, Shown, Work
+from harness.supervisor.fleet.rooms import Indexed, KeptStates, Published, Running, Shown, Work
 from harness.supervisor.fleet.thinking import Thinking
 from harness.supervisor.fleet.troubles import Owner, Troubles
 from harness.supervisor.processes.keeper_link import KeeperLink
@@ -71,6 +71,7 @@ class Session:
         self.running = Running()
         self.shown = Shown()
         self.published = Published()
+        self.kept_states = KeptStates()
         self.thinking = Thinking()
         self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
         self._conditions: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []

@@ -24,6 +24,7 @@ from harness.supervisor.fleet import set_aside
 from harness.supervisor.fleet.fleet import Fleet, Money
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving import log_reading
+from harness.supervisor.serving.checkpoint_ops import CheckpointOps
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.server import Connection, Handler, Reply, Server
 from harness.supervisor.sessions import continuing, unanswered
@@ -102,6 +103,7 @@ class Ops:
             "invariants": self.invariants,
             "subscribe": self.subscribe,
             "shutdown": self.shutdown,
+            **CheckpointOps(self._p, self._find).table(),
         }
 
     # -- the feed ----------------------------------------------------------------------------------
@@ -460,7 +462,7 @@ class Ops:
         p.index.drop(session.sid)
         p.fleet.drop(session)
         await removal.forget()
-        return {"kept": removed.kept, "lost": removed.lost}
+        return {"kept": removed.kept, "lost": removed.lost, "checkpoints": removed.checkpoints}
 
     # -- the queue ---------------------------------------------------------------------------------
 

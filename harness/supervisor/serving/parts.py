@@ -19,6 +19,7 @@ from harness.supervisor.sessions.brains import Brains
 from harness.supervisor.sessions.conductor import Conductor
 from harness.supervisor.sessions.continuing import Continuing
 from harness.supervisor.sessions.launch import Launcher
+from harness.supervisor.sessions.restoring import Restoring
 from harness.supervisor.sessions.undo import Undo
 from harness.supervisor.settings import Settings
 from harness.supervisor.upkeep import health
@@ -44,6 +45,7 @@ class Parts:
     index: Index
     fence: FenceReport
     undo: Undo
+    restoring: Restoring
     continuing: Continuing
     disk: health.Disk
     stop: Callable[[], Awaitable[None]]

@@ -183,6 +183,7 @@ class Conductor:
             if not session.state.terminal:
                 return False  # it was continued meanwhile
             await publishing.last(session)
+            await self._call_flow.at_end(session)
             await self._keepers.shut(session, kill=True)
             with contextlib.suppress(LinkLost):
                 await session.until(lambda: session.link is None)

@@ -14,9 +14,10 @@ from harness.supervisor.calls.pushed import pushed
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.threads import at_home
-from harness.workspace import worktrees
+from harness.workspace import checkpoint_refs, worktrees
 from harness.workspace.discard import discard
 from harness.workspace.errors import DamagedWorktree, UnsavedWork, WorkspaceError
+from harness.workspace.git import open_repository
 from harness.workspace.leftovers import Leftovers
 
 REMOVE_S = 300.0
@@ -24,10 +25,11 @@ REMOVE_S = 300.0
 
 
 class Removed(NamedTuple):
-    """Refs that keep work, and what could not be saved or stays, one phrase each."""
+    """Refs that keep work, and what could not be saved or stays, one phrase each; how many checkpoints went with it."""
 
     kept: list[str]
     lost: list[str]
+    checkpoints: int = 0
 
 
 class Removal:
@@ -62,9 +64,25 @@ class Removal:
             raise OpError("unsaved", str(exc), hint) from exc
         except WorkspaceError as exc:
             raise await self._unexamined(exc) from exc
+        gone = await self._checkpoints()
         session.leave()
         await at_home(session.folder.root.rename, self._doomed)
-        return removed
+        return removed._replace(checkpoints=gone)
+
+    async def _checkpoints(self) -> int:
+        """Take its checkpoints out of the repository, once nothing else of it is left; those of a repository that
+        cannot be asked are gone with it.
+        """
+        intent = self._session.state.intent
+        if intent is None:
+            return 0
+
+        def drop() -> int:
+            with contextlib.suppress(WorkspaceError, OSError):
+                return checkpoint_refs.drop(open_repository(Path(intent.repo)).common, self._session.sid)
+            return 0
+
+        return await self._session.do("removing its checkpoints", REMOVE_S, drop, lasting=True)
 
     async def forget(self) -> None:
         """Delete the folder; what stays of it is hidden and no session any more."""

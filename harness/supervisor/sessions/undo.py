@@ -22,7 +22,7 @@ from harness.supervisor.fleet.session import Session
 from harness.supervisor.sessions.keepers import Keepers
 
 LISTED = 200
-_CONCERNS = (b'"type":"tool.proposed"', b'"type":"tool.started"', b'"type":"undo.')
+_CONCERNS = (b'"type":"tool.proposed"', b'"type":"tool.started"', b'"type":"undo.', b'"type":"checkpoint.created"')
 _PLACE_OF_TYPE = 96
 _NOW = "now"
 _READ_S = 120.0
@@ -49,6 +49,8 @@ class Point(msgspec.Struct, frozen=True):
 class _History:
     points: list[Point] = field(default_factory=list)
     titles: dict[str, tuple[str, str]] = field(default_factory=dict)
+    checkpoints: dict[str, list[bool]] = field(default_factory=dict)
+    """By checkpoint, which of the points until then were undone."""
 
     def take(self, r: t.Record) -> None:
         b = r.body
@@ -58,9 +60,21 @@ class _History:
             tool, title = self.titles.pop(b.call_id, ("", ""))
             if b.snapshot:
                 self.points.append(Point(b.call_id, tool, title, r.ts, b.snapshot, b.left_out))
+        elif isinstance(b, t.CheckpointCreated):
+            self.checkpoints[b.checkpoint_id] = [p.undone for p in self.points]
         elif isinstance(b, t.UndoStarted):
-            self._undone(b.call_id)
-            self.points.append(Point(b.undo_id, "undo", f"undo of {b.call_id} and all after it", r.ts, b.before))
+            title = f"undo of {b.call_id} and all after it"
+            if (then := self.checkpoints.get(b.call_id)) is not None:
+                title = f"going back to checkpoint {b.call_id}"
+                self._as_then(then)
+            else:
+                self._undone(b.call_id)
+            self.points.append(Point(b.undo_id, "undo", title, r.ts, b.before))
+
+    def _as_then(self, then: list[bool]) -> None:
+        """What was in the worktree at a checkpoint is in it again, and nothing that came later."""
+        flags = [*then, *(True for _ in self.points[len(then) :])]
+        self.points = [msgspec.structs.replace(p, undone=u) for p, u in zip(self.points, flags, strict=True)]
 
     def _undone(self, call_id: str) -> None:
         """Everything from that call on is not in the worktree any more."""

@@ -1,0 +1,79 @@
+"""The verbs of checkpoints: list them, make one, go back to one."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from app.cli import exits
+from app.cli.context import Context
+from app.cli.output import age, emit, safe, say, table
+
+_PATIENCE_S = 900.0
+"""Seconds that keeping, or bringing back, a very large tree may take."""
+
+
+def listed(ctx: Context, args: argparse.Namespace) -> int:
+    with ctx.connect() as client:
+        reply = client.call("checkpoints", sid=args.id)
+    found: list[dict[str, Any]] = reply["checkpoints"]
+    if args.json:
+        for one in found:
+            emit(one)
+        return exits.OK
+    if not found:
+        say("no checkpoint yet: one is made when an entry or a check passes, and by: watchfloor checkpoint ID")
+        return exits.OK
+    body = [
+        (
+            safe(one["id"]),
+            age(one["ts"]),
+            f"{one.get('changed', 0):,}",
+            "-" if one["passed"] is None else f"{one['passed']}",
+            safe(one["commit"][:12]),
+            _what(one),
+        )
+        for one in found
+    ]
+    heads = ("ID", "AGE", "CHANGED", "PASSED", "COMMIT", "WHAT")
+    for line in table(heads, body, width=max(ctx.width, 100)):
+        say(line)
+    if gone := reply["made"] - len(found):
+        say(f"{gone:,} older ones are kept no longer ([checkpoints] keep in config.toml)")
+    return exits.OK
+
+
+def make(ctx: Context, args: argparse.Namespace) -> int:
+    with ctx.connect() as client:
+        client.wait_up_to(_PATIENCE_S)
+        one = client.call("checkpoint", sid=args.id, label=args.label)["checkpoint"]
+    if args.json:
+        emit(one)
+        return exits.OK
+    say(f"checkpoint {safe(one['id'])}: commit {safe(one['commit'][:12])}, the log up to record {one['through_seq']}")
+    say(f"go back to it:  watchfloor restore {safe(args.id)} {safe(one['id'])}")
+    return exits.OK
+
+
+def restore(ctx: Context, args: argparse.Namespace) -> int:
+    with ctx.connect() as client:
+        client.wait_up_to(_PATIENCE_S)
+        reply = client.call("restore", sid=args.id, checkpoint=args.checkpoint)
+    if args.json:
+        emit(reply)
+        return exits.OK
+    say(f"restored: the work is what it was at checkpoint {safe(reply['checkpoint_id'])}")
+    say(f"{reply['restored']:,} names brought back, {reply['removed']:,} removed")
+    if reply.get("refused_count"):
+        say(f"{reply['refused_count']:,} could not be brought back:")
+        for name in reply.get("refused", []):
+            say(f"  {safe(str(name), 200)}")
+    say(f"what was there before is checkpoint {safe(reply['before'])}; take this back:")
+    say(f"  watchfloor restore {safe(args.id)} {safe(reply['before'])}")
+    return exits.OK
+
+
+def _what(one: dict[str, Any]) -> str:
+    lacks = f" ({one['left_out']:,} files too large for it)" if one.get("left_out") else ""
+    plain = {"hand": "by hand", "stop": "as it was stopped"}.get(one["why"], one["why"])
+    return safe(one.get("label") or plain, 200) + lacks

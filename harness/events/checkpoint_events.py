@@ -1,0 +1,54 @@
+"""Events of checkpoints: states of a session that can be gone back to, or gone on from elsewhere."""
+
+from __future__ import annotations
+
+from harness.events.body import Body, By
+
+
+class CheckpointCreated(Body, frozen=True, kw_only=True):
+    """A state is kept: ``snapshot`` in the vault, ``commit`` on a private ref of the repository, the log up to
+    ``through_seq``. ``why``: entry, check, phase, leaving, time, hand, stop, end, restore, fork.
+
+    ``head`` is what the session's branch stood on; ``passing`` names the entries of its plan that passed, None without
+    a plan. ``left_out`` counts what the commit does not hold.
+    """
+
+    TYPE = "checkpoint.created"
+    checkpoint_id: str
+    label: str
+    why: str
+    through_seq: int
+    snapshot: str
+    commit: str
+    head: str
+    passing: list[str] | None = None
+    changed: int = 0
+    left_out: int = 0
+    by: By = By()
+
+
+class CheckpointDropped(Body, frozen=True, kw_only=True):
+    """The oldest are kept no longer; the newest ``keep`` stay."""
+
+    TYPE = "checkpoint.dropped"
+    checkpoint_ids: list[str]
+    keep: int
+
+
+class CheckpointRestored(Body, frozen=True, kw_only=True):
+    """The undo ``undo_id`` brought the worktree back to the checkpoint, and the plan's state was brought there with
+    it.
+    """
+
+    TYPE = "checkpoint.restored"
+    checkpoint_id: str
+    undo_id: str
+
+
+class SessionForked(Body, frozen=True, kw_only=True):
+    """Another session began from a checkpoint of this one."""
+
+    TYPE = "session.forked"
+    checkpoint_id: str
+    child: str
+    name: str

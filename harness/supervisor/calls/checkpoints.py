@@ -1,0 +1,215 @@
+"""Checkpoints of a session: made when its log asks for one, before a call that leaves the fence, by hand, at an end.
+
+The vault keeps the state, the repository a commit of its files; the record comes last, so whoever dies in between
+leaves at most a ref that the next checkpoint takes over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from harness.events import checkpoints
+from harness.events import types as t
+from harness.events.checkpoints import Due
+from harness.events.effect import NO_UNDO
+from harness.protocol.config import CheckpointConfig
+from harness.supervisor.calls import plans
+from harness.supervisor.calls.ground import HELD_S, held_for, private_of
+from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
+from harness.supervisor.fleet.session import Session
+from harness.vault.export import EXPORT
+from harness.workspace import checkpoint_refs
+from harness.workspace.errors import WorkspaceError
+from harness.workspace.look import tip
+from harness.workspace.private import Worktree, publish
+from harness.workspace.worktrees import open_worktree
+
+_PREPARE_S = 120.0
+"""Seconds that publishing commits and reading refs may take."""
+_STORE_S = 600.0
+"""Seconds that git may take to store a commit."""
+_AGAIN_S = 60.0
+"""Seconds after which one that could not be made is tried again."""
+_BUSY = frozenset({"busy", "shutting_down", "lost", "no_space"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """What a stream begins with."""
+
+    tree: Worktree
+    head: str
+    ground: str
+    since: str
+    parent: str
+
+
+async def step(session: Session, config: CheckpointConfig) -> None:
+    """What is due by the log: finish a restoring, make the checkpoint that a milestone asks for. Raises OpError,
+    LinkLost, Later.
+    """
+    try:
+        await finish_restoring(session)
+    except WorkspaceError as exc:
+        raise Later(HELD_S, held_for(str(exc))) from exc
+    found = checkpoints.due(session.state.checkpoints, _now(), config.minutes)
+    if found is not None and not session.doing_calls:
+        await _attempt(session, found, config)
+
+
+async def before_leaving(session: Session, call_id: str, config: CheckpointConfig) -> None:
+    """A call is about to have an effect outside the fence, which no undo takes back: what came before can be had."""
+    known = session.track.calls.get(call_id)
+    judged = known.judged if known is not None else None
+    if judged is None or known is None or session.state.checkpoints.changed_seq < 0:
+        return
+    if any(effect != str(NO_UNDO) for effect in judged.effects):
+        await _attempt(session, Due("leaving", f"before {known.proposed.tool} {call_id}"), config)
+
+
+async def at_end(session: Session, config: CheckpointConfig) -> None:
+    """The session has ended and is about to lose its keeper: what a milestone asked for, or a stop cut off, is kept."""
+    with contextlib.suppress(WorkspaceError):
+        await finish_restoring(session)
+    known = session.state.checkpoints
+    stopped = session.state.ended is not None and session.state.ended.outcome == "stopped"
+    found = checkpoints.due(known, _now(), config.minutes)
+    if found is None and stopped and known.changed_seq >= 0:
+        found = Due("stop", "")
+    if found is not None:
+        await _attempt(session, found, config)
+
+
+async def _attempt(session: Session, found: Due, config: CheckpointConfig) -> None:
+    """Make it; when that fails nothing else waits for it: it is said once and tried again later."""
+    kept = session.kept_states
+    if time.monotonic() < kept.not_before:
+        return
+    try:
+        await make(session, found, config)
+    except (OpError, WorkspaceError, OSError) as exc:
+        kept.not_before = time.monotonic() + _AGAIN_S
+        busy = isinstance(exc, OpError) and exc.code in _BUSY
+        text = f"a checkpoint could not be made: {exc}"[:1000]
+        if busy or out_of_space(exc) or text == kept.told:
+            return
+        kept.told = text
+        with contextlib.suppress(OpError, LinkLost):
+            await session.append(t.HarnessNote(level="warning", text=text, component="checkpoints"), cls="B")
+
+
+async def make(session: Session, found: Due, config: CheckpointConfig, by: t.By | None = None, spare: str = "") -> str:
+    """Keep the present state as a checkpoint; its id. ``spare`` must not go for it. Raises OpError (``busy`` while a
+    call is at work), LinkLost, WorkspaceError.
+    """
+    async with session.kept_states.making:
+        s = session.state
+        name = s.checkpoints.next_id
+        through = s.seq
+        ready = await session.do("preparing a checkpoint", _PREPARE_S, lambda: _prepare(session, name, found))
+        reply = await session.keeper().call(
+            "export",
+            wait=None,
+            label=f"checkpoint {name}",
+            head=ready.head,
+            ground=ready.ground,
+            since=ready.since,
+        )
+        ref = _ref(session, name)
+        commit = await session.do(
+            "keeping a checkpoint", _STORE_S, lambda: _store(session, ready.tree, ref), lasting=True
+        )
+        plan = s.plan
+        await session.append(
+            t.CheckpointCreated(
+                checkpoint_id=name,
+                label=found.label,
+                why=found.why,
+                through_seq=through,
+                snapshot=str(reply["snapshot"]),
+                commit=commit,
+                head=ready.parent,
+                passing=None if plan is None else [entry for entry, passes in plan.passes.items() if passes],
+                changed=int(reply["names"]),
+                left_out=int(reply["left_out"]),
+                by=by or t.By(),
+            )
+        )
+        await _thin(session, ready.tree, config.keep, spare)
+        return name
+
+
+async def finish_restoring(session: Session) -> None:
+    """The worktree was brought back to a checkpoint: bring the plan there too, tell the agent, put it on record.
+
+    Everything follows from the fold, so it is finished by whoever looks next. Raises OpError, LinkLost, WorkspaceError.
+    """
+    async with session.kept_states.making:
+        bringing = session.state.checkpoints.bringing
+        if bringing is None:
+            return
+        name, undo_id = bringing
+        one = session.state.checkpoints.find(name)
+        flips: list[t.PlanFlipped] = []
+        if one is not None and one.passing is not None:
+            flips = await plans.bring(session, frozenset(one.passing), f"checkpoint {name} was restored")
+        told: list[t.Body] = []
+        if not session.state.terminal:
+            words = f" ({checkpoints.words(one.why, one.label)})" if one is not None else ""
+            told.append(t.UserMessage(text=_TOLD.format(name=name, words=words), origin="harness"))
+        await session.append(*flips, *told, t.CheckpointRestored(checkpoint_id=name, undo_id=undo_id))
+
+
+_TOLD = (
+    "The human brought the work back to checkpoint {name}{words}: the worktree, its git state and the plan are what"
+    " they were then. What was done after it is not in the worktree any more; look at it again before you go on."
+)
+
+
+# -- blocking, in the session's own thread -------------------------------------------------------------
+
+
+def _prepare(session: Session, name: str, found: Due) -> _Prepared:
+    tree = open_worktree(private_of(session))
+    with contextlib.suppress(WorkspaceError, OSError):  # a broken HEAD is the agent's: its files are kept all the same
+        publish(tree)
+    parent = tip(tree)
+    newest = session.state.checkpoints.find("")
+    ground = checkpoint_refs.ground(tree, newest.commit) if newest is not None else ""
+    since = newest.snapshot if newest is not None and ground else ""
+    message = f"Checkpoint {name} of session {session.sid}: {checkpoints.words(found.why, found.label)}"
+    return _Prepared(tree, checkpoint_refs.head(parent, message), ground, since, parent)
+
+
+def _store(session: Session, tree: Worktree, ref: str) -> str:
+    stream = session.folder.root / EXPORT
+    try:
+        return checkpoint_refs.store(tree, ref, stream)
+    finally:
+        stream.unlink(missing_ok=True)
+
+
+def _ref(session: Session, name: str) -> str:
+    return checkpoint_refs.ref(session.sid, int(name[1:]))
+
+
+async def _thin(session: Session, tree: Worktree, keep: int, spare: str) -> None:
+    gone = checkpoints.surplus(session.state.checkpoints, keep, spare)
+    if not gone:
+        return
+    await session.append(t.CheckpointDropped(checkpoint_ids=[one.id for one in gone], keep=keep))
+    stays = [one.number for one in session.state.checkpoints.kept]
+    with contextlib.suppress(WorkspaceError):  # what stays is dropped with the next ones
+        await session.do(
+            "letting go of old checkpoints",
+            _PREPARE_S,
+            lambda: checkpoint_refs.drop(tree.common, session.sid, stays),
+            lasting=True,
+        )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()

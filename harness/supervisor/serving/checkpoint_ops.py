@@ -1,0 +1,57 @@
+"""What clients may ask about checkpoints: a table of operations of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+import msgspec
+
+from harness.events.checkpoints import Checkpoint
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.serving.parts import Parts, text_of
+from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.sessions import unanswered
+from harness.supervisor.sessions.restoring import MAX_LABEL
+
+Find = Callable[[Reply], Awaitable[Session]]
+T = TypeVar("T")
+
+
+class CheckpointOps:
+    """``checkpoints``, ``checkpoint``, ``restore``."""
+
+    def __init__(self, parts: Parts, find: Find) -> None:
+        self._p = parts
+        self._find = find
+
+    def table(self) -> dict[str, Handler]:
+        """Operations by their name on the wire."""
+        return {"checkpoints": self.listed, "checkpoint": self.make, "restore": self.restore}
+
+    async def listed(self, c: Connection, m: Reply) -> Reply:
+        """Those that stand, newest first."""
+        known = (await self._find(m)).state.checkpoints
+        return {"checkpoints": [_shown(one) for one in reversed(known.kept)], "made": known.count}
+
+    async def make(self, c: Connection, m: Reply) -> Reply:
+        session = await self._find(m)
+        label = text_of(m, "label", MAX_LABEL)
+        made = self._p.restoring.make(session, label, c.by)
+        return {"checkpoint": _shown(await self._answered(session, "the checkpoint", made))}
+
+    async def restore(self, c: Connection, m: Reply) -> Reply:
+        session = await self._find(m)
+        done = self._p.restoring.restore(session, text_of(m, "checkpoint"), c.by)
+        return await self._answered(session, "the restoring", done)
+
+    async def _answered(self, session: Session, what: str, work: Coroutine[Any, Any, T]) -> T:
+        try:
+            return await unanswered.answered(self._p.fleet, session, what, work)
+        finally:
+            if session.state.terminal and session.link is not None:
+                self._p.conductor.start(session)  # it got its keeper only for this
+
+
+def _shown(one: Checkpoint) -> Reply:
+    return {**msgspec.to_builtins(one), "passed": None if one.passing is None else len(one.passing)}

@@ -1,0 +1,113 @@
+"""Checkpoints as a person has them: made by hand and gone back to. A session that has ended gets its keeper back for as
+long as it takes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from harness.events import types as t
+from harness.events.checkpoints import Checkpoint, Due
+from harness.supervisor import ids
+from harness.supervisor.calls import checkpoints, publishing
+from harness.supervisor.errors import OpError
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.sessions.keepers import Keepers
+from harness.supervisor.settings import Settings
+from harness.workspace.errors import WorkspaceError
+
+MAX_LABEL = 200
+
+
+class Restoring:
+    """Answers the ops that make a checkpoint, and that bring one back."""
+
+    def __init__(self, keepers: Keepers, settings: Settings) -> None:
+        self._keepers = keepers
+        self._settings = settings
+
+    async def make(self, session: Session, label: str, by: t.By) -> Checkpoint:
+        """Keep the present state. Raises OpError: ``busy`` while a call is at work."""
+        async with session.lock:
+            return await self.made(session, Due("hand", label), by)
+
+    async def made(self, session: Session, why: Due, by: t.By, spare: str = "") -> Checkpoint:
+        """The same for whoever holds the session's lock."""
+        await self._at_work(session)
+        try:
+            name = await checkpoints.make(session, why, self._settings.config.checkpoints, by, spare)
+        except WorkspaceError as exc:
+            raise OpError("not_kept", f"the state of {session.name} cannot be kept: {exc}") from exc
+        return self.find(session, name)
+
+    async def restore(self, session: Session, name: str, by: t.By) -> dict[str, Any]:
+        """Bring the worktree, its git state and the plan to what they were; what is there now is kept first. Raises
+        OpError: ``busy``, ``not_found``, ``expired``, ``not_undone``.
+        """
+        async with session.lock:
+            await self._at_work(session)
+            one = self.find(session, name)
+            await self._still_kept(session, one)
+            before = session.state.checkpoints.find("") or one
+            if session.state.checkpoints.changed_seq >= 0:
+                before = await self.made(session, Due("restore", f"before {one.id} was restored"), by, one.id)
+            undo_id = ids.undo_id()
+            reply = await session.keeper().call(
+                "undo",
+                wait=None,
+                undo_id=undo_id,
+                call_id=one.id,
+                snapshot=one.snapshot,
+                by=msgspec.to_builtins(by),
+            )
+            if error := reply.get("error"):
+                raise OpError(
+                    "not_undone",
+                    f"not everything could be brought back: {error}",
+                    f"repeat it: watchfloor restore {session.sid} {one.id}",
+                )
+            await session.until(lambda: session.state.last_undo == undo_id)
+            try:
+                await checkpoints.finish_restoring(session)
+            except WorkspaceError as exc:
+                raise OpError("not_undone", f"the plan could not be brought back yet: {exc}") from exc
+            publishing.owed(session)
+            session.touch()
+        return {
+            "checkpoint_id": one.id,
+            "undo_id": undo_id,
+            "before": before.id,
+            "restored": reply["written"],
+            "removed": reply["removed"],
+            "refused": reply["refused"],
+            "refused_count": reply["refused_count"],
+        }
+
+    @staticmethod
+    def find(session: Session, name: str) -> Checkpoint:
+        """The checkpoint of that id. Raises OpError ``not_found``."""
+        one = session.state.checkpoints.find(name)
+        if one is None:
+            raise OpError(
+                "not_found",
+                f"{session.name} has no checkpoint {name}" if name else f"{session.name} has no checkpoint yet",
+                f"list them: watchfloor checkpoints {session.sid}",
+            )
+        return one
+
+    @staticmethod
+    async def _still_kept(session: Session, one: Checkpoint) -> None:
+        kept = await session.keeper().call("snapshots", wait=None)
+        if all(mark["id"] != one.snapshot for mark in kept["marks"]):
+            raise OpError(
+                "expired",
+                f"the whole state of checkpoint {one.id} is no longer kept; its files are in commit {one.commit[:12]}",
+                f"go on from it in a new session: watchfloor fork {session.sid} --at {one.id}",
+            )
+
+    async def _at_work(self, session: Session) -> None:
+        if session.link is None and session.state.terminal:
+            await self._keepers.take_up(session)
+        session.keeper()

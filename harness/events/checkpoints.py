@@ -58,6 +58,10 @@ class Checkpoints(msgspec.Struct, frozen=True, omit_defaults=True):
     milestones: tuple[Milestone, ...] = ()
     planned: tuple[str, ...] = ()
     """Checks that decide entries of a plan: there the entry is the milestone."""
+    phases: dict[str, str] = {}
+    """The named phase of each entry that has one."""
+    passing: frozenset[str] = frozenset()
+    """Entries that pass."""
     changed_seq: int = -1
     """The newest record after which the worktree may be another one than at the newest checkpoint; -1 = it is not."""
     changed_ts: str = ""
@@ -153,12 +157,23 @@ def _passed(s: Checkpoints, r: t.Record, b: t.CheckVerdict) -> Checkpoints:
 
 
 def _planned(s: Checkpoints, r: t.Record, b: t.PlanLoaded) -> Checkpoints:
-    return msgspec.structs.replace(s, planned=tuple(command for entry in b.entries for command in entry.checks))
+    return msgspec.structs.replace(
+        s,
+        planned=tuple(command for entry in b.entries for command in entry.checks),
+        phases={entry.id: entry.phase for entry in b.entries if entry.phase},
+        passing=frozenset(entry.id for entry in b.entries if entry.passes),
+    )
 
 
 def _flipped(s: Checkpoints, r: t.Record, b: t.PlanFlipped) -> Checkpoints:
-    now = _changed(s, r)
-    return _reached(now, r, "entry", b.entry) if b.passes else now
+    passing = s.passing | {b.entry} if b.passes else s.passing - {b.entry}
+    now = msgspec.structs.replace(_changed(s, r), passing=passing)
+    if not b.passes:
+        return now
+    now = _reached(now, r, "entry", b.entry)
+    phase = s.phases.get(b.entry, "")
+    over = bool(phase) and all(entry in passing for entry, other in s.phases.items() if other == phase)
+    return _reached(now, r, "phase", phase) if over else now
 
 
 def _reached(s: Checkpoints, r: t.Record, why: str, what: str) -> Checkpoints:

@@ -72,6 +72,18 @@ def test_a_check_of_the_plan_is_no_milestone_beside_its_entry() -> None:
     assert label(fold(plan, call(1), verdict("make test"))) == "check: check passed: make test"
 
 
+def test_the_last_entry_of_a_phase_ends_it() -> None:
+    entries = [t.PlanEntry(f"US-{n}", "", [], phase="" if n == 4 else f"p{n // 3}") for n in range(1, 5)]
+    plan = t.PlanLoaded(path="prd.json", form="tasks", entries=entries)
+    assert label(fold(plan, call(1), flip("US-1"))) == "entry: entry US-1 passed"
+    assert label(fold(plan, call(1), flip("US-1"), flip("US-2"))) == "phase: phase p0 ended"
+    assert (
+        label(fold(plan, call(1), flip("US-1"), flip("US-1", False), flip("US-2")))
+        == "entry: entries US-1, US-2 passed"
+    )
+    assert label(fold(plan, call(1), flip("US-4"))) == "entry: entry US-4 passed"
+
+
 def test_minutes_of_change_ask_for_one() -> None:
     state = fold(t.HarnessNote(level="info", text=""), call(1), call(2))
     assert label(state, minute=15) is None

@@ -203,6 +203,8 @@ def build() -> argparse.ArgumentParser:
         help="the state just before this call, or before this undo (default: the newest call that changed something)",
     )
     undo.add_argument("--list", action="store_true", help="only list the states that can be had back, newest first")
+    score = verb("score", "how well sessions worked, in figures to compare runs by", json=True)
+    score.add_argument("ids", metavar="ID", nargs="*", help="sessions (default: all; with one, what it made as well)")
     session(verb("checkpoints", "list the checkpoints of a session, newest first", json=True))
     checkpoint = verb("checkpoint", "keep a session's work as it is now: files, git state, plan", json=True)
     session(checkpoint)

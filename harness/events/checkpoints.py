@@ -168,10 +168,12 @@ def _planned(s: Checkpoints, r: t.Record, b: t.PlanLoaded) -> Checkpoints:
 def _flipped(s: Checkpoints, r: t.Record, b: t.PlanFlipped) -> Checkpoints:
     passing = s.passing | {b.entry} if b.passes else s.passing - {b.entry}
     now = msgspec.structs.replace(_changed(s, r), passing=passing)
-    if not b.passes:
-        return now
-    now = _reached(now, r, "entry", b.entry)
     phase = s.phases.get(b.entry, "")
+    if not b.passes:
+        gone = {("entry", b.entry), ("phase", phase)}
+        left = tuple(m for m in s.milestones if (m.why, m.what) not in gone)
+        return msgspec.structs.replace(now, milestones=left)
+    now = _reached(now, r, "entry", b.entry)
     over = bool(phase) and all(entry in passing for entry, other in s.phases.items() if other == phase)
     return _reached(now, r, "phase", phase) if over else now
 

@@ -209,7 +209,7 @@ _CODES = {
     "refused": (
         "ambiguous bad_caps bad_check bad_edit bad_goal bad_name bad_option bad_pattern bad_plan bad_request bad_role"
         " bad_value brain_hello_first busy cancelled cannot_start cap conflict ended expired gone name_taken"
-        " no_commits no_repo no_worktree not_ended not_found not_git not_open not_ready not_running not_undone"
+        " no_commits no_repo no_worktree not_ended not_found not_git not_kept not_open not_ready not_running not_undone"
         " nothing other_host paused poison refused stale stale_lease too_large unexamined unreadable unsaved"
     ),
 }

@@ -26,6 +26,7 @@ from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving import log_reading
 from harness.supervisor.serving.checkpoint_ops import CheckpointOps
 from harness.supervisor.serving.parts import Parts, text_of
+from harness.supervisor.serving.score_ops import ScoreOps
 from harness.supervisor.serving.server import Connection, Handler, Reply, Server
 from harness.supervisor.sessions import continuing, unanswered
 from harness.supervisor.sessions.halt import Halt
@@ -104,6 +105,7 @@ class Ops:
             "subscribe": self.subscribe,
             "shutdown": self.shutdown,
             **CheckpointOps(self._p, self._find).table(),
+            **ScoreOps(self._p, self._find).table(),
         }
 
     # -- the feed ----------------------------------------------------------------------------------

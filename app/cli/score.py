@@ -1,0 +1,91 @@
+"""The verb that shows how well sessions worked, in figures that can be compared between runs."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from app.cli import exits
+from app.cli.context import Context
+from app.cli.output import emit, safe, say, table
+from harness.events.words import usd
+
+_PATIENCE_S = 120.0
+_HEADS = (
+    "NAME",
+    "OUTCOME",
+    "POINTS",
+    "PASSED",
+    "STEPS",
+    "REPLANS",
+    "RECOVERED",
+    "$/PASSED",
+    "TOK/PASSED",
+    "CACHE",
+    "ASKED",
+    "BLOCKED",
+    "FALSE DONE",
+    "VIOLATIONS",
+    "RESETS",
+)
+
+
+def score(ctx: Context, args: argparse.Namespace) -> int:
+    with ctx.connect() as client:
+        client.wait_up_to(_PATIENCE_S)
+        asked = [{"sid": sid} for sid in args.ids] or [{}]
+        found: list[dict[str, Any]] = [one for given in asked for one in client.call("score", **given)["scores"]]
+    if args.json:
+        for one in found:
+            emit(one)
+        return exits.OK
+    if not found:
+        say("no session yet")
+        return exits.OK
+    for line in table(_HEADS, [_row(one) for one in found], width=max(ctx.width, 160)):
+        say(line)
+    if len(args.ids) == 1:
+        _whole(found[0])
+    return exits.OK
+
+
+def _row(one: dict[str, Any]) -> tuple[str, ...]:
+    per = one["nano_per_criterion"]
+    tokens = one["tokens_per_criterion"]
+    return (
+        safe(one["name"], 24),
+        safe(one["outcome"] or "-") + (" ✓" if one["verified"] else ""),
+        f"{one['points']:g}/{sum(phase['of'] for phase in one['phases'])}",
+        f"{one['passed']}/{one['criteria']}",
+        f"{one['steps']:,}",
+        f"{one['replans']:,}",
+        f"{one['recovered']}/{one['failures']}",
+        "-" if per is None else usd(round(per)),
+        "-" if tokens is None else f"{tokens:,.0f}",
+        "-" if one["cache_hit"] is None else f"{one['cache_hit']:.0%}",
+        f"{one['interrupts']:,}",
+        _time(one["blocked_seconds"]),
+        f"{one['false_claims']}/{one['claims']}",
+        f"{one['violations']:,}",
+        f"{one['resets']:,}",
+    )
+
+
+def _whole(one: dict[str, Any]) -> None:
+    """Phases, and what it made."""
+    for phase in one["phases"]:
+        name = safe(phase["name"], 60) or "the plan"
+        say(f"  {name}: {phase['points']:g} of {phase['of']} points")
+    made = one.get("artifacts")
+    if not made:
+        return
+    say(f"  {made['count']:,} files are others than at the start (commit {safe(made['commit'][:12])}):")
+    for file in made["files"]:
+        digest = file["sha256"][:16] or "gone"
+        say(f"    {safe(file['how'])} {safe(digest):16} {file['bytes']:>10,}  {safe(file['path'], 200)}")
+
+
+def _time(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f}s"
+    return f"{seconds / 60:.0f}m" if seconds < 5400 else f"{seconds / 3600:.1f}h"

@@ -1,0 +1,71 @@
+"""What clients may ask about scores: the figures of one session, or of all, and what one made."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from copy import deepcopy
+
+import msgspec
+
+from harness.events import reader
+from harness.events import score as scores
+from harness.events import types as t
+from harness.events.framing import LogError
+from harness.supervisor.calls.ground import private_of
+from harness.supervisor.errors import OpError
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.serving.parts import Parts, text_of
+from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.workspace import artifacts
+from harness.workspace.errors import WorkspaceError
+from harness.workspace.worktrees import open_worktree
+
+Find = Callable[[Reply], Awaitable[Session]]
+_READ_S = 25.0
+"""Seconds that counting a log may take; a client waits half a minute for it."""
+
+
+class ScoreOps:
+    """``score``. A log that was counted once is counted on from there."""
+
+    def __init__(self, parts: Parts, find: Find) -> None:
+        self._p = parts
+        self._find = find
+        self._counted: dict[str, scores.Tally] = {}
+
+    def table(self) -> dict[str, Handler]:
+        """Operations by their name on the wire."""
+        return {"score": self.score}
+
+    async def score(self, c: Connection, m: Reply) -> Reply:
+        """The figures of one session and what it made, or of every session."""
+        if text_of(m, "sid"):
+            session = await self._find(m)
+            return {"scores": [await self._of(session) | {"artifacts": await self._made(session)}]}
+        self._counted = {sid: y for sid, y in self._counted.items() if sid in self._p.fleet.sessions}
+        return {"scores": [await self._of(s) for s in self._p.fleet if not s.damaged and not s.foreign]}
+
+    async def _of(self, session: Session) -> Reply:
+        try:
+            made = await session.look("counting its log", _READ_S, lambda: self._count(session))
+        except (WorkspaceError, LogError, msgspec.DecodeError) as exc:
+            raise OpError("unreadable", f"the log of {session.name} cannot be counted: {exc}") from exc
+        self._counted[session.sid] = made
+        return {"sid": session.sid, "name": session.name, **msgspec.to_builtins(scores.score(made))}
+
+    def _count(self, session: Session) -> scores.Tally:
+        known = self._counted.get(session.sid)
+        start = deepcopy(known) if known is not None else scores.Tally()
+        return scores.tally((t.decode(line) for line in reader.read(session.folder.log, start.seq)), start)
+
+    @staticmethod
+    async def _made(session: Session) -> Reply | None:
+        """None when there is no branch to look at any more."""
+        try:
+            made = await session.look(
+                "what it made", _READ_S, lambda: artifacts.artifacts(open_worktree(private_of(session)))
+            )
+        except WorkspaceError:
+            return None
+        found: Reply = msgspec.to_builtins(made)
+        return found

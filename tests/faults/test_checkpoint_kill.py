@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from harness.events import types as t
+from harness.protocol.client import SupervisorError, Unreachable
 from harness.vault.export import EXPORT
 from tests.faults.test_undo_kill import vault_of
 from tests.fleetlib import COMMAND, Fleet, fleet, git, kill, play, wait_for
@@ -45,7 +46,7 @@ def answers(f: Fleet, sid: str, dead: int) -> None:
     def probe() -> bool:
         try:
             return f.supervisor_pid() != dead and f.row(sid)["state"] == "waiting"
-        except (OSError, ValueError):
+        except (Unreachable, SupervisorError):
             return False
 
     wait_for("another supervisor has the session", probe)

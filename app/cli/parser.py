@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from app.cli import memory_grammar
 from harness.events.untrusted import to_display
+from harness.protocol.config import FRESH
 
 DESCRIPTION = "A terminal control room for long-running AI agents. Without a verb it opens the floor."
 EPILOG = (
@@ -70,6 +71,12 @@ def build() -> argparse.ArgumentParser:
         metavar="FILE",
         default="",
         help="plan in the repository (feature_list.json, prd.json): its criteria are checked, and passes is set by it",
+    )
+    launch.add_argument(
+        "--fresh",
+        choices=FRESH,
+        default="",
+        help="with a plan: begin a context anew for each task, for each claim that it is done, or never",
     )
     launch.add_argument(
         "--protect",

@@ -50,6 +50,7 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
         model=args.model or "",
         caps=_caps(args, cfg),
         plan=args.plan,
+        fresh=args.fresh,
         protect=args.protect,
         may_change=[*args.may_change, *(["**"] if args.may_change_tests else [])],
         role=args.role,

@@ -7,13 +7,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from harness.agents.steps import Check, End, Park, Say
+from harness.agents.steps import Check, End, Park, Say, Turned
 from harness.events import asking
 from harness.events import types as t
+from harness.events.iteration_events import FAILED, PASSED, UNDECIDED
 from harness.events.ratchet import some
 
 _CHECK_OUTPUT = 4000
 _SUMMARY = 4000
+_WHY = 500
 _NOT_RUN = ("denied", "refused", "cancelled")
 
 
@@ -62,15 +64,23 @@ class Evidence:
     kept: str = ""
     undecided: int = 0
     """Entries of the plan that no check decides: the work is not verified by those that pass."""
+    task: str = ""
+    """The entry at hand, when the plan is worked through one after the other; the criteria are its own then, and
+    ``undecided`` how many of them no command decides.
+    """
+    stuck: tuple[str, ...] = ()
+    """Entries that were tried as often as they may be."""
 
 
-def settle(claim: Claim, seen: Evidence) -> Check | Say | Park | End:
+def settle(claim: Claim, seen: Evidence) -> Check | Say | Park | Turned | End:
     """What follows from a claim: criteria to run, their failures to tell, a question for a person, or the end."""
     question = "" if claim.last else asking.asked(claim.words)
     asks = Park("question", asking.words(claim.words))
     summary = claim.words[:_SUMMARY]
     why = "finished up at its cap; " if claim.last else ""
     total = len(seen.commands)
+    if not seen.commands and seen.task:
+        return asks if question else Turned(UNDECIDED, "no check decides it; the agent says that it is done")
     if not seen.commands:
         return asks if question else End("done", f"{why}no check was given", False, summary)
     for command, result in seen.results.items():
@@ -81,6 +91,9 @@ def settle(claim: Claim, seen: Evidence) -> Check | Say | Park | End:
     if missing := tuple(c for c in seen.commands if c not in ran):
         return Check(missing)
     failing = [c for c in seen.commands if not ran[c].passed]
+    if not failing and seen.task:
+        outcome = UNDECIDED if seen.undecided else PASSED
+        return Turned(outcome, f"{total} of {total} checks passed")
     if not failing:
         also = f"; its reply ends in a question: {question}" if question else ""
         also = f"; put back before: {some(list(seen.put_back))}{also}" if seen.put_back else also
@@ -92,10 +105,22 @@ def settle(claim: Claim, seen: Evidence) -> Check | Say | Park | End:
         return End("failed", f"{why}{len(failing)} of {total} checks fail: {names}", False, summary)
     if question:
         return asks
+    if seen.task and seen.rounds >= seen.max_rounds:
+        ends = [text for text in ran[failing[0]].ended.preview.split("\n") if text.strip()]
+        why = f"{names}: {ends[-1] if ends else 'no output'}"[:_WHY]
+        return Turned(FAILED, f"{len(failing)} of {total} checks fail: {names}", _gist(claim.words), why)
+    if seen.stuck:
+        left = f"{some(list(seen.stuck))} tried as often as allowed"
+        return End("failed", f"stuck: {left}; {len(failing)} of {total} checks fail: {names}", False, summary)
     if seen.rounds >= seen.max_rounds:
         still = f"{len(failing)} of {total} checks still fail after {seen.rounds} rounds: {names}"
         return End("failed", still, False, summary)
     return Say(_report(failing, total, ran, seen))
+
+
+def _gist(words: str) -> str:
+    flat = " ".join(words[: 4 * _WHY].split())
+    return flat[:_WHY] or "it gave no words"
 
 
 def _report(failing: list[str], total: int, ran: Mapping[str, Result], seen: Evidence) -> str:

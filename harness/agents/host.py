@@ -26,6 +26,7 @@ from harness.agents.errors import CannotGoOn, Conflict, Fenced, Interruption, No
 from harness.agents.journal import Journal
 from harness.events import tools
 from harness.events import types as t
+from harness.events.fold import SessionState
 from harness.events.framing import LogError
 from harness.protocol.config import Credential
 
@@ -117,6 +118,8 @@ class Host:
                 append([*breaker, t.SessionParked(why=step.why, detail=step.detail, since=step.since)])
                 self._agent.park()
                 return OK
+            case steps.Turned():
+                append(_turned(self._desk.session, step))
             case steps.End():
                 append(
                     [
@@ -166,6 +169,13 @@ class Host:
             return t.ToolProposed(call_id=call_id, tool=tool, input=given, ref=ref, claim=claim)
         blob = self._desk.put_blob(data, "application/json")
         return t.ToolProposed(call_id=call_id, tool=tool, input_blob=blob, ref=ref, claim=claim)
+
+
+def _turned(s: SessionState, step: steps.Turned) -> list[t.Body]:
+    """The records of a task that is over."""
+    at = s.iterations
+    over = t.IterationEnded(n=at.n, entry=at.entry, outcome=step.outcome, reason=step.reason)
+    return [t.ApproachFailed(entry=at.entry, what=step.what, why=step.why), over] if step.why else [over]
 
 
 def run(spec: Spec, make: Make) -> int:

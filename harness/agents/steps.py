@@ -65,6 +65,16 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
+class Turned:
+    """The task at hand is over, by what the harness saw; ``what`` was tried and ``why`` it failed, when it did."""
+
+    outcome: str
+    reason: str
+    what: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Leave:
     """Exit without a record: somebody else has said all there is to say."""
 
@@ -76,4 +86,4 @@ class Again:
     """The agent thought, and what came of it is on record: ask it again."""
 
 
-Step: TypeAlias = Propose | Check | Say | Wait | Park | End | Leave | Again
+Step: TypeAlias = Propose | Check | Say | Wait | Park | Turned | End | Leave | Again

@@ -126,8 +126,9 @@ class Talk:
         last = v.last_model
         for turn in v.turns:
             if last is not None and turn.seq < last.seq and turn.seq > self._taken:
-                self._say(v, turn, self._open, calls=isinstance(turn, ModelTurn) and turn.stop == said.CALLS)
                 self._taken = turn.seq
+                if turn.seq >= v.keep:
+                    self._say(v, turn, self._open, calls=isinstance(turn, ModelTurn) and turn.stop == said.CALLS)
         if v.cleared_before > self._cleared:
             self._clear(v.cleared_before)
         if v.keep > self._keep:
@@ -143,7 +144,7 @@ class Talk:
         delivers: list[str] = []
         newest = len(self._closed) + len(messages)
         for turn in v.turns:
-            if turn.seq <= self._taken:
+            if turn.seq <= self._taken or turn.seq < v.keep:
                 continue
             calls = isinstance(turn, ModelTurn) and turn.stop == said.CALLS and not v.finished
             self._say(v, turn, messages, calls=calls)

@@ -21,6 +21,7 @@ from harness.brain.view import IDLE_POINTS, ModelTurn, View
 from harness.events import said
 from harness.events import types as t
 from harness.events.ratchet import some
+from harness.plan import iterations
 
 SAME_CALLS = 5
 """Breaker: the same call so often in a row."""
@@ -202,8 +203,22 @@ def _done(v: View, last: ModelTurn) -> Step:
     plan = v.state.plan
     if plan is not None and plan.did_seq > last.seq:
         put_back = (*put_back, f"{plan.path} ({some(plan.did)})")
+    at = v.state.iterations
+    task = plan.entries.get(at.entry) if plan is not None and not v.finished else None
+    if task is not None:
+        commands = tuple(task.checks)
+    undecided = plan.undecided if plan is not None else 0
+    results = {command: result for command, result in _results(v, last).items() if command in commands}
     seen = done.Evidence(
-        commands, _results(v, last), v.rounds, v.state.max_rounds, put_back, reason, plan.undecided if plan else 0
+        commands,
+        results,
+        v.rounds,
+        iterations.rounds(v.state),
+        put_back,
+        reason,
+        undecided if task is None else task.undecided,
+        "" if task is None else task.id,
+        iterations.stuck(v.state),
     )
     return done.settle(done.Claim(said.text_of(last.parts), v.finished), seen)
 

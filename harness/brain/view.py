@@ -111,6 +111,8 @@ class View:
     """The newest record that changed what a request begins with (`context.layers`)."""
     rules: str = ""
     """The project's rules as the context began with them; what came since stands among the turns."""
+    task: str = ""
+    """The page of the task at hand, when the plan is worked through one after the other."""
     changed_seq: int = -1
     """The newest change of the context."""
     model: str = ""
@@ -208,6 +210,13 @@ class View:
             case t.HarnessNote() if body.component == REBOOT:
                 self.turns.append(UserTurn(r.seq, body.text, "harness"))
                 self.fresh += _bytes(body.text)
+            case t.IterationStarted():
+                self.task = body.digest
+                self.begins_seq = r.seq
+                self.fresh += _bytes(body.digest)
+                self.newest_user_seq = r.seq
+                self._begin_anew()
+                self._new_instruction()
             case t.RulesRead():
                 self._ruled(r, body)
             case t.ToolResolved() if body.resolution != "confirmed_not_done":

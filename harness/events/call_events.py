@@ -30,6 +30,11 @@ class ToolProposed(Body, frozen=True, kw_only=True):
         """
         return self.tool == tools.CHECK and not self.ref
 
+    @property
+    def own(self) -> bool:
+        """True for whatever the harness runs on its own account."""
+        return self.tool in tools.OWN and not self.ref
+
 
 class ToolJudged(Body, frozen=True, kw_only=True):
     """Policy's verdict on the canonical action. ``action`` is what would run and what was hashed."""

@@ -416,6 +416,23 @@ def _plan_restored(b: t.PlanRestored) -> Line:
     return Line("violation", f"before {b.call_id} the plan was changed and put back: {some(b.did)}", "bad")
 
 
+@_on(t.IterationStarted)
+def _iteration_started(b: t.IterationStarted) -> Line:
+    again = f", attempt {b.attempt}" if b.attempt > 1 else ""
+    return Line("task", f"iteration {b.n}: {b.entry} begins{again}", "info")
+
+
+@_on(t.IterationEnded)
+def _iteration_ended(b: t.IterationEnded) -> Line:
+    tone: Tone = "good" if b.outcome == "passed" else "warn"
+    return Line("task", f"iteration {b.n}: {b.entry} {b.outcome}: {_first(b.reason)}", tone)
+
+
+@_on(t.ApproachFailed)
+def _approach_failed(b: t.ApproachFailed) -> Line:
+    return Line("task", f"{b.entry}, tried in vain: {_first(b.what)} ({_first(b.why)})", "warn")
+
+
 @_on(t.RulesKnown)
 def _rules_known(b: t.RulesKnown) -> Line:
     return Line("rules", f"the project has {some(b.paths)}", "dim")

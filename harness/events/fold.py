@@ -16,6 +16,7 @@ from harness.events import checkpoints, layers, ratchet, rules
 from harness.events import types as t
 from harness.events.calls import OpenCalls
 from harness.events.course import Course
+from harness.events.iterations import Iterations
 from harness.events.plan_state import Work
 
 NOT_RUN = ("denied", "refused", "cancelled")
@@ -111,6 +112,7 @@ class SessionState:
     first_counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     """By check, how many tests its first run ran and excused."""
     plan: ratchet.Plan | None = None
+    iterations: Iterations = field(default_factory=Iterations)
     rules: rules.Rules = field(default_factory=rules.Rules)
     course: Course = field(default_factory=Course)
     ratchet: ratchet.Ratchet = field(default_factory=ratchet.Ratchet)
@@ -229,6 +231,7 @@ def _continued(s: SessionState, r: t.Record, b: t.SessionContinued) -> None:
     s.parked = s.quarantined = s.last_failure = s.budget = s.finish_up = None
     s.failures_in_row = 0
     s.max_rounds = b.rounds or s.max_rounds
+    s.iterations = s.iterations.continued()
     s.caps = s.caps if b.caps is None else b.caps
     s.checks = dict.fromkeys(s.checks if b.checks is None else b.checks)
 
@@ -327,8 +330,15 @@ def _context_reset(s: SessionState, r: t.Record, b: t.ContextReset) -> None:
     s.context.resets = s.context.resets + 1
 
 
+@_on(t.UserMessage)
+def _said(s: SessionState, r: t.Record, b: t.UserMessage) -> None:
+    if b.origin == "human":
+        s.iterations = s.iterations.said(r.seq, b.text)
+
+
 @_on(t.ToolProposed)
 def _proposed(s: SessionState, r: t.Record, b: t.ToolProposed) -> None:
+    s.iterations = s.iterations.proposed(b)
     if b.by_harness and b.input is not None:
         s.check_calls[b.call_id] = ratchet.Running(str(b.input.get("command", "")), r.ts)
 
@@ -346,6 +356,7 @@ def _started(s: SessionState, r: t.Record, b: t.ToolStarted) -> None:
 def _tool_ended(s: SessionState, r: t.Record, b: t.ToolEnded) -> None:
     s.doing.pop(b.call_id, None)
     s.rules = s.rules.edited(b.files_changed)
+    s.iterations = s.iterations.chore_ended(b.call_id, b)
     check = s.check_calls.pop(b.call_id, None)
     if check is None:
         return
@@ -362,6 +373,7 @@ def _tool_ended(s: SessionState, r: t.Record, b: t.ToolEnded) -> None:
 def _verdict(s: SessionState, r: t.Record, b: t.CheckVerdict) -> None:
     s.unjudged.pop(b.call_id, None)
     s.verdicts[b.command] = b
+    s.iterations = s.iterations.judged(r.seq, b.command)
     if not b.passed and s.checks.get(b.command) == 0:
         s.checks[b.command] = -1
     if b.ran is not None:
@@ -384,7 +396,8 @@ def _restored(s: SessionState, r: t.Record, b: t.RatchetRestored) -> None:
 
 @_on(t.PlanLoaded)
 def _plan(s: SessionState, r: t.Record, b: t.PlanLoaded) -> None:
-    s.plan = ratchet.Plan(b.path, {entry.id: entry for entry in b.entries}, {e.id: e.passes for e in b.entries})
+    passes = {entry.id: entry.passes for entry in b.entries}
+    s.plan = ratchet.Plan(b.path, {entry.id: entry for entry in b.entries}, passes, setup=b.setup)
     s.plan.work = Work.on(b)
 
 
@@ -431,6 +444,22 @@ def _in_doubt(s: SessionState, r: t.Record, b: t.ToolInDoubt) -> None:
 def _resolved(s: SessionState, r: t.Record, b: t.ToolResolved) -> None:
     if b.resolution != "confirmed_not_done":
         s.check_calls.pop(b.call_id, None)
+        s.iterations = s.iterations.chore_ended(b.call_id, None)
+
+
+@_on(t.IterationStarted)
+def _iteration_started(s: SessionState, r: t.Record, b: t.IterationStarted) -> None:
+    s.iterations = s.iterations.started(r.seq, b)
+
+
+@_on(t.IterationEnded)
+def _iteration_ended(s: SessionState, r: t.Record, b: t.IterationEnded) -> None:
+    s.iterations = s.iterations.ended(b)
+
+
+@_on(t.ApproachFailed)
+def _approach_failed(s: SessionState, r: t.Record, b: t.ApproachFailed) -> None:
+    s.iterations = s.iterations.failed(r.seq, b)
 
 
 @_on(t.UndoStarted)

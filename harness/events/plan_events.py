@@ -77,6 +77,8 @@ class PlanEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     passes: bool = False
     phase: str = ""
     depends_on: list[str] = []
+    priority: int = 0
+    """The lowest comes first; 0 = none given, after all others."""
 
 
 class PlanPhase(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -99,6 +101,8 @@ class PlanLoaded(Body, frozen=True, kw_only=True):
     form: str
     entries: list[PlanEntry]
     phases: list[PlanPhase] = []
+    setup: str = ""
+    """The script beside it that makes the place ready, if there is one."""
 
 
 class PlanFlipped(Body, frozen=True, kw_only=True):

@@ -40,6 +40,7 @@ class Plan:
     """What the agent last did to it, in words."""
     did_seq: int = -1
     work: Work = field(default_factory=Work)
+    setup: str = ""
 
     @property
     def passed(self) -> int:

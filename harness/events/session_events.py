@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.events.body import Body, By, Caps
+from harness.events.iteration_events import Ways
 from harness.events.role_events import PinnedRole
 
 
@@ -28,6 +29,8 @@ class SessionIntent(Body, frozen=True, kw_only=True):
     """Patterns of files that the agent may change although they would be protected."""
     plan: str = ""
     """The plan in the repository whose criteria are checked, beside ``checks``."""
+    ways: Ways = Ways()
+    """How it goes through that plan."""
     roles: list[PinnedRole] = []
     """Who plays which part, word for word as it was at the launch."""
 

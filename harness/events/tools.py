@@ -290,6 +290,9 @@ TABLE: dict[str, Tool] = {
 
 CHECK = "check"
 """The tool that is the harness's own: it runs a done criterion, and no model is told of it."""
+CHORE = "chore"
+"""The harness's own too: what it runs on its own account to make the place ready."""
+OWN = frozenset({CHECK, CHORE})
 ALL: dict[str, Tool] = {
     **TABLE,
     CHECK: Tool(
@@ -299,6 +302,18 @@ ALL: dict[str, Tool] = {
         "Run a done criterion.",
         {"command": {"type": "string", "description": "The script that decides."}},
         ("command",),
+    ),
+    CHORE: Tool(
+        CHORE,
+        CheckAction.KIND,
+        CONTAINED,
+        "Do a chore of the harness.",
+        {
+            "chore": {"type": "string", "description": "What it is for."},
+            "command": {"type": "string", "description": "The script."},
+            "timeout_s": _TIMEOUT,
+        },
+        ("chore", "command"),
     ),
 }
 """Every tool that a call can be of."""
@@ -353,7 +368,7 @@ def validate(tool: str, value: object) -> str | None:
     """None when the input fits the tool, else one sentence for the model saying what is wrong and what to do."""
     if tool == CHECK:
         return _check_command(value)
-    spec = TABLE.get(tool)
+    spec = ALL[CHORE] if tool == CHORE else TABLE.get(tool)
     if spec is None:
         return f"there is no tool named {tool[:60]!r}; the tools are {', '.join(TABLE)}"
     if not isinstance(value, dict):
@@ -436,14 +451,14 @@ def _meaning(tool: str, value: dict[str, Any]) -> str | None:
         return f"{tool}: hosts: {problem}"
     if tool == plan_tool.NAME:
         return plan_tool.problem(value)
-    kind = TABLE[tool].kind
+    kind = ALL[tool].kind
     if kind == ExecAction.KIND:
         if not value["argv"][0]:
             return f"{tool}: the program name is empty"
         return _text(f"{tool}: argv", "\n".join(value["argv"]), 128 * 1024)
     if kind == ShellAction.KIND and not value["script"].strip():
         return f"{tool}: the script is empty"
-    if TABLE[tool].writes is Writes.PIECE:
+    if ALL[tool].writes is Writes.PIECE:
         if not value["old"]:
             return f"{tool}: old is empty; use write_file to create a file"
         if value["old"] == value["new"]:

@@ -30,6 +30,7 @@ from harness.events.checkpoint_events import CheckpointCreated, CheckpointDroppe
 from harness.events.context_events import ContextCleared, ContextReset
 from harness.events.conversation_events import ModelFailed, ModelMessage, ModelRequest, UserMessage
 from harness.events.course_events import PlanUpdated
+from harness.events.iteration_events import ApproachFailed, IterationEnded, IterationStarted, Ways
 from harness.events.memory_events import MemoryChanged, MemoryShown
 from harness.events.money_events import BreakerOpened, BudgetReached, CapsRaised, FinishUp
 from harness.events.note_events import HarnessNote, TimePassed
@@ -63,6 +64,7 @@ from harness.events.undo_events import UndoEnded, UndoStarted
 
 __all__ = [
     "TYPES",
+    "ApproachFailed",
     "ApprovalDecided",
     "ApprovalDeferred",
     "ApprovalRequested",
@@ -84,6 +86,8 @@ __all__ = [
     "Envelope",
     "FinishUp",
     "HarnessNote",
+    "IterationEnded",
+    "IterationStarted",
     "KeeperStarted",
     "LeaseEnded",
     "LeaseGranted",
@@ -126,6 +130,7 @@ __all__ = [
     "Usage",
     "UserMessage",
     "ViolatedFile",
+    "Ways",
     "decode",
     "to_wire",
 ]

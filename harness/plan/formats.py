@@ -40,6 +40,8 @@ class Entry:
     gate: str = ""
     """Why its phase may not begin without a person's word; empty when it may."""
     depends_on: tuple[str, ...] = ()
+    priority: int = 0
+    """The lowest comes first; 0 = none given."""
     wording: str = ""
     """The whole entry but its ``passes``, in a canonical form: what may not be reworded."""
 
@@ -138,8 +140,14 @@ def _entry(form: str, index: int, item: object, span: tuple[int, int] | None) ->
         phase=_phase(item),
         gate=_gate(item.get("gate"), where),
         depends_on=_texts(item, next((key for key in _DEPENDS if key in item), _DEPENDS[0]), where),
+        priority=_priority(item),
         wording=_canonical({k: v for k, v in item.items() if k != "passes"}),
     )
+
+
+def _priority(item: Mapping[str, Any]) -> int:
+    value = item.get("priority")
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 31 else 0
 
 
 def _texts(item: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:

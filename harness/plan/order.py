@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from harness.events import types as t
 from harness.events.ratchet import Plan
 
+_LAST = 1 << 62
 
-def phase(plan: Plan) -> t.PlanPhase | None:
-    """The first phase with an entry that does not pass; None when all pass. A plan without phases is one."""
-    left = {entry.phase for entry in plan.entries.values() if not plan.passes[entry.id]}
+
+def phase(plan: Plan, settled: Collection[str] = ()) -> t.PlanPhase | None:
+    """The first phase with an entry that neither passes nor is ``settled``; None when there is none. A plan without
+    phases is one.
+    """
+    left = {e.phase for e in plan.entries.values() if not plan.passes[e.id] and e.id not in settled}
     return next((one for one in plan.work.phases if one.name in left), None)
 
 
@@ -19,22 +23,29 @@ def of_phase(plan: Plan, name: str) -> Iterator[t.PlanEntry]:
     return (entry for entry in plan.entries.values() if entry.phase == name)
 
 
-def waits_for(plan: Plan, entry: t.PlanEntry) -> list[str]:
+def waits_for(plan: Plan, entry: t.PlanEntry, settled: Collection[str] = ()) -> list[str]:
     """Entries that have to pass before this one can be worked on."""
-    return [name for name in entry.depends_on if not plan.passes[name]]
+    return [name for name in entry.depends_on if not plan.passes[name] and name not in settled]
 
 
-def next_entry(plan: Plan) -> t.PlanEntry | None:
-    """The entry to work on: the one that is begun, or else the first of the current phase that does not pass, is not
-    blocked and waits for no other; None when there is none.
+def next_entry(plan: Plan, settled: Collection[str] = (), given_up: Collection[str] = ()) -> t.PlanEntry | None:
+    """The entry to work on: the one that is begun, or else, by priority, the first of the current phase that does not
+    pass, is not blocked and waits for no other; None when there is none.
+
+    ``settled`` are entries that no check decides and that the agent says are done, ``given_up`` those that are not
+    tried again.
     """
-    now = phase(plan)
+    now = phase(plan, settled)
     if now is None:
         return None
     ready = [
         entry
         for entry in of_phase(plan, now.name)
-        if not plan.passes[entry.id] and not plan.work.standing[entry.id].blocked and not waits_for(plan, entry)
+        if not plan.passes[entry.id]
+        and entry.id not in settled
+        and entry.id not in given_up
+        and not plan.work.standing[entry.id].blocked
+        and not waits_for(plan, entry, settled)
     ]
     begun = next((entry for entry in ready if plan.work.standing[entry.id].begun), None)
-    return begun or next(iter(ready), None)
+    return begun or min(ready, key=lambda entry: entry.priority or _LAST, default=None)

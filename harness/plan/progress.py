@@ -18,6 +18,7 @@ class Wanted:
     checks: tuple[str, ...]
     undecided: int
     passes: bool
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,9 @@ def wanted(entry: Entry) -> Wanted:
     """What decides an entry of a plan."""
     decided = criteria.commands(entry.criteria)
     undecided = len(criteria.problems(entry.criteria)) or (0 if decided else 1)
-    return Wanted(entry.id, entry.title, tuple(dict.fromkeys(c.command for c in decided)), undecided, entry.passes)
+    return Wanted(
+        entry.id, entry.title, tuple(dict.fromkeys(c.command for c in decided)), undecided, entry.passes, entry.priority
+    )
 
 
 def flips(entries: Iterable[Wanted], verdicts: Mapping[str, Seen]) -> list[Flip]:

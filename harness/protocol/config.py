@@ -18,6 +18,7 @@ from harness.protocol.paths import Folders
 DEFAULT_BASE_URL = "https://api.anthropic.com"
 NANO = 1_000_000_000
 LEAST_CONTEXT = 20_000
+FRESH = ("per-task", "per-iteration", "never")
 
 
 class ConfigError(Exception):
@@ -144,6 +145,17 @@ class CheckpointConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanConfig:
+    """How a session goes through its plan: ``fresh`` says when its context begins anew (per-task, per-iteration,
+    never); so many ``attempts`` at each entry; ``setup_s`` seconds for ``init.sh``.
+    """
+
+    fresh: str = "per-task"
+    attempts: int = 3
+    setup_s: int = 300
+
+
+@dataclass(frozen=True, slots=True)
 class UiConfig:
     theme: str = "dark"
     preset: str = "default"
@@ -162,6 +174,7 @@ class Config:
     undo: UndoConfig = field(default_factory=UndoConfig)
     ratchet: RatchetConfig = field(default_factory=RatchetConfig)
     checkpoints: CheckpointConfig = field(default_factory=CheckpointConfig)
+    plan: PlanConfig = field(default_factory=PlanConfig)
     ui: UiConfig = field(default_factory=UiConfig)
 
 
@@ -181,6 +194,7 @@ _SECTIONS: dict[str, type] = {
     "undo": UndoConfig,
     "ratchet": RatchetConfig,
     "checkpoints": CheckpointConfig,
+    "plan": PlanConfig,
     "ui": UiConfig,
 }
 _DURATION = re.compile(r"(\d+)\s*([smhd])")
@@ -298,9 +312,13 @@ def _value(section: str, key: str, raw: Any) -> Any:
             raise ValueError("must be at least 1")
         if key == "context_tokens" and _int(raw) < LEAST_CONTEXT:
             raise ValueError(f"must be at least {LEAST_CONTEXT}: a hand-off and the turns beside it need that room")
+        if section == "plan" and _int(raw) < 1:
+            raise ValueError("must be at least 1")
         return _int(raw)
     if not isinstance(raw, str):
         raise ValueError("must be a string")
+    if section == "plan" and raw not in FRESH:
+        raise ValueError(f"must be one of {', '.join(FRESH)}")
     if key == "base_url" and raw and (problem := url_problem(raw)):
         raise ValueError(problem)
     return raw

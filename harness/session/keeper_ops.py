@@ -39,6 +39,8 @@ BRAIN_TYPES = frozenset(
         "context.cleared",
         "context.reset",
         "tool.proposed",
+        "iteration.ended",
+        "approach.failed",
         "budget.reached",
         "breaker.opened",
         "session.parked",

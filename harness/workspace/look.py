@@ -205,6 +205,12 @@ def tip(tree: Worktree) -> str:
     return Git(tree.common).commit(f"refs/heads/{tree.branch}") or tree.base
 
 
+def newest_commits(tree: Worktree, most: int) -> list[str]:
+    """The newest commits of its branch, as far as they are published: short id and subject. Raises GitFailed."""
+    log = Git.of(tree.common).run("log", f"-n{most}", "--no-decorate", "--format=%h %<(200,trunc)%s", tip(tree))
+    return [text.rstrip() for text in log.decode("utf-8", "replace").split("\n") if text.strip()]
+
+
 def paths_named(tree: Worktree, names: Collection[str]) -> list[str]:
     """Files of the worktree's base that have one of these names, in any folder. Raises GitFailed."""
     found = _entries(tree.git, tree.base)

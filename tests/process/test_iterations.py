@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,4 +38,44 @@ def test_rules_of_the_project_nearest_to_the_edit_are_read_before_the_next_reque
     asked = [r.seq for r in records if isinstance(r.body, t.ModelRequest)]
     assert {path: text for path, (_, text) in read.items()} == {"AGENTS.md": "Root.\n", "a/b/AGENTS.md": "Near.\n"}
     assert read["AGENTS.md"][0] < asked[0] < read["a/b/AGENTS.md"][0] < asked[1]
+    assert f.violations() == []
+
+
+PLAN = {
+    "project": "Notes",
+    "branchName": "ralph/notes",
+    "userStories": [
+        {"id": "US-001", "title": "First", "acceptanceCriteria": ["File `one.txt` exists"], "passes": False},
+        {"id": "US-002", "title": "Second", "acceptanceCriteria": ["File `two.txt` exists"], "passes": False},
+        {"id": "US-003", "title": "Third", "acceptanceCriteria": ["File `notes.txt` exists"], "passes": True},
+    ],
+}
+
+
+def test_a_plan_is_worked_through_task_by_task_each_in_a_context_of_its_own(f: Fleet) -> None:
+    files = {
+        "prd.json": json.dumps(PLAN),
+        "notes.txt": "keep\n",
+        "init.sh": "echo the place is not ready; test -e ready.txt\n",
+    }
+    repo = make_repository(f.root / "planned", files)
+    work = play([write("ready.txt"), write("one.txt"), write("two.txt")], "Done.")
+    sid = f.launch(work, repo=repo, more=("--plan", "prd.json"))
+    row = f.wait_state(sid, "done", "failed", "waiting")
+    assert (row["state"], row["verified"], row["plan_passed"]) == ("done", True, 3)
+    begun = bodies(f, sid, t.IterationStarted)
+    assert [(b.n, b.entry, b.attempt) for b in begun] == [(1, "US-001", 1), (2, "US-002", 1)]
+    assert "First of all: init.sh fails (exit 1)" in begun[0].digest
+    assert "the place is not ready" in begun[0].digest
+    assert "init.sh" not in begun[1].digest
+    assert "start" in begun[1].digest, "the newest commits are told"
+    assert [(b.entry, b.outcome) for b in bodies(f, sid, t.IterationEnded)] == [
+        ("US-001", "passed"),
+        ("US-002", "passed"),
+    ]
+    records = f.records(sid)
+    first = next(r.seq for r in records if isinstance(r.body, t.IterationStarted))
+    rechecked = [r.seq for r in records if isinstance(r.body, t.CheckVerdict) and "notes.txt" in r.body.command]
+    assert rechecked[0] < first, "what passed was looked at before new work"
+    assert first < next(r.seq for r in records if isinstance(r.body, t.ModelRequest))
     assert f.violations() == []

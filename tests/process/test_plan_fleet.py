@@ -31,7 +31,7 @@ PLAN = {
 }
 TEXT = json.dumps(PLAN, indent=3)
 FILES = {"prd.json": TEXT, "notes.txt": "keep\n"}
-MORE = ("--plan", "prd.json")
+MORE = ("--plan", "prd.json", "--fresh", "never")
 
 
 def write(path: str, content: str = "done\n") -> tuple[str, dict[str, Any]]:

@@ -36,6 +36,7 @@ class World:
         max_rounds: int = 3,
         model: str = "claude-sonnet-4-6",
         sizes: Sizes | None = None,
+        ways: t.Ways | None = None,
     ) -> None:
         self.sizes = sizes
         self.records: list[t.Record] = []
@@ -51,6 +52,7 @@ class World:
             model=model,
             checks=checks or [],
             max_rounds=max_rounds,
+            ways=ways or t.Ways(),
         )
         self.put(intent)
         self.put(t.SessionCreated(base="0" * 40, worktree="/w", branch="b"))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness.brain.view import View
-from harness.events.layers import GOAL, HANDOFF, MEMORY
+from harness.events.layers import GOAL, HANDOFF, MEMORY, TASK
 
 _CRITERIA = "Done criteria: the harness runs these commands when you say you are finished, and each must pass."
 
@@ -45,11 +45,17 @@ def handed(v: View) -> str:
     return v.handoff
 
 
+def task(v: View) -> str:
+    """The page of the task at hand, when a plan is worked through one after the other."""
+    return v.task
+
+
 BEGINNING: tuple[Layer, ...] = (
     Layer(GOAL, goal),
     Layer(GOAL, criteria),
     Layer(MEMORY, rules),
     Layer(HANDOFF, handed),
+    Layer(TASK, task),
 )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from harness.events import tools, trouble
 from harness.events import types as t
 from harness.events.calls import Call
-from harness.supervisor.calls import checkpoints, course, doubt, earlier_yes, publishing, ratchet, rules
+from harness.supervisor.calls import checkpoints, course, doubt, earlier_yes, iterations, publishing, ratchet, rules
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for
 from harness.supervisor.calls.judging import Judging
 from harness.supervisor.calls.on_record import action_of
@@ -60,6 +60,7 @@ class CallFlow:
             pass
         if not session.doing_calls:
             await publishing.step(session)
+            await iterations.step(session)
 
     async def at_end(self, session: Session) -> None:
         """The session has ended and its keeper is about to leave: what must be kept is. Raises LinkLost, OpError."""

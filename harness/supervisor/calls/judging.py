@@ -277,10 +277,10 @@ class Judging:
 
 def _not_its_own(session: Session, proposed: t.ToolProposed) -> str:
     """Why whoever proposed this may not use that tool, or nothing."""
-    if proposed.by_harness:
+    if proposed.own:
         return ""
-    if proposed.tool == tools.CHECK:
-        return "check is not a tool of yours; the harness runs the checks itself"
+    if proposed.tool in tools.OWN:
+        return f"{proposed.tool} is not a tool of yours; the harness runs it itself"
     role = pinned.of(session.state.intent, WORKER)
     return "" if role.may_use(proposed.tool) else f"{proposed.tool} is not a tool of the role {role.name}"
 
@@ -288,7 +288,7 @@ def _not_its_own(session: Session, proposed: t.ToolProposed) -> str:
 def _verdict(session: Session, proposed: t.ToolProposed, action: Action, policy: Policy) -> Verdict:
     """The policy's word, and for a call of the agent that of its role, which can only be harder."""
     verdict = judge(action, policy)
-    if proposed.by_harness:
+    if proposed.own:
         return verdict
     role = pinned.of(session.state.intent, WORKER)
     return tighten(verdict, action, role.rules, f"the role {role.name}")

@@ -29,6 +29,8 @@ TOLD = (
     " entries by itself and sets passes; leave the file as it is. Work on one entry after the other."
 )
 MAX_TITLE = 200
+SETUP = "init.sh"
+"""The script that makes the place ready, at the top of the repository."""
 _LOOK_S = 60.0
 """Seconds that reading or writing a plan may take."""
 
@@ -48,10 +50,11 @@ def _read(git: Git, commit: str, path: str) -> Plan:
 
 def loaded(tree: Worktree, path: str, gates: Sequence[str] = ()) -> t.PlanLoaded:
     """The record of a plan as the base has it. Raises BadPlan, GitFailed."""
-    return record(path, _read(tree.git, tree.base, path), gates)
+    there = tree.git.names("ls-tree", "-z", "--name-only", tree.base, "--", SETUP)
+    return record(path, _read(tree.git, tree.base, path), gates, SETUP if there else "")
 
 
-def record(path: str, plan: Plan, gates: Sequence[str] = ()) -> t.PlanLoaded:
+def record(path: str, plan: Plan, gates: Sequence[str] = (), setup: str = "") -> t.PlanLoaded:
     """The record of a plan. Raises BadPlan."""
     made = phased(plan, gates)
     return t.PlanLoaded(
@@ -59,13 +62,15 @@ def record(path: str, plan: Plan, gates: Sequence[str] = ()) -> t.PlanLoaded:
         form=plan.form,
         entries=[_entry(entry, made) for entry in plan.entries],
         phases=[t.PlanPhase(one.name, one.gate, one.above_nano) for one in made.phases],
+        setup=setup,
     )
 
 
 def _entry(entry: Entry, made: Phased) -> t.PlanEntry:
     e = progress.wanted(entry)
+    depends_on = list(entry.depends_on)
     return t.PlanEntry(
-        e.id, e.title[:MAX_TITLE], list(e.checks), e.undecided, e.passes, made.of[e.id], list(entry.depends_on)
+        e.id, e.title[:MAX_TITLE], list(e.checks), e.undecided, e.passes, made.of[e.id], depends_on, e.priority
     )
 
 

@@ -22,7 +22,7 @@ from harness.events.cap import OF_SESSION
 from harness.events.trouble import Trouble
 from harness.plan import patterns
 from harness.plan.formats import BadPlan
-from harness.protocol.config import DEFAULT_BASE_URL, Credential
+from harness.protocol.config import DEFAULT_BASE_URL, FRESH, Credential
 from harness.protocol.config import base_url as configured_url
 from harness.protocol.paths import FolderError, Folders, ensure_private
 from harness.protocol.session_names import SessionName
@@ -69,6 +69,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     may_change: list[str] = []
     plan: str = ""
     role: str = ""
+    fresh: str = ""
+    """When its context begins anew as it goes through its plan; empty = as configured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,8 @@ def check(request: Request) -> Checked:
             raise OpError("bad_pattern", problem)
     if request.caps is not None and any(v is not None and v < 0 for v in msgspec.structs.astuple(request.caps)):
         raise OpError("bad_caps", "a cap must not be negative")
+    if request.fresh and request.fresh not in FRESH:
+        raise OpError("bad_request", f"fresh must be one of {', '.join(FRESH)}")
     if request.base_url and (problem := unusable(request.base_url)):
         raise OpError("bad_request", problem)
     repo = _repository(Path(request.repo))
@@ -275,6 +279,7 @@ class Launcher:
             credential=fingerprint,
             checks=list(checked.checks),
             plan=request.plan,
+            ways=t.Ways(request.fresh or config.plan.fresh, config.plan.attempts, config.plan.setup_s),
             caps=casting.within(caps, worker.limits),
             max_rounds=min(config.model.max_rounds, worker.limits.rounds or config.model.max_rounds),
             host=socket.gethostname(),

@@ -1,0 +1,58 @@
+"""Events of a plan worked through one task after the other, each in a context of its own."""
+
+from __future__ import annotations
+
+import msgspec
+
+from harness.events.body import Body
+
+PER_TASK = "per-task"
+PER_ITERATION = "per-iteration"
+NEVER = "never"
+FRESH = (PER_TASK, PER_ITERATION, NEVER)
+"""When a context begins anew: for each attempt at a task, for each claim that it is done, or not by task at all."""
+
+PASSED = "passed"
+UNDECIDED = "undecided"
+FAILED = "failed"
+
+
+class Ways(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a session goes through its plan: ``fresh`` as above, ``attempts`` at each task, and the seconds that
+    ``init.sh`` may take.
+    """
+
+    fresh: str = NEVER
+    attempts: int = 3
+    setup_s: int = 300
+
+
+class IterationStarted(Body, frozen=True, kw_only=True):
+    """Attempt ``attempt`` at an entry of the plan begins in a context of its own, with this ``digest`` of all that
+    stands, made by code.
+    """
+
+    TYPE = "iteration.started"
+    n: int
+    entry: str
+    attempt: int
+    digest: str
+
+
+class IterationEnded(Body, frozen=True, kw_only=True):
+    """``outcome``: passed, undecided (the agent says so and no check decides), failed."""
+
+    TYPE = "iteration.ended"
+    n: int
+    entry: str
+    outcome: str
+    reason: str = ""
+
+
+class ApproachFailed(Body, frozen=True, kw_only=True):
+    """What was tried for an entry, in the agent's words, and by what the harness saw that it failed."""
+
+    TYPE = "approach.failed"
+    entry: str
+    what: str
+    why: str

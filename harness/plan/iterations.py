@@ -1,0 +1,120 @@
+"""Which task of its plan a session works on next, and what has to be done before. Pure.
+
+Chosen by what the files and the log say, never by a counter: the first entry, by priority, that does not pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from harness.events.fold import SessionState
+from harness.events.iteration_events import NEVER, PER_ITERATION, UNDECIDED, Ways
+from harness.events.iterations import SETUP
+from harness.events.plan_events import PlanEntry
+from harness.plan import order
+from harness.plan.due import due as flips_due
+
+REGRESSION = 2
+"""Entries that pass and are checked again before new work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """Run a chore in the fence: the command, and the seconds that it may take."""
+
+    kind: str
+    command: str
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recheck:
+    """Run the checks of what passed: a regression is found before new work."""
+
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Start on an entry, in a context of its own."""
+
+    entry: str
+    n: int
+    attempt: int
+
+
+Due: TypeAlias = Prepare | Recheck | Begin
+
+
+def ways_of(s: SessionState) -> Ways:
+    """How this session goes through its plan."""
+    return s.intent.ways if s.intent is not None else Ways()
+
+
+def by_task(s: SessionState) -> bool:
+    """True when the harness gives out one entry at a time."""
+    return s.plan is not None and ways_of(s).fresh != NEVER
+
+
+def due(s: SessionState) -> Due | None:
+    """What the supervisor has to do before anybody thinks on; None within a task, or when there is no further one."""
+    if not by_task(s) or s.created is None or s.ended is not None or s.finish_up is not None or s.desired != "running":
+        return None
+    if s.iterations.entry or s.request is not None or s.calls.open or s.unjudged or not s.ratchet.clear:
+        return None
+    chosen = next_entry(s)
+    if chosen is None or flips_due(s):
+        return None
+    return (
+        _setup(s) or _regression(s) or Begin(chosen.id, s.iterations.n + 1, s.iterations.attempts.get(chosen.id, 0) + 1)
+    )
+
+
+def next_entry(s: SessionState) -> PlanEntry | None:
+    """The entry to work on next, as `order.next_entry` has it; none that was tried as often as allowed."""
+    if s.plan is None:
+        return None
+    at = s.iterations
+    settled = [name for name, outcome in at.outcomes.items() if outcome == UNDECIDED]
+    given_up = [name for name, tried in at.attempts.items() if tried >= ways_of(s).attempts]
+    return order.next_entry(s.plan, settled, given_up)
+
+
+def stuck(s: SessionState) -> tuple[str, ...]:
+    """Entries that a check decides, that do not pass and are not tried again; nothing while a task is at hand."""
+    if s.plan is None or not by_task(s) or s.iterations.entry or next_entry(s) is not None:
+        return ()
+    passes = s.plan.passes
+    return tuple(e.id for e in s.plan.entries.values() if not passes[e.id] and not e.undecided)
+
+
+def rounds(s: SessionState) -> int:
+    """How often the agent may claim that a task is done before the attempt is over."""
+    return 1 if s.iterations.entry and ways_of(s).fresh == PER_ITERATION else s.max_rounds
+
+
+def _setup(s: SessionState) -> Prepare | None:
+    """Once when the session begins or goes on, and again before each task for as long as it fails."""
+    assert s.plan is not None
+    at = s.iterations
+    if not s.plan.setup or (at.setup is not None and (at.setup.good or at.setup_for == at.n)):
+        return None
+    return Prepare(SETUP, f"sh ./{s.plan.setup}", ways_of(s).setup_s)
+
+
+def _regression(s: SessionState) -> Recheck | None:
+    """Checks of those entries that pass and were not looked at for longest."""
+    assert s.plan is not None
+    at = s.iterations
+    if at.regressed:
+        return None
+    passes = s.plan.passes
+    seen = {
+        entry.id: min(at.checked.get(command, -1) for command in entry.checks)
+        for entry in s.plan.entries.values()
+        if passes[entry.id] and entry.checks
+    }
+    old = sorted((name for name in seen if seen[name] < max(0, at.started_seq)), key=lambda name: seen[name])
+    commands = [command for name in old[:REGRESSION] for command in s.plan.entries[name].checks]
+    return Recheck(tuple(dict.fromkeys(commands))) if commands else None

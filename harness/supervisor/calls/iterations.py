@@ -1,0 +1,70 @@
+"""One task of the plan after the other: what is due before the next is done here, then it is put on record.
+
+Everything follows from the fold, so a supervisor that dies anywhere goes on from the log.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from harness.events import tools
+from harness.events import types as t
+from harness.plan.digest import Around, digest
+from harness.plan.iterations import Begin, Prepare, Recheck, due
+from harness.supervisor.calls.ground import HELD_S, held_for, private_of
+from harness.supervisor.errors import Later
+from harness.supervisor.fleet.session import Session
+from harness.workspace import look
+from harness.workspace.errors import WorkspaceError
+from harness.workspace.worktrees import open_worktree
+
+_COMMITS = 12
+_LOOK_S = 60.0
+_PER_TOKEN = 4
+
+
+async def step(session: Session) -> None:
+    """Do what is due, once. Raises OpError, LinkLost, Later."""
+    found = due(session.state)
+    match found:
+        case None:
+            return
+        case Prepare():
+            given = {"chore": found.kind, "command": found.command, "timeout_s": found.seconds}
+            await session.append(_proposed(session, 0, tools.CHORE, given))
+        case Recheck():
+            commands = enumerate(found.commands)
+            await session.append(*(_proposed(session, i, tools.CHECK, {"command": c}) for i, c in commands))
+        case Begin():
+            await _begin(session, found)
+        case _:
+            assert_never(found)
+
+
+def _proposed(session: Session, index: int, tool: str, given: dict[str, object]) -> t.ToolProposed:
+    return t.ToolProposed(call_id=f"c{session.state.seq}.{index}", tool=tool, ref="", input=given)
+
+
+async def _begin(session: Session, begin: Begin) -> None:
+    try:
+        around = await session.do("looking at its newest commits", _LOOK_S, lambda: _around(session))
+    except WorkspaceError as exc:
+        raise Later(HELD_S, held_for(str(exc))) from exc
+    s = session.state
+    page = digest(s, begin, around)
+    fixed = s.context.layers.get("instructions and tools", 0)
+    goal = len(s.intent.goal.encode("utf-8", "replace")) if s.intent is not None else 0
+    after = fixed + goal // _PER_TOKEN
+    anew = t.ContextReset(
+        keep=s.seq + 1,
+        handoff="",
+        tokens=max(s.context.tokens, after),
+        after=after,
+        trigger=f"iteration {begin.n}: {begin.entry}",
+    )
+    await session.append(anew, t.IterationStarted(n=begin.n, entry=begin.entry, attempt=begin.attempt, digest=page))
+
+
+def _around(session: Session) -> Around:
+    tree = open_worktree(private_of(session))
+    return Around(commits=tuple(look.newest_commits(tree, _COMMITS)))

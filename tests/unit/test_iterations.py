@@ -1,0 +1,308 @@
+"""A plan worked through one task after the other: which one is next, what its context begins with, and how it all ends
+by itself, whatever the model says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.agents import steps
+from harness.agents.host import _turned
+from harness.brain import decide
+from harness.events import iteration_events, tools
+from harness.events import types as t
+from harness.plan import due, iterations
+from harness.plan.digest import MOST_BYTES, Around, digest
+from harness.plan.iterations import Begin, Prepare, Recheck
+from harness.protocol import config
+from tests.unit.test_brain_loop import World, shape, text, use
+
+GOAL = "  Build *all* of it.\n\tNothing else.  "
+Truth = Callable[[str], int]
+
+
+class Planned(World):
+    """A log in memory with a plan, and what a supervisor does for it. ``truth`` is the exit code of a command now."""
+
+    def __init__(
+        self, *entries: t.PlanEntry, truth: Truth, setup: str = "", fresh: str = "per-task", attempts: int = 3
+    ) -> None:
+        checks = [command for entry in entries for command in entry.checks]
+        super().__init__(goal=GOAL, checks=checks, max_rounds=2, ways=t.Ways(fresh, attempts))
+        self.truth = truth
+        self.put(t.PlanLoaded(path="prd.json", form="tasks", entries=list(entries), setup=setup))
+        self.put(t.UserMessage(text="What done means is in prd.json.", origin="harness"))
+
+    def run(self, tool: str, *given: dict[str, object]) -> None:
+        """The harness's own calls, to their end."""
+        head = self.view.state.seq
+        for index, one in enumerate(given):
+            self.put(t.ToolProposed(call_id=f"c{head}.{index}", tool=tool, ref="", input=one))
+        for index, one in enumerate(given):
+            code = self.truth(str(one["command"]))
+            self.end(f"c{head}.{index}", "ok" if code == 0 else "error", f"exit {code} of {one['command']}", code)
+
+    def serve(self) -> None:
+        """What a supervisor does until nothing is due."""
+        while True:
+            s = self.view.state
+            for flip in due.due(s):
+                self.put(t.PlanFlipped(entry=flip.entry, passes=flip.passes, why=flip.why, calls=list(flip.calls)))
+            match iterations.due(s):
+                case None:
+                    return
+                case Prepare() as found:
+                    self.run(tools.CHORE, {"chore": found.kind, "command": found.command})
+                case Recheck() as found:
+                    self.run(tools.CHECK, *({"command": command} for command in found.commands))
+                case Begin() as found:
+                    page = digest(s, found, Around(("abc123 A commit",), "noted"))
+                    self.put(
+                        t.ContextReset(keep=s.seq + 1, handoff="", tokens=9, after=3, trigger="iteration"),
+                        t.IterationStarted(n=found.n, entry=found.entry, attempt=found.attempt, digest=page),
+                    )
+
+    def turn(self, *said: dict[str, object]) -> decide.Step:
+        """One reply that claims to be done, and everything that follows without the model."""
+        self.serve()
+        self.ask()
+        self.reply("end_turn", *said)
+        return self.settle()
+
+    def settle(self) -> decide.Step:
+        """Until the model is to be asked, or nobody any more."""
+        while True:
+            self.serve()
+            step = self.step()
+            match step:
+                case steps.Check():
+                    self.run(tools.CHECK, *({"command": command} for command in step.commands))
+                case steps.Say():
+                    self.put(t.UserMessage(text=step.text, origin="harness"))
+                case steps.Turned():
+                    self.put(*_turned(self.view.state, step))
+                case steps.Wait():
+                    raise AssertionError(f"nobody does what is waited for: {step.why}")
+                case _:
+                    return step
+
+    def all(self, kind: type[t.Body]) -> list[t.Body]:
+        return [r.body for r in self.records if isinstance(r.body, kind)]
+
+    def request_text(self) -> str:
+        return "\n".join(str(block.get("text", "")) for m in shape(self.view) for block in m["content"])
+
+
+def entry(name: str, *checks: str, priority: int = 0, passes: bool = False, undecided: int = 0) -> t.PlanEntry:
+    return t.PlanEntry(name, f"Title of {name}", list(checks), undecided, passes, priority=priority)
+
+
+def begun(w: Planned) -> list[str]:
+    return [b.entry for b in w.all(t.IterationStarted) if isinstance(b, t.IterationStarted)]
+
+
+def good(_: str) -> int:
+    return 0
+
+
+def bad(_: str) -> int:
+    return 1
+
+
+DONE = text("Done, everything passes.")
+
+
+def test_ralph_loop_the_second_request_holds_no_message_of_the_first() -> None:
+    w = Planned(entry("A", "make a"), entry("B", "make b"), truth=good)
+    w.serve()
+    w.ask()
+    w.reply("tool_use", text("first words"), use(1, "exec", argv=["one"]))
+    w.end(w.propose()[0], preview="first output")
+    assert isinstance(w.turn(DONE), decide.Ask)
+    assert begun(w) == ["A", "B"]
+    (only,) = shape(w.view)
+    first, *criteria, task = (block["text"] for block in only["content"])
+    assert (first, task) == (GOAL, w.view.task)
+    assert len(criteria) == 1, "and the done criteria between them"
+    assert "first" not in w.view.task
+    assert "B: Title of B" in w.view.task
+
+
+def test_prd_json_the_lowest_priority_that_does_not_pass_comes_first() -> None:
+    entries = [entry("A", "a"), entry("B", "b", priority=2), entry("C", "c", priority=1), entry("D", "d", passes=True)]
+    w = Planned(*entries, truth=good)
+    while isinstance(w.turn(DONE), decide.Ask):
+        pass
+    assert begun(w) == ["C", "B", "A"]
+
+
+def test_startup_ritual_a_passed_entry_that_broke_is_flipped_before_new_work() -> None:
+    w = Planned(entry("OLD", "old", passes=True), entry("NEW", "new"), truth=lambda c: int(c == "old"))
+    w.serve()
+    kinds = [r.type for r in w.records]
+    assert kinds.index("plan.flipped") < kinds.index("iteration.started")
+    assert begun(w) == ["OLD"], "it is due again, and stands first"
+    assert "fails: old" in w.view.task
+
+
+def test_startup_ritual_the_digest_says_what_the_log_and_the_plan_say() -> None:
+    w = Planned(entry("OK", "ok", passes=True), entry("A", "make a"), entry("B", "make b"), truth=good)
+    w.put(t.UserMessage(text="Use\ntabs.", origin="human"))
+    w.put(t.ApprovalRequested(approval_id="a1", kind="tool", title="May it push?", options=["allow"]))
+    w.serve()
+    for told in ("work on A of prd.json", "- not run yet: make a", "“Use tabs.”", "- May it push?", "1 of 3 entries"):
+        assert told in w.view.task
+    for told in ("- B: Title of B", "- abc123 A commit", "  noted"):
+        assert told in w.view.task
+
+
+def test_init_sh_that_fails_is_the_first_task_and_runs_again_until_it_works() -> None:
+    broken = [1]
+    w = Planned(
+        entry("A", "make a"), entry("B", "make b"), truth=lambda c: broken[0] * ("init.sh" in c), setup="init.sh"
+    )
+    w.serve()
+    w.ask()
+    assert "First of all: init.sh fails (exit 1)" in w.request_text()
+    assert "exit 1 of sh ./init.sh" in w.request_text()
+    w.reply("end_turn", DONE)
+    broken[0] = 0
+    w.settle()
+    assert begun(w) == ["A", "B"]
+    assert "init.sh" not in w.view.task
+    chores = [b for b in w.all(t.ToolProposed) if isinstance(b, t.ToolProposed) and b.tool == tools.CHORE]
+    assert len(chores) == 2
+
+
+def test_failed_approaches_are_records_that_the_next_attempt_is_shown() -> None:
+    w = Planned(entry("A", "make a"), truth=bad, attempts=2)
+    for _ in range(2):
+        assert isinstance(w.turn(text("I tried the quick way.")), decide.Ask)
+    (first,) = w.all(t.ApproachFailed)
+    assert isinstance(first, t.ApproachFailed)
+    assert first.what == "I tried the quick way."
+    assert "make a (exit 1): exit 1 of make a" in first.why
+    assert "attempt 2 of it" in w.view.task
+    assert "“I tried the quick way.”: make a (exit 1)" in w.view.task
+    seq = next(r.seq for r in w.records if isinstance(r.body, t.ApproachFailed))
+    assert f"[#{seq}]" in w.view.task
+
+
+@pytest.mark.parametrize(("fresh", "claims"), [("per-task", 6), ("per-iteration", 3)])
+def test_a_model_that_always_says_done_comes_to_an_end(fresh: str, claims: int) -> None:
+    w = Planned(entry("A", "make a"), entry("B", "make b"), truth=lambda c: int(c == "make a"), fresh=fresh)
+    said = 0
+    step: decide.Step = decide.Ask()
+    while isinstance(step, decide.Ask):
+        step = w.turn(DONE)
+        said += 1
+    assert isinstance(step, steps.End)
+    assert (step.outcome, step.verified) == ("failed", False)
+    assert "stuck: A" in step.reason
+    assert begun(w) == ["A", "A", "A", "B"]
+    assert said == claims + 1
+    assert not w.view.state.plan.passes["A"]  # type: ignore[union-attr]
+
+
+def test_all_passed_ends_the_run_verified_and_what_no_check_decides_does_not() -> None:
+    w = Planned(entry("A", "make a"), truth=good)
+    end = w.turn(DONE)
+    assert isinstance(end, steps.End)
+    assert (end.outcome, end.verified) == ("done", True)
+    w = Planned(entry("A", "make a"), entry("B", undecided=1), truth=good)
+    w.turn(DONE)
+    end = w.turn(DONE)
+    assert isinstance(end, steps.End)
+    assert (end.outcome, end.verified, begun(w)) == ("done", False, ["A", "B"])
+
+
+def test_refused_asked_and_capped_end_in_a_question_for_the_person() -> None:
+    w = Planned(entry("A", "make a"), truth=bad)
+    w.serve()
+    w.ask()
+    w.reply("refusal", text("I will not."))
+    refused = w.step()
+    assert isinstance(refused, steps.Park)
+    assert refused.why == "refusal"
+    w = Planned(entry("A", "make a"), truth=bad)
+    asked = w.turn(text("Which of the two files shall I keep?"))
+    assert isinstance(asked, steps.Park)
+    assert asked.why == "question"
+    w = Planned(entry("A", "make a"), truth=bad)
+    w.serve()
+    w.put(t.FinishUp(allowance_nano=1))
+    end = w.turn(DONE)
+    assert isinstance(end, steps.End)
+    assert end.outcome == "failed"
+
+
+def test_a_person_who_lets_it_go_on_gives_new_attempts() -> None:
+    w = Planned(entry("A", "make a"), truth=bad, attempts=1)
+    w.turn(DONE)
+    end = w.turn(DONE)
+    assert isinstance(end, steps.End)
+    w.put(t.SessionEnded(outcome=end.outcome, reason=end.reason), t.SessionContinued())
+    w.put(t.UserMessage(text="Try the other door.", origin="human"))
+    w.serve()
+    assert begun(w) == ["A", "A"]
+    assert "Try the other door." in w.request_text()
+
+
+def test_goal_is_byte_equal_after_twenty_tasks() -> None:
+    w = Planned(*(entry(f"E{n}", f"make {n}") for n in range(21)), truth=good)
+    while isinstance(w.turn(DONE), decide.Ask):
+        assert shape(w.view)[0]["content"][0]["text"] == GOAL
+    assert len(w.all(t.ContextReset)) == 21
+
+
+def test_never_leaves_the_order_to_the_agent() -> None:
+    w = Planned(entry("A", "make a"), entry("B", "make b"), truth=good, fresh="never")
+    assert isinstance(w.turn(DONE), steps.End)
+    assert not begun(w)
+
+
+def test_the_configuration_knows_the_same_ways() -> None:
+    assert config.FRESH == iteration_events.FRESH
+
+
+COMMANDS = [f"make {n}" for n in range(5)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_whatever_checks_say_the_plan_comes_to_an_end_within_its_attempts(data: st.DataObject) -> None:
+    entries = [
+        entry(f"E{n}", *data.draw(st.lists(st.sampled_from(COMMANDS), max_size=2, unique=True)), priority=n % 3)
+        for n in range(data.draw(st.integers(1, 4)))
+    ]
+    decided = [e if e.checks else entry(e.id, undecided=1) for e in entries]
+    codes = st.sampled_from([0, 0, 1])
+    w = Planned(*decided, truth=lambda _: data.draw(codes), attempts=2)
+    claims = 0
+    step: decide.Step = decide.Ask()
+    while isinstance(step, decide.Ask):
+        step = w.turn(DONE)
+        claims += 1
+        assert claims <= 2 * 2 * len(entries) + 4
+        assert len(w.view.task.encode()) <= MOST_BYTES
+        assert not isinstance(step, decide.Ask) or shape(w.view)[0]["content"][0]["text"] == GOAL
+    assert isinstance(step, steps.End)
+    tried = begun(w)
+    assert all(tried.count(e.id) <= 2 for e in decided)
+    verdicts = w.view.state.plan
+    assert verdicts is not None
+    assert step.outcome == "failed" or all(verdicts.passes[e.id] or e.undecided for e in decided)
+
+
+@given(st.lists(st.text(min_size=1, max_size=3000), min_size=1, max_size=40), st.text(max_size=20_000))
+def test_a_digest_is_bounded_and_keeps_the_task(titles: list[str], progress: str) -> None:
+    entries = [t.PlanEntry(f"E{n}", title, [f"make {title}"], 0, False) for n, title in enumerate(titles)]
+    w = Planned(*entries, truth=good)
+    page = digest(w.view.state, Begin("E0", 1, 1), Around((), progress))
+    assert len(page.encode("utf-8", "replace")) <= MOST_BYTES
+    assert "work on E0 of prd.json" in page
+    assert "\nThe task:\n- E0: " in page

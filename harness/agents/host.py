@@ -119,7 +119,7 @@ class Host:
                 self._agent.park()
                 return OK
             case steps.Turned():
-                append(_turned(self._desk.session, step))
+                append(turned(self._desk.session, step))
             case steps.End():
                 append(
                     [
@@ -171,7 +171,7 @@ class Host:
         return t.ToolProposed(call_id=call_id, tool=tool, input_blob=blob, ref=ref, claim=claim)
 
 
-def _turned(s: SessionState, step: steps.Turned) -> list[t.Body]:
+def turned(s: SessionState, step: steps.Turned) -> list[t.Body]:
     """The records of a task that is over."""
     at = s.iterations
     over = t.IterationEnded(n=at.n, entry=at.entry, outcome=step.outcome, reason=step.reason)

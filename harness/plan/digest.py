@@ -50,7 +50,8 @@ def digest(s: SessionState, begin: Begin, around: Around) -> str:
     entry = s.plan.entries[begin.entry]
     sections = [section for section in _sections(s, entry, begin, around) if section.lines]
     words = {"n": begin.n, "entry": line(begin.entry), "path": s.plan.path}
-    head, tail = _HEAD.format(**words), _TAIL.format(**words)
+    head = _HEAD.format(**words)
+    tail = _TAIL.format(**words)
     while len((text := _text(head, sections, tail)).encode("utf-8", "replace")) > MOST_BYTES and sections:
         sections = _shorter(sections)
     return text

@@ -34,7 +34,7 @@ POOL: dict[str, list[Any]] = {
     "verdict": ["allow", "ask", "deny"],
     "decision": ["allow", "allow_edited", "deny", "answer"],
     "decision_id": ["d1", "d2", "d3"],
-    "tool": ["exec", "check"],
+    "tool": ["exec", "check", "chore"],
     "resolution": ["confirmed_done", "confirmed_not_done"],
 }
 
@@ -67,6 +67,8 @@ def _value(rng: random.Random, name: str, kind: object) -> Any:
         return [{"part": "worker", "name": "coder", "version": "0" * 64, "text": "tools = []"}]
     if name == "files":
         return [{"path": "tests/a.py", "how": "deleted", "sha": "absent"}]
+    if name == "ways":
+        return {"fresh": "per-task"}
     if name == "layers":
         return {"goal": 3, "turns": 5}
     if "list" in text:

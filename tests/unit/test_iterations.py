@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.agents import steps
-from harness.agents.host import _turned
+from harness.agents.host import turned
 from harness.brain import decide
 from harness.events import iteration_events, tools
 from harness.events import types as t
@@ -84,7 +84,7 @@ class Planned(World):
                 case steps.Say():
                     self.put(t.UserMessage(text=step.text, origin="harness"))
                 case steps.Turned():
-                    self.put(*_turned(self.view.state, step))
+                    self.put(*turned(self.view.state, step))
                 case steps.Wait():
                     raise AssertionError(f"nobody does what is waited for: {step.why}")
                 case _:

@@ -21,8 +21,8 @@ PID_MAX_SINCE = (6, 14)
 NPROC_SINCE = (5, 14)
 """The first kernel that counts RLIMIT_NPROC within a user namespace; on older ones all processes of the user count."""
 _OLD_NPROC = 4096
-_WARDEN = 1
-"""The warden (`harness.hands.joined`) has joined the user namespace, so the kernel counts it there."""
+_OURS = 2
+"""The warden and the inmate (`harness.hands.joined`) are in the user namespace too, so the kernel counts them there."""
 _RESERVED_PIDS = 300
 _PAGE = 4096
 
@@ -63,7 +63,7 @@ def apply(limits: dict[str, Any], *, fenced: bool) -> None:
         (resource.RLIMIT_DATA, limits["each"]),
         (
             resource.RLIMIT_NPROC,
-            limits["processes"] + _WARDEN if kernel_version() >= NPROC_SINCE else max(limits["processes"], _OLD_NPROC),
+            limits["processes"] + _OURS if kernel_version() >= NPROC_SINCE else max(limits["processes"], _OLD_NPROC),
         ),
     ):
         if value is not None:

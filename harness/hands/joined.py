@@ -1,13 +1,13 @@
-"""Starting a fenced call without starting an interpreter: bubblewrap builds the fence around a shell that only waits,
-and a fork of this process enters it and goes on as the runner. Standard library only.
+"""Starting a fenced call without building its fence anew and without starting an interpreter: bubblewrap builds all
+mounts once, and each call is a fork that is born into a copy of them and into namespaces of its own. Standard library
+only.
 
-An interpreter that begins inside the fence costs four times what the fence itself costs, and every call pays for it.
-The fork has everything loaded. Who is who, from the outside in: the *warden* (a fork of the caller, in its namespaces)
-joins the namespaces that bubblewrap made, gives up every capability that joining gave it, and forks the *inmate*, which
-is in the process namespace too, waits for its call and becomes the tool. All of that needs nothing of the call, so it
-can be done before there is one. The caller waits for the warden, which ends with the tool's exit code when nothing of
-the fence is left. When the caller dies, the warden is killed, and with it bubblewrap, the namespaces' first process and
-all that runs in them.
+Who is who: the *warden* (a fork of the caller) has bubblewrap build the fence, joins it, and ends bubblewrap; from then
+on it only forks. Its forks are *inmates*: each the first process of a process namespace of its own, with mounts of its
+own (`harness.hands.fresh`) and no capability. An inmate waits for its call, and all of that needs nothing of the call,
+so it can be done before there is one. It is a child of the caller, puts the last walls around itself and then does the
+work, or starts the program and ends with its exit code. The kernel ends everything else in its namespace with it, and
+it with the caller.
 """
 
 from __future__ import annotations
@@ -23,105 +23,80 @@ import socket
 from collections.abc import Callable
 from typing import NamedTuple, NoReturn
 
-from harness.hands import children, seccomp
+from harness.hands import children, fresh
 from harness.hands import fence as walls
-from harness.linux import kernel
+from harness.linux import kernel, namespaces
 
-TICKETS = 4096
-"""How many calls one fence can take; a page, so that whoever prints them never waits."""
-WAITING = ["/bin/sh", "-c", f"printf %{TICKETS}s; read _"]
-"""What bubblewrap runs: it says that the fence stands, and waits until nobody holds it any more."""
-_WORDS = 1 << 14
+WARDEN = b"wf-warden"
+INMATE = b"wf-inmate"
+"""What the processes are called that wait for calls, and the first process of each call."""
 FAILED = 125
 """Exit code of a call whose fence could not be built or entered; nothing ran."""
+FIRST_COPY = 10
+_WAITING = ["/bin/sh", "-c", "printf .; read _"]
+"""What bubblewrap runs: it says that the fence stands, and waits until it was joined."""
+_PATIENCE_S = 20.0
+"""Seconds for bubblewrap to build a fence on a machine that is very busy."""
+_WORDS = 1 << 14
 _PLACES = 8
 """Descriptors below this number are the call's own (see `harness.hands.spawn`)."""
-_SHARED = b"\xff"
 _ASKED = 16
 _STATUS_FD = 3
-_FILTER_FD = 4
-FIRST_COPY = 10
 _HIGH = 100
 _NS_GET_USERNS = 0xB701
-_NAMESPACES = ("cgroup", "ipc", "uts", "net", "pid", "mnt")
+_SHARED = ("cgroup", "uts", "mnt")
+"""Namespaces of the fence that its calls have in common; of the mounts each gets a copy."""
+
+
+class Place(NamedTuple):
+    """A place in a fence, which waits for a call or is about to."""
+
+    channel: socket.socket
+
+    def pid(self) -> int:
+        """The process that waits there; a child of ours. Raises OSError when the fence is gone."""
+        return int(self._said(socket.MSG_PEEK))
+
+    def begin(self, fds: dict[int, int]) -> int:
+        """Start the call with exactly the descriptors ``{number: ours}``; the pid to wait for, whose exit code is the
+        call's. Raises OSError when the fence is gone.
+        """
+        with self.channel:
+            pid = int(self._said(0))
+            socket.send_fds(self.channel, [bytes(fds)], list(fds.values()))
+        return pid
+
+    def _said(self, flags: int) -> bytes:
+        self.channel.settimeout(_PATIENCE_S)
+        if not (said := self.channel.recv(_ASKED, flags)):
+            raise ConnectionError("the process that keeps the fence has ended")
+        return said
 
 
 class Fence(NamedTuple):
-    """A fence that bubblewrap builds, or has built, around a waiting shell."""
-
-    builder: int
-    """Pid of bubblewrap; the fence and all in it end with it, and it with the process that started it."""
-    tickets: int
-    """Gives one byte to each who enters, as soon as the fence stands; ends when it could not be built."""
-    status: int
-    """A file in which bubblewrap tells the pid of the first process inside."""
-    words: int
-    """A file that takes what bubblewrap complains of."""
-    hold: int
-    """The fence stands while anybody has this open."""
-
-    def stands(self) -> bool:
-        """True once it is built (or could not be); until then it ends by itself when nobody holds it."""
-        return bool(select.select([self.tickets], [], [], 0)[0])
-
-    def close(self) -> None:
-        """Close our descriptors: the fence goes, unless a call in it still holds it."""
-        for fd in self[1:]:
-            os.close(fd)
-
-
-def build(fence: list[str]) -> Fence:
-    """Begin to build the fence of a bubblewrap command line that ends in ``--``. Raises OSError."""
-    tickets, gives = _pipe()
-    waits, hold = _pipe()
-    status = os.memfd_create("status", os.MFD_CLOEXEC)
-    words = os.memfd_create("words", os.MFD_CLOEXEC)
-    filtered = os.memfd_create("filter", os.MFD_CLOEXEC)
-    copies: dict[int, int] = {}
-    try:
-        # what waits inside has the walls of a call too: it must be worth nothing to whoever gets hold of it
-        os.pwrite(filtered, seccomp.assembled(network="--unshare-net" not in fence), 0)
-        own = ["--json-status-fd", str(_STATUS_FD), "--seccomp", str(_FILTER_FD)]
-        built, copies = walls.with_copies(fence, FIRST_COPY)
-        argv = [*built[:-1], *own, *built[-1:], *WAITING]
-        fds = {0: waits, 1: gives, 2: words, _STATUS_FD: status, _FILTER_FD: filtered, **copies}
-        return Fence(children.spawn(argv, {}, fds), tickets, status, words, hold)
-    except OSError:
-        for fd in (tickets, status, words, hold):
-            os.close(fd)
-        raise
-    finally:
-        for fd in (gives, waits, filtered, *copies.values()):
-            os.close(fd)
-
-
-class Warden(NamedTuple):
-    """A call's place in a fence, which waits for the call."""
+    """A fence that stands or is being built; it ends when its channel is closed, but not the calls in it."""
 
     pid: int
-    """To wait for; its exit code is the call's."""
+    """Of the warden, a child of ours."""
     channel: socket.socket
 
-    def begin(self, fds: dict[int, int], *, shared: bool = False) -> int:
-        """Start the call with exactly the descriptors ``{number: ours}``; the pid to wait for.
-
-        The fence ends with the call unless it is ``shared``, which only an inmate may do that runs nobody's program and
-        leaves nothing. Raises OSError when the warden is gone.
-        """
-        with self.channel:
-            mark = _SHARED if shared else b""
-            socket.send_fds(self.channel, [bytes(fds) + mark], list(fds.values()))
-            if shared:
-                self.channel.send(mark)  # the first message goes to the inmate, this one stays for the warden
-        return self.pid
+    def place(self) -> Place:
+        """Have a place for one more call. Raises OSError when the fence is gone."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            try:
+                socket.send_fds(self.channel, [b"?"], [theirs.fileno()])
+            except OSError:
+                ours.close()
+                raise
+        return Place(ours)
 
 
-def stand(fence: list[str] | Fence, inmate: Callable[[], object]) -> Warden:
-    """Have a place for one call in a fence that stands or is being built, or in one of its own, which is built from a
-    bubblewrap command line. Whoever closes the channel instead of beginning a call ends it.
+def build(argv: list[str], inmate: Callable[[], object]) -> Fence:
+    """Begin to build the fence of a bubblewrap command line that ends in ``--``.
 
-    ``inmate`` is what runs inside once the call begins and must not return. The caller must be able to fork: one
-    thread, or none that holds a lock. Raises OSError when there can be no process.
+    ``inmate`` is what runs inside once a call begins and must not return. The caller must be able to fork: one thread,
+    or none that holds a lock. Raises OSError when there can be no process.
     """
     caller = os.getpid()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -132,40 +107,77 @@ def stand(fence: list[str] | Fence, inmate: Callable[[], object]) -> Warden:
             ours.close()
             raise
         if pid == 0:
-            _warden(caller, fence, theirs.detach(), inmate)
-    return Warden(pid, ours)
+            _warden(caller, argv, theirs.detach(), inmate)
+    return Fence(pid, ours)
 
 
 def spawn(argv: list[str], fds: dict[int, int], inmate: Callable[[], object]) -> int:
     """Start a call in a fence of its own; the pid to wait for. Raises OSError when there can be no process."""
-    return stand(argv, inmate).begin(fds)
+    fence = build(argv, inmate)
+    try:
+        with fence.channel:
+            return fence.place().begin(fds)
+    finally:
+        os.waitpid(fence.pid, 0)
 
 
-def _warden(caller: int, fence: list[str] | Fence, channel: int, inmate: Callable[[], object]) -> NoReturn:
+# -- the warden --------------------------------------------------------------------------------------
+
+
+class _Unbuilt(Exception):
+    """Bubblewrap built no fence; the message is its own words."""
+
+
+class _Entrance(NamedTuple):
+    """How an inmate is born: the namespaces it gets, what it makes there, and who it becomes."""
+
+    namespaces: int
+    make: Callable[[], None]
+    identity: int
+    """The user namespace to join at last, when it is not that of the mounts; else -1."""
+
+
+def _warden(caller: int, argv: list[str], channel: int, inmate: Callable[[], object]) -> NoReturn:
     try:
         gc.disable()  # objects of the caller believe that they own descriptors, whose numbers are others' now
         _die_with(caller)
-        channel, *kept = _alone([channel, *(fence[1:] if isinstance(fence, Fence) else ())])
+        (channel,) = _alone([channel])
+        kernel.prctl(kernel.PR_SET_NAME, WARDEN)
         try:
-            own = Fence(fence.builder, *kept) if isinstance(fence, Fence) else build(fence)
-            os._exit(_guard(caller, own, channel, inmate))
-        except BaseException as exc:
-            _take(channel)
-            _complain(exc)
+            entrance = _enter_fence(argv)
+            _die_with(caller)  # joining undid it
+        except (_Unbuilt, OSError, ValueError, LookupError) as exc:
+            entrance = _no_entrance(exc)
+        _serve(channel, entrance, inmate)
     finally:
         os._exit(FAILED)
+
+
+def _serve(channel: int, entrance: _Entrance, inmate: Callable[[], object]) -> None:
+    """Fork an inmate for each place that is asked for, until nobody can ask any more."""
+    with socket.socket(fileno=channel) as asks:
+        while True:
+            asked, received, _, _ = socket.recv_fds(asks, _ASKED, 1)
+            if not asked:
+                os._exit(0)
+            pid = namespaces.sibling(entrance.namespaces)
+            if pid == 0:
+                _inmate(received[0], entrance, inmate)
+            with socket.socket(fileno=received[0]) as place, contextlib.suppress(OSError):  # given up meanwhile
+                place.send(b"%d" % pid)
+
+
+def _no_entrance(exc: Exception) -> _Entrance:
+    def complain() -> None:
+        raise exc
+
+    return _Entrance(0, complain, -1)
 
 
 def _die_with(caller: int) -> None:
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != caller:
         os._exit(FAILED)
-
-
-def _complain(exc: BaseException) -> None:
-    """Say on the call's output why it did not begin."""
-    why = str(exc) if isinstance(exc, _Unbuilt) else f"the fence could not be entered: {type(exc).__name__}: {exc}"
-    os.write(2, f"{why}\n".encode("utf-8", "replace"))
 
 
 def _alone(kept: list[int]) -> list[int]:
@@ -187,116 +199,48 @@ def _alone(kept: list[int]) -> list[int]:
     return moved
 
 
-def _take(channel: int) -> None:
-    """Wait for the call, and have its descriptors under their numbers and nothing else open; ends when no call comes.
-
-    Raises OSError.
-    """
-    with socket.socket(fileno=channel) as waits:
-        asked, received, _, _ = socket.recv_fds(waits, _ASKED, _PLACES)
-        if not asked:
-            os._exit(FAILED)
-        copies = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH) for fd in received]
-        waits.detach()
-    os.closerange(0, _HIGH)
-    for number, copy in zip(asked.removesuffix(_SHARED), copies, strict=True):
-        os.dup2(copy, number)
-    os.closerange(_HIGH, os.sysconf("SC_OPEN_MAX"))
-
-
-class _Unbuilt(Exception):
-    """Bubblewrap built no fence; the message is its own words."""
-
-
-def _guard(caller: int, fence: Fence, channel: int, inmate: Callable[[], object]) -> int:
-    """Enter the fence, have a call run in it, see that nothing of it is left; its exit code.
-
-    Raises _Unbuilt, OSError: then nothing ran.
-    """
-    gone = _high(os.pidfd_open(fence.builder))
-    if not os.read(fence.tickets, 1):
-        words = os.pread(fence.words, _WORDS, 0).decode("utf-8", "replace").rstrip()
-        raise _Unbuilt(words or "bubblewrap ended without a word")
-    first = int(json.loads(os.pread(fence.status, _WORDS, 0).split(b"\n")[0])["child-pid"])
-    _join(first)
-    kernel.without_capabilities()
-    _die_with(caller)  # joining may have undone it
-    child = 0
-
-    def stop(_number: int, _frame: object) -> None:
-        if child and _is_shared(channel):
-            _end_group(child)
-        else:
-            _end(first)
-
-    signal.signal(signal.SIGTERM, stop)
-    child = os.fork()
-    if child == 0:
-        _enter(channel, inmate)
-    _, ended = os.waitpid(child, 0)
-    if not _is_shared(channel):
-        _end(first)
-        poller = select.poll()
-        poller.register(gone, select.POLLIN)
-        poller.poll()
-    code = os.waitstatus_to_exitcode(ended)
-    return code if code >= 0 else 128 - code
-
-
-def _is_shared(channel: int) -> bool:
-    """True when the call that began was told to leave the fence to others."""
-    told = socket.socket(fileno=channel)
-    try:
-        return told.recv(_ASKED, socket.MSG_DONTWAIT | socket.MSG_PEEK).endswith(_SHARED)
-    except BlockingIOError:
-        return False
-    finally:
-        told.detach()
-
-
-def _end(first: int) -> None:
-    """End everything in a process namespace: the kernel does that with its first process."""
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(first, signal.SIGKILL)
-
-
-def _end_group(inmate: int) -> None:
-    """End an inmate of a shared fence and what it started, which never leaves its group."""
-    try:
-        os.killpg(inmate, signal.SIGKILL)
-    except ProcessLookupError:  # it does not lead a group yet
-        _end(inmate)
-
-
-def _pipe() -> tuple[int, int]:
-    read, write = os.pipe2(os.O_CLOEXEC)
-    return _high(read), _high(write)
-
-
-def _high(fd: int) -> int:
-    """The same descriptor above the call's own."""
-    try:
-        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH)
-    finally:
+def _enter_fence(argv: list[str]) -> _Entrance:
+    """Have bubblewrap build the fence, and join it. Raises _Unbuilt, OSError."""
+    tickets, gives = os.pipe2(os.O_CLOEXEC)
+    waits, hold = os.pipe2(os.O_CLOEXEC)
+    status = os.memfd_create("status", os.MFD_CLOEXEC)
+    words = os.memfd_create("words", os.MFD_CLOEXEC)
+    built, copies = walls.with_copies(argv, FIRST_COPY)
+    told = [*built[:-1], "--json-status-fd", str(_STATUS_FD), *built[-1:], *_WAITING]
+    builder = children.spawn(told, {}, {0: waits, 1: gives, 2: words, _STATUS_FD: status, **copies})
+    for fd in (gives, waits, *copies.values()):
         os.close(fd)
+    try:
+        if not select.select([tickets], [], [], _PATIENCE_S)[0] or not os.read(tickets, 1):
+            said = os.pread(words, _WORDS, 0).decode("utf-8", "replace").rstrip()
+            raise _Unbuilt(said or "bubblewrap ended without a word")
+        first = int(json.loads(os.pread(status, _WORDS, 0).split(b"\n")[0])["child-pid"])
+        identity = _join(first)
+    finally:
+        for fd in (tickets, hold, status, words):
+            os.close(fd)
+        os.kill(builder, signal.SIGKILL)  # what it made lives on in us
+        os.waitpid(builder, 0)
+    wanted = fresh.of(argv)
+    return _Entrance(wanted.namespaces, wanted.make, identity)
 
 
-def _join(first: int) -> None:
-    """Enter the namespaces of the process ``first``; children of ours are born in its process namespace.
+def _join(first: int) -> int:
+    """Enter the namespaces of the process ``first`` that its calls share; the user namespace that is left to join.
 
     The fence's mounts may belong to an outer user namespace than its processes: bubblewrap makes a second one when it
     needed to be root in the first. Raises OSError.
     """
-    opened = {name: _namespace(first, name) for name in (*_NAMESPACES, "user")}
-    others = [name for name in _NAMESPACES if os.stat(f"/proc/self/ns/{name}").st_ino != _number(opened[name])]
+    opened = {name: _namespace(first, name) for name in (*_SHARED, "user")}
+    others = [name for name in _SHARED if os.stat(f"/proc/self/ns/{name}").st_ino != _number(opened[name])]
     owner = fcntl.ioctl(opened["mnt"], _NS_GET_USERNS)
     kernel.setns(owner)
     for name in others:
         kernel.setns(opened[name])
-    if _number(owner) != _number(opened["user"]):
-        kernel.setns(opened["user"])
+    identity = opened.pop("user") if _number(owner) != _number(opened["user"]) else -1
     for fd in (owner, *opened.values()):
         os.close(fd)
+    return identity
 
 
 def _number(namespace: int) -> int:
@@ -304,18 +248,64 @@ def _number(namespace: int) -> int:
 
 
 def _namespace(pid: int, name: str) -> int:
-    return _high(os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC))
+    return os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC)
 
 
-def _enter(channel: int, inmate: Callable[[], object]) -> NoReturn:
-    """Inside: wait for the call, then run it."""
+# -- an inmate ---------------------------------------------------------------------------------------
+
+
+def _inmate(channel: int, entrance: _Entrance, inmate: Callable[[], object]) -> NoReturn:
+    """Inside: make what is its own, wait for the call, then run it."""
     try:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)  # a caller that died before that leaves an end of stream
+        kernel.prctl(kernel.PR_SET_NAME, INMATE)
         os.setsid()
+        trouble = _settled(entrance)
         _take(channel)
-        kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # else what is ours in /proc belongs to somebody else
-        inmate()
+        if trouble is None:
+            kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # else what is ours in /proc belongs to somebody else
+            inmate()
+        else:
+            _complain(trouble)
     except BaseException as exc:
         _complain(exc)
     finally:
         os._exit(FAILED)
+
+
+def _settled(entrance: _Entrance) -> Exception | None:
+    """Make what is its own and give up every capability; what went wrong is for the call to hear."""
+    try:
+        entrance.make()
+        if entrance.identity >= 0:
+            kernel.setns(entrance.identity)
+        kernel.without_capabilities()
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)  # joining undid it
+    except Exception as exc:
+        return exc
+    return None
+
+
+def _take(channel: int) -> None:
+    """Wait for the call, and have its descriptors under their numbers and nothing else open; ends when no call comes.
+
+    Raises OSError.
+    """
+    os.closerange(0, channel)
+    os.closerange(channel + 1, os.sysconf("SC_OPEN_MAX"))
+    with socket.socket(fileno=channel) as waits:
+        asked, received, _, _ = socket.recv_fds(waits, _ASKED, _PLACES)
+        if not asked:
+            os._exit(FAILED)
+        copies = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH) for fd in received]
+        waits.detach()
+    os.closerange(0, _HIGH)
+    for number, copy in zip(asked, copies, strict=True):
+        os.dup2(copy, number)
+    os.closerange(_HIGH, os.sysconf("SC_OPEN_MAX"))
+
+
+def _complain(exc: BaseException) -> None:
+    """Say on the call's output why it did not begin."""
+    why = str(exc) if isinstance(exc, _Unbuilt) else f"the fence could not be entered: {type(exc).__name__}: {exc}"
+    os.write(2, f"{why}\n".encode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""What runs as the tool's process: puts the last walls around itself, then does the work or becomes the command.
+"""What runs as the tool's process: puts the last walls around itself, then does the work or starts the command.
 Standard library only.
 
 Started as ``python -I -S …/harness/hands/runner.py`` with the plan on descriptor 3 and the result pipe on 4 (see
@@ -30,6 +30,8 @@ PROGRAM_BYTES = 256 << 20
 NOT_FOUND = 127
 NOT_RUNNABLE = 126
 REFUSED = 125
+_IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
+"""Python ignores them; the command must not inherit that."""
 
 
 class Refusal(Exception):
@@ -126,13 +128,14 @@ def confine(plan: dict[str, Any]) -> None:
 
 
 def fenced(plan: dict[str, Any], output: bytes) -> NoReturn:
-    """Inside: do the file tool here, or become the command."""
+    """Inside: do the file tool here, or start the command and end with it."""
     if plan["kind"] == "file":
         file_tool(plan, output)
     enter(plan["cwd"], plan["cwd_identity"])
     path, argv = program(plan)
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)  # the keeper's memory is still behind us, and the program sees us
     announce()
-    become(path, argv, plan["env"])
+    oversee(path, argv, plan["env"])
 
 
 def file_tool(plan: dict[str, Any], output: bytes) -> NoReturn:
@@ -191,15 +194,31 @@ def program(plan: dict[str, Any]) -> tuple[str, list[str]]:
 
 
 def become(path: str | int, argv: list[str], env: dict[str, str]) -> NoReturn:
-    """Replace this process by the command; a failure is the command's failure (126, 127), as in a shell."""
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(number, signal.SIG_DFL)  # Python ignores them; the command must not inherit that
+    """Replace this process by the command."""
+    for number in _IGNORED:
+        signal.signal(number, signal.SIG_DFL)
     try:
         os.execve(path, argv, env)
     except OSError as exc:
-        code = NOT_FOUND if isinstance(exc, FileNotFoundError) else NOT_RUNNABLE
-        out(f"{argv[0]}: {exc.strerror}\n")
-        end("error", code, f"{argv[0]}: {exc.strerror}")
+        not_started(argv, exc)
+
+
+def oversee(path: str, argv: list[str], env: dict[str, str]) -> NoReturn:
+    """Start the command as a child that shares our memory until it is another program, which costs less than to become
+    it; end with its exit code, and with us whatever else it started.
+    """
+    try:
+        child = os.posix_spawn(path, argv, env, setsid=True, setsigmask=[], setsigdef=_IGNORED)
+    except OSError as exc:
+        not_started(argv, exc)
+    os._exit(wait_for(child))
+
+
+def not_started(argv: list[str], exc: OSError) -> NoReturn:
+    """The command's own failure (126, 127), as in a shell."""
+    code = NOT_FOUND if isinstance(exc, FileNotFoundError) else NOT_RUNNABLE
+    out(f"{argv[0]}: {exc.strerror}\n")
+    end("error", code, f"{argv[0]}: {exc.strerror}")
 
 
 def outside(plan: dict[str, Any]) -> NoReturn:

@@ -177,11 +177,9 @@ def start(spawn: Spawn, output_fd: int, result_fd: int, ready: Ready | None = No
 def _begin(spawn: Spawn, fds: dict[int, int], ready: Ready | None) -> int:
     if not spawn.fenced:
         return children.spawn(spawn.argv, spawn.env, fds)
-    if ready is None:
+    if ready is None or not spawn.plain:
         return joined.spawn(spawn.argv, fds, runner.main)
-    if spawn.reads:
-        return ready.lend(spawn.argv).begin(fds, shared=True)
-    return ready.give(spawn.argv).begin(fds)
+    return ready.take(spawn.argv).begin(fds)
 
 
 def _with_way_out(spawn: Spawn, fds: dict[int, int], ready: Ready | None) -> int:
@@ -213,15 +211,16 @@ def _start_proxy(channel: int, call: int, hosts: tuple[str, ...]) -> None:
 def stop(spawn: Spawn, pid: int, *, force: bool = False) -> None:
     """Kill the call's whole process tree.
 
-    The first try lets the process that watches over the call do it, which then ends when nothing is left.
+    Outside the fence the first try lets the process that watches over the call do it, which then ends when nothing is
+    left.
     """
     if spawn.group is not None and (spawn.fenced or force):
         spawn.group.kill()
     try:
-        if not force:
+        if not spawn.fenced and not force:
             os.kill(pid, signal.SIGTERM)
             return
-        if not spawn.fenced:  # a process namespace dies with its first process, and that with the warden
+        if not spawn.fenced:  # a process namespace dies with its first process
             children.kill_below(pid)
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:

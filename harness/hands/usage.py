@@ -18,6 +18,8 @@ from harness.linux.proc import descendants
 _STATUS = re.compile(rb"^(Threads|RssAnon|RssShmem|VmSwap):\s+(\d+)", re.MULTILINE)
 _ROLLUP = re.compile(rb"^(Pss|Pss_Anon|Pss_Shmem|SwapPss):\s+(\d+)", re.MULTILINE)
 _INODE_BYTES = 1024
+_OURS = "1"
+"""The first process of a fence is the one that oversees the call (`harness.hands.runner`)."""
 _FDS_LOOKED_AT = 20_000
 
 
@@ -114,7 +116,7 @@ class Tree:
         if self._fenced and self._proc < 0:
             self._enter()
         if self._proc >= 0:
-            return [name for name in os.listdir(self._proc) if name.isdigit()], self._proc
+            return [name for name in os.listdir(self._proc) if name.isdigit() and name != _OURS], self._proc
         return [f"/proc/{pid}" for pid in descendants(self._leader)], None
 
     def look(self, tasks: int | None = None) -> Usage:

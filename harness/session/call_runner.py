@@ -222,8 +222,6 @@ class Running:
 
     def _force(self) -> None:
         if self._status is None:
-            if self._spec.reads:
-                self._ready.drop()  # others shared its fence, and it may be the fence that hangs
             hands.stop(self._spec, self._pid, force=True)
             self._after(_FORCE_AFTER_S, self._force)
 

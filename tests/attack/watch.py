@@ -30,8 +30,8 @@ os.write(1, b"R")
 while True:
     signal.pause()
 """
-_OF_ONE_FENCE = 5
-"""Processes of a fence that waits for its call: bubblewrap without and within, a shell, warden and inmate."""
+_OF_ONE_FENCE = 2
+"""Processes of a fence that waits for its call: warden and inmate."""
 SETTINGS = (
     *(
         f"/proc/sys/kernel/{name}"
@@ -204,18 +204,17 @@ def _keeps_states(pid: int, keeper: int) -> bool:
     with contextlib.suppress(OSError):
         same = Path(f"/proc/{pid}/cmdline").read_bytes() == Path(f"/proc/{keeper}/cmdline").read_bytes()
         status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
-        return same and len(status["NSpid"].split()) == 1
+        return same and len(status["NSpid"].split()) == 1 and status["Name"].strip() != joined.WARDEN.decode()
     return False
 
 
-def _stands_ready(pid: int, keeper: int) -> bool:
-    """True for bubblewrap and the waiting shell of the fence that a keeper has ready for its next call, and for the two
-    forks of the keeper that wait in it.
+def _stands_ready(pid: int) -> bool:
+    """True for who holds the fence that a keeper has ready, and for an inmate that waits there: it has started
+    nothing.
     """
     with contextlib.suppress(OSError):
-        line = Path(f"/proc/{pid}/cmdline").read_bytes()
-        waits = line.endswith("\0".join((*joined.WAITING, "")).encode())
-        return waits or line == Path(f"/proc/{keeper}/cmdline").read_bytes()
+        name = Path(f"/proc/{pid}/comm").read_bytes().strip()
+        return name == joined.WARDEN or (name == joined.INMATE and not below(pid))
     return False
 
 
@@ -274,7 +273,7 @@ class Watch:
 
     def _strangers(self, keeper: int) -> list[int]:
         found = [*(pid for pid in below(keeper) if not _keeps_states(pid, keeper)), *inhabitants(self.base)]
-        ready = {pid for pid in found if _stands_ready(pid, keeper)}
+        ready = {pid for pid in found if _stands_ready(pid)}
         return [pid for pid in found if pid not in ready or len(ready) > _OF_ONE_FENCE]
 
     def left(self, keeper: int, patience_s: float = 10.0) -> list[str]:

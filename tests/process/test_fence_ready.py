@@ -1,4 +1,4 @@
-"""A fence that stands ready for the next call: readers share it, programs take it, and nothing of one call is there for
+"""A fence that stands ready for the next calls: each has a place of its own in it, and nothing of one call is there for
 another.
 """
 
@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.hands import fence, spawn
+from harness.hands import fence, joined, limits, spawn
 from harness.hands.ready import Ready
+from harness.linux.proc import descendants
 from tests.fleetlib import alive, wait_for
 from tests.process.test_fence_run import Ground, ends
 
@@ -64,20 +65,27 @@ def read(ground: Ground, path: str) -> spawn.Spawn:
     return ground.command("file", "read_file", input={"path": path})
 
 
-def test_a_program_takes_the_fence_and_finds_nothing_of_the_one_before(ground: Ground, ready: Ready) -> None:
-    first = shell(ground, "echo secret > /tmp/left; sleep 600 >/dev/null 2>&1 & echo $!")
+LEAVE = (
+    "echo secret > /tmp/left; echo secret > /dev/shm/left; mkdir /tmp/home/left; echo $$ > /tmp/pid;"
+    " ipcmk -M 100 >/dev/null; sleep 600 >/dev/null 2>&1 & echo $!"
+)
+FIND = "ls -A /tmp/home /dev/shm; cat /tmp/left; ipcs -m | grep 0x; ls -d /proc/[0-9]*"
+
+
+def test_a_program_finds_nothing_of_the_one_before(ground: Ground, ready: Ready) -> None:
+    first = shell(ground, LEAVE)
     ready.prepare(first.argv)
     builder = ready.pid
     outcome, text = ran(first, ready)
-    assert (outcome.status, ready.pid) == ("ok", 0), "it was taken"
-    assert not alive(builder), "and ended with the call"
-    second = shell(ground, f"cat /tmp/left; kill -0 {int(text)}")
-    ready.prepare(second.argv)
-    assert ready.pid != builder
-    outcome, text = ran(second, ready)
-    assert outcome.status == "error"
+    assert (outcome.status, ready.pid) == ("ok", builder)
+    assert int(text) > 1
+    outcome, text = ran(shell(ground, FIND), ready)
     assert "No such file" in text
-    assert "No such process" in text
+    told = [line for line in text.splitlines() if line.strip() and "No such file" not in line]
+    assert told[:2] == ["/dev/shm:", "/tmp/home:"]
+    assert [line.removeprefix("/proc/") for line in told[2:]] == ["1", *[line[6:] for line in told[3:]]]
+    assert len(told) <= 5, f"the one who oversees, the shell and what it runs: {told}"
+    assert ready.pid == builder
 
 
 def test_readers_share_one_fence_and_see_what_is_there_now(ground: Ground, ready: Ready) -> None:
@@ -126,19 +134,6 @@ def test_a_fence_that_died_meanwhile_is_built_again(ground: Ground, ready: Ready
     assert (outcome.status, text) == ("ok", "fine\n")
 
 
-def test_no_fence_lends_more_than_it_can(ground: Ground) -> None:
-    (ground.worktree / "a.txt").write_text("one\n")
-    ready = Ready(tickets=2)
-    for stays in (True, False):
-        ready.prepare(read(ground, "a.txt").argv)
-        builder = ready.pid
-        outcome, _ = ran(read(ground, "a.txt"), ready)
-        assert outcome.status == "ok"
-        assert (ready.pid == builder) is stays
-    wait_for("it to go with its last reader", lambda: not alive(builder))
-    os.waitpid(builder, 0)
-
-
 def test_a_place_that_nobody_takes_leaves_nothing(ground: Ground, ready: Ready) -> None:
     ready.prepare(shell(ground, "true").argv)
     ready.enter()
@@ -150,17 +145,17 @@ def test_a_place_that_nobody_takes_leaves_nothing(ground: Ground, ready: Ready) 
     assert (waiting, ready.pids) == (frozenset(), frozenset())
 
 
-def test_a_place_whose_warden_died_is_made_again(ground: Ground, ready: Ready) -> None:
+def test_a_place_that_died_is_made_again(ground: Ground, ready: Ready) -> None:
     call = shell(ground, "echo fine")
     ready.prepare(call.argv)
     builder = ready.pid
     ready.enter()
-    (warden,) = ready.pids - {builder}
-    os.kill(warden, signal.SIGKILL)
-    wait_for("it to be gone", lambda: not alive(warden))
+    (place,) = ready.pids - {builder}
+    os.kill(place, signal.SIGKILL)
+    wait_for("it to be gone", lambda: not alive(place))
     outcome, text = ran(call, ready)
     assert (outcome.status, text) == ("ok", "fine\n")
-    for child in (builder, warden):
+    for child in (builder, place):
         os.waitpid(child, 0)
 
 
@@ -212,18 +207,43 @@ def test_a_call_has_no_capability_and_only_its_own_descriptors(ground: Ground, r
 def test_a_stopped_call_is_over_when_nothing_of_it_lives(ground: Ground, ready: Ready) -> None:
     mark = ground.worktree / "alive"
     call = shell(ground, "setsid sh -c 'while :; do date > alive; done' & echo up; sleep 600")
-    ready.prepare(call.argv)
-    builder = ready.pid
     pid, output, results = begun(call, ready)
     wait_for("it to be at work", mark.exists)
+    inside = descendants(pid)
     spawn.stop(call, pid)
     os.waitpid(pid, 0)
-    assert not alive(builder)
+    assert not any(map(alive, inside))
     mark.unlink()
     ends(output)
     os.close(output)
     os.close(results)
     assert not mark.exists(), "nobody writes any more"
+
+
+def test_who_oversees_a_program_shows_it_nothing(ground: Ground, ready: Ready) -> None:
+    looks = "cat /proc/1/environ; cat /proc/1/maps; echo '{}' >/proc/1/fd/4; ls /proc/1/root/"
+    outcome, text = ran(shell(ground, f"{looks}; kill -9 1; kill -STOP 1; cat /proc/1/comm"), ready)
+    assert outcome.status == "ok", "no signal arrives there"
+    assert text.splitlines()[-1] == joined.INMATE.decode()
+    assert text.count("Permission denied") == 4, text
+
+
+def test_a_call_has_a_loopback_and_mounts_that_only_it_can_fill(ground: Ground, ready: Ready) -> None:
+    script = (
+        "import os, socket\n"
+        "server = socket.create_server(('127.0.0.1', 0)); socket.create_connection(server.getsockname())\n"
+        "print(*[os.statvfs(p).f_blocks * os.statvfs(p).f_frsize for p in ('/tmp', '/dev/shm')])\n"
+        "print(oct(os.stat('/tmp').st_mode), os.stat('/tmp/home').st_mode & 0o777, os.getcwd())\n"
+        "for path in ('/proc/sys/kernel/hostname', '/proc/sysrq-trigger', '/dev/left', '/left'):\n"
+        "    try: open(path, 'w').write('b')\n"
+        "    except OSError: print('closed')\n"
+    )
+    outcome, text = ran(ground.command("exec", argv=[fence.base_python(), "-c", script]), ready)
+    sizes, modes, *writes = text.splitlines()
+    assert outcome.status == "ok"
+    assert [int(size) for size in sizes.split()] == [limits.DEFAULT.tmp, limits.DEFAULT.shm]
+    assert modes == f"0o41777 {0o755} {ground.worktree}"
+    assert writes == ["closed"] * 4
 
 
 def test_what_stands_ready_ends_with_its_owner(ground: Ground) -> None:

@@ -78,10 +78,12 @@ def test_the_watcher_ends_with_its_call_and_with_its_keeper(fleet: Keepers, tmp_
         for pid in proc.descendants(keeper)
         if os.path.realpath(f"/proc/{pid}/exe") == os.path.realpath(f"/proc/{keeper}/exe")
     ]
-    assert len(watchers) >= 2, "the vault and the watcher, and perhaps the runner"
+    assert len(watchers) >= 3, "the vault, who keeps the fence, the watcher, and perhaps the runner"
     (tmp_path / "work" / "go").touch()
     assert ended(fleet, "c0.0")["status"] == "ok"
-    assert len(set(watchers) & set(proc.descendants(keeper))) == 1, "of these only the vault stays"
+    assert len(set(watchers) & set(proc.descendants(keeper))) == 2, (
+        "of these only the vault and who keeps the fence stay"
+    )
     (tmp_path / "work" / "go").unlink()
     start(fleet, link, tmp_path / "work", "c0.1", "until test -e go; do sleep 0.05; done", None)
     wait_until("call and watcher run", lambda: len(proc.descendants(keeper)) >= 4)

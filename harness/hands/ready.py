@@ -1,8 +1,8 @@
 """The fence that stands ready for a session's next calls, and the place in it that waits for a call which is about to
 begin, so that no call waits while they are made. Standard library only.
 
-Every call has a place of its own, so whatever ran before leaves nothing there. A fence that is not exactly what the next
-call asks for, to the inode of every folder that it shows, is never used.
+Every call has a place of its own, so whatever ran before leaves nothing there. A fence that is not exactly what the
+next call asks for, to the inode of every folder that it shows, is never used.
 """
 
 from __future__ import annotations

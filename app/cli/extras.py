@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 
 from app.cli import exits
 from app.cli.context import Context
 from app.cli.output import say, table
+
+_REQUESTS = ("approvals", "approve", "reject", "deny", "answer", "defer")
+"""Verbs whose ids are those of requests; all others' are those of sessions."""
 
 
 def completion(ctx: Context, args: argparse.Namespace) -> int:
@@ -14,8 +18,20 @@ def completion(ctx: Context, args: argparse.Namespace) -> int:
 
     from app.cli import parser
 
-    say(shtab.complete(parser.build(), shell=args.shell))
+    grammar = parser.build()
+    of_sessions = shtab.cmd("watchfloor ls --names 2>/dev/null")
+    of_requests = shtab.cmd("watchfloor approvals --names 2>/dev/null")
+    for name, verb in _verbs(grammar):
+        for action in verb._get_positional_actions():
+            if action.metavar == "ID":
+                action.complete = of_requests if name in _REQUESTS else of_sessions  # type: ignore[attr-defined]
+    say(shtab.complete(grammar, shell=args.shell))
     return exits.OK
+
+
+def _verbs(grammar: argparse.ArgumentParser) -> Iterable[tuple[str, argparse.ArgumentParser]]:
+    (verbs,) = (action for action in grammar._actions if isinstance(action, argparse._SubParsersAction))
+    return verbs.choices.items()
 
 
 def keys(ctx: Context, args: argparse.Namespace) -> int:

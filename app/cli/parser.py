@@ -103,7 +103,8 @@ def build() -> argparse.ArgumentParser:
     launch.add_argument("--cap-wall", metavar="T", help="hard cap in wall time, such as 90m or 8h")
     launch.add_argument("--cap-calls", metavar="N", type=int, help="hard cap in tool calls")
 
-    verb("ls", "list the sessions", json=True)
+    ls = verb("ls", "list the sessions", json=True)
+    ls.add_argument("--names", action="store_true", help="only ids and names, one a line; starts nothing")
     session(verb("show", "show one session", json=True))
 
     logs = verb("logs", "print a session's event log", json=True)
@@ -134,6 +135,7 @@ def build() -> argparse.ArgumentParser:
         action="store_true",
         help="with ID: all that would change, where the card shows only its beginning and end",
     )
+    approvals.add_argument("--names", action="store_true", help="only ids, one a line; starts nothing")
     approve = verb("approve", "let a waiting action run, exactly as it was shown", json=True)
     approve.add_argument("id", metavar="ID", help="approval id")
     approve.add_argument(
@@ -252,7 +254,7 @@ def build() -> argparse.ArgumentParser:
     service = verb("service", "let the fleet go on by itself after a reboot", json=True)
     service.add_argument("what", choices=("install", "remove", "status"))
     completion = verb("completion", "print a completion script for your shell")
-    completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+    completion.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh"))
     keys = verb("keys", "print the key table")
     keys.add_argument("--markdown", action="store_true", help="as a Markdown table")
     return parser

@@ -32,6 +32,11 @@ _REFUSALS = ("deny", "stop")
 def approvals(ctx: Context, args: argparse.Namespace) -> int:
     if args.id is not None:
         return _card(ctx, args)
+    if args.names:
+        with ctx.reach() as client:
+            for view in context.approvals(client.call("approvals")):
+                say(view.approval_id)
+        return exits.OK
     with ctx.connect() as client:
         reply = client.call("approvals")
     if args.json:

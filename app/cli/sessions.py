@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,22 @@ def _caps(args: argparse.Namespace, cfg: configuration.Config) -> dict[str, int]
         raise Usage(str(exc)) from exc
 
 
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+"""Names that no shell reads as anything else."""
+
+
+def _names(ctx: Context) -> int:
+    with ctx.reach() as client:
+        for row in context.rows(client.call("sessions")):
+            say(row.sid)
+            if _PLAIN.fullmatch(row.name):
+                say(row.name)
+    return exits.OK
+
+
 def ls(ctx: Context, args: argparse.Namespace) -> int:
+    if args.names:
+        return _names(ctx)
     with ctx.look() as client:
         reply = client.call("sessions")
     if args.json:

@@ -70,6 +70,8 @@ class Evidence:
     """
     stuck: tuple[str, ...] = ()
     """Entries that were tried as often as they may be."""
+    at_work: str = ""
+    """Which jobs still run, in words: nothing is checked while they may change what is looked at."""
 
 
 def settle(claim: Claim, seen: Evidence) -> Check | Say | Park | Turned | End:
@@ -79,6 +81,8 @@ def settle(claim: Claim, seen: Evidence) -> Check | Say | Park | Turned | End:
     summary = claim.words[:_SUMMARY]
     why = "finished up at its cap; " if claim.last else ""
     total = len(seen.commands)
+    if seen.at_work and not claim.last:
+        return asks if question else Park("job", seen.at_work)
     if not seen.commands and seen.task:
         return asks if question else Turned(UNDECIDED, "no check decides it; the agent says that it is done")
     if not seen.commands:

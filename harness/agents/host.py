@@ -110,7 +110,7 @@ class Host:
                 commands = enumerate(step.commands)
                 append([self._proposal(f"c{at}.{i}", tools.CHECK, {"command": c}, "") for i, c in commands], at)
             case steps.Say():
-                append([t.UserMessage(text=step.text, origin="harness")])
+                append([t.UserMessage(text=step.text, origin="harness", jobs=list(step.jobs))])
             case steps.Wait():
                 self._desk.follow(_IDLE_S, self._desk.accounts.link)
             case steps.Park():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.agents.steps import Leave, Park, Wait
+from harness.agents.steps import Leave, Park, Say, Wait
 from harness.events.endpoints import ITEM_KINDS
 from harness.events.fold import SessionState
 from harness.events.request import Request
@@ -25,6 +25,12 @@ def held(s: SessionState) -> Park | Wait | None:
     if s.desired != "running":
         return Park("paused", s.desired_reason or "paused by you")
     return Wait("the worktree is being made") if s.intent is None or s.created is None else None
+
+
+def news(s: SessionState) -> Say | None:
+    """What the agent is to be told before it thinks on: jobs that ended while no call waited for them."""
+    text, jobs = s.jobs.news()
+    return Say(text, tuple(jobs)) if jobs else None
 
 
 def outstanding(s: SessionState) -> Park | Wait | None:
@@ -55,4 +61,6 @@ def _calls(s: SessionState) -> Park | Wait:
     cap = next((a for a in s.approvals.values() if a.kind == Request.CAP), None)
     if cap is not None and all(c.stage in ("proposed", "asked", "in_doubt") for c in calls):
         return Park("cap", cap.title)  # nothing is judged while a cap is reached, so nothing runs either
+    if all(c.call_id in s.jobs.waits and c.stage == "started" for c in calls):
+        return Park("job", s.jobs.words())
     return Wait("calls are running or being judged")

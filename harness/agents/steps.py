@@ -29,9 +29,10 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """A message of the harness to the agent."""
+    """A message of the harness to the agent; ``jobs`` are those whose ends it tells."""
 
     text: str
+    jobs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

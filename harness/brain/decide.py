@@ -111,6 +111,8 @@ def _next(v: View) -> Step:
         return waits
     if last is not None and v.finished:
         return _done(v, last)
+    if (news := standing.news(s)) is not None:
+        return news
     return _trouble(v) or _turn(v, last)
 
 
@@ -219,6 +221,7 @@ def _done(v: View, last: ModelTurn) -> Step:
         undecided if task is None else task.undecided,
         "" if task is None else task.id,
         iterations.stuck(v.state),
+        at_work=v.state.jobs.words() if v.state.jobs.running else "",
     )
     return done.settle(done.Claim(said.text_of(last.parts), v.finished), seen)
 

@@ -192,6 +192,11 @@ class _Common:
         return self.KIND
 
     @property
+    def job(self) -> bool:
+        """True for a command that outlives its call."""
+        return False
+
+    @property
     def world(self) -> Mapping[str, Any]:
         """The preconditions by name; empty when it has none."""
         return self.pre or {}
@@ -255,9 +260,14 @@ class ExecAction(_Common):
 
     KIND = "exec"
     argv: tuple[str, ...]
+    outlives: bool = False
+
+    @property
+    def job(self) -> bool:
+        return self.outlives
 
     def own(self) -> Wire:
-        return {"argv": list(self.argv)}
+        return {"argv": list(self.argv), **({"job": True} if self.outlives else {})}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,9 +276,14 @@ class ShellAction(_Common):
 
     KIND = "shell"
     script: str
+    outlives: bool = False
+
+    @property
+    def job(self) -> bool:
+        return self.outlives
 
     def own(self) -> Wire:
-        return {"script": self.script}
+        return {"script": self.script, **({"job": True} if self.outlives else {})}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,9 +340,9 @@ def _action(wire: Wire) -> Action:
             argv = texts(wire, "argv")
             if not argv:
                 raise BadField("argv")
-            return ExecAction(argv=argv, **common)
+            return ExecAction(argv=argv, outlives=flag(wire, "job", False), **common)
         case ShellAction.KIND:
-            return ShellAction(script=text(wire, "script"), **common)
+            return ShellAction(script=text(wire, "script"), outlives=flag(wire, "job", False), **common)
         case CheckAction.KIND:
             return CheckAction(script=text(wire, "script"), **common)
         case PushAction.KIND:

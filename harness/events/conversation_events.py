@@ -8,13 +8,14 @@ from harness.events.said import Part
 
 class UserMessage(Body, frozen=True, kw_only=True):
     """Text given to the model as the user's turn: ``goal``, ``human`` (typed by the user), ``harness`` (failed checks,
-    nudges).
+    nudges). ``jobs`` are those whose ends it tells.
     """
 
     TYPE = "user.message"
     text: str
     origin: str = "human"
     by: By = By()
+    jobs: list[str] = []
 
 
 class ModelRequest(Body, frozen=True, kw_only=True):

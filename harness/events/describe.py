@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from harness.events import memory_words, said
+from harness.events import job_words, memory_words, said
 from harness.events import types as t
 from harness.events.cap import OF_SESSION, amount_of
 from harness.events.checkpoints import words
@@ -50,6 +50,7 @@ def group_of(kind: str) -> str:
     return {
         "tool": "tools",
         "check": "tools",
+        "job": "tools",
         "approval": "approvals",
         "budget": "money",
         "caps": "money",
@@ -371,6 +372,23 @@ def _resolved(b: t.ToolResolved) -> Line:
         f"{b.call_id} {b.resolution.replace('_', ' ')}" + (f": {_first(b.evidence)}" if b.evidence else ""),
         "info",
     )
+
+
+@_on(t.JobStarted)
+def _job_started(b: t.JobStarted) -> Line:
+    return Line("job", f"{b.job} started: {_first(b.what)}", "info")
+
+
+@_on(t.JobWaiting)
+def _job_waiting(b: t.JobWaiting) -> Line:
+    return Line("job", f"waits for {_first(b.words)}", "dim")
+
+
+@_on(t.JobEnded)
+def _job_ended(b: t.JobEnded) -> Line:
+    why = f": {_first(b.note)}" if b.note else ""
+    tone: Tone = "good" if b.status == "ok" else "warn"
+    return Line("job", f"{b.job} {job_words.outcome(b.status, b.exit_code, b.ms)}{why}", tone)
 
 
 @_on(t.CheckVerdict)

@@ -17,6 +17,7 @@ from harness.events import types as t
 from harness.events.calls import OpenCalls
 from harness.events.course import Course
 from harness.events.iterations import Iterations
+from harness.events.jobs import Jobs
 from harness.events.plan_state import Work
 
 NOT_RUN = ("denied", "refused", "cancelled")
@@ -119,6 +120,7 @@ class SessionState:
     verdicts: dict[str, t.CheckVerdict] = field(default_factory=dict)
     """By check, the newest one on the files as they are."""
     checkpoints: checkpoints.Checkpoints = field(default_factory=checkpoints.Checkpoints)
+    jobs: Jobs = field(default_factory=Jobs)
     recovered: int = 0
     last_undo: str = ""
     unknown: int = 0
@@ -208,6 +210,7 @@ def _desired(s: SessionState, r: t.Record, b: t.SessionDesired) -> None:
 def _parked(s: SessionState, r: t.Record, b: t.SessionParked) -> None:
     s.parked = b
     s.parked_ts = r.ts
+    s.jobs.heard = False
     s.doing.pop("model", None)
 
 
@@ -357,6 +360,7 @@ def _tool_ended(s: SessionState, r: t.Record, b: t.ToolEnded) -> None:
     s.doing.pop(b.call_id, None)
     s.rules = s.rules.edited(b.files_changed)
     s.iterations = s.iterations.chore_ended(b.call_id, b)
+    s.jobs.call_over(b.call_id)
     check = s.check_calls.pop(b.call_id, None)
     if check is None:
         return
@@ -438,6 +442,29 @@ def _answered(s: SessionState, r: t.Record, b: t.RatchetAnswered) -> None:
 @_on(t.ToolInDoubt)
 def _in_doubt(s: SessionState, r: t.Record, b: t.ToolInDoubt) -> None:
     s.doing.pop(b.call_id, None)
+    s.jobs.call_over(b.call_id)
+
+
+@_on(t.UserMessage)
+def _said(s: SessionState, r: t.Record, b: t.UserMessage) -> None:
+    s.jobs.heard = True
+    s.jobs.told(b.jobs)
+
+
+@_on(t.JobStarted)
+def _job_started(s: SessionState, r: t.Record, b: t.JobStarted) -> None:
+    s.jobs.started(r.ts, b)
+
+
+@_on(t.JobWaiting)
+def _job_waiting(s: SessionState, r: t.Record, b: t.JobWaiting) -> None:
+    s.jobs.waiting(b)
+    s.doing.pop(b.call_id, None)
+
+
+@_on(t.JobEnded)
+def _job_ended(s: SessionState, r: t.Record, b: t.JobEnded) -> None:
+    s.jobs.ended(b)
 
 
 @_on(t.ToolResolved)

@@ -22,6 +22,9 @@ ACCESS = ("fence", "network", "unfenced")
 DEFAULT_TIMEOUT_S = 120
 MAX_TIMEOUT_S = 3600
 MAX_SCRIPT = 64 * 1024
+JOB = "job"
+"""The tool that looks at jobs, ends them and waits for them; the keeper carries it out itself."""
+MAX_JOB_S = 365 * 86_400
 READ_OUTPUT = "read_output"
 """The tool that reads no file but what an earlier call gave; the keeper finds that for it."""
 ANSWERED = "answered"
@@ -56,6 +59,20 @@ _TIMEOUT = {
     "minimum": 1,
     "maximum": MAX_TIMEOUT_S,
     "description": f"Seconds after which the call is killed (default {DEFAULT_TIMEOUT_S}).",
+}
+_AS_JOB = {
+    "type": "boolean",
+    "description": (
+        "True: start it as a job, which goes on after this call while you do other work: for whatever takes longer than"
+        " a few minutes (training, a long build, a server). The result names the job, e.g. j1; the tool `job` waits for"
+        " it or ends it, read_output reads what it printed."
+    ),
+}
+_JOB_LIMIT = {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": MAX_JOB_S,
+    "description": "With job: seconds after which the job is ended (default a day), instead of timeout_s.",
 }
 _CWD = {
     "type": "string",
@@ -222,7 +239,10 @@ TABLE: dict[str, Tool] = {
             " It comes in numbered pieces of about 8 KB, or as the lines that match `grep`; the last line says how to"
             " go on. A very long line counts as several.",
             {
-                "call": {"type": "string", "description": "The id of the call, e.g. c12.0, as its result gives it."},
+                "call": {
+                    "type": "string",
+                    "description": "The id of the call, e.g. c12.0, or of the job, e.g. j1, as its result gives it.",
+                },
                 "offset": {
                     "type": "integer",
                     "minimum": 1,
@@ -257,6 +277,8 @@ TABLE: dict[str, Tool] = {
                 "access": _ACCESS,
                 "hosts": _HOSTS,
                 "timeout_s": _TIMEOUT,
+                "job": _AS_JOB,
+                "limit_s": _JOB_LIMIT,
                 "cwd": _CWD,
             },
             ("argv",),
@@ -272,6 +294,8 @@ TABLE: dict[str, Tool] = {
                 "access": _ACCESS,
                 "hosts": _HOSTS,
                 "timeout_s": _TIMEOUT,
+                "job": _AS_JOB,
+                "limit_s": _JOB_LIMIT,
                 "cwd": _CWD,
             },
             ("script",),
@@ -283,6 +307,34 @@ TABLE: dict[str, Tool] = {
             plan_tool.DESCRIPTION,
             plan_tool.PROPERTIES,
             plan_tool.REQUIRED,
+        ),
+        Tool(
+            JOB,
+            FileAction.KIND,
+            READ,
+            "Look at the jobs that `exec` or `shell` started with job: true. status: how each is and its last lines."
+            " wait: think of nothing until the job has ended, or earlier when it prints a line that fits `until` or"
+            " after `after_s`; it costs nothing while it lasts, so wait instead of asking again and again. cancel: end"
+            " it. Files that a job writes change under your hands as long as it runs, and no done criterion is checked"
+            " before it has ended.",
+            {
+                "action": {"type": "string", "enum": ["status", "wait", "cancel"]},
+                "job": {"type": "string", "description": "Which one, e.g. j1 (default: the only one, or any)."},
+                "until": {
+                    "type": "string",
+                    "description": (
+                        "With wait: a text that ends the wait as soon as the job prints a line that holds it; * stands"
+                        " for anything within the line. Lines that you have been shown do not count again."
+                    ),
+                },
+                "after_s": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": MAX_JOB_S,
+                    "description": "With wait: end the wait after so many seconds; without a job it is a clock.",
+                },
+            },
+            ("action",),
         ),
     )
 }
@@ -447,6 +499,8 @@ def _meaning(tool: str, value: dict[str, Any]) -> str | None:
     for name in ("path", "cwd"):
         if name in value and not value[name]:
             return f"{tool}: {name} is empty"
+    if problem := _job(value):
+        return f"{tool}: {problem}"
     if problem := _hosts(value):
         return f"{tool}: hosts: {problem}"
     if tool == plan_tool.NAME:
@@ -463,6 +517,17 @@ def _meaning(tool: str, value: dict[str, Any]) -> str | None:
             return f"{tool}: old is empty; use write_file to create a file"
         if value["old"] == value["new"]:
             return f"{tool}: old and new are the same, so there is nothing to change"
+    return None
+
+
+def _job(value: dict[str, Any]) -> str | None:
+    """What is wrong with what a call says of jobs."""
+    if "limit_s" in value and value.get("job") is not True:
+        return "limit_s is the limit of a job; give it together with job: true, else timeout_s"
+    if value.get("job") is True and "timeout_s" in value:
+        return "timeout_s is the limit of a call; a job has limit_s"
+    if value.get("action") in ("status", "cancel") and ("until" in value or "after_s" in value):
+        return "until and after_s say when a wait ends; give them with the action wait"
     return None
 
 

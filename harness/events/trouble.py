@@ -243,6 +243,7 @@ PARKED: dict[str, Words] = {
         person=True,
     ),
     "limited": Words("waits for the model's endpoint", "it asks again by itself at the time shown"),
+    "job": Words("waits for a job", "it goes on by itself when the job ends, or when you write to it"),
     "auth": Words(
         "its key was refused",
         "it goes on once there is a key that works",

@@ -31,6 +31,7 @@ from harness.events.context_events import ContextCleared, ContextReset
 from harness.events.conversation_events import ModelFailed, ModelMessage, ModelRequest, UserMessage
 from harness.events.course_events import PlanUpdated
 from harness.events.iteration_events import ApproachFailed, IterationEnded, IterationStarted, Ways
+from harness.events.job_events import JobEnded, JobStarted, JobWaiting
 from harness.events.memory_events import MemoryChanged, MemoryShown
 from harness.events.money_events import BreakerOpened, BudgetReached, CapsRaised, FinishUp
 from harness.events.note_events import HarnessNote, TimePassed
@@ -88,6 +89,9 @@ __all__ = [
     "HarnessNote",
     "IterationEnded",
     "IterationStarted",
+    "JobEnded",
+    "JobStarted",
+    "JobWaiting",
     "KeeperStarted",
     "LeaseEnded",
     "LeaseGranted",

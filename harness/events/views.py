@@ -207,6 +207,8 @@ def state_of(s: SessionState, live: Liveness) -> tuple[str, str, str]:
         return "unknown", "no supervisor has looked", at
     if live.brain:
         return "running", "thinking", at
+    if s.parked is not None and s.parked.why == "job":
+        return "running", s.jobs.words() or s.parked.detail, at
     if s.parked is not None:
         return "parked", s.parked.detail or trouble.parked(s.parked.why).headline, at
     return "starting", "waking up", at

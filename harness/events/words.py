@@ -78,3 +78,16 @@ def due(ts: str, now: float) -> str:
     if seconds <= 0:
         return "now"
     return f"in {seconds}s" if seconds < 100 else f"in {-(-seconds // 60)}m"
+
+
+def stretch(seconds: float) -> str:
+    """A stretch of time in two units at most: ``40s``, ``5m 10s``, ``2h 10m``, ``3d 4h``; never negative."""
+    left = max(0, int(seconds))
+    parts: list[str] = []
+    for size, unit in (*_UNITS, (1, "s")):
+        if (count := left // size) and len(parts) < 2:
+            parts.append(f"{count}{unit}")
+        elif parts:
+            break
+        left %= size
+    return " ".join(parts) or "0s"

@@ -10,12 +10,15 @@ import re
 from harness.events import blobs
 from harness.events.log import LogError
 from harness.events.offsets import OffsetIndex
+from harness.hands import job_log
 from harness.protocol.paths import SessionFolder
 
 _CALL = re.compile(r"c(\d{1,15})\.\d{1,6}", re.ASCII)
+_JOB = re.compile(r"j\d{1,9}", re.ASCII)
 _STEP = 256 * 1024
 _PLACE_OF_TYPE = 200
 _ENDED = b'"type":"tool.ended"'
+_JOB_ENDED = b'"type":"job.ended"'
 _REPLY = b'"type":"model.message"'
 
 
@@ -24,7 +27,9 @@ class NoOutput(Exception):
 
 
 def of_call(folder: SessionFolder, call: str) -> bytes:
-    """The whole output of the call ``c<seq>.<i>``, as far as it was kept. Raises NoOutput."""
+    """The whole output of the call ``c<seq>.<i>`` or the job ``j<n>``, as far as it was kept. Raises NoOutput."""
+    if _JOB.fullmatch(call):
+        return _of_job(folder, call)
     named = _CALL.fullmatch(call)
     if named is None:
         raise NoOutput(f"{call[:40]!r} is not the id of a call; an id looks like c12.0 and stands in a call's result")
@@ -42,6 +47,38 @@ def of_call(folder: SessionFolder, call: str) -> bytes:
         return blobs.get(folder.blobs, str(stored.get("sha")))
     except (LogError, OSError, ValueError) as exc:
         raise NoOutput(f"the output of call {call} cannot be read: {exc}") from exc
+
+
+def _of_job(folder: SessionFolder, job: str) -> bytes:
+    """What a job printed until now, or in all. Raises NoOutput."""
+    where = folder.jobs / job
+    try:
+        if job_log.pieces(where):
+            return job_log.whole(where)
+        ended = _end_of_job(folder, job)
+        stored = ended.get("output")
+        return blobs.get(folder.blobs, str(stored.get("sha"))) if isinstance(stored, dict) else b""
+    except (LogError, OSError, ValueError) as exc:
+        raise NoOutput(f"the output of job {job} cannot be read: {exc}") from exc
+
+
+def _end_of_job(folder: SessionFolder, job: str) -> dict[str, object]:
+    """What is on record of a job's end. Raises NoOutput."""
+    wanted = f'"{job}"'.encode()
+    log = OffsetIndex(folder.log)
+    try:
+        at = 0
+        while at < len(log):
+            lines, following = log.scan(at, _STEP)
+            for line in lines:
+                if _JOB_ENDED in line[:_PLACE_OF_TYPE] and wanted in line:
+                    data = json.loads(line).get("data", {})
+                    if data.get("job") == job:
+                        return dict(data)
+            at = max(following, at + 1)
+    finally:
+        log.close()
+    raise NoOutput(f"this session has no job {job}")
 
 
 def _ended(log: OffsetIndex, call: str, proposed: int) -> dict[str, object] | None:

@@ -58,9 +58,9 @@ def build_action(
         "ref": ref,
         "input_sha": hashlib.sha256(canonical(asked)).hexdigest(),
         "cwd": found.cwd,
-        "timeout_s": _timeout(asked.get("timeout_s"), facts.timeout_s),
+        "timeout_s": _limit_s(asked, facts),
         "access": found.access,
-        "output_bytes": facts.output_bytes,
+        "output_bytes": facts.job_log_bytes if asked.get("job") is True else facts.output_bytes,
         "env": facts.open_env if found.access in ("unfenced", "push") else facts.env,
         "effects": found.effects,
         "input": given if input_blob is None else None,
@@ -88,10 +88,10 @@ def _of_kind(tool: str, asked: Mapping[str, Any], found: Outcome, common: dict[s
         p = found.pushed
         return PushAction(argv=p.argv, remote=p.remote, to=p.to, note=p.note, **common)
     if found.kind == ExecAction.KIND:
-        return ExecAction(argv=tuple(asked["argv"]), **common)
+        return ExecAction(argv=tuple(asked["argv"]), outlives=asked.get("job") is True, **common)
     if found.kind == CheckAction.KIND:
         return CheckAction(script=asked["command"], **common)
-    return ShellAction(script=asked["script"], **common)
+    return ShellAction(script=asked["script"], outlives=asked.get("job") is True, **common)
 
 
 def _content_sha(tool: str, asked: Mapping[str, Any]) -> str | None:
@@ -126,6 +126,14 @@ def _readable(value: Any) -> Any:
     if isinstance(value, dict):
         return {_readable(k): _readable(v) for k, v in value.items()}
     return [_readable(v) for v in value] if isinstance(value, list) else value
+
+
+def _limit_s(asked: Mapping[str, Any], facts: Facts) -> int:
+    """Seconds after which it is ended; a job that names no limit has the default of jobs."""
+    if asked.get("job") is True:
+        wanted = asked.get("limit_s")
+        return _timeout(facts.job_s if wanted is None else wanted, facts.job_most_s)
+    return _timeout(asked.get("timeout_s"), facts.timeout_s)
 
 
 def _timeout(asked: object, limit: int) -> int:

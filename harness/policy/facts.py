@@ -95,3 +95,8 @@ class Facts:
     """Default and upper bound of a call's running time in seconds."""
     output_bytes: int = 8 * 1024 * 1024
     """Bytes of output that are kept."""
+    job_s: int = 86_400
+    """Seconds after which a job is ended that names no limit of its own; ``job_most_s`` is the most it can name."""
+    job_most_s: int = 7 * 86_400
+    job_log_bytes: int = 16 << 20
+    """About how many bytes of a job's output are kept."""

@@ -124,6 +124,24 @@ class UndoConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class JobsConfig:
+    """Commands that outlive their call. ``limit``: seconds after which one is ended that names no limit of its own,
+    ``longest``: the most it can name, ``at_once``: how many a session has at a time, ``log``: about how many bytes of
+    output are kept of each, ``grace``: seconds that one has to end when it is asked to.
+    """
+
+    limit: int = 86_400
+    longest: int = 7 * 86_400
+    at_once: int = 4
+    log: int = 16 << 20
+    grace: int = 10
+
+    def to_wire(self) -> dict[str, int]:
+        """What the keeper needs of it."""
+        return {"at_once": self.at_once, "grace_s": self.grace}
+
+
+@dataclass(frozen=True, slots=True)
 class RatchetConfig:
     """Patterns over paths of a repository, on top of the built-in ones (`harness.plan.protected`).
 
@@ -172,6 +190,7 @@ class Config:
     fence: FenceConfig = field(default_factory=FenceConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
     undo: UndoConfig = field(default_factory=UndoConfig)
+    jobs: JobsConfig = field(default_factory=JobsConfig)
     ratchet: RatchetConfig = field(default_factory=RatchetConfig)
     checkpoints: CheckpointConfig = field(default_factory=CheckpointConfig)
     plan: PlanConfig = field(default_factory=PlanConfig)
@@ -192,6 +211,7 @@ _SECTIONS: dict[str, type] = {
     "fence": FenceConfig,
     "limits": LimitsConfig,
     "undo": UndoConfig,
+    "jobs": JobsConfig,
     "ratchet": RatchetConfig,
     "checkpoints": CheckpointConfig,
     "plan": PlanConfig,
@@ -206,6 +226,13 @@ _RANGES = {
     "cpu_weight": (1, 10_000),
     "cpu_percent": (1, 1_000_000),
     "disk_files": (1, 1 << 62),
+}
+_OF_JOBS = {
+    "limit": (1, 365 * 86_400),
+    "longest": (1, 365 * 86_400),
+    "at_once": (0, 64),
+    "log": (3 << 20, 1 << 30),
+    "grace": (0, 600),
 }
 _LEAST_BYTES = {"memory": 64 << 20, "process_memory": 64 << 20, "memory_free": 0, "disk_free": 0}
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -265,6 +292,20 @@ def _limit(key: str, raw: Any) -> int | None:
     return value
 
 
+def _of_jobs(key: str, raw: Any) -> int:
+    """A setting of ``[jobs]``: a stretch of time, a size or a number. Raises ValueError."""
+    if key == "at_once":
+        value = _int(raw)
+    elif isinstance(raw, str):
+        value = size(raw) if key == "log" else seconds(raw)
+    else:
+        value = _int(raw)
+    low, high = _OF_JOBS[key]
+    if value < low or value > high:
+        raise ValueError(f"must be between {low} and {high}")
+    return value
+
+
 def _line_of(source: str, section: str, key: str) -> int:
     inside = section == ""
     for number, line in enumerate(source.splitlines(), 1):
@@ -291,6 +332,8 @@ def _value(section: str, key: str, raw: Any) -> Any:
         return _int(raw)
     if section == "limits":
         return _limit(key, raw)
+    if section == "jobs":
+        return _of_jobs(key, raw)
     if section == "undo":
         if isinstance(raw, str) and "%" in raw:
             raise ValueError("must be a size such as 512MiB")

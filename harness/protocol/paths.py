@@ -103,6 +103,11 @@ class SessionFolder:
         return self.root / "spool"
 
     @property
+    def jobs(self) -> Path:
+        """What running jobs printed, and how jobs ended."""
+        return self.root / "jobs"
+
+    @property
     def vault(self) -> Path:
         """States of the worktree, for undo."""
         return self.root / "vault"

@@ -24,14 +24,16 @@ from harness.events.log import LogError, NoSpace, Poisoned
 from harness.hands import limits, precheck, spawn
 from harness.hands.ready import Ready
 from harness.protocol.paths import SessionFolder
-from harness.session import spool
+from harness.session import jobs, spool
 from harness.session.appender import Journal
 from harness.session.call_runner import Running
 from harness.session.call_watch import KnownDisk
 from harness.session.errors import OpError
-from harness.session.event_loop import Loop, Timer
+from harness.session.event_loop import Loop
 from harness.session.fault import Faults
+from harness.session.job_waits import Waits
 from harness.session.keeper_fold import KeeperState
+from harness.session.turns import Timer
 from harness.session.vault_client import VaultLink
 
 Answer = Callable[[dict[str, Any] | OpError], None]
@@ -45,6 +47,14 @@ class _Preparing:
     answer: Answer
     cancelled: bool = False
     dropped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JobLimits:
+    """``at_once``: jobs of a session at a time; ``grace_s``: seconds that one has to end when it is asked to."""
+
+    at_once: int = 4
+    grace_s: float = 10.0
 
 
 _COLLECT_S = 0.1
@@ -102,10 +112,14 @@ class Gate:
         self.limits = limits.DEFAULT
         """What the calls that start from now on may take of this machine."""
         self._queue: deque[tuple[str, Answer]] = deque()
+        self.job_limits = JobLimits()
+        """How many jobs the session may have at a time, and how long one has to end when asked to."""
         self.vault = VaultLink(loop, folder)
         self.ready = Ready()
         self.beside: set[int] = set()
         """Other children of the keeper, which no call's end ends."""
+        self.jobs = jobs.Jobs(loop, folder, write, self._over)
+        self.waits = Waits(loop, folder, self.jobs, write, lambda: journal.memory.job_ends)
         self._dismiss: Timer | None = None
         self._verified: tuple[Wire, str] = ({}, "")
         """The action of the last check, and its hash: what the log's fold holds is never changed in place."""
@@ -117,7 +131,7 @@ class Gate:
             return [self._undoing]
         if self._preparing is not None:
             return [self._preparing.call_id]
-        return list(self._now)
+        return [*self._now, *self.jobs.beginning]
 
     @property
     def idle(self) -> bool:
@@ -126,7 +140,7 @@ class Gate:
 
     def execute(self, call_id: str, answer: Answer) -> None:
         """Start a call, or let it wait for the one that runs; ``answer`` is told when it started or why it did not."""
-        if call_id in self.running or any(call_id == waiting for waiting, _ in self._queue):
+        if call_id in (*self.running, *self.waits.open) or any(call_id == waiting for waiting, _ in self._queue):
             raise OpError("conflict", f"call {call_id} is running or waiting already")
         self._check(call_id)
         self._queue.append((call_id, answer))
@@ -148,8 +162,13 @@ class Gate:
         if (running := self._now.get(call_id)) is not None:
             running.stop("cancelled")
             return
+        if self.waits.cancel(call_id):
+            return
         if self._preparing is not None and self._preparing.call_id == call_id:
             self._preparing.cancelled = True
+            return
+        if (job := next((j for j in self.jobs.now.values() if j.order.call_id == call_id), None)) is not None:
+            job.stop("cancelled")
             return
         for item in self._queue:
             if item[0] == call_id:
@@ -164,6 +183,9 @@ class Gate:
     def cancel_all(self) -> None:
         for running in list(self._now.values()):
             running.stop("cancelled")
+        for call_id in self.waits.open:
+            self.waits.cancel(call_id, "this session's keeper was told to end")
+        self.jobs.stop_all("this session's keeper was told to end")
         if self._preparing is not None:
             self._preparing.cancelled = True
 
@@ -191,7 +213,8 @@ class Gate:
         """True when a call may start now: alone, or as one more reader beside readers."""
         if not self.running:
             return True
-        if self._undoing or self._preparing is not None or len(self._now) >= _SIDE_BY_SIDE:
+        busy = self._undoing or self._preparing is not None or self.jobs.beginning
+        if busy or len(self._now) >= _SIDE_BY_SIDE:
             return False
         return all(running.reads for running in self._now.values()) and self._only_reads(call_id)
 
@@ -342,6 +365,10 @@ class Gate:
         if difference := difference + precheck.difference(expected, seen | precheck.observe(_quick(action)) | compared):
             return {"stale": difference}
         attempt = call.attempt + 1
+        if action.tool == tools.JOB:
+            return self._see_to_jobs(call, action)
+        if action.job and len(self.jobs.now) >= self.job_limits.at_once:
+            raise self._refused(call_id, BadAction(self._too_many()))
         try:
             effect = tools.effect_class(action.tool, action.access)
             ready = spawn.command(action, self._folder, spool.base(self._folder, call_id, attempt), self.limits)
@@ -382,6 +409,11 @@ class Gate:
             raise
         self._faults.hit("keeper.after_started")
         try:
+            if action.job:
+                os.close(output)
+                name = f"j{self._journal.memory.job_count + len(self.jobs.beginning) + 1}"
+                self.jobs.begin(name, action, ready, self.job_limits.grace_s, self._ended)
+                return {"started": True}
             self._now[call_id] = Running(
                 self._loop,
                 self._folder,
@@ -401,10 +433,24 @@ class Gate:
             raise OpError("cannot_start", why) from exc
         return {"started": True}
 
+    def _see_to_jobs(self, call: Call, action: Action) -> dict[str, Any]:
+        """Carry out a call of the tool that looks at jobs: nothing of it runs in the fence."""
+        started = {"call_id": call.call_id, "action_hash": call.action_hash, "effect": tools.READ}
+        self._write("tool.started", {**started, "attempt": call.attempt + 1, "pre": dict(action.world)})
+        self.waits.serve(call.call_id, dict(action.input or {}), self._ended)
+        return {"started": True}
+
+    def _too_many(self) -> str:
+        names = ", ".join(self.jobs.now)
+        return (
+            f"{len(self.jobs.now)} jobs run already ({names}), and a session has at most {self.job_limits.at_once} at a"
+            " time (a human can raise it: at_once under [jobs] in config.toml)"
+        )
+
     def _spare(self, call_id: str) -> set[int]:
         """Children of ours that are not of this call."""
         others = (pid for name, running in self._now.items() if name != call_id for pid in running.pids)
-        return {*self.beside, self.vault.pid, *self.ready.pids, *others}
+        return {*self.beside, *self.jobs.pids, self.vault.pid, *self.ready.pids, *others}
 
     # -- undo --------------------------------------------------------------------------------------
 
@@ -423,6 +469,9 @@ class Gate:
             raise OpError(
                 "busy", f"call {self.running[0]} is at work in the worktree", "pause the session, then try again"
             )
+        if self.jobs.now:
+            names = ", ".join(self.jobs.now)
+            raise OpError("busy", f"job {names} writes in the worktree", "wait for it, or cancel it, then try again")
         self._undoing = str(undo["undo_id"])
         request = {"op": "take", "label": f"undo {undo['undo_id']}", "full": True, "roots": self.vault.roots()}
         self.vault.ask(request, lambda reply: self._before_undo(undo, answer, reply))

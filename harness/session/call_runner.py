@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from harness.events import blobs
@@ -25,8 +26,8 @@ from harness.hands.ready import Ready
 from harness.linux import proc
 from harness.protocol.paths import SessionFolder
 from harness.session import call_watch, spool, trees
-from harness.session.event_loop import Loop, Timer
 from harness.session.fault import Faults
+from harness.session.turns import Timer, Turns
 
 PREVIEW_BYTES = SHOWN_BYTES
 _HEAD = 6 * 1024
@@ -49,7 +50,7 @@ class Running:
 
     def __init__(
         self,
-        loop: Loop,
+        loop: Turns,
         folder: SessionFolder,
         faults: Faults,
         call_id: str,
@@ -60,9 +61,10 @@ class Running:
         disk: call_watch.KnownDisk,
         spare: Callable[[], set[int]],
         ready: Ready,
+        base: Path | None = None,
     ) -> None:
         """Start it, spooling to the descriptor ``output``, which becomes ours. ``spare()`` are children of ours that
-        are no tool.
+        are no tool; ``base`` is where its files are when not in the spool.
 
         Raises OSError when it cannot be started; then nothing is left behind.
         """
@@ -75,7 +77,7 @@ class Running:
         self._on_end = on_end
         self._spare = spare
         self._ready = ready
-        self._base = spool.base(folder, call_id, attempt)
+        self._base = base or spool.base(folder, call_id, attempt)
         self._began = time.monotonic()
         self._ms = 0
         self._why = ""
@@ -217,6 +219,9 @@ class Running:
         if self._why or self._status is not None:
             return
         self._why = why
+        self._end()
+
+    def _end(self) -> None:
         hands.stop(self._spec, self._pid)
         self._after(_FORCE_AFTER_S, self._force)
 
@@ -325,12 +330,7 @@ class Running:
     def _describe(self) -> dict[str, Any]:
         assert self._status is not None
         outcome = hands.outcome(self._spec, self._status, bytes(self._result))
-        status = outcome.status
-        if self._why and not (self._spec.kind in (FileAction.KIND, PushAction.KIND) and status == "ok"):
-            status = self._why
-        over = self._over if status != "ok" else None
-        if over is None and status == "error":
-            over = self._guess(outcome.exit_code)
+        status, over = self._ended_by(outcome)
         preview = self._preview(outcome.note, over)
         data: dict[str, Any] = {"call_id": self.call_id, "status": status, "preview": preview, "ms": self._ms}
         if over is not None:
@@ -345,6 +345,16 @@ class Running:
             sha, size = blobs.put(self._folder.blobs, os.pread(self._file, self._kept, 0))
             data["output"] = {"sha": sha, "bytes": size, "media": "text/plain"}
         return data
+
+    def _ended_by(self, outcome: hands.Outcome) -> tuple[str, Over | None]:
+        """Its status on record, and the limit that ended it or most likely made it fail."""
+        status = outcome.status
+        if self._why and not (self._spec.kind in (FileAction.KIND, PushAction.KIND) and status == "ok"):
+            status = self._why
+        over = self._over if status != "ok" else None
+        if over is None and status == "error":
+            over = self._guess(outcome.exit_code)
+        return status, over
 
     def _guess(self, exit_code: int | None) -> Over | None:
         """The limit by which the kernel most likely made this call fail, when it was not ended by us."""

@@ -6,49 +6,30 @@ Standard library only.
 from __future__ import annotations
 
 import contextlib
-import heapq
-import itertools
 import os
 import selectors
 import socket
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from harness.protocol import frames
 from harness.protocol.paths import FolderError, ensure_private
+from harness.session.turns import Turns
 from harness.session.wire import PAUSE_BYTES, QUEUE_BYTES, Conn
 
 MAX_CONNECTIONS = 64
 _FINAL_WRITE_S = 1.0
-_CROWDED = 32  # pending calls above which those that were cancelled are thrown out
 
 
-class Timer:
-    """A pending call; ``cancel`` makes it never happen and lets go of all that it would have needed."""
-
-    __slots__ = ("run",)
-
-    def __init__(self, run: Callable[[], None]) -> None:
-        self.run: Callable[[], None] | None = run
-
-    def cancel(self) -> None:
-        self.run = None
-
-
-class Loop:
+class Loop(Turns):
     """Serves one listening socket. The four hooks are set by whoever gives the frames a meaning."""
 
     def __init__(self, path: Path) -> None:
+        super().__init__()
         self._path = path
-        self._selector = selectors.DefaultSelector()
-        self._timers: list[tuple[float, int, Timer]] = []
-        self._order = itertools.count()
-        self._crowded = _CROWDED
         self.conns: set[Conn] = set()
-        self.stopping = False
         self.on_frame: Callable[[Conn, bytes], None]
         self.on_closed: Callable[[Conn], None]
         self.after_turn: Callable[[], None]
@@ -85,49 +66,17 @@ class Loop:
             self._listener.close()
             self._listener = None
 
-    # -- timers and other descriptors --------------------------------------------------------------
-
-    def call_later(self, seconds: float, run: Callable[[], None]) -> Timer:
-        if len(self._timers) >= self._crowded:
-            self._timers = [item for item in self._timers if item[2].run is not None]
-            heapq.heapify(self._timers)
-            self._crowded = max(_CROWDED, 2 * len(self._timers))
-        timer = Timer(run)
-        heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._order), timer))
-        return timer
-
-    def watch(self, fd: int, run: Callable[[], None]) -> None:
-        """Call ``run`` whenever ``fd`` is readable."""
-        self._selector.register(fd, selectors.EVENT_READ, lambda _mask: run())
-
-    def unwatch(self, fd: int) -> None:
-        self._selector.unregister(fd)
-
     # -- turns -------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Serve until ``stopping``; then send what is queued (briefly) and close everything."""
         again = False
         while not self.stopping:
-            for key, mask in self._selector.select(0 if again else self._timeout()):
-                key.data(mask)
-            self._run_timers()
+            self._turn(wait=not again)
             self.after_turn()
             self._send_all()
             again = self.more()
         self._finish()
-
-    def _timeout(self) -> float | None:
-        while self._timers and self._timers[0][2].run is None:
-            heapq.heappop(self._timers)
-        return max(0.0, self._timers[0][0] - time.monotonic()) if self._timers else None
-
-    def _run_timers(self) -> None:
-        now = time.monotonic()
-        while self._timers and self._timers[0][0] <= now:
-            timer = heapq.heappop(self._timers)[2]
-            if timer.run is not None:
-                timer.run()
 
     def _finish(self) -> None:
         self._unlisten()

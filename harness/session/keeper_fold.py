@@ -12,8 +12,9 @@ from typing import Any
 
 from harness.events.calls import Call, OpenCalls
 
-CONCERNS = ("tool.", "approval.", "lease.", "undo.", "keeper.")
+CONCERNS = ("tool.", "approval.", "lease.", "undo.", "keeper.", "job.")
 _PLACE_OF_TYPE = 96
+_ENDS = 16  # ends of jobs that are remembered for whoever asks later
 _NAMED = 5  # calls that are named when a reboot may have undone part of them
 
 
@@ -37,6 +38,12 @@ class KeeperState:
     changing: int = 0
     """Calls since that boot began for this session that may have changed files; ``newest`` are the last of them."""
     newest: tuple[str, ...] = ()
+    jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """``job.started`` of those that run, by name."""
+    job_ends: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """``job.ended`` of the newest that ended, by name."""
+    job_count: int = 0
+    """How many were ever started."""
 
     def copy(self) -> KeeperState:
         calls = {key: _copy(call) for key, call in self.calls.open.items()}
@@ -45,7 +52,8 @@ class KeeperState:
         )
 
     def _rest(self) -> tuple[Any, ...]:
-        return (self.gen, self.epoch, self.lease, self.undo, self.snapshot, self.boot, self.changing, self.newest)
+        before = (self.gen, self.epoch, self.lease, self.undo, self.snapshot, self.boot, self.changing, self.newest)
+        return (*before, dict(self.jobs), dict(self.job_ends), self.job_count)
 
     def to_wire(self) -> dict[str, Any]:
         """As JSON can hold it; the inverse of `from_wire`."""
@@ -73,6 +81,9 @@ class KeeperState:
         if kind.startswith("undo."):
             self.undo = dict(data) if kind == "undo.started" else None
             return
+        if kind.startswith("job."):
+            self._job(kind, data)
+            return
         if kind == "keeper.started":
             if data["boot"] != self.boot:
                 self.boot = str(data["boot"])
@@ -88,6 +99,16 @@ class KeeperState:
             self.judged[data["call_id"]] = {"action": data.get("action"), "action_blob": data.get("action_blob")}
         elif kind in ("tool.ended", "tool.resolved") and data["call_id"] not in self.calls.open:
             self.judged.pop(data["call_id"], None)
+
+    def _job(self, kind: str, data: dict[str, Any]) -> None:
+        if kind == "job.started":
+            self.jobs[data["job"]] = dict(data)
+            self.job_count += 1
+        elif kind == "job.ended":
+            self.jobs.pop(data["job"], None)
+            self.job_ends[data["job"]] = dict(data)
+            for name in list(self.job_ends)[:-_ENDS]:
+                del self.job_ends[name]
 
 
 def _copy(call: Call) -> Call:

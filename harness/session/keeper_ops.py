@@ -22,7 +22,7 @@ from harness.protocol import frames
 from harness.protocol.paths import SessionFolder
 from harness.session import spool
 from harness.session.appender import Journal
-from harness.session.call_gate import Gate, call_of
+from harness.session.call_gate import Gate, JobLimits, call_of
 from harness.session.errors import OpError
 from harness.session.event_loop import Loop
 from harness.session.fault import Faults
@@ -59,6 +59,9 @@ KEEPER_TYPES = frozenset(
         "tool.in_doubt",
         "undo.started",
         "undo.ended",
+        "job.started",
+        "job.ended",
+        "job.waiting",
     }
 )
 """What nobody may append: these records are the keeper's own, written by what it does."""
@@ -102,6 +105,7 @@ class Ops:
             "lease_end": (("supervisor",), self._lease_end),
             "execute": (("supervisor",), self._execute),
             "cancel": (("supervisor",), self._cancel),
+            "cancel_job": (("supervisor",), self._cancel_job),
             "snapshot": (("supervisor",), self._snapshot),
             "snapshots": (("supervisor",), self._snapshots),
             "export": (("supervisor",), self._export),
@@ -296,6 +300,8 @@ class Ops:
         if self._journal.staged >= BATCH_RECORDS:
             self.flush()
         self._tidy(records)
+        if any(kind == "user.message" and data.get("origin", "human") == "human" for kind, data in records):
+            self._loop.call_later(0, self._gate.waits.spoken)
         if any(kind == "tool.judged" and data.get("verdict") == "allow" for kind, data in records):
             self._loop.call_later(0, self._gate.expect)  # once this is answered
 
@@ -429,6 +435,7 @@ class Ops:
         except ValueError as exc:
             raise OpError("bad_request", str(exc)) from exc
         self._undo_limits(message)
+        self._gate.job_limits = _job_limits(message.get("jobs"), self._gate.job_limits)
         self._gate.execute(_text(message, "call_id"), self._answer(conn, message))
         return None
 
@@ -494,8 +501,16 @@ class Ops:
         self._gate.cancel(_text(message, "call_id"))
         return {}
 
+    def _cancel_job(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
+        name = _text(message, "job")
+        job = self._gate.jobs.now.get(name)
+        if job is None:
+            raise OpError("not_running", f"job {name[:40]} does not run")
+        job.stop("cancelled")
+        return {}
+
     def _call_over(self) -> None:
-        if self._shutdown is not None:
+        if self._shutdown is not None and not self._gate.jobs.now:
             self._finish()
 
     # -- the end -----------------------------------------------------------------------------------
@@ -511,11 +526,12 @@ class Ops:
 
     def _leave(self, *, kill: bool) -> None:
         self._gate.forget_queue()
-        if not self._gate.running:
+        if kill:
+            self._gate.cancel_all()
+        if not self._gate.running and not self._gate.jobs.now:
             self._finish()
         elif kill:
-            self._gate.cancel_all()
-            self._loop.call_later(SHUTDOWN_S, self._finish)
+            self._loop.call_later(SHUTDOWN_S + self._gate.job_limits.grace_s, self._finish)
 
     def _finish(self) -> None:
         if self._loop.stopping:
@@ -530,6 +546,15 @@ class Ops:
 
 def _refuse(conn: Conn, number: object, exc: OpError) -> None:
     conn.send({"id": number, "ok": False, "error": exc.body()})
+
+
+def _job_limits(value: object, before: JobLimits) -> JobLimits:
+    """The limits of ``[jobs]`` that a request names; without them those of before. Raises OpError."""
+    if value is None:
+        return before
+    if not isinstance(value, dict):
+        raise OpError("bad_request", "jobs must be an object")
+    return JobLimits(at_once=_int(value, "at_once"), grace_s=_int(value, "grace_s"))
 
 
 def _int(message: dict[str, Any], name: str) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from harness.linux.proc import Identity
 from harness.protocol.paths import SessionFolder
-from harness.session import spool, trees
+from harness.session import jobs, spool, trees
 from harness.session.appender import Journal
 
 REBOOT = "reboot"
@@ -40,8 +40,8 @@ def recover(journal: Journal, folder: SessionFolder, me: Identity) -> None:
     """Append ``log.recovered`` (if a tail was cut), ``keeper.started`` and the outcome of every call that was started.
 
     A machine that went down without this keeper's leave may have lost what calls wrote: that is noted, and the model
-    reads it. A call whose result reached the spool has ended; every other is in doubt, and what may be left of it is
-    killed first. Raises OpError, NoSpace, Poisoned.
+    reads it. A job has ended with its keeper, and is never run again by itself. A call whose result reached the spool
+    has ended; every other is in doubt, and what may be left of it is killed first. Raises OpError, NoSpace, Poisoned.
     """
     cut = journal.recovery
     if cut is not None:
@@ -50,8 +50,17 @@ def recover(journal: Journal, folder: SessionFolder, me: Identity) -> None:
     journal.write("keeper.started", {"pid": me.pid, "start": me.start, "boot": me.boot, "recovered": cut is not None})
     if lost:
         journal.write("harness.note", {"level": "warning", "text": lost, "component": REBOOT})
+    begun = {}
+    for job, started in list(journal.memory.jobs.items()):
+        begun[started["call_id"]] = end = jobs.after_a_keeper(folder, job)
+        journal.write("job.ended", end)
+    jobs.tidy(folder, set())
     for call in list(journal.memory.calls.open.values()):
         if call.stage != "started":
+            continue
+        if call.call_id in begun:
+            text = f"job {begun[call.call_id]['job']} began, and has ended since"
+            journal.write("tool.ended", {"call_id": call.call_id, "status": "ok", "preview": text, "ms": 0})
             continue
         base = spool.base(folder, call.call_id, call.attempt)
         leader = spool.leader(base)

@@ -23,7 +23,8 @@ from harness.events.action import Action
 from harness.linux import proc
 from harness.protocol.exchange import Exchange, Reply
 from harness.protocol.paths import SessionFolder
-from harness.session.event_loop import Loop, Timer
+from harness.session.event_loop import Loop
+from harness.session.turns import Timer
 from harness.vault.limits import Limits
 from harness.vault.serve import serve
 

@@ -22,7 +22,8 @@ from harness.events.action import action_hash
 from harness.events.log import LogWriter
 from harness.hands import precheck
 from harness.linux import proc
-from harness.session.event_loop import Loop, Timer
+from harness.session.event_loop import Loop
+from harness.session.turns import Timer
 from tests.logs import left_by_a_kill
 from tests.process.keeperlib import (
     SID,

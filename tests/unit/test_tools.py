@@ -24,6 +24,9 @@ GOOD: list[tuple[str, dict[str, Any]]] = [
     ("shell", {"script": "true", "access": "network", "hosts": ["pypi.org", "127.0.0.1:8080"]}),
     ("shell", {"script": "echo hi"}),
     ("plan", {"action": "replan", "text": "there is none", "steps": ["ask"], "why": "to go on"}),
+    ("shell", {"script": "make train", "job": True, "limit_s": 86400}),
+    ("job", {"action": "wait", "job": "j1", "until": "epoch *", "after_s": 60}),
+    ("job", {"action": "status"}),
     ("check", {"command": "pytest -q"}),
 ]
 BAD: list[tuple[str, Any, str]] = [
@@ -55,6 +58,10 @@ BAD: list[tuple[str, Any, str]] = [
     ("exec", {"argv": ["a"], "access": "root"}, "one of fence, network, unfenced"),
     ("exec", {"argv": ["a"], "timeout_s": 999999}, "between 1 and 3600"),
     ("shell", {"script": "  "}, "script is empty"),
+    ("exec", {"argv": ["a"], "limit_s": 9}, "together with job: true"),
+    ("exec", {"argv": ["a"], "job": True, "timeout_s": 9}, "a job has limit_s"),
+    ("job", {"action": "cancel", "until": "x"}, "with the action wait"),
+    ("job", {"action": "begin"}, "one of status, wait, cancel"),
     ("shell", {"script": "x" * (tools.MAX_SCRIPT + 1)}, "over the limit"),
     ("check", {"command": " "}, "non-empty string"),
 ]
@@ -106,6 +113,7 @@ def test_definitions_are_what_the_interface_takes() -> None:
         "exec",
         "shell",
         "plan",
+        "job",
     ]
     assert json.dumps(definitions) == json.dumps(tools.definitions())
     for definition in definitions:
@@ -131,7 +139,7 @@ def test_effect_classes() -> None:
 
 
 def test_every_file_tool_of_the_table_is_implemented_and_no_other() -> None:
-    assert files.TOOLS.keys() == {name for name, tool in tools.ALL.items() if tool.kind == "file"}
+    assert files.TOOLS.keys() == {name for name, tool in tools.ALL.items() if tool.kind == "file"} - {tools.JOB}
 
 
 def test_what_writes_a_file_is_no_reader_and_names_a_path() -> None:

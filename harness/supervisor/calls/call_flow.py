@@ -152,6 +152,7 @@ class CallFlow:
                 call_id=call_id,
                 limits=self._settings.config.limits.to_wire(),
                 undo_limits=self._settings.config.undo.to_wire(),
+                jobs=self._settings.config.jobs.to_wire(),
             )
             if stale := reply.get("stale"):
                 await self._went_stale(session, call_id, [str(d) for d in stale])

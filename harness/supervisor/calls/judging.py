@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -219,6 +219,8 @@ class Judging:
         if config.model.api_key_file:
             own.append(Path(config.model.api_key_file).expanduser())
         facts = gather(open_worktree(private_of(session)), proposed.tool, given, config.fence, map(str, own), kept)
+        jobs = config.jobs
+        facts = replace(facts, job_s=jobs.limit, job_most_s=jobs.longest, job_log_bytes=jobs.log)
         ref = proposed.input_blob
         large = InputBlob(ref.sha, ref.bytes) if ref is not None else None
         return build_action(session.sid, proposed.call_id, proposed.ref, proposed.tool, given, facts, input_blob=large)

@@ -17,7 +17,7 @@ from harness.supervisor.fleet.call_records import Track
 
 BLOCKING = frozenset({Request.CAP, Request.RESTART, Request.QUESTION, Request.REFUSAL, Request.PROTECTED})
 """Kinds of requests that a session waits for with all its thinking."""
-_NO_REQUEST = frozenset({"approval", "cap", "paused", "limited", "auth"})
+_NO_REQUEST = frozenset({"approval", "cap", "paused", "limited", "auth", "job"})
 """Parks whose request was made before them, that end by themselves, or whose request is the gate's, one for the whole
 fleet.
 """
@@ -61,6 +61,8 @@ def due(s: SessionState, track: Track) -> Due:
         return Nothing() if any(a.kind == asked.kind for a in s.approvals.values()) else asked
     if s.lease is not None or s.calls.open or any(a.kind in BLOCKING for a in s.approvals.values()):
         return Nothing()
+    if s.parked is not None and s.parked.why == "job" and s.jobs.running and not s.jobs.heard:
+        return Nothing()  # a job's end, or words to the agent, are what it waits for
     return Wake()
 
 

@@ -1,0 +1,45 @@
+"""What became of a job, in words for the model and the person. Pure, standard library only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.events.words import stretch
+
+_ENDED = {
+    "ok": "ended well",
+    "error": "failed",
+    "timeout": "was ended at its time limit",
+    "cancelled": "was cancelled",
+    "lost": "is lost",
+}
+
+
+def outcome(status: str, exit_code: int | None, ms: int) -> str:
+    """``failed, exit code 2, after 2h 10m``."""
+    parts = [_ENDED.get(status, status)]
+    if exit_code is not None:
+        parts.append(f"exit code {exit_code}")
+    if ms:
+        parts.append(f"after {stretch(ms / 1000)}")
+    return ", ".join(parts)
+
+
+def ended(data: Mapping[str, Any]) -> str:
+    """All that is told of an end, from the fields of ``job.ended``: how, why, the last lines, where the rest is."""
+    job = str(data["job"])
+    lines = [f"job {job} {outcome(str(data['status']), data.get('exit_code'), int(data.get('ms', 0)))}"]
+    if note := str(data.get("note", "")):
+        lines.append(f"[{note}]")
+    lines += printed(job, str(data.get("last", "")), int(data.get("printed", 0)))
+    if data["status"] == "lost":
+        lines.append("[it is not run again by itself: look at what it left, then start it again if that is right]")
+    return "\n".join(lines)
+
+
+def printed(job: str, last: str, count: int) -> list[str]:
+    """The last lines of an output of ``count`` bytes, and how to read the rest."""
+    if not last:
+        return ["[it printed nothing]"] if not count else [f"[read_output with call {job} shows what it printed]"]
+    return ["its last lines:", last, f"[{count} bytes in all; read_output with call {job} shows them]"]

@@ -1,0 +1,213 @@
+"""The tool ``job``: how an agent looks at its jobs, ends one, and waits for one without thinking meanwhile. Carried out
+by the keeper itself. Standard library only.
+
+A wait is a call that stays open, so nobody thinks for the session until it ends: with the job, with a line that the job
+prints, with a time, or because a person said something. Reading is all its effect, so one that a dead keeper left open
+begins again.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from harness.events import job_words
+from harness.events.lines import Pattern, newest
+from harness.events.words import stretch
+from harness.hands import job_log
+from harness.protocol.paths import SessionFolder
+from harness.session.errors import OpError
+from harness.session.jobs import EndCall, Job, Jobs, Write
+from harness.session.turns import Timer, Turns
+
+_TAIL = 4 * 1024
+
+
+@dataclass(slots=True)
+class _Wait:
+    """One open call: for ``job`` (empty: any), until a line comes or a time."""
+
+    call_id: str
+    end_call: EndCall
+    job: str
+    words: str
+    began: float
+    timer: Timer | None = None
+
+
+class Waits:
+    """The calls of one session that look at its jobs. ``known()`` are the ends of jobs on record, by name."""
+
+    def __init__(
+        self, loop: Turns, folder: SessionFolder, jobs: Jobs, write: Write, known: Callable[[], dict[str, Any]]
+    ) -> None:
+        self._loop = loop
+        self._folder = folder
+        self._jobs = jobs
+        self._write = write
+        self._known = known
+        self._open: dict[str, _Wait] = {}
+        jobs.tells = self.tells
+        jobs.on_ended = self.job_ended
+        jobs.on_line = self.line_came
+
+    @property
+    def open(self) -> list[str]:
+        """The calls that wait."""
+        return list(self._open)
+
+    def serve(self, call_id: str, given: dict[str, Any], end_call: EndCall) -> None:
+        """Carry out one call of the tool; its end is told now or later."""
+        name = str(given.get("job", ""))
+        try:
+            match given.get("action"):
+                case "status":
+                    self._end(call_id, end_call, self._status(name))
+                case "cancel":
+                    self._cancel(call_id, self._one(name), end_call)
+                case _:
+                    self._wait(call_id, name, given, end_call)
+        except OpError as exc:
+            self._end(call_id, end_call, exc.message, status="error")
+
+    def cancel(self, call_id: str, why: str = "cancelled") -> bool:
+        """End an open wait before its time; False when there is none of that call."""
+        wait = self._open.pop(call_id, None)
+        if wait is None:
+            return False
+        self._close(wait)
+        self._end(call_id, wait.end_call, why, status="cancelled", ms=_since(wait))
+        return True
+
+    def spoken(self) -> None:
+        """A person said something: whoever waits shall hear it now."""
+        for call_id in self.open:
+            self._over(call_id, "the wait is over: a person wrote to you")
+
+    # -- what each does ----------------------------------------------------------------------------
+
+    def _one(self, name: str) -> Job:
+        """The job of that name, or the only one. Raises OpError."""
+        running = self._jobs.running
+        if name:
+            found = next((job for job in running if job.name == name), None)
+            if found is not None:
+                return found
+            if (end := self._known().get(name)) is not None:
+                raise OpError("not_running", job_words.ended(end))
+            raise OpError("not_found", f"there is no job {name[:40]!r}; {self._names()}")
+        if len(running) == 1:
+            return running[0]
+        raise OpError("not_found", f"say which job: {self._names()}")
+
+    def _names(self) -> str:
+        running = self._jobs.running
+        return f"running: {', '.join(job.name for job in running)}" if running else "no job runs"
+
+    def _status(self, name: str) -> str:
+        if name and name in self._known() and name not in self._jobs.now:
+            return job_words.ended(self._known()[name])
+        jobs = [self._one(name)] if name or len(self._jobs.running) == 1 else self._jobs.running
+        if jobs:
+            return "\n\n".join(self._told(job) for job in jobs)
+        ends = [job_words.ended(end).partition("\n")[0] for end in self._known().values()]
+        return "\n".join(["no job runs", *ends])
+
+    def _told(self, job: Job) -> str:
+        part = job_log.tail(job.order.base, _TAIL)
+        job.shown = max(job.shown, part.end)
+        stopping = ", and was told to end" if job.stopping else ""
+        left = stretch(job.order.spec.timeout_s - (time.monotonic() - job.began))
+        head = f"job {job.name} runs since {stretch(time.monotonic() - job.began)}{stopping} ({left} left): {job.what}"
+        return "\n".join([head, *job_words.printed(job.name, newest(part.data), part.end)])
+
+    def _cancel(self, call_id: str, job: Job, end_call: EndCall) -> None:
+        self._open[call_id] = _Wait(call_id, end_call, job.name, "", time.monotonic())
+        job.stop("cancelled")
+
+    def _wait(self, call_id: str, name: str, given: dict[str, Any], end_call: EndCall) -> None:
+        until = str(given.get("until", ""))
+        after = given.get("after_s")
+        known = self._known()
+        told = next((end for end in known.values() if end.get("told") == call_id or end["job"] == name), None)
+        if told is not None and (not name or name not in self._jobs.now):
+            self._end(call_id, end_call, job_words.ended(told))
+            return
+        job = self._one(name) if name or until else None
+        if job is None and not self._jobs.running and after is None:
+            raise OpError(
+                "not_found", f"there is nothing to wait for: {self._names()}; give after_s to wait for a time"
+            )
+        pattern = _pattern(until)
+        wait = _Wait(call_id, end_call, job.name if job else "", _words(job, until, after), time.monotonic())
+        self._write("job.waiting", {"call_id": call_id, "job": wait.job, "words": wait.words})
+        self._open[call_id] = wait
+        if after is not None:
+            wait.timer = self._loop.call_later(
+                float(after), functools.partial(self._over, call_id, f"{stretch(float(after))} are over")
+            )
+        if pattern is not None and job is not None:
+            job.say(until={"call": call_id, "pattern": until, "since": job.shown})
+
+    # -- what ends a wait --------------------------------------------------------------------------
+
+    def tells(self, job: Job) -> str:
+        """The call whose result will tell of the job's end; empty when nobody waits for it."""
+        return next((wait.call_id for wait in self._open.values() if wait.job in ("", job.name)), "")
+
+    def job_ended(self, job: Job, data: dict[str, Any]) -> None:
+        for wait in [wait for wait in self._open.values() if wait.job in ("", job.name)]:
+            self._open.pop(wait.call_id)
+            self._close(wait)
+            self._end(wait.call_id, wait.end_call, job_words.ended(data), ms=_since(wait))
+
+    def line_came(self, job: Job, call_id: str, text: str, end: int) -> None:
+        job.shown = max(job.shown, end)
+        self._over(call_id, f"job {job.name} printed the line that you wait for:\n{text[:1000]}")
+
+    def _over(self, call_id: str, why: str) -> None:
+        wait = self._open.pop(call_id, None)
+        if wait is None:
+            return
+        self._close(wait)
+        running = [job for job in self._jobs.running if wait.job in ("", job.name)]
+        text = "\n\n".join([why, *(self._told(job) for job in running)])
+        self._end(call_id, wait.end_call, text, ms=_since(wait))
+
+    def _close(self, wait: _Wait) -> None:
+        if wait.timer is not None:
+            wait.timer.cancel()
+        for job in self._jobs.running:
+            job.say(forget=wait.call_id)
+
+    def _end(self, call_id: str, end_call: EndCall, text: str, *, status: str = "ok", ms: int = 0) -> None:
+        data = {"call_id": call_id, "status": status, "preview": text, "ms": ms}
+        self._jobs.durably(lambda: end_call(data))
+
+
+def _since(wait: _Wait) -> int:
+    return round((time.monotonic() - wait.began) * 1000)
+
+
+def _pattern(until: str) -> Pattern | None:
+    """Raises OpError when it asks for nothing that can be found."""
+    try:
+        return Pattern.of(until) if until else None
+    except ValueError as exc:
+        raise OpError("bad_request", f"until {exc}") from exc
+
+
+def _words(job: Job | None, until: str, after: object) -> str:
+    """What is waited for, for a person: ``job j3: make train, or until "epoch 10"``."""
+    parts = [f"job {job.name}: {job.what}" if job is not None else "its jobs"]
+    if until:
+        parts.append(f'until it prints "{until}"')
+    if isinstance(after, int | float):
+        parts.append(f"for {stretch(after)} at most")
+    return ", ".join(parts)
+
+
+__all__ = ["Waits"]

@@ -21,7 +21,7 @@ def outcome(status: str, exit_code: int | None, ms: int) -> str:
     parts = [_ENDED.get(status, status)]
     if exit_code is not None:
         parts.append(f"exit code {exit_code}")
-    if ms:
+    if ms >= 1000:
         parts.append(f"after {stretch(ms / 1000)}")
     return ", ".join(parts)
 

@@ -170,6 +170,16 @@ def test_a_key_that_cannot_be_one_is_refused_without_quoting_it(key: str) -> Non
     assert "canary" not in str(error.value)
 
 
+def test_jobs_have_times_a_size_and_a_number(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    config = c.parse(file, '[jobs]\nlimit = "2h 30m"\nlongest = "30d"\nat_once = 2\nlog = "32MiB"\ngrace = 5\n')
+    assert (config.jobs.limit, config.jobs.longest, config.jobs.log) == (9000, 30 * 86_400, 32 << 20)
+    assert config.jobs.to_wire() == {"at_once": 2, "grace_s": 5}
+    for wrong in ("at_once = 65", 'limit = "0s"', 'log = "1MiB"', "grace = true", 'longest = "soon"'):
+        with pytest.raises(c.ConfigError, match=r"config.toml, line 2: jobs\."):
+            c.parse(file, f"[jobs]\n{wrong}\n")
+
+
 def test_undo_limits_are_sizes_and_a_number(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     config = c.parse(file, '[undo]\nfile_bytes = "1MiB"\nnames = 20\nhistory_bytes = 4096\n')

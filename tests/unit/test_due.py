@@ -98,6 +98,16 @@ def test_no_park_of_an_older_version_waits_until_2099() -> None:
     assert after(*parked("limited", "2099-01-01T00:00:00Z")) == Wake()
 
 
+def test_a_session_that_waits_for_a_job_is_woken_by_its_end_or_by_words_and_by_nothing_else() -> None:
+    started = t.JobStarted(job="j1", call_id="c1.0", what="make")
+    waiting = (started, *parked("job"))
+    assert after(*waiting) == Nothing()
+    assert after(*waiting, t.TimePassed(seconds=7 * 86_400)) == Nothing()
+    assert after(*waiting, t.JobEnded(job="j1", status="ok")) == Wake()
+    assert after(*waiting, t.UserMessage(text="how is it?")) == Wake()
+    assert after(started, t.UserMessage(text="before"), *parked("job")) == Nothing()
+
+
 # -- parks -----------------------------------------------------------------------------------------
 
 

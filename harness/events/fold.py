@@ -335,6 +335,7 @@ def _context_reset(s: SessionState, r: t.Record, b: t.ContextReset) -> None:
 
 @_on(t.UserMessage)
 def _said(s: SessionState, r: t.Record, b: t.UserMessage) -> None:
+    s.jobs.told(b.jobs)
     if b.origin == "human":
         s.iterations = s.iterations.said(r.seq, b.text)
 
@@ -443,12 +444,6 @@ def _answered(s: SessionState, r: t.Record, b: t.RatchetAnswered) -> None:
 def _in_doubt(s: SessionState, r: t.Record, b: t.ToolInDoubt) -> None:
     s.doing.pop(b.call_id, None)
     s.jobs.call_over(b.call_id)
-
-
-@_on(t.UserMessage)
-def _said(s: SessionState, r: t.Record, b: t.UserMessage) -> None:
-    s.jobs.heard = True
-    s.jobs.told(b.jobs)
 
 
 @_on(t.JobStarted)

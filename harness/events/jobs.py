@@ -51,7 +51,8 @@ class Jobs:
             self.heard = True
 
     def told(self, names: list[str]) -> None:
-        """A message to the agent tells of the ends of these."""
+        """A message to the agent came, which tells of the ends of these."""
+        self.heard = True
         for name in names:
             self.untold.pop(name, None)
 

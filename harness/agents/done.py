@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from harness.agents.steps import Check, End, Park, Say, Turned
 from harness.events import asking
 from harness.events import types as t
-from harness.events.iteration_events import FAILED, PASSED, UNDECIDED
+from harness.events.iteration_events import BLOCKED, FAILED, PASSED, UNDECIDED
 from harness.events.ratchet import some
 
 _CHECK_OUTPUT = 4000
@@ -68,6 +68,8 @@ class Evidence:
     """The entry at hand, when the plan is worked through one after the other; the criteria are its own then, and
     ``undecided`` how many of them no command decides.
     """
+    blocked: str = ""
+    """Why the entry at hand cannot be worked on, in the agent's words."""
     stuck: tuple[str, ...] = ()
     """Entries that were tried as often as they may be."""
     at_work: str = ""
@@ -83,6 +85,8 @@ def settle(claim: Claim, seen: Evidence) -> Check | Say | Park | Turned | End:
     total = len(seen.commands)
     if seen.at_work and not claim.last:
         return asks if question else Park("job", seen.at_work)
+    if seen.task and seen.blocked and not claim.last:
+        return asks if question else Turned(BLOCKED, seen.blocked)
     if not seen.commands and seen.task:
         return asks if question else Turned(UNDECIDED, "no check decides it; the agent says that it is done")
     if not seen.commands:

@@ -6,7 +6,7 @@ from harness.agents.steps import Leave, Park, Say, Wait
 from harness.events.endpoints import ITEM_KINDS
 from harness.events.fold import SessionState
 from harness.events.request import Request
-from harness.plan import iterations
+from harness.plan import hooks, iterations
 from harness.plan.due import due
 
 HUMAN_KINDS: dict[str, str] = {Request.CAP: "cap"}
@@ -46,6 +46,8 @@ def outstanding(s: SessionState) -> Park | Wait | None:
     waiting = next((a for a in s.approvals.values() if not a.call_id and a.kind not in ITEM_KINDS), None)
     if waiting is not None:
         return Park(HUMAN_KINDS.get(waiting.kind, "approval"), waiting.title)
+    if hooks.due(s) is not None:
+        return Wait("what runs after edits is under way")
     if iterations.due(s) is not None:
         return Wait("the next task of its plan is being prepared")
     return (

@@ -123,6 +123,8 @@ class Talk:
             self._begun = True
             self._beginning = beginning(v)
             self._open.append({"role": "user", "content": _blocks_of(self._beginning)})
+        if v.keep > self._keep:
+            self._begin_anew(v)
         last = v.last_model
         for turn in v.turns:
             if last is not None and turn.seq < last.seq and turn.seq > self._taken:
@@ -131,8 +133,6 @@ class Talk:
                     self._say(v, turn, self._open, calls=isinstance(turn, ModelTurn) and turn.stop == said.CALLS)
         if v.cleared_before > self._cleared:
             self._clear(v.cleared_before)
-        if v.keep > self._keep:
-            self._begin_anew(v)
         self._begin_as_now(v)
         while len(self._open) > _OPEN:
             self._closed.append(_encode(self._open.pop(0)))

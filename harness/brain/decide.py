@@ -220,6 +220,7 @@ def _done(v: View, last: ModelTurn) -> Step:
         reason,
         undecided if task is None else task.undecided,
         "" if task is None else task.id,
+        plan.work.standing[task.id].blocked if plan is not None and task is not None else "",
         iterations.stuck(v.state),
         at_work=v.state.jobs.words() if v.state.jobs.running else "",
     )

@@ -210,6 +210,9 @@ class View:
             case t.HarnessNote() if body.component == REBOOT:
                 self.turns.append(UserTurn(r.seq, body.text, "harness"))
                 self.fresh += _bytes(body.text)
+            case t.HooksEnded():
+                self.turns.append(UserTurn(r.seq, body.text, "harness"))
+                self.fresh += _bytes(body.text)
             case t.IterationStarted():
                 self.task = body.digest
                 self.begins_seq = r.seq

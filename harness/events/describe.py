@@ -434,6 +434,13 @@ def _plan_restored(b: t.PlanRestored) -> Line:
     return Line("violation", f"before {b.call_id} the plan was changed and put back: {some(b.did)}", "bad")
 
 
+@_on(t.HooksEnded)
+def _hooks_ended(b: t.HooksEnded) -> Line:
+    said = b.text.partition("\n\n")[2]
+    failed = f"{b.failed} failed: " if b.failed else ""
+    return Line("hooks", f"after its edits, {failed}{_first(said)}", "warn" if b.failed else "dim")
+
+
 @_on(t.IterationStarted)
 def _iteration_started(b: t.IterationStarted) -> Line:
     again = f", attempt {b.attempt}" if b.attempt > 1 else ""

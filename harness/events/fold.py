@@ -16,6 +16,8 @@ from harness.events import checkpoints, layers, ratchet, rules
 from harness.events import types as t
 from harness.events.calls import OpenCalls
 from harness.events.course import Course
+from harness.events.course_events import ASSUMPTION
+from harness.events.hooks import Hooks
 from harness.events.iterations import Iterations
 from harness.events.jobs import Jobs
 from harness.events.plan_state import Work
@@ -113,6 +115,7 @@ class SessionState:
     first_counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     """By check, how many tests its first run ran and excused."""
     plan: ratchet.Plan | None = None
+    hooks: Hooks = field(default_factory=Hooks)
     iterations: Iterations = field(default_factory=Iterations)
     rules: rules.Rules = field(default_factory=rules.Rules)
     course: Course = field(default_factory=Course)
@@ -340,9 +343,15 @@ def _said(s: SessionState, r: t.Record, b: t.UserMessage) -> None:
         s.iterations = s.iterations.said(r.seq, b.text)
 
 
+@_on(t.HooksEnded)
+def _hooks_ended(s: SessionState, r: t.Record, b: t.HooksEnded) -> None:
+    s.hooks = s.hooks.told()
+
+
 @_on(t.ToolProposed)
 def _proposed(s: SessionState, r: t.Record, b: t.ToolProposed) -> None:
     s.iterations = s.iterations.proposed(b)
+    s.hooks = s.hooks.proposed(b)
     if b.by_harness and b.input is not None:
         s.check_calls[b.call_id] = ratchet.Running(str(b.input.get("command", "")), r.ts)
 
@@ -361,6 +370,7 @@ def _tool_ended(s: SessionState, r: t.Record, b: t.ToolEnded) -> None:
     s.doing.pop(b.call_id, None)
     s.rules = s.rules.edited(b.files_changed)
     s.iterations = s.iterations.chore_ended(b.call_id, b)
+    s.hooks = s.hooks.changed(b.files_changed).chore_ended(b.call_id, b)
     s.jobs.call_over(b.call_id)
     check = s.check_calls.pop(b.call_id, None)
     if check is None:
@@ -416,6 +426,8 @@ def _flipped(s: SessionState, r: t.Record, b: t.PlanFlipped) -> None:
 def _plan_updated(s: SessionState, r: t.Record, b: t.PlanUpdated) -> None:
     if s.plan is not None:
         s.plan.work.updated(b)
+    if b.trigger == ASSUMPTION:
+        s.iterations = s.iterations.mistaken(r.seq, b.reason)
 
 
 @_on(t.PlanRestored)
@@ -467,6 +479,7 @@ def _resolved(s: SessionState, r: t.Record, b: t.ToolResolved) -> None:
     if b.resolution != "confirmed_not_done":
         s.check_calls.pop(b.call_id, None)
         s.iterations = s.iterations.chore_ended(b.call_id, None)
+        s.hooks = s.hooks.chore_ended(b.call_id, None)
 
 
 @_on(t.IterationStarted)

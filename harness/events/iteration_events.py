@@ -15,16 +15,21 @@ FRESH = (PER_TASK, PER_ITERATION, NEVER)
 PASSED = "passed"
 UNDECIDED = "undecided"
 FAILED = "failed"
+BLOCKED = "blocked"
 
 
 class Ways(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a session goes through its plan: ``fresh`` as above, ``attempts`` at each task, and the seconds that
-    ``init.sh`` may take.
+    """How a session goes about its work: ``fresh`` as above, ``attempts`` at each task, the seconds that ``init.sh``
+    may take, whether the harness commits what a finished task left uncommitted, and the commands that run after edits,
+    each within ``hook_s`` seconds.
     """
 
     fresh: str = NEVER
     attempts: int = 3
     setup_s: int = 300
+    commit: bool = False
+    hooks: list[str] = []
+    hook_s: int = 60
 
 
 class IterationStarted(Body, frozen=True, kw_only=True):
@@ -40,7 +45,7 @@ class IterationStarted(Body, frozen=True, kw_only=True):
 
 
 class IterationEnded(Body, frozen=True, kw_only=True):
-    """``outcome``: passed, undecided (the agent says so and no check decides), failed."""
+    """``outcome``: passed, undecided (the agent says so and no check decides), failed, blocked (the agent says why)."""
 
     TYPE = "iteration.ended"
     n: int
@@ -56,3 +61,11 @@ class ApproachFailed(Body, frozen=True, kw_only=True):
     entry: str
     what: str
     why: str
+
+
+class HooksEnded(Body, frozen=True, kw_only=True):
+    """What ran after the agent's edits had something to say: the agent reads ``text`` once, in its next request."""
+
+    TYPE = "hooks.ended"
+    text: str
+    failed: int = 0

@@ -11,9 +11,10 @@ from typing import TypeVar
 
 from harness.events import tools
 from harness.events.call_events import ToolEnded, ToolProposed
-from harness.events.iteration_events import ApproachFailed, IterationEnded, IterationStarted
+from harness.events.iteration_events import PASSED, UNDECIDED, ApproachFailed, IterationEnded, IterationStarted
 
 SETUP = "setup"
+COMMIT = "commit"
 _OUTPUT = 3000
 """Characters kept of a chore's output, its end."""
 _WORDS = 6
@@ -50,6 +51,21 @@ class Chore:
         return self.status if self.exit_code is None else f"exit {self.exit_code}"
 
 
+def chore_of(b: ToolProposed) -> Chore | None:
+    """The chore that a call is; None for any other call."""
+    given = b.input or {}
+    if b.tool != tools.CHORE or not b.own:
+        return None
+    return Chore(str(given.get("chore", "")), str(given.get("command", "")))
+
+
+def done(chore: Chore, ended: ToolEnded | None) -> Chore:
+    """A chore that came to its end; None when nobody knows how."""
+    if ended is None:
+        return replace(chore, status="unknown")
+    return replace(chore, status=ended.status, exit_code=ended.exit_code, output=ended.preview[-_OUTPUT:])
+
+
 @dataclass(frozen=True, slots=True)
 class Iterations:
     """``entry`` is the task at hand, empty between two of them."""
@@ -72,17 +88,26 @@ class Iterations:
     """The iteration before which it ran."""
     running: dict[str, Chore] = field(default_factory=dict)
     """Chores by call."""
+    uncommitted: str = ""
+    """The entry that is done, and whose changes are to be committed."""
 
     def started(self, seq: int, b: IterationStarted) -> Iterations:
         attempts = self.attempts | {b.entry: self.attempts.get(b.entry, 0) + 1}
         return replace(self, n=b.n, entry=b.entry, started_seq=seq, attempts=attempts, regressed=False)
 
     def ended(self, b: IterationEnded) -> Iterations:
-        return replace(self, entry="", outcomes=self.outcomes | {b.entry: b.outcome}, regressed=False)
+        left = b.entry if b.outcome in (PASSED, UNDECIDED) else ""
+        outcomes = self.outcomes | {b.entry: b.outcome}
+        return replace(self, entry="", outcomes=outcomes, regressed=False, uncommitted=left)
 
     def failed(self, seq: int, b: ApproachFailed) -> Iterations:
         told = (*self.approaches.get(b.entry, ()), Told(seq, b.what, b.why))[-_APPROACHES:]
         return replace(self, approaches=_newest(self.approaches, b.entry, told))
+
+    def mistaken(self, seq: int, reason: str) -> Iterations:
+        """The agent says that what it assumed for the task at hand is wrong."""
+        told = (*self.approaches.get(self.entry, ()), Told(seq, reason, "assumed, and proved wrong"))[-_APPROACHES:]
+        return replace(self, approaches=_newest(self.approaches, self.entry, told)) if self.entry else self
 
     def said(self, seq: int, text: str) -> Iterations:
         """A person said this after the goal."""
@@ -93,13 +118,13 @@ class Iterations:
         return replace(self, attempts={}, outcomes={}, regressed=False, setup=None, setup_for=-1)
 
     def proposed(self, b: ToolProposed) -> Iterations:
-        given = b.input or {}
         if b.by_harness and not self.entry:
             return replace(self, regressed=True)
-        if b.tool != tools.CHORE or b.ref:
+        chore = chore_of(b)
+        if chore is None or chore.kind not in (SETUP, COMMIT):
             return self
-        chore = Chore(str(given.get("chore", "")), str(given.get("command", "")))
-        return replace(self, running=self.running | {b.call_id: chore})
+        left = "" if chore.kind == COMMIT else self.uncommitted
+        return replace(self, running=self.running | {b.call_id: chore}, uncommitted=left)
 
     def chore_ended(self, call_id: str, ended: ToolEnded | None) -> Iterations:
         """A chore came to its end; None when nobody knows how."""
@@ -107,12 +132,8 @@ class Iterations:
         if chore is None:
             return self
         left = {name: one for name, one in self.running.items() if name != call_id}
-        done = replace(chore, status="unknown")
-        if ended is not None:
-            output = ended.preview[-_OUTPUT:]
-            done = replace(chore, status=ended.status, exit_code=ended.exit_code, output=output)
         if chore.kind == SETUP:
-            return replace(self, running=left, setup=done, setup_for=self.n)
+            return replace(self, running=left, setup=done(chore, ended), setup_for=self.n)
         return replace(self, running=left)
 
     def judged(self, seq: int, command: str) -> Iterations:

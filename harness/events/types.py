@@ -30,7 +30,7 @@ from harness.events.checkpoint_events import CheckpointCreated, CheckpointDroppe
 from harness.events.context_events import ContextCleared, ContextReset
 from harness.events.conversation_events import ModelFailed, ModelMessage, ModelRequest, UserMessage
 from harness.events.course_events import PlanUpdated
-from harness.events.iteration_events import ApproachFailed, IterationEnded, IterationStarted, Ways
+from harness.events.iteration_events import ApproachFailed, HooksEnded, IterationEnded, IterationStarted, Ways
 from harness.events.job_events import JobEnded, JobStarted, JobWaiting
 from harness.events.memory_events import MemoryChanged, MemoryShown
 from harness.events.money_events import BreakerOpened, BudgetReached, CapsRaised, FinishUp
@@ -87,6 +87,7 @@ __all__ = [
     "Envelope",
     "FinishUp",
     "HarnessNote",
+    "HooksEnded",
     "IterationEnded",
     "IterationStarted",
     "JobEnded",

@@ -91,3 +91,9 @@ def stretch(seconds: float) -> str:
             break
         left %= size
     return " ".join(parts) or "0s"
+
+
+def line(text: str, most: int = 240) -> str:
+    """Any text as one line of bounded length: what is quoted cannot pass for a line of ours."""
+    flat = " ".join(text[: 4 * most].split())
+    return flat if len(flat) <= most else f"{flat[: most - 2]} …"

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from harness.events.fold import SessionState
 from harness.events.plan_events import PlanEntry
+from harness.events.words import line
 from harness.plan.iterations import Begin
 
 MOST_BYTES = 9000
 """About 3,000 tokens."""
-_LINE = 240
 _SHOWN = 12
 _HEAD = (
     "Task {n} of this session, in a context of its own: work on {entry} of {path} and on nothing else. The harness made"
@@ -75,7 +75,7 @@ def _sections(s: SessionState, entry: PlanEntry, begin: Begin, around: Around) -
     )
     yield _Section(
         "Said by the person since the goal, the newest first",
-        tuple(f"- “{line(one.text, 3 * _LINE)}” [#{one.seq}]" for one in reversed(at.words)),
+        tuple(f"- “{line(one.text, 720)}” [#{one.seq}]" for one in reversed(at.words)),
         4,
     )
     waiting = tuple(f"- {line(a.title)} [#{a.seq}]" for a in s.approvals.values())
@@ -110,12 +110,6 @@ def _undecided(entry: PlanEntry) -> tuple[str, ...]:
 def _of(s: SessionState, entry: PlanEntry) -> str:
     outcome = s.iterations.outcomes.get(entry.id, "")
     return f" ({outcome}, {s.iterations.attempts.get(entry.id, 0)} tried)" if outcome else ""
-
-
-def line(text: str, most: int = _LINE) -> str:
-    """Any text as one line of bounded length: what is quoted cannot pass for a line of ours."""
-    flat = " ".join(text[: 4 * most].split())
-    return flat if len(flat) <= most else f"{flat[: most - 2]} …"
 
 
 def _text(head: str, sections: Sequence[_Section], tail: str) -> str:

@@ -5,16 +5,19 @@ Chosen by what the files and the log say, never by a counter: the first entry, b
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from harness.events.fold import SessionState
 from harness.events.iteration_events import NEVER, PER_ITERATION, UNDECIDED, Ways
-from harness.events.iterations import SETUP
+from harness.events.iterations import COMMIT, SETUP
 from harness.events.plan_events import PlanEntry
+from harness.events.words import line
 from harness.plan import order
 from harness.plan.due import due as flips_due
 
+_COMMIT_S = 120
 REGRESSION = 2
 """Entries that pass and are checked again before new work."""
 
@@ -63,8 +66,12 @@ def due(s: SessionState) -> Due | None:
         return None
     if s.iterations.entry or s.request is not None or s.calls.open or s.unjudged or not s.ratchet.clear:
         return None
+    if flips_due(s):
+        return None
     chosen = next_entry(s)
-    if chosen is None or flips_due(s):
+    if s.iterations.uncommitted and ways_of(s).commit:
+        return Prepare(COMMIT, _commit(s), _COMMIT_S)
+    if chosen is None:
         return None
     return (
         _setup(s) or _regression(s) or Begin(chosen.id, s.iterations.n + 1, s.iterations.attempts.get(chosen.id, 0) + 1)
@@ -92,6 +99,14 @@ def stuck(s: SessionState) -> tuple[str, ...]:
 def rounds(s: SessionState) -> int:
     """How often the agent may claim that a task is done before the attempt is over."""
     return 1 if s.iterations.entry and ways_of(s).fresh == PER_ITERATION else s.max_rounds
+
+
+def _commit(s: SessionState) -> str:
+    """A script that commits whatever the task at its end left uncommitted; nothing when there is nothing."""
+    assert s.plan is not None
+    entry = s.plan.entries[s.iterations.uncommitted]
+    words = f"{line(entry.title, 72)}\n\n{line(entry.id)} of {s.plan.path}: {s.iterations.outcomes[entry.id]}"
+    return f"git add -A && {{ git diff --cached --quiet || git commit -q --no-verify -m {shlex.quote(words)}; }}"
 
 
 def _setup(s: SessionState) -> Prepare | None:

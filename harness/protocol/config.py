@@ -165,12 +165,22 @@ class CheckpointConfig:
 @dataclass(frozen=True, slots=True)
 class PlanConfig:
     """How a session goes through its plan: ``fresh`` says when its context begins anew (per-task, per-iteration,
-    never); so many ``attempts`` at each entry; ``setup_s`` seconds for ``init.sh``.
+    never); so many ``attempts`` at each entry; ``setup_s`` seconds for ``init.sh``; ``commit`` says whether the harness
+    commits what a finished task left uncommitted.
     """
 
     fresh: str = "per-task"
     attempts: int = 3
     setup_s: int = 300
+    commit: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class HooksConfig:
+    """Commands that run in the fence after an agent's edits, each within ``seconds``."""
+
+    after_edit: tuple[str, ...] = ()
+    seconds: int = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +204,7 @@ class Config:
     ratchet: RatchetConfig = field(default_factory=RatchetConfig)
     checkpoints: CheckpointConfig = field(default_factory=CheckpointConfig)
     plan: PlanConfig = field(default_factory=PlanConfig)
+    hooks: HooksConfig = field(default_factory=HooksConfig)
     ui: UiConfig = field(default_factory=UiConfig)
 
 
@@ -215,6 +226,7 @@ _SECTIONS: dict[str, type] = {
     "ratchet": RatchetConfig,
     "checkpoints": CheckpointConfig,
     "plan": PlanConfig,
+    "hooks": HooksConfig,
     "ui": UiConfig,
 }
 _DURATION = re.compile(r"(\d+)\s*([smhd])")
@@ -343,11 +355,15 @@ def _value(section: str, key: str, raw: Any) -> Any:
     if kind.startswith("tuple"):
         if not isinstance(raw, list) or not all(isinstance(x, str) for x in raw):
             raise ValueError("must be a list of strings")
-        return tuple(_pattern(x) if section == "ratchet" else _folder(x) for x in raw)
+        return tuple(_listed(section, x) for x in raw)
     if kind.startswith("dict"):
         if not isinstance(raw, dict) or not all(isinstance(v, str) for v in raw.values()):
             raise ValueError("must be a table of strings")
         return dict(raw)
+    if kind == "bool":
+        if not isinstance(raw, bool):
+            raise ValueError("must be true or false")
+        return raw
     if kind == "int":
         if key.startswith("reply_") and raw == 0:
             raise ValueError("must be at least 1 second")
@@ -355,7 +371,7 @@ def _value(section: str, key: str, raw: Any) -> Any:
             raise ValueError("must be at least 1")
         if key == "context_tokens" and _int(raw) < LEAST_CONTEXT:
             raise ValueError(f"must be at least {LEAST_CONTEXT}: a hand-off and the turns beside it need that room")
-        if section == "plan" and _int(raw) < 1:
+        if section in ("plan", "hooks") and _int(raw) < 1:
             raise ValueError("must be at least 1")
         return _int(raw)
     if not isinstance(raw, str):
@@ -365,6 +381,17 @@ def _value(section: str, key: str, raw: Any) -> Any:
     if key == "base_url" and raw and (problem := url_problem(raw)):
         raise ValueError(problem)
     return raw
+
+
+def _listed(section: str, text: str) -> str:
+    """One item of a list: a pattern of files, a command, or a folder."""
+    if section == "ratchet":
+        return _pattern(text)
+    if section == "hooks":
+        if not text.strip():
+            raise ValueError("a command must not be empty")
+        return text
+    return _folder(text)
 
 
 _NEVER = frozenset(("/", "/usr", "/etc", "/tmp", "/root", "/home", "/opt", "/var", "/run", "/proc", "/sys", "/dev"))

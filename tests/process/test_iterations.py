@@ -9,14 +9,20 @@ from typing import Any
 import pytest
 
 from harness.events import types as t
-from tests.fleetlib import Fleet, fleet, make_repository, play
+from tests.fleetlib import Fleet, fleet, git, make_repository, play
 
 pytestmark = pytest.mark.timeout(300)
 
 
+HOOKS = """
+[hooks]
+after_edit = ["echo hooked; exit 3"]
+"""
+
+
 @pytest.fixture(scope="module")
 def f() -> Iterator[Fleet]:
-    with fleet() as made:
+    with fleet(config=HOOKS) as made:
         yield made
 
 
@@ -38,6 +44,9 @@ def test_rules_of_the_project_nearest_to_the_edit_are_read_before_the_next_reque
     asked = [r.seq for r in records if isinstance(r.body, t.ModelRequest)]
     assert {path: text for path, (_, text) in read.items()} == {"AGENTS.md": "Root.\n", "a/b/AGENTS.md": "Near.\n"}
     assert read["AGENTS.md"][0] < asked[0] < read["a/b/AGENTS.md"][0] < asked[1]
+    (told,) = bodies(f, sid, t.HooksEnded)
+    assert (told.failed, "hooked" in told.text, "[exit 3]" in told.text) == (1, True, True)
+    assert next(r.seq for r in records if isinstance(r.body, t.HooksEnded)) < asked[1], "in the next request"
     assert f.violations() == []
 
 
@@ -78,4 +87,10 @@ def test_a_plan_is_worked_through_task_by_task_each_in_a_context_of_its_own(f: F
     rechecked = [r.seq for r in records if isinstance(r.body, t.CheckVerdict) and "notes.txt" in r.body.command]
     assert rechecked[0] < first, "what passed was looked at before new work"
     assert first < next(r.seq for r in records if isinstance(r.body, t.ModelRequest))
+    branch = row["branch"]
+    subjects = git(repo, "log", "--format=%s", f"main..{branch}").splitlines()
+    assert "First" in subjects, "a task that passed is committed, by its name"
+    assert "US-001 of prd.json: passed" in git(repo, "log", "--format=%b", f"main..{branch}")
+    assert json.loads(git(repo, "show", f"{branch}:prd.json"))["userStories"][0]["passes"] is True
+    assert git(repo, "show", f"{branch}:two.txt") == "done\n"
     assert f.violations() == []

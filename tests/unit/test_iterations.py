@@ -4,7 +4,9 @@ by itself, whatever the model says.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +17,8 @@ from harness.agents.host import turned
 from harness.brain import decide
 from harness.events import iteration_events, tools
 from harness.events import types as t
-from harness.plan import due, iterations
+from harness.events.iterations import Chore
+from harness.plan import due, hooks, iterations
 from harness.plan.digest import MOST_BYTES, Around, digest
 from harness.plan.iterations import Begin, Prepare, Recheck
 from harness.protocol import config
@@ -29,10 +32,10 @@ class Planned(World):
     """A log in memory with a plan, and what a supervisor does for it. ``truth`` is the exit code of a command now."""
 
     def __init__(
-        self, *entries: t.PlanEntry, truth: Truth, setup: str = "", fresh: str = "per-task", attempts: int = 3
+        self, *entries: t.PlanEntry, truth: Truth, setup: str = "", fresh: str = "per-task", **ways: Any
     ) -> None:
         checks = [command for entry in entries for command in entry.checks]
-        super().__init__(goal=GOAL, checks=checks, max_rounds=2, ways=t.Ways(fresh, attempts))
+        super().__init__(goal=GOAL, checks=checks, max_rounds=2, ways=t.Ways(fresh=fresh, **ways))
         self.truth = truth
         self.put(t.PlanLoaded(path="prd.json", form="tasks", entries=list(entries), setup=setup))
         self.put(t.UserMessage(text="What done means is in prd.json.", origin="harness"))
@@ -52,6 +55,13 @@ class Planned(World):
             s = self.view.state
             for flip in due.due(s):
                 self.put(t.PlanFlipped(entry=flip.entry, passes=flip.passes, why=flip.why, calls=list(flip.calls)))
+            match hooks.due(s):
+                case hooks.Run() as after:
+                    self.run(tools.CHORE, *({"chore": "hook", "command": command} for command in after.commands))
+                    continue
+                case hooks.Tell() as after:
+                    self.put(t.HooksEnded(text=after.text, failed=after.failed))
+                    continue
             match iterations.due(s):
                 case None:
                     return
@@ -306,3 +316,74 @@ def test_a_digest_is_bounded_and_keeps_the_task(titles: list[str], progress: str
     assert len(page.encode("utf-8", "replace")) <= MOST_BYTES
     assert "work on E0 of prd.json" in page
     assert "\nThe task:\n- E0: " in page
+
+
+def chores(w: Planned, kind: str) -> list[str]:
+    asked = [b.input or {} for b in w.all(t.ToolProposed) if isinstance(b, t.ToolProposed) and b.tool == tools.CHORE]
+    return [str(one["command"]) for one in asked if one["chore"] == kind]
+
+
+def test_commit_per_unit_of_work_names_the_entry_and_no_title_is_run() -> None:
+    hostile = t.PlanEntry("US-1", "It's $(rm -rf ~); `x`\nline two", ["make a"])
+    w = Planned(hostile, entry("B", "make b"), truth=good, commit=True)
+    while isinstance(w.turn(DONE), decide.Ask):
+        pass
+    first, second = chores(w, "commit")
+    assert shlex.split(first)[-2].startswith("It's $(rm -rf ~); `x` line two\n\nUS-1 of prd.json: passed")
+    assert "B of prd.json: passed" in second
+    kinds = [(r.type, getattr(r.body, "entry", "")) for r in w.records]
+    assert kinds.index(("iteration.ended", "US-1")) < kinds.index(("iteration.started", "B"))
+    w = Planned(entry("A", "make a"), truth=bad, commit=True, attempts=1)
+    w.turn(DONE)
+    w.turn(DONE)
+    assert not chores(w, "commit"), "what does not hold is not committed"
+
+
+def test_hooks_after_edits_run_once_for_a_reply_and_are_told_once() -> None:
+    w = Planned(entry("A", "make a"), truth=lambda c: int(c == "lint"), hooks=["fmt", "lint"])
+    w.serve()
+    w.ask()
+    w.reply("tool_use", use(1, "write_file", path="x", content="1"), use(2, "write_file", path="y", content="2"))
+    for call_id in w.propose():
+        w.end(call_id, files=["x"])
+    assert isinstance(w.step(), steps.Wait)
+    w.serve()
+    assert chores(w, "hook") == ["fmt", "lint"]
+    assert w.request_text().count("[exit 1]\nexit 1 of lint") == 1
+    w.ask()
+    w.reply("tool_use", use(3, "exec", argv=["true"]))
+    w.end(w.propose()[0])
+    w.serve()
+    assert chores(w, "hook") == ["fmt", "lint"], "nothing was edited since"
+    assert len(w.all(t.HooksEnded)) == 1
+
+
+@given(st.lists(st.text(max_size=9000), min_size=1, max_size=8))
+def test_what_hooks_say_is_bounded(outputs: list[str]) -> None:
+    said = hooks.words([Chore("hook", "fmt", "error", 1, output) for output in outputs])
+    assert len(said) <= 6000 + 100 * (len(outputs) + 1)
+
+
+def test_a_blocked_task_ends_and_the_next_one_begins() -> None:
+    w = Planned(entry("A", "make a"), entry("B", "make b"), truth=lambda c: int(c == "make a"))
+    w.serve()
+    w.ask()
+    w.put(t.PlanUpdated(entry="A", state="blocked", reason="the key is missing"))
+    w.reply("end_turn", DONE)
+    assert isinstance(w.settle(), decide.Ask)
+    assert begun(w) == ["A", "B"]
+    end = w.turn(DONE)
+    assert isinstance(end, steps.End)
+    assert "stuck: A" in end.reason
+
+
+def test_failed_approaches_that_the_agent_tells_of_are_shown_too() -> None:
+    w = Planned(entry("A", "make a"), truth=bad, attempts=2)
+    w.serve()
+    w.ask()
+    w.put(t.PlanUpdated(trigger="assumption", reason="the API has no paging"))
+    w.reply("end_turn", DONE)
+    w.settle()
+    w.turn(DONE)
+    assert "attempt 2 of it" in w.view.task
+    assert "“the API has no paging”: assumed, and proved wrong" in w.view.task

@@ -5,10 +5,13 @@ Everything follows from the fold, so a supervisor that dies anywhere goes on fro
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import assert_never
 
 from harness.events import tools
 from harness.events import types as t
+from harness.events.hooks import HOOK
+from harness.plan import hooks
 from harness.plan.digest import Around, digest
 from harness.plan.iterations import Begin, Prepare, Recheck, due
 from harness.supervisor.calls.ground import HELD_S, held_for, private_of
@@ -25,6 +28,20 @@ _PER_TOKEN = 4
 
 async def step(session: Session) -> None:
     """Do what is due, once. Raises OpError, LinkLost, Later."""
+    after = hooks.due(session.state)
+    match after:
+        case None:
+            await _between(session)
+        case hooks.Run():
+            given = [{"chore": HOOK, "command": c, "timeout_s": after.seconds} for c in after.commands]
+            await session.append(*(_proposed(session, i, tools.CHORE, one) for i, one in enumerate(given)))
+        case hooks.Tell():
+            await session.append(t.HooksEnded(text=after.text, failed=after.failed))
+        case _:
+            assert_never(after)
+
+
+async def _between(session: Session) -> None:
     found = due(session.state)
     match found:
         case None:
@@ -41,8 +58,8 @@ async def step(session: Session) -> None:
             assert_never(found)
 
 
-def _proposed(session: Session, index: int, tool: str, given: dict[str, object]) -> t.ToolProposed:
-    return t.ToolProposed(call_id=f"c{session.state.seq}.{index}", tool=tool, ref="", input=given)
+def _proposed(session: Session, index: int, tool: str, given: Mapping[str, object]) -> t.ToolProposed:
+    return t.ToolProposed(call_id=f"c{session.state.seq}.{index}", tool=tool, ref="", input=dict(given))
 
 
 async def _begin(session: Session, begin: Begin) -> None:

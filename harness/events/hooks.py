@@ -1,0 +1,43 @@
+"""What runs after an agent's edits (formatter, types, lint), and what of it the agent has to be told. Pure; the fold
+holds a `Hooks`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from harness.events.call_events import ToolEnded, ToolProposed
+from harness.events.iterations import Chore, chore_of, done
+
+HOOK = "hook"
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """``edited``: a file tool changed something since they last ran; ``ended``: their results that nobody was told."""
+
+    edited: bool = False
+    running: dict[str, Chore] = field(default_factory=dict)
+    ended: tuple[Chore, ...] = ()
+
+    def changed(self, files: Sequence[str]) -> Hooks:
+        return replace(self, edited=True) if files and not self.edited else self
+
+    def proposed(self, b: ToolProposed) -> Hooks:
+        chore = chore_of(b)
+        if chore is None or chore.kind != HOOK:
+            return self
+        ended = self.ended if self.running else ()
+        return Hooks(running=self.running | {b.call_id: chore}, ended=ended)
+
+    def chore_ended(self, call_id: str, ended: ToolEnded | None) -> Hooks:
+        chore = self.running.get(call_id)
+        if chore is None:
+            return self
+        left = {name: one for name, one in self.running.items() if name != call_id}
+        return replace(self, running=left, ended=(*self.ended, done(chore, ended)))
+
+    def told(self) -> Hooks:
+        """The agent was told."""
+        return replace(self, ended=()) if self.ended else self

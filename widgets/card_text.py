@@ -23,6 +23,7 @@ from harness.events.action import (
     ExecAction,
     FileAction,
     PushAction,
+    RecordAction,
     ShellAction,
     Wire,
     action_hash,
@@ -176,6 +177,8 @@ def will_run(action: Action, label: str = WILL_RUN) -> list[CardLine]:
         out = _arguments(f"{label}  {tool}", action.argv)
     elif isinstance(action, ShellAction | CheckAction):
         out = _script(f"{label}  {tool}", action.script)
+    elif isinstance(action, RecordAction):
+        out = [CardLine(f"{label}  {tool}, of what Watchfloor keeps itself", "label"), *_inputs(action)]
     else:
         out = _file(f"{label}  {tool}", action)
     if (blob := action.input_blob) is not None:
@@ -213,12 +216,16 @@ def _file(head: str, action: FileAction) -> list[CardLine]:
         CardLine(f"  “{to_display(action.path)}”", "run"),
         *_letters(action.path),
     ]
-    for name, value in sorted((action.input or {}).items()):
-        if name != "path":
-            out += _value(name, value)
+    out += _inputs(action)
     if action.content_sha is not None:
         out.append(CardLine(f"  SHA-256 of the new text  {to_display(action.content_sha)}", "dim"))
     return out
+
+
+def _inputs(action: Action) -> list[CardLine]:
+    """What was given beside the path."""
+    given = sorted((action.input or {}).items())
+    return [line for name, value in given if name != "path" for line in _value(name, value)]
 
 
 def _value(name: str, value: object) -> list[CardLine]:

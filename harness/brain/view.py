@@ -20,6 +20,7 @@ from harness.brain.retry import too_long
 from harness.events import course, fold, said, tools
 from harness.events import types as t
 from harness.events.earlier import parts_in
+from harness.events.memory_events import NOW
 
 LoadBlob = Callable[[t.BlobRef], bytes]
 
@@ -113,6 +114,10 @@ class View:
     """The project's rules as the context began with them; what came since stands among the turns."""
     task: str = ""
     """The page of the task at hand, when the plan is worked through one after the other."""
+    memory: str = ""
+    """What requests show of memory."""
+    memory_next: str | None = None
+    """What they show from the next new beginning of the context on; None = the same."""
     changed_seq: int = -1
     """The newest change of the context."""
     model: str = ""
@@ -222,6 +227,11 @@ class View:
                 self._new_instruction()
             case t.RulesRead():
                 self._ruled(r, body)
+            case t.MemoryShown():
+                self.memory_next = body.text
+                if body.at == NOW:
+                    self.begins_seq = r.seq
+                    self._remember()
             case t.ToolResolved() if body.resolution != "confirmed_not_done":
                 self._finish_call(r, body.call_id, body)
             case t.SessionParked():
@@ -340,6 +350,13 @@ class View:
         self.sizes = [size for size in self.sizes if size.seq >= body.keep]
         self._changed(r, body.after)
         self._rules_anew()
+        self._remember()
+
+    def _remember(self) -> None:
+        if self.memory_next is not None:
+            self.fresh += max(0, _bytes(self.memory_next) - _bytes(self.memory))
+            self.memory = self.memory_next
+            self.memory_next = None
 
     def _changed(self, r: t.Record, after: int) -> None:
         self.changed_seq = r.seq

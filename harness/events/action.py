@@ -312,7 +312,19 @@ class PushAction(_Common):
         return {"argv": list(self.argv), "remote": self.remote, **self.to.to_wire(), **note}
 
 
-Action = FileAction | ExecAction | ShellAction | CheckAction | PushAction
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordAction(_Common):
+    """A question about, or an addition to, what the harness itself keeps on record: the supervisor answers, and no
+    process is started. Its input says all of it.
+    """
+
+    KIND = "record"
+
+    def own(self) -> Wire:
+        return {}
+
+
+Action = FileAction | ExecAction | ShellAction | CheckAction | PushAction | RecordAction
 
 
 def from_wire(value: object) -> Action:
@@ -345,6 +357,8 @@ def _action(wire: Wire) -> Action:
             return ShellAction(script=text(wire, "script"), outlives=flag(wire, "job", False), **common)
         case CheckAction.KIND:
             return CheckAction(script=text(wire, "script"), **common)
+        case RecordAction.KIND:
+            return RecordAction(**common)
         case PushAction.KIND:
             return PushAction(
                 argv=texts(wire, "argv"),

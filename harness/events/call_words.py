@@ -87,6 +87,9 @@ def about(tool: str, data: dict[str, Any] | None) -> str:
     """The file, folder or pattern that a call is about."""
     if data is None:
         return "(large input)"
+    if tool == tools.HISTORY:
+        wanted = [line(str(data[name])) for name in ("grep", "type") if data.get(name)]
+        return "its log" + (f" for {', '.join(wanted)}" if wanted else "")
     path = data.get("path")
     if tool == "search":
         return line(str(data.get("pattern", ""))) + (f" in {line(str(path))}" if path else "")

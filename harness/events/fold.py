@@ -21,6 +21,7 @@ from harness.events.hooks import Hooks
 from harness.events.iterations import Iterations
 from harness.events.jobs import Jobs
 from harness.events.plan_state import Work
+from harness.events.remembered import Remembered
 
 NOT_RUN = ("denied", "refused", "cancelled")
 """How a call ends that never ran."""
@@ -124,6 +125,7 @@ class SessionState:
     """By check, the newest one on the files as they are."""
     checkpoints: checkpoints.Checkpoints = field(default_factory=checkpoints.Checkpoints)
     jobs: Jobs = field(default_factory=Jobs)
+    memory: Remembered = field(default_factory=Remembered)
     recovered: int = 0
     last_undo: str = ""
     unknown: int = 0
@@ -334,6 +336,12 @@ def _context_cleared(s: SessionState, r: t.Record, b: t.ContextCleared) -> None:
 def _context_reset(s: SessionState, r: t.Record, b: t.ContextReset) -> None:
     s.context.tokens = b.after
     s.context.resets = s.context.resets + 1
+    s.memory.began_anew()
+
+
+@_on(t.MemoryShown)
+def _memory_shown(s: SessionState, r: t.Record, b: t.MemoryShown) -> None:
+    s.memory.told(b)
 
 
 @_on(t.UserMessage)

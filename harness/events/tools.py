@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any
 
 from harness.events import plan_tool
-from harness.events.action import CheckAction, ExecAction, FileAction, ShellAction
+from harness.events.action import CheckAction, ExecAction, FileAction, RecordAction, ShellAction
 from harness.events.addresses import MAX_HOSTS, BadAddress, normal_host
 
 READ = "read"
@@ -29,6 +29,8 @@ READ_OUTPUT = "read_output"
 """The tool that reads no file but what an earlier call gave; the keeper finds that for it."""
 ANSWERED = "answered"
 """The kind of a tool that has no effect outside the log: the supervisor answers it, and nothing is started."""
+MEMORY = "memory"
+HISTORY = "history"
 MAX_PATH = 4096
 MAX_CONTENT = 8 * 1024 * 1024
 
@@ -121,7 +123,7 @@ class Tool:
     @property
     def runs(self) -> bool:
         """True for what runs programs, which may do anything that the fence allows."""
-        return self.kind not in (FileAction.KIND, ANSWERED)
+        return self.kind not in (FileAction.KIND, RecordAction.KIND, ANSWERED)
 
     def definition(self) -> dict[str, Any]:
         """The tool as the Messages API wants it."""
@@ -262,6 +264,66 @@ TABLE: dict[str, Tool] = {
             ("call",),
         ),
         Tool(
+            MEMORY,
+            RecordAction.KIND,
+            REVERSIBLE,
+            "What is remembered beyond this conversation: view a memory or list the keys, search by words, write or"
+            " delete one. Scope session is this session's own. What you write to scope repository (for every session on"
+            " this repository) or user is a lesson: it is remembered once another session says the same or the person"
+            " accepts it; say one fact in one plain sentence. Never a secret.",
+            {
+                "action": {"type": "string", "enum": ["view", "search", "write", "delete"]},
+                "scope": {
+                    "type": "string",
+                    "enum": ["session", "repository", "user"],
+                    "description": "Whose memory (view and search: all of them by default; write and delete: session).",
+                },
+                "key": {"type": "string", "description": "Short name of the memory, such as `how to run the tests`."},
+                "text": {"type": "string", "description": "What to remember (8 KB at most), or the words to search."},
+                "if_sha": {
+                    "type": "string",
+                    "description": (
+                        "Change it only if its text has this hash (12 digits will do), so that nobody else's change is"
+                        " lost; empty: only if nothing stands there."
+                    ),
+                },
+                "days": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": 3650,
+                    "description": "Forget it after so many days (scope session).",
+                },
+            },
+            ("action",),
+        ),
+        Tool(
+            HISTORY,
+            RecordAction.KIND,
+            READ,
+            "Look into the log of this session: everything that was said, called, decided and recorded, one short line"
+            " each with its number (#seq), the newest ones by default. The log is read only.",
+            {
+                "grep": {"type": "string", "description": "Only records with this text in them, whatever the case."},
+                "type": {
+                    "type": "string",
+                    "description": "Only records of this type or family, e.g. tool.ended, approval, context.",
+                },
+                "from": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "description": "Read on from this number instead of backwards from the newest.",
+                },
+                "limit": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": 100,
+                    "description": "How many records to show at most (default 30).",
+                },
+            },
+            (),
+            words=Words("look into", ("looked into its log", "time")),
+        ),
+        Tool(
             "exec",
             ExecAction.KIND,
             CONTAINED,
@@ -379,6 +441,11 @@ def definitions() -> list[dict[str, Any]]:
 def kind_of(tool: str) -> str:
     """The kind of action that a call is, unless it is a push; empty for a name that is no tool."""
     return ALL[tool].kind if tool in ALL else ""
+
+
+def recorded(tool: str) -> bool:
+    """True for a call about what is on record, which the supervisor carries out once it is allowed; nothing runs."""
+    return kind_of(tool) == RecordAction.KIND
 
 
 def writes(tool: str) -> Writes:

@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.events import tools
-from harness.events.action import Action, CheckAction, ExecAction, FileAction, PushAction, ShellAction
+from harness.events.action import Action, CheckAction, ExecAction, FileAction, PushAction, RecordAction, ShellAction
 from harness.events.addresses import BadAddress, normal_host
 from harness.hands import bounds, cgroups, children, fence, joined, outputs, remotes, runner, wayout
 from harness.hands.fence import FenceUnavailable
@@ -104,6 +104,8 @@ def command(action: Action, folder: SessionFolder, spool_base: Path, limits: Lim
 
     Raises FenceUnavailable or SpawnError; the caller owns ``action_fd`` until `start`.
     """
+    if isinstance(action, RecordAction):
+        raise SpawnError(f"{action.tool} is answered by the supervisor; there is nothing to run")
     fenced = action.access not in ("unfenced", "push")
     worktree = _worktree(action)
     group = _group(action, folder)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.events.memory_events import ShownMemory
+from harness.events.memory_events import NOW, RESET, MemoryShown, ShownMemory
+from harness.events.remembered import Remembered
 from harness.memory.model import Memories
-from harness.memory.records import Actor, Place, Written
+from harness.memory.records import RESTORED, Actor, Place, Written
+from harness.memory.rules import SHA_CHARS
 from harness.memory.search import relevance, words_of
 
 MOST_BYTES = 6000
@@ -44,6 +46,36 @@ def layer(m: Memories, places: Sequence[Place], goal: str, now: str) -> Layer:
     return Layer(_text(taken, len(found) - len(taken)), tuple(_shown(taken))) if taken else Layer()
 
 
+def due(
+    m: Memories, found: Layer, told: Remembered, asked: bool, places: Sequence[Place], now: str
+) -> MemoryShown | None:
+    """The record that a session is to get, None while the newest says what there is.
+
+    What is new waits for the next new beginning of the context once a request was sent (``asked``): it would break the
+    prompt cache. What no longer holds leaves with the next request.
+    """
+    if list(found.entries) == told.newest:
+        return None
+    gone = any(_withdrawn(m, entry, places, now) for entry in told.shown)
+    at = NOW if gone or not asked else RESET
+    return MemoryShown(at=at, text=found.text, memories=list(found.entries))
+
+
+def _withdrawn(m: Memories, shown: ShownMemory, places: Sequence[Place], now: str) -> bool:
+    """True for what was deleted, rolled back or corrected by a person since, or has expired."""
+    place = next((place for place in places if place.scope == shown.scope), None)
+    memory = m.by_key.get((place, shown.key)) if place is not None else None
+    if memory is None or not memory.live(now):
+        return True
+    newest = memory.newest
+    return newest.sha != shown.sha and (newest.op == RESTORED or newest.origin.actor is Actor.PERSON)
+
+
+def next_expiry(m: Memories, places: Sequence[Place], now: str) -> str:
+    """When the next memory of these places is forgotten by itself; empty for never."""
+    return min((w.expires for w in m.at(places, now) if w.expires), default="")
+
+
 def _shown(memories: Iterable[Written]) -> Iterable[ShownMemory]:
     return (ShownMemory(str(w.scope), w.key, w.version, w.sha) for w in memories)
 
@@ -58,7 +90,9 @@ def _entry(memory: Written) -> str:
     text = memory.text.strip()
     cut = text if len(text) <= _EACH else f"{text[:_EACH]} [cut: view it whole with the tool memory]"
     lines = "\n".join(f"  {line}" for line in cut.splitlines())
-    return f"- [{memory.scope}] {memory.key} ({who(memory)}, {memory.origin.ts[:10]}, {memory.sha[:12]}):\n{lines}"
+    return (
+        f"- [{memory.scope}] {memory.key} ({who(memory)}, {memory.origin.ts[:10]}, {memory.sha[:SHA_CHARS]}):\n{lines}"
+    )
 
 
 def who(memory: Written) -> str:

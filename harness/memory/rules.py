@@ -20,6 +20,7 @@ from harness.memory.records import (
     RESTORED,
     Actor,
     Decided,
+    Dropped,
     Entry,
     Origin,
     Place,
@@ -35,6 +36,8 @@ MOST_LIVE = 500
 """Memories of one place."""
 MOST_WAITING = 50
 """Lessons of one session that nobody decided yet."""
+SHA_CHARS = 12
+"""A hash may be shortened to so many digits, which is what a request shows of it."""
 ANYTHING = "*"
 """As the expected hash: whatever stands there."""
 ABSENT = ""
@@ -165,6 +168,12 @@ def reject(m: Memories, ident: str, origin: Origin, why: str = "") -> list[Entry
     return [Decided(lesson=ident, decision=REJECTED, origin=origin, why=why)]
 
 
+def drop(m: Memories, place: Place, origin: Origin) -> list[Entry]:
+    """A session is removed, and its own memory with it."""
+    held = any(name[0] == place for name in m.by_key)
+    return [Dropped(scope=place.scope, of=place.of, origin=origin)] if held else []
+
+
 def _waiting(m: Memories, ident: str, *, rejected: bool) -> Lesson:
     lesson = m.lessons.get(ident)
     if lesson is None:
@@ -194,7 +203,8 @@ def _expected(m: Memories, wish: Wish) -> Written | None:
     """What stands under the key now. Raises NotRemembered when it is not what was expected."""
     standing = m.get(wish.place, wish.key, wish.origin.ts)
     sha = standing.sha if standing is not None else ABSENT
-    if wish.expected not in (ANYTHING, sha):
+    shortened = len(wish.expected) >= SHA_CHARS and sha.startswith(wish.expected)
+    if wish.expected not in (ANYTHING, sha) and not shortened:
         now = f"it is {sha[:12]} now" if sha else "nothing stands there now"
         wanted = f"on {wish.expected[:12]}" if wish.expected else "where nothing stands"
         raise NotRemembered("precondition", f"{wish.key!r} was to be changed {wanted}, and {now}; look again first")
@@ -232,6 +242,7 @@ __all__ = [
     "Wish",
     "accept",
     "believed",
+    "drop",
     "propose",
     "reject",
     "remove",

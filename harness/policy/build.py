@@ -19,6 +19,7 @@ from harness.events.action import (
     InputBlob,
     Profile,
     PushAction,
+    RecordAction,
     ShellAction,
     canonical,
     from_wire,
@@ -89,6 +90,8 @@ def _of_kind(tool: str, asked: Mapping[str, Any], found: Outcome, common: dict[s
         return PushAction(argv=p.argv, remote=p.remote, to=p.to, note=p.note, **common)
     if found.kind == ExecAction.KIND:
         return ExecAction(argv=tuple(asked["argv"]), outlives=asked.get("job") is True, **common)
+    if found.kind == RecordAction.KIND:
+        return RecordAction(**common)
     if found.kind == CheckAction.KIND:
         return CheckAction(script=asked["command"], **common)
     return ShellAction(script=asked["script"], outlives=asked.get("job") is True, **common)

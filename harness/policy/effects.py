@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.events import tools
-from harness.events.action import CheckAction, ExecAction, FileAction, PushAction
+from harness.events.action import CheckAction, ExecAction, FileAction, PushAction, RecordAction
 from harness.events.addresses import BadAddress, normal_host
 from harness.events.effect import NETWORK, NO_UNDO, UNFENCED, Effect
 from harness.policy import push, shell
@@ -53,6 +53,8 @@ def outcome(tool: str, asked: Mapping[str, Any], facts: Facts) -> Outcome:
     """Where the call would reach. Its effects are spelled as the comments of ``default_policy.toml`` list them."""
     if tools.kind_of(tool) == FileAction.KIND:
         return _file(tool, str(asked.get("path") or "."), facts)
+    if tools.kind_of(tool) == RecordAction.KIND:
+        return Outcome(RecordAction.KIND, "fence", facts.worktree, ())
     return _program(tool, asked, facts)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.events import tools
-from harness.events.action import Action, ExecAction, FileAction, PushAction
+from harness.events.action import Action, ExecAction, FileAction, PushAction, RecordAction
 from harness.events.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNFENCED, Effect
 from harness.policy import hosts
 from harness.policy.rules import RISKS, Policy, Rule
@@ -32,6 +32,8 @@ def text_of(action: Action) -> str:
         return shlex.join(action.argv)
     if isinstance(action, FileAction):
         return f"{action.tool} {action.path}"
+    if isinstance(action, RecordAction):
+        return " ".join([action.tool, *(f"{name}={value}" for name, value in sorted((action.input or {}).items()))])
     return action.script
 
 

@@ -30,9 +30,11 @@ from harness.linux.proc import Identity, identify
 from harness.protocol import identity
 from harness.protocol.paths import STATE_VERSION, STOPPING, FolderError, Folders, ensure_private, resolve
 from harness.protocol.session_names import is_session_id
+from harness.supervisor.calls.answers import Answers
 from harness.supervisor.calls.approvals import Approvals
 from harness.supervisor.calls.call_flow import CallFlow
 from harness.supervisor.calls.judging import Judging
+from harness.supervisor.calls.recall import Recall
 from harness.supervisor.endpoints.credentials import Credentials
 from harness.supervisor.endpoints.endpoint_gates import Gates
 from harness.supervisor.errors import LinkLost, OpError, out_of_space
@@ -150,7 +152,7 @@ class Supervisor:
         self._closed = asyncio.Event()
         self.settings = settings
         self.purse = purse
-        self.book = Book(folders.memory)
+        self.book = Book(folders.memory, self._remembered)
         self._unindexed: set[str] = set()
         self._index_event = asyncio.Event()
         self.orphaned = False
@@ -161,12 +163,22 @@ class Supervisor:
         self.fleet.at_gate = self.gates.words
         self.brains = Brains(folders, epoch, self.gates, lambda: self.settings.config, self._later)
         judging = Judging(self.settings)
-        self.call_flow = CallFlow(self.settings, judging, self._met)
+        self.recall = Recall(self.book, self._later)
+        answers = Answers(self.book, self.recall, credentials.keys)
+        self.call_flow = CallFlow(self.settings, judging, answers, self._met)
         self.launcher = Launcher(folders, self.fleet, self.keepers, self.settings, credentials)
         self.caps = CapWaits(self.fleet, purse)
         self.space = Space(folders)
         self.conductor = Conductor(
-            self.fleet, self.keepers, self.brains, self.call_flow, self.launcher, purse, self.caps, self._displaced
+            self.fleet,
+            self.keepers,
+            self.brains,
+            self.call_flow,
+            self.launcher,
+            self.recall,
+            purse,
+            self.caps,
+            self._displaced,
         )
         self.approvals = Approvals(self.fleet, judging, credentials, purse, self.gates, self.caps)
         self.fence = FenceReport()
@@ -179,6 +191,7 @@ class Supervisor:
             credentials=credentials,
             purse=self.purse,
             book=self.book,
+            recall=self.recall,
             brains=self.brains,
             gates=self.gates,
             conductor=self.conductor,
@@ -200,6 +213,11 @@ class Supervisor:
 
     def _later(self, session: Session, seconds: float) -> None:
         self.conductor.later(session, seconds)
+
+    def _remembered(self) -> None:
+        """What is remembered has changed: whoever shows memory looks at it again."""
+        for session in self.fleet:
+            session.wake()
 
     async def _met(self, session: Session, exc: Exception) -> None:
         await self.conductor.met(session, exc)

@@ -13,7 +13,7 @@ import pytest
 
 from harness.memory import rules
 from harness.memory.model import broken
-from harness.memory.records import Actor, Origin, Place, Scope
+from harness.memory.records import Actor, Origin, Place, Scope, sha_of
 from harness.memory.rules import Wish
 from harness.memory.store import Store
 from harness.supervisor.errors import OpError
@@ -38,6 +38,10 @@ while True:
     print(number, flush=True)
     number += 1
 """
+
+
+def _nothing() -> None:
+    return None
 
 
 def wish(text: str, key: str = "build") -> Wish:
@@ -75,7 +79,7 @@ def test_a_killed_writer_loses_nothing_it_acknowledged_and_a_copied_folder_says_
 
 def test_a_full_disk_is_said_and_the_next_change_goes_on_from_what_stands(tmp_path: Path) -> None:
     async def play() -> None:
-        book = Book(tmp_path / "memory")
+        book = Book(tmp_path / "memory", _nothing)
         await book.change(lambda m: rules.write(m, wish("one")))
         size = (tmp_path / "memory" / "000001.jsonl").stat().st_size
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -88,7 +92,7 @@ def test_a_full_disk_is_said_and_the_next_change_goes_on_from_what_stands(tmp_pa
         assert refused.value.code == "no_space"
         assert "free some space" in refused.value.hint
         (entry,) = await book.change(lambda m: rules.write(m, wish("three")))
-        assert (entry.version, entry.before) == (2, rules.sha_of("one"))  # type: ignore[union-attr]
+        assert (entry.version, entry.before) == (2, sha_of("one"))  # type: ignore[union-attr]
         await book.close()
 
     asyncio.run(play())
@@ -108,13 +112,13 @@ def test_a_damaged_log_is_named_and_refused_and_what_was_seen_twice_before_a_fal
     store.close()
 
     async def play() -> None:
-        book = Book(folder)
+        book = Book(folder, _nothing)
         assert (await book.read()).get(REPO, "style", NOW) is not None
         await book.close()
         first = folder / "000001.jsonl"
         first.write_bytes(first.read_bytes().replace(b"tabs", b"tubs", 1))
         with pytest.raises(OpError, match="cannot be read") as refused:
-            await Book(folder).read()
+            await Book(folder, _nothing).read()
         assert refused.value.code == "damaged"
 
     asyncio.run(play())

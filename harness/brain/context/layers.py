@@ -35,6 +35,11 @@ def criteria(v: View) -> str:
     return "\n".join([_CRITERIA, *(f"- {command}" for command in v.criteria)]) if v.criteria else ""
 
 
+def remembered(v: View) -> str:
+    """What is known from beyond this conversation, as data with its origin."""
+    return v.memory
+
+
 def rules(v: View) -> str:
     """The project's own rules, as the context began with them."""
     return v.rules
@@ -53,6 +58,7 @@ def task(v: View) -> str:
 BEGINNING: tuple[Layer, ...] = (
     Layer(GOAL, goal),
     Layer(GOAL, criteria),
+    Layer(MEMORY, remembered),
     Layer(MEMORY, rules),
     Layer(HANDOFF, handed),
     Layer(TASK, task),

@@ -14,6 +14,7 @@ from harness.events import tools, trouble
 from harness.events import types as t
 from harness.events.calls import Call
 from harness.supervisor.calls import checkpoints, course, doubt, earlier_yes, iterations, publishing, ratchet, rules
+from harness.supervisor.calls.answers import Answers
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for
 from harness.supervisor.calls.judging import Judging
 from harness.supervisor.calls.on_record import action_of
@@ -36,6 +37,7 @@ class CallFlow:
         self,
         settings: Settings,
         judging: Judging,
+        answers: Answers,
         met: Callable[[Session, Exception], Awaitable[None]],
     ) -> None:
         """``met`` handles what a call ended in that is none of its own ends, as it handles that of the session's
@@ -43,6 +45,7 @@ class CallFlow:
         """
         self._settings = settings
         self._judging = judging
+        self._answers = answers
         self._met = met
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -145,6 +148,10 @@ class CallFlow:
 
     async def _execute(self, session: Session, call_id: str) -> None:
         try:
+            call = session.state.calls.open.get(call_id)
+            if call is not None and tools.recorded(call.tool):
+                await self._answers.answer(session, call_id)
+                return
             await checkpoints.before_leaving(session, call_id, self._settings.config.checkpoints)
             reply = await session.keeper().call(
                 "execute",

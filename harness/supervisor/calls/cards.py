@@ -9,7 +9,7 @@ import shlex
 from typing import Any
 
 from harness.events import tools
-from harness.events.action import Action, ExecAction, FileAction, PushAction, Wire
+from harness.events.action import Action, ExecAction, FileAction, PushAction, RecordAction, Wire
 from harness.events.fold import OpenApproval, SessionState
 from harness.events.views import NOT_COMPARED, ApprovalView
 from harness.hands import files, reading
@@ -32,6 +32,9 @@ def title(action: Action) -> str:
         text = shlex.join(action.argv)
     elif isinstance(action, FileAction):
         text = f"{action.tool} {action.path}"
+    elif isinstance(action, RecordAction):
+        given = action.input or {}
+        text = " ".join([action.tool, *(str(given[name]) for name in ("action", "scope", "key") if name in given)])
     else:
         first, _, rest = action.script.strip().partition("\n")
         text = first + (f" (+{rest.count(chr(10)) + 1} lines)" if rest else "")

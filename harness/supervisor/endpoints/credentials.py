@@ -61,6 +61,10 @@ class Credentials:
         for entry in self._known.values():
             entry.bad = False
 
+    def keys(self) -> tuple[str, ...]:
+        """Every key that we hold: what must not be written down anywhere."""
+        return tuple(entry.credential.key for entry in self._known.values())
+
     def find(self, base_url: str, name: str, configured: Credential | None) -> Credential | None:
         """The credential of a session: the one it was launched with, else the newest for its endpoint, else the
         configured one.

@@ -24,8 +24,10 @@ Think = Callable[[Memories], list[Entry]]
 class Book:
     """Opened when it is first needed; a log that cannot be read keeps nothing else from working."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, changed: Callable[[], None]) -> None:
+        """``changed`` is told after each change."""
         self._folder = folder
+        self._changed = changed
         self._thread = Threads("memory", 1)
         self._lock = asyncio.Lock()
         self._store: Store | None = None
@@ -89,6 +91,7 @@ class Book:
             raise _refusal(exc, f"this was not remembered: {exc}") from exc
         for entry in entries:
             store.memories.apply(entry)
+        self._changed()
 
 
 def now_utc() -> str:

@@ -23,7 +23,7 @@ from harness.supervisor.errors import OpError
 from harness.supervisor.fleet import set_aside
 from harness.supervisor.fleet.fleet import Fleet, Money
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.serving import log_reading
+from harness.supervisor.serving import log_reading, memory_ops
 from harness.supervisor.serving.checkpoint_ops import CheckpointOps
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.score_ops import ScoreOps
@@ -461,6 +461,7 @@ class Ops:
             with contextlib.suppress(OpError):  # a full disk must not keep anybody from making room
                 await p.purse.remember()
             removed = await removal.run(m.get("force_keep") is True, force)
+        await memory_ops.drop(p, session)
         p.index.drop(session.sid)
         p.fleet.drop(session)
         await removal.forget()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,7 +14,8 @@ from harness.memory.model import PENDING, Lesson, Memories, Memory
 from harness.memory.records import Actor, Entry, Origin, Place, Scope, Written
 from harness.memory.rules import ANYTHING, NotRemembered, Wish
 from harness.memory.search import search
-from harness.supervisor.errors import OpError
+from harness.supervisor.errors import LinkLost, OpError
+from harness.supervisor.fleet.session import Session
 from harness.supervisor.memories.book import Think, now_utc
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.server import Connection, Handler, Reply
@@ -22,6 +25,7 @@ from harness.workspace.git import open_repository
 
 _MOST = 200
 _MOST_DAYS = 3650
+_TOLD_S = 5.0
 
 
 class MemoryOps:
@@ -110,7 +114,13 @@ class MemoryOps:
         return {"written": written}
 
     async def _told(self, entries: list[Entry]) -> None:
-        """Whoever shows what changed is told before the person hears that it is done."""
+        """Whoever shows what changed has it on record before the person hears that it is done."""
+        for session in list(self._p.fleet):
+            if session.link is None or session.state.terminal or not self._p.recall.concerns(session, entries):
+                continue
+            with contextlib.suppress(OpError, LinkLost, TimeoutError):  # its worker tells it as soon as it can
+                async with asyncio.timeout(_TOLD_S):
+                    await self._p.recall.step(session)
 
     # -- what is meant -----------------------------------------------------------------------------
 
@@ -118,10 +128,11 @@ class MemoryOps:
         memory = self._named(await self._p.book.read(), await self._place(m), text_of(m, "key"))
         return self._wish(m, memory.place, memory.key)
 
-    @staticmethod
-    def _wish(m: Reply, place: Place, key: str, text: str = "") -> Wish:
+    def _wish(self, m: Reply, place: Place, key: str, text: str = "") -> Wish:
         expected = text_of(m, "if_sha") if "if_sha" in m else ANYTHING
-        return Wish(place, key, _person(), text, expected, _expiry(m), text_of(m, "why"))
+        return Wish(
+            place, key, _person(), text, expected, _expiry(m), text_of(m, "why"), known=self._p.credentials.keys()
+        )
 
     @staticmethod
     def _named(found: Memories, place: Place | None, key: str) -> Memory:
@@ -154,6 +165,14 @@ class MemoryOps:
         except WorkspaceError as exc:
             raise OpError("no_repo", str(exc)) from exc
         return Place(Scope.REPOSITORY, str(repository.common))
+
+
+async def drop(parts: Parts, session: Session) -> None:
+    """A session was removed: so is what only it remembered."""
+    parts.recall.forget(session)
+    origin = Origin(Actor.HARNESS, now_utc(), session.sid)
+    with contextlib.suppress(OpError):  # a memory of nobody is shown to nobody
+        await parts.book.change(lambda known: rules.drop(known, Place(Scope.SESSION, session.sid), origin))
 
 
 _ORDER = {Scope.SESSION: 0, Scope.REPOSITORY: 1, Scope.USER: 2}

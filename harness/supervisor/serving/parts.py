@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from harness.protocol.paths import Folders
 from harness.supervisor.calls.approvals import Approvals
+from harness.supervisor.calls.recall import Recall
 from harness.supervisor.endpoints.credentials import Credentials
 from harness.supervisor.endpoints.endpoint_gates import Gates
 from harness.supervisor.errors import OpError
@@ -37,6 +38,7 @@ class Parts:
     credentials: Credentials
     purse: Purse
     book: Book
+    recall: Recall
     brains: Brains
     gates: Gates
     conductor: Conductor

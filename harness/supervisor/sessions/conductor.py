@@ -19,6 +19,7 @@ from harness.events.trouble import Trouble
 from harness.linux.proc import Identity, alive
 from harness.supervisor.calls import publishing
 from harness.supervisor.calls.call_flow import CallFlow
+from harness.supervisor.calls.recall import Recall
 from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session, log_trouble
@@ -59,6 +60,7 @@ class Conductor:
         brains: Brains,
         call_flow: CallFlow,
         launcher: Launcher,
+        recall: Recall,
         purse: Purse,
         caps: CapWaits,
         displaced: Callable[[], None],
@@ -68,6 +70,7 @@ class Conductor:
         self._brains = brains
         self._call_flow = call_flow
         self._launcher = launcher
+        self._recall = recall
         self._purse = purse
         self._caps = caps
         self._displaced = displaced
@@ -125,6 +128,7 @@ class Conductor:
         if s.quarantined is not None:
             return False
         await self._launcher.create(session)
+        await self._recall.step(session)
         await self._caps.step(session)
         await self._brains.step(session)
         await self._call_flow.step(session)

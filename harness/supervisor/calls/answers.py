@@ -1,0 +1,214 @@
+"""Calls that the supervisor answers from what is on record: memory, and the session's own log. Nothing runs for them.
+
+The change is durable before the call ends, and the call's id is on it: asked again after a fall, it is not made twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from harness.events import history, tools, trouble
+from harness.events import types as t
+from harness.events.framing import LogError
+from harness.events.offsets import OffsetIndex
+from harness.memory import rules
+from harness.memory.layer import who
+from harness.memory.model import Memories
+from harness.memory.records import Actor, Entry, Origin, Place, Proposed, Scope, Written
+from harness.memory.rules import ANYTHING, SHA_CHARS, NotRemembered, Wish
+from harness.memory.search import search
+from harness.protocol.paths import SessionFolder
+from harness.supervisor.calls.on_record import input_of, put_blob
+from harness.supervisor.calls.recall import Recall
+from harness.supervisor.errors import Later, OpError
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.memories.book import Book, now_utc
+from harness.workspace.errors import WorkspaceError
+
+_MOST_HITS = 10
+_MOST_KEYS = 100
+_MOST_BYTES = 7 * 1024
+_LOOK_S = 20.0
+_RETRY_SPACE = 5.0
+_CHANGES = ("write", "delete")
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What the agent is told, and the records of what changed."""
+
+    text: str
+    changes: tuple[t.Body, ...] = ()
+    failed: bool = False
+
+
+class Answers:
+    """``keys`` gives the secrets that we hold ourselves."""
+
+    def __init__(self, book: Book, recall: Recall, keys: Callable[[], tuple[str, ...]]) -> None:
+        self._book = book
+        self._recall = recall
+        self._keys = keys
+
+    async def answer(self, session: Session, call_id: str) -> None:
+        """Answer one allowed call and record its end. Raises OpError, LinkLost, Later."""
+        known = session.track.calls.get(call_id)
+        if known is None:
+            return
+        given = await input_of(session, known.proposed)
+        assert isinstance(given, dict)
+        try:
+            told = await self._told(session, call_id, known.proposed.tool, given)
+        except NotRemembered as exc:
+            told = _Told(str(exc), failed=exc.code != "known")
+        except OpError as exc:
+            if exc.code == "no_space":
+                raise Later(_RETRY_SPACE, trouble.of_code(exc.code, exc.message)) from exc
+            told = _Told(f"Memory cannot be used now: {exc.message}", failed=True)
+        except (WorkspaceError, OSError, LogError) as exc:
+            told = _Told(f"It cannot be read now: {exc}", failed=True)
+        await session.append(*told.changes, await _ended(session, call_id, told))
+
+    async def _told(self, session: Session, call_id: str, tool: str, given: dict[str, Any]) -> _Told:
+        if tool == tools.HISTORY:
+            return _Told(await session.look("its history", _LOOK_S, lambda: _history(session.folder, given)))
+        return await self._memory(session, call_id, given)
+
+    # -- memory ------------------------------------------------------------------------------------
+
+    async def _memory(self, session: Session, call_id: str, given: dict[str, Any]) -> _Told:
+        mine = await self._recall.of(session)
+        scope = str(given.get("scope", ""))
+        action = given["action"]
+        if action in _CHANGES:
+            place = next(place for place in mine if place.scope == (scope or Scope.SESSION))
+            return await self._change(session, call_id, given, place)
+        memories = await self._book.read()
+        wanted = [place for place in mine if scope in ("", place.scope)]
+        if action == "search":
+            hits = search(memories.at(wanted, now_utc()), str(given.get("text", "")), _MOST_HITS)
+            return _Told("\n".join(map(_whole, hits)) or "Nothing that is remembered has any of these words.")
+        return _Told(_viewed(memories, wanted, str(given.get("key", ""))))
+
+    async def _change(self, session: Session, call_id: str, given: dict[str, Any], place: Place) -> _Told:
+        wish = Wish(
+            place,
+            str(given.get("key", "")),
+            Origin(Actor.AGENT, now_utc(), session.sid, call_id),
+            str(given.get("text", "")),
+            str(given.get("if_sha", ANYTHING)),
+            _expiry(given.get("days")) if place.scope is Scope.SESSION else "",
+            known=self._keys(),
+        )
+        before: dict[str, str] = {}
+
+        def think(m: Memories) -> list[Entry]:
+            if (made := m.calls.get((session.sid, call_id))) is not None:
+                before["again"] = made.TYPE
+                return []
+            standing = m.get(place, wish.key, wish.origin.ts)
+            before["sha"] = standing.sha if standing is not None else ""
+            return _thought(m, wish, removes=given["action"] == "delete")
+
+        entries = await self._book.change(think)
+        if not entries:
+            return _Told("That was done already." if "again" in before else "It says so already.")
+        changes = tuple(_changed(call_id, entry, before["sha"]) for entry in entries)
+        return _Told("\n".join(map(_said, entries)), changes)
+
+
+def _thought(m: Memories, wish: Wish, *, removes: bool) -> list[Entry]:
+    """An agent changes what is its session's, and proposes everything else."""
+    if wish.place.scope is not Scope.SESSION:
+        return rules.propose(m, replace(wish, text="") if removes else wish, removes=removes)
+    return rules.remove(m, wish) if removes else rules.write(m, wish)
+
+
+def _said(entry: Entry) -> str:
+    match entry:
+        case Written() if entry.lesson:
+            return f"A second session has said it now: it is remembered in scope {entry.scope} as {entry.key!r}."
+        case Written() if entry.sha:
+            return f"Remembered: {entry.key!r}, version {entry.version}, sha {entry.sha[:SHA_CHARS]}."
+        case Written():
+            return f"Forgotten: {entry.key!r}."
+        case Proposed():
+            wish = "that it be forgotten" if entry.removes else "it"
+            return (
+                f"Noted as lesson {entry.lesson}, not remembered yet: another session has to say {wish} too, or the"
+                " person has to accept it. Do not wait for that."
+            )
+    return ""
+
+
+def _changed(call_id: str, entry: Entry, before: str) -> t.MemoryChanged:
+    assert isinstance(entry, Written | Proposed)
+    op = "proposed"
+    after = before if isinstance(entry, Proposed) else entry.sha
+    if isinstance(entry, Written):
+        op = "learned" if entry.lesson else entry.op
+    return t.MemoryChanged(
+        call_id=call_id,
+        scope=str(entry.scope),
+        key=entry.key,
+        op=op,
+        sha_before=before,
+        sha_after=after,
+        lesson=entry.lesson,
+    )
+
+
+def _viewed(memories: Memories, places: Iterable[Place], key: str) -> str:
+    found = list(memories.at(places, now_utc()))
+    if key:
+        return "\n".join(_whole(w) for w in found if w.key == key) or f"Nothing is remembered under {key[:200]!r}."
+    if not found:
+        return "Nothing is remembered yet."
+    lines = [f"[{w.scope}] {w.key} (version {w.version}, sha {w.sha[:SHA_CHARS]})" for w in found[:_MOST_KEYS]]
+    more = [f"({len(found) - _MOST_KEYS} more: search them)"] if len(found) > _MOST_KEYS else []
+    return "\n".join([*lines, *more])
+
+
+def _whole(w: Written) -> str:
+    """A memory as data: its origin, then its text, set in."""
+    until = f", until {w.expires[:10]}" if w.expires else ""
+    head = f"[{w.scope}] {w.key} ({who(w)}, {w.origin.ts[:10]}, version {w.version}, sha {w.sha[:SHA_CHARS]}{until}):"
+    return "\n".join([head, *(f"  {line}" for line in w.text.splitlines())])
+
+
+def _expiry(days: object) -> str:
+    if not isinstance(days, int):
+        return ""
+    until = datetime.now(UTC) + timedelta(days=days)
+    return until.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+async def _ended(session: Session, call_id: str, told: _Told) -> t.ToolEnded:
+    """The end of the call; a long answer stands beside the log, as a tool's long output does."""
+    status = "error" if told.failed else "ok"
+    data = told.text.encode("utf-8", "replace")
+    if len(data) <= _MOST_BYTES:
+        return t.ToolEnded(call_id=call_id, status=status, preview=data.decode("utf-8"))
+    stored = await put_blob(session, data, "text/plain")
+    beginning = data[:_MOST_BYTES].decode("utf-8", "ignore")
+    return t.ToolEnded(call_id=call_id, status=status, preview=beginning, output=stored)
+
+
+# -- the session's own log ---------------------------------------------------------------------------
+
+
+def _history(folder: SessionFolder, given: dict[str, Any]) -> str:
+    log = OffsetIndex(folder.log)
+    try:
+        question = history.Question(
+            str(given.get("grep", "")),
+            str(given.get("type", "")),
+            given.get("from"),
+            int(given.get("limit", history.LIMIT)),
+        )
+        return history.answer(log, question)
+    finally:
+        log.close()

@@ -95,7 +95,7 @@ def test_a_lesson_waits_for_a_second_session_and_one_that_wrote_late_gets_a_prec
         assert "four spaces" in found[6][1]
         assert found[7][1].count("memory.changed") == 3
         assert "there are no others" in found[7][1]
-        assert [line.split()[2] for line in found[8][1].split("\n")[:-1]] == ["memory.shown:"]
+        assert {line.split()[2] for line in found[8][1].split("\n")[:-1]} == {"memory.shown:"}
         assert not any(isinstance(r.body, t.ToolStarted) for r in house.records(first)), "nothing ran for any of it"
         kinds = [r.body.op for r in house.records(first) if isinstance(r.body, t.MemoryChanged)]
         assert kinds == ["created", "proposed", "proposed"]

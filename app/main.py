@@ -34,6 +34,7 @@ VERBS = {
     "checkpoints": ("checkpoints", "listed"),
     "checkpoint": ("checkpoints", "make"),
     "restore": ("checkpoints", "restore"),
+    "fork": ("checkpoints", "fork"),
     "score": ("score", "score"),
     "continue": ("going_on", "go_on"),
     "plan": ("plan", "show"),

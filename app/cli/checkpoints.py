@@ -1,4 +1,4 @@
-"""The verbs of checkpoints: list them, make one, go back to one."""
+"""The verbs of checkpoints: list them, make one, go back to one, go on from one elsewhere."""
 
 from __future__ import annotations
 
@@ -73,7 +73,20 @@ def restore(ctx: Context, args: argparse.Namespace) -> int:
     return exits.OK
 
 
+def fork(ctx: Context, args: argparse.Namespace) -> int:
+    with ctx.connect() as client:
+        client.wait_up_to(_PATIENCE_S)
+        reply = client.call("fork", sid=args.id, checkpoint=args.at, goal=args.goal, name=args.name)
+    if args.json:
+        emit(reply)
+        return exits.OK
+    say(f"{safe(reply['sid'])}  {safe(reply['name'])}  goes on from checkpoint {safe(reply['checkpoint_id'])}")
+    for text in reply.get("warnings", []):
+        say(f"  {safe(str(text), 300)}")
+    return exits.OK
+
+
 def _what(one: dict[str, Any]) -> str:
     lacks = f" ({one['left_out']:,} files too large for it)" if one.get("left_out") else ""
-    plain = {"hand": "by hand", "stop": "as it was stopped"}.get(one["why"], one["why"])
+    plain = {"hand": "by hand", "stop": "as it was stopped", "fork": "for a fork"}.get(one["why"], one["why"])
     return safe(one.get("label") or plain, 200) + lacks

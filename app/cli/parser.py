@@ -221,6 +221,11 @@ def build() -> argparse.ArgumentParser:
     restore = verb("restore", "bring a session's work back to a checkpoint; what is there now is kept first", json=True)
     session(restore)
     restore.add_argument("checkpoint", metavar="CHECKPOINT", help="as listed by: watchfloor checkpoints ID")
+    fork = verb("fork", "begin another session from a session's checkpoint: its files, commits and plan", json=True)
+    session(fork)
+    fork.add_argument("--at", metavar="CHECKPOINT", default="", help="where to begin (default: the work as it is now)")
+    fork.add_argument("--goal", metavar="TEXT", default="", help="another goal (default: the same)")
+    fork.add_argument("--name", metavar="N", default="", help="short name (default: made from the goal)")
     rm = verb("rm", "remove an ended session; refuses while work is unsaved or unpushed", json=True)
     session(rm)
     rm.add_argument(

@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from harness.events.body import Body, By
+
+
+class Forked(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where a session began that began from another: at a checkpoint of session ``sid``, whose log was at
+    ``through_seq``, with the files of ``commit`` over ``head``. ``base`` is what the other one began from, and
+    ``passing`` what of the plan passed there.
+    """
+
+    sid: str
+    checkpoint_id: str
+    through_seq: int
+    base: str
+    head: str
+    commit: str
+    label: str = ""
+    passing: tuple[str, ...] | None = None
 
 
 class CheckpointCreated(Body, frozen=True, kw_only=True):

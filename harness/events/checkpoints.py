@@ -124,7 +124,9 @@ def after(s: Checkpoints, r: t.Record) -> Checkpoints:
 
 def words(why: str, label: str) -> str:
     """What a checkpoint was made for, in words: its label, or what its kind says."""
-    return label or {"hand": "by hand", "stop": "as it was stopped", "end": "at its end"}.get(why, why)
+    return label or {"hand": "by hand", "stop": "as it was stopped", "fork": "as another session began from it"}.get(
+        why, why
+    )
 
 
 def _label(why: str, what: list[str]) -> str:
@@ -142,6 +144,11 @@ def _seconds(since: str, until: str) -> float:
         return (datetime.fromisoformat(until) - datetime.fromisoformat(since)).total_seconds()
     except (ValueError, TypeError):
         return 0.0
+
+
+def _begun(s: Checkpoints, r: t.Record, b: t.SessionCreated) -> Checkpoints:
+    """What it took over from another session is where it begins, and no change."""
+    return msgspec.structs.replace(s, milestones=(), changed_seq=-1, changed_ts="")
 
 
 def _changed(s: Checkpoints, r: t.Record) -> Checkpoints:
@@ -227,6 +234,7 @@ def _forked(s: Checkpoints, r: t.Record, b: t.SessionForked) -> Checkpoints:
 
 
 _HANDLERS: Mapping[type[t.Body], Callable[[Checkpoints, t.Record, Any], Checkpoints]] = {
+    t.SessionCreated: _begun,
     t.ToolStarted: _started,
     t.CheckVerdict: _passed,
     t.PlanLoaded: _planned,

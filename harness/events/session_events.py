@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.events.body import Body, By, Caps
+from harness.events.checkpoint_events import Forked
 from harness.events.iteration_events import Ways
 from harness.events.role_events import PinnedRole
 
@@ -33,6 +34,8 @@ class SessionIntent(Body, frozen=True, kw_only=True):
     """How it goes through that plan."""
     roles: list[PinnedRole] = []
     """Who plays which part, word for word as it was at the launch."""
+    forked: Forked | None = None
+    """Where it began, when that is another session."""
 
 
 class SessionCreated(Body, frozen=True, kw_only=True):

@@ -26,7 +26,13 @@ from harness.events.call_events import (
     ToolResolved,
     ToolStarted,
 )
-from harness.events.checkpoint_events import CheckpointCreated, CheckpointDropped, CheckpointRestored, SessionForked
+from harness.events.checkpoint_events import (
+    CheckpointCreated,
+    CheckpointDropped,
+    CheckpointRestored,
+    Forked,
+    SessionForked,
+)
 from harness.events.context_events import ContextCleared, ContextReset
 from harness.events.conversation_events import ModelFailed, ModelMessage, ModelRequest, UserMessage
 from harness.events.course_events import PlanUpdated
@@ -86,6 +92,7 @@ __all__ = [
     "ContextReset",
     "Envelope",
     "FinishUp",
+    "Forked",
     "HarnessNote",
     "HooksEnded",
     "IterationEnded",

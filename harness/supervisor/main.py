@@ -200,7 +200,7 @@ class Supervisor:
             index=self.index,
             fence=self.fence,
             undo=Undo(self.keepers),
-            restoring=Restoring(self.keepers, self.settings),
+            restoring=Restoring(self.keepers, self.settings, self.launcher),
             continuing=Continuing(self.fleet, self.keepers, self.conductor, self.launcher),
             disk=self.disk,
             stop=self._asked_to_stop,

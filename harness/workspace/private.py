@@ -135,13 +135,17 @@ def alternates(common: Path) -> list[Path]:
     return found
 
 
-def make(tree: Worktree, identity: tuple[str, str]) -> None:
-    """Create the private directory: HEAD detached at the base, index as checked out, an empty object store."""
+def make(tree: Worktree, identity: tuple[str, str], head: str = "") -> None:
+    """Create the private directory: HEAD detached at ``head`` (by default the base), index as the worktree's record has
+    it, an empty object store.
+    """
     for folder in (tree.private, tree.objects / "info", tree.objects / "pack", tree.shared):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in ("commondir", "gitdir", "index"):
         shutil.copyfile(tree.admin / name, tree.private / name, follow_symlinks=False)
-    _write(tree.private / "HEAD", f"{tree.base}\n")
+    _write(tree.private / "HEAD", f"{head or tree.base}\n")
+    if head:
+        _write(tree.private.parent / "published", head)
     _write(tree.dotgit, f"gitdir: {tree.admin}\n")
     name, email = (re.sub(r'["\\\n\x00-\x1f]', " ", x) for x in identity)
     _write(

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -32,12 +32,26 @@ from harness.workspace.ground import Ground, Item, Kind
 from harness.workspace.locks import repository_lock
 from harness.workspace.look import View, look, tip
 from harness.workspace.private import Worktree
+from harness.workspace.scratch import scratch
 
 _LEAVING = "leaving"
 """Beside the private directory once nothing of the worktree can be lost: the branch's commit and the refs that keep
 work.
 """
+_AS_THEY_LIE = "* -text -ident -filter -working-tree-encoding -crlf\n"
+"""Attributes by which git writes the files of a checkpoint as they lay there, whatever the repository says."""
 _HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a session begins that goes on from another: the files of ``commit`` over the commit ``head``; ``base`` is
+    what its work is compared with.
+    """
+
+    base: str
+    head: str
+    commit: str
 
 
 class _Saved(msgspec.Struct, frozen=True):
@@ -51,6 +65,8 @@ class _Saved(msgspec.Struct, frozen=True):
     admin: str = ""
     dirty: int = 0
     ready: bool = False
+    head: str = ""
+    """What its branch stands on before it is ready, when that is not the base."""
 
 
 def _record(private: Path) -> Path:
@@ -90,9 +106,9 @@ def _tree(saved: _Saved, private: Path) -> Worktree:
     )
 
 
-def create(repo: Path, worktree: Path, branch: str, private: Path) -> Worktree:
-    """Make the worktree of a session at ``worktree`` on a new ``branch`` from the repository's HEAD, and its private
-    git directory.
+def create(repo: Path, worktree: Path, branch: str, private: Path, start: Start | None = None) -> Worktree:
+    """Make the worktree of a session at ``worktree`` on a new ``branch`` from the repository's HEAD, or from where
+    ``start`` says, and its private git directory.
 
     Safe to call again after a crash at any point: what an earlier attempt left is finished or taken away. On failure
     the new branch does not stay. Raises NotARepository, NoCommits, BranchExists, WorktreeExists, GitFailed.
@@ -108,7 +124,9 @@ def create(repo: Path, worktree: Path, branch: str, private: Path) -> Worktree:
         git = Git.of(repository.git_dir)
         if saved is not None:
             _undo(Git.of(Path(saved.common)), saved, private)
-        base = head_commit(repository)
+        begin = start or _at_head(repository)
+        if lost := next((c for c in (begin.base, begin.head, begin.commit) if git.commit(c) is None), ""):
+            raise DamagedWorktree(f"commit {lost[:12]} is no longer in {repository.root}, so nothing can begin there")
         git.run("check-ref-format", "--branch", branch)
         if git.commit(f"refs/heads/{branch}") is not None:
             raise BranchExists(f"branch {branch} exists already in {repository.root}; choose another name")
@@ -117,10 +135,11 @@ def create(repo: Path, worktree: Path, branch: str, private: Path) -> Worktree:
         saved = _Saved(
             str(worktree),
             branch,
-            base,
+            begin.base,
             str(repository.root),
             str(repository.common),
-            dirty=_dirty(repository, base, private),
+            dirty=0 if start is not None else _dirty(repository, begin.base, private),
+            head=begin.head,
         )
         _save(private, saved)
         try:
@@ -131,15 +150,18 @@ def create(repo: Path, worktree: Path, branch: str, private: Path) -> Worktree:
                 "--quiet",
                 "--no-track",
                 "--lock",
+                "--checkout" if start is None else "--no-checkout",
                 "-b",
                 branch,
                 "--end-of-options",
                 str(worktree),
-                base,
+                begin.head,
             )
             saved = msgspec.structs.replace(saved, admin=str(_admin(worktree, repository.common)))
             tree = _tree(saved, private)
-            private_dir.make(tree, _identity(repository))
+            if start is not None:
+                _fill(tree, start)
+            private_dir.make(tree, _identity(repository), start.head if start is not None else "")
             private_dir.prepare(tree)
         except BaseException as exc:
             _undo(git, saved, private)
@@ -152,6 +174,24 @@ def create(repo: Path, worktree: Path, branch: str, private: Path) -> Worktree:
         saved = msgspec.structs.replace(saved, ready=True)
         _save(private, saved)
     return tree
+
+
+def _at_head(repository: Repository) -> Start:
+    head = head_commit(repository)
+    return Start(head, head, head)
+
+
+def _fill(tree: Worktree, start: Start) -> None:
+    """Write the files of a checkpoint into the empty worktree; the index is that of the head, so that what they are
+    beyond it is work that is not committed.
+    """
+    with scratch(tree.common, tree.private.parent) as made:
+        plain = (("core.autocrlf", "false"), ("core.protectHFS", "false"), ("core.protectNTFS", "false"))
+        git = replace(made.git, work_tree=tree.root, extra=(*made.git.extra, *plain))
+        (git.git_dir / "info" / "attributes").write_text(_AS_THEY_LIE, "ascii")
+        git.run("read-tree", start.commit)
+        git.run("checkout-index", "--all", "--quiet")
+    Git.of(tree.admin).run("read-tree", "--reset", start.head)
 
 
 def open_worktree(private: Path) -> Worktree:
@@ -256,8 +296,8 @@ def _undo(git: Git, saved: _Saved, private: Path) -> None:
     """Take away a half-made worktree and its branch, which holds nothing but the base commit."""
     _forget(git, Path(saved.root))
     ref = f"refs/heads/{saved.branch}"
-    if git.commit(ref) == saved.base:
-        git.run("update-ref", "-d", ref, saved.base)
+    if git.commit(ref) == (head := saved.head or saved.base):
+        git.run("update-ref", "-d", ref, head)
     for path in (
         private,
         private.parent / "objects",

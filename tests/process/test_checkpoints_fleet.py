@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.events import types as t
-from tests.fleetlib import Fleet, fleet, git, make_repository, play, wait_for
+from tests.fleetlib import Fleet, fleet, git, kill, make_repository, play, wait_for
 from tests.process.undolib import State, dump
 
 pytestmark = pytest.mark.fence
@@ -104,6 +104,45 @@ def test_milestones_are_kept_and_one_is_gone_back_to(f: Fleet) -> None:
     f.run("restore", sid, by_hand["id"])
     assert tree(f, sid) == there
     assert f.run("restore", sid, "k99", check=False).returncode == 4
+    assert f.violations() == []
+
+
+ODD = "printf 'a\\r\\nb\\n' > crlf.txt; echo '*.txt text eol=crlf' > .gitattributes; mkdir -p .venv; touch .venv/x"
+FIRST = f"echo 1 > one.txt; git add one.txt; git commit -qm one; echo draft > draft.txt; echo s > .env; {ODD}"
+
+
+def test_another_session_goes_on_from_one_whatever_dies_meanwhile(f: Fleet) -> None:
+    sid = f.launch(play([shell(FIRST)], "Done.", [ASK], "Done."), more=("--plan", "prd.json"))
+    f.wait_state(sid, "waiting")
+    goal = play("Here I am.", [shell("echo 2 > two.txt")], "Done.")
+    made = f.json("fork", sid, "--at", "1", "--goal", goal, "--name", "child")[0]
+    kill(f.supervisor_pid())
+    child = made["sid"]
+    wait_for("the child has ended", lambda: f.row_or_start(child)["state"] in ("done", "failed"))
+    row = f.row(child)
+    assert (row["state"], row["verified"], row["plan_passed"]) == ("done", True, 2)
+    root = Path(row["worktree"])
+    assert (root / "draft.txt").read_text() == "draft\n"
+    assert (root / "crlf.txt").read_bytes() == b"a\r\nb\n"
+    assert (root / ".env").read_text() == "s\n"
+    assert not (root / ".venv").exists()
+    assert git(f.repository(), "log", "-1", "--format=%s", row["branch"]).strip() == "one"
+    (intent,) = bodies(f, child, t.SessionIntent)
+    assert (intent.forked.sid, intent.forked.checkpoint_id, intent.goal) == (sid, "k1", goal)
+    flips = bodies(f, child, t.PlanFlipped)
+    assert [(b.entry, b.passes) for b in flips] == [("US-001", True), ("US-002", True)]
+    assert flips[0].why == f"as it stood at checkpoint k1 of session {sid}"
+    assert any("Of 2 entries of the plan 1 passed; left: US-002." in b.text for b in bodies(f, child, t.UserMessage))
+    assert [(b.checkpoint_id, b.child) for b in bodies(f, sid, t.SessionForked)] == [("k1", child)]
+    assert bodies(f, sid, t.RatchetViolation) == bodies(f, child, t.RatchetViolation) == []
+
+    again = f.json("fork", child, "--goal", play("Done."), "--name", "grandchild")[0]
+    f.wait_state(again["sid"], "done")
+    assert [b.child for b in bodies(f, child, t.SessionForked)] == [again["sid"]], "an ended session's log took it"
+    assert f.run("fork", sid, "--at", "k77", check=False).returncode == 4
+    assert refs(f, child) != []
+    assert "gone with it: " in f.run("rm", "--force", child).stdout
+    assert refs(f, child) == []
     assert f.violations() == []
 
 

@@ -82,6 +82,10 @@ def test_the_last_entry_of_a_phase_ends_it() -> None:
     assert label(fold(plan, call(1), flip("US-4"))) == "entry: entry US-4 passed"
 
 
+def test_what_was_taken_over_from_another_session_is_no_change() -> None:
+    assert label(fold(flip("US-1"), t.SessionCreated(base="", worktree="", branch=""), verdict("x"))) is None
+
+
 def test_minutes_of_change_ask_for_one() -> None:
     state = fold(t.HarnessNote(level="info", text=""), call(1), call(2))
     assert label(state, minute=15) is None

@@ -69,6 +69,15 @@ def _value(rng: random.Random, name: str, kind: object) -> Any:
         return [{"path": "tests/a.py", "how": "deleted", "sha": "absent"}]
     if name == "ways":
         return {"fresh": "per-task"}
+    if name == "forked":
+        return {
+            "sid": "0123456789",
+            "checkpoint_id": "k1",
+            "through_seq": 3,
+            "base": "0" * 40,
+            "head": "1" * 40,
+            "commit": "2" * 40,
+        }
     if name == "layers":
         return {"goal": 3, "turns": 5}
     if "list" in text:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from harness.events import types as t
 from harness.events.ratchet import Plan as Standing
@@ -117,6 +118,20 @@ async def bring(session: Session, passing: frozenset[str], why: str) -> list[t.P
     return flips
 
 
+def inherited(tree: Worktree, made: t.PlanLoaded, passing: frozenset[str], why: str) -> list[t.PlanFlipped]:
+    """The flips by which the plan of a new session stands as another one's did; the file is written so (blocking).
+    Raises BadPlan, WorkspaceError, OSError.
+    """
+    then = {entry.id: entry.id in passing for entry in made.entries}
+    text = progress.text(_read(tree.git, tree.base, made.path), then)
+    _put(tree, made.path, text.encode(), tree.private.parent.parent / "aside" / "plan")
+    return [
+        t.PlanFlipped(entry=entry.id, passes=then[entry.id], why=why, calls=[])
+        for entry in made.entries
+        if entry.passes != then[entry.id]
+    ]
+
+
 def _trusted(tree: Worktree, plan: Standing) -> Plan:
     base = _read(tree.git, tree.base, plan.path)
     return read(progress.text(base, plan.passes).encode())
@@ -131,7 +146,11 @@ def _write(session: Session, plan: Standing) -> None:
     tree = open_worktree(private_of(session))
     data = _trusted(tree, plan).text.encode()
     aside = session.folder.root / "aside" / "plan"
+    _put(tree, plan.path, data, aside)
+
+
+def _put(tree: Worktree, path: str, data: bytes, aside: Path) -> None:
     with contextlib.suppress(IsADirectoryError):
-        originals.write(tree, plan.path, data, aside)
+        originals.write(tree, path, data, aside)
         return
-    originals.write(tree, plan.path, data, aside)  # the folder in its place is gone now
+    originals.write(tree, path, data, aside)  # the folder in its place is gone now

@@ -12,6 +12,7 @@ from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.server import Connection, Handler, Reply
 from harness.supervisor.sessions import unanswered
+from harness.supervisor.sessions.launch import MAX_GOAL, MAX_NAME
 from harness.supervisor.sessions.restoring import MAX_LABEL
 
 Find = Callable[[Reply], Awaitable[Session]]
@@ -19,7 +20,7 @@ T = TypeVar("T")
 
 
 class CheckpointOps:
-    """``checkpoints``, ``checkpoint``, ``restore``."""
+    """``checkpoints``, ``checkpoint``, ``restore``, ``fork``."""
 
     def __init__(self, parts: Parts, find: Find) -> None:
         self._p = parts
@@ -27,7 +28,7 @@ class CheckpointOps:
 
     def table(self) -> dict[str, Handler]:
         """Operations by their name on the wire."""
-        return {"checkpoints": self.listed, "checkpoint": self.make, "restore": self.restore}
+        return {"checkpoints": self.listed, "checkpoint": self.make, "restore": self.restore, "fork": self.fork}
 
     async def listed(self, c: Connection, m: Reply) -> Reply:
         """Those that stand, newest first."""
@@ -44,6 +45,22 @@ class CheckpointOps:
         session = await self._find(m)
         done = self._p.restoring.restore(session, text_of(m, "checkpoint"), c.by)
         return await self._answered(session, "the restoring", done)
+
+    async def fork(self, c: Connection, m: Reply) -> Reply:
+        """Another session begins from this one's checkpoint."""
+        parent = await self._find(m)
+        goal = text_of(m, "goal", MAX_GOAL)
+        given = text_of(m, "name", MAX_NAME)
+        made = self._p.restoring.fork(parent, text_of(m, "checkpoint"), given, goal.strip(), c.by)
+        session = await self._answered(parent, "the fork", made)
+        self._p.conductor.start(session)
+        origin = session.state.intent.forked if session.state.intent is not None else None
+        return {
+            "sid": session.sid,
+            "name": session.name,
+            "checkpoint_id": origin.checkpoint_id if origin is not None else "",
+            "warnings": self._p.gates.warnings(session),
+        }
 
     async def _answered(self, session: Session, what: str, work: Coroutine[Any, Any, T]) -> T:
         try:

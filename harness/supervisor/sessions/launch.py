@@ -9,7 +9,7 @@ import contextlib
 import os
 import shutil
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from harness.supervisor.endpoints.credentials import Credentials, given_credenti
 from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.sessions import casting
+from harness.supervisor.sessions import casting, forking
 from harness.supervisor.sessions.casting import Cast
 from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.settings import Settings
@@ -214,16 +214,33 @@ class Launcher:
         except StandsStill as exc:
             raise OpError("no_repo", str(exc), "see whether the folder's file system answers") from exc
         cast = await at_home(casting.cast, self._folders.config, request.role)
+        return await self._begin(request.name, request.goal, lambda sid, name: self._intent(sid, name, checked, cast))
+
+    async def fork(self, parent: t.SessionIntent, name: str, goal: str, forked: t.Forked) -> Session:
+        """A session that goes on from another one's checkpoint; its intent is durable. Raises OpError."""
+        wanted = goal or parent.goal
+
+        def intent(sid: str, name: str) -> t.SessionIntent:
+            branch = f"watchfloor/{ids.slug(name)}-{sid}"
+            where = str(self._folders.worktrees / sid)
+            return msgspec.structs.replace(
+                parent, name=name, goal=wanted, branch=branch, worktree=where, forked=forked, host=socket.gethostname()
+            )
+
+        async with self.under_way():
+            return await self._begin(name, wanted, intent)
+
+    async def _begin(self, name: str, goal: str, intent: Callable[[str, str], t.SessionIntent]) -> Session:
         sid = ids.session_id()
         while sid in self._fleet.sessions or self._folders.session(sid).root.exists():
             sid = ids.session_id()
-        name = self._name(request)
+        name = self._name(name.strip(), goal)
         self._promised.add(name)
         session = self._fleet.add(sid)
         try:
             await at_home(ensure_private, session.folder.root)
             await self._keepers.take_up(session)
-            await session.append(self._intent(sid, name, checked, cast))
+            await session.append(intent(sid, name))
         except (FolderError, OSError) as exc:
             await self.forget(session)
             raise OpError(
@@ -238,20 +255,20 @@ class Launcher:
             self._promised.discard(name)
         return session
 
-    def _name(self, request: Request) -> str:
+    def _name(self, given: str, goal: str) -> str:
         taken = {s.name for s in self._fleet} | self._promised
-        wanted = request.name.strip() or ids.slug(request.goal)
+        wanted = given or ids.slug(goal)
         like = next((s.sid for s in self._fleet if s.sid.startswith(wanted)), "")
         if wanted not in taken and not like:
             return wanted
-        if request.name.strip() and like:
+        if given and like:
             told = "the id" if wanted == like else "the beginning of the id"
             raise OpError(
                 "name_taken",
                 f"{wanted!r} is {told} of session {like}, so nobody could tell which of the two is meant",
                 "choose another name",
             )
-        if request.name.strip():
+        if given:
             raise OpError("name_taken", f"there is a session named {wanted!r} already", "choose another name")
         return next(f"{wanted}-{i}" for i in range(2, 10_000) if f"{wanted}-{i}" not in taken)
 
@@ -318,7 +335,10 @@ class Launcher:
         try:
             await at_home(session.folder.git.mkdir, 0o700, True, True)
             where = (Path(intent.repo), self._folders.worktrees / session.sid, intent.branch, private_of(session))
-            tree = await session.do("making its worktree", _CREATE_S, lambda: worktrees.create(*where), lasting=True)
+            start = forking.start(intent)
+            tree = await session.do(
+                "making its worktree", _CREATE_S, lambda: worktrees.create(*where, start), lasting=True
+            )
         except (WorkspaceError, OSError) as exc:
             if out_of_space(exc):
                 raise Later(_SPACE_S, Trouble("no_space", f"its worktree cannot be made: {exc}")) from exc
@@ -338,6 +358,8 @@ class Launcher:
         if intent.plan:
             bodies.append(await session.do("reading its plan", _CHECK_S, lambda: plans.loaded(tree, intent.plan)))
             bodies.append(t.UserMessage(text=plans.TOLD.format(path=intent.plan), origin="harness"))
+        bodies += await forking.handed_on(session, tree, bodies)
+        await forking.tell_parent(self._fleet, self._keepers, session)
         bodies += await session.do("looking for its project's rules", _CHECK_S, lambda: rules.at_start(tree))
         await session.append(
             *bodies, t.SessionCreated(base=tree.base, worktree=str(tree.root), branch=tree.branch, dirty=tree.dirty)

@@ -1,5 +1,5 @@
-"""Checkpoints as a person has them: made by hand and gone back to. A session that has ended gets its keeper back for as
-long as it takes.
+"""Checkpoints as a person has them: made by hand, gone back to, gone on from. A session that has ended gets its keeper
+back for as long as it takes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from harness.supervisor import ids
 from harness.supervisor.calls import checkpoints, publishing
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
+from harness.supervisor.sessions import forking
 from harness.supervisor.sessions.keepers import Keepers
+from harness.supervisor.sessions.launch import Launcher
 from harness.supervisor.settings import Settings
 from harness.workspace.errors import WorkspaceError
 
@@ -22,11 +24,12 @@ MAX_LABEL = 200
 
 
 class Restoring:
-    """Answers the ops that make a checkpoint, and that bring one back."""
+    """Answers the ops that make a checkpoint, bring one back, and begin a session from one."""
 
-    def __init__(self, keepers: Keepers, settings: Settings) -> None:
+    def __init__(self, keepers: Keepers, settings: Settings, launcher: Launcher) -> None:
         self._keepers = keepers
         self._settings = settings
+        self._launcher = launcher
 
     async def make(self, session: Session, label: str, by: t.By) -> Checkpoint:
         """Keep the present state. Raises OpError: ``busy`` while a call is at work."""
@@ -84,6 +87,22 @@ class Restoring:
             "refused": reply["refused"],
             "refused_count": reply["refused_count"],
         }
+
+    async def fork(self, parent: Session, at: str, name: str, goal: str, by: t.By) -> Session:
+        """Begin a session from a checkpoint, by default from the work as it is now. Raises OpError: ``busy``,
+        ``not_found``, ``ended``, and what a launch is refused for.
+        """
+        async with parent.lock:
+            intent = parent.state.intent
+            if intent is None or parent.state.created is None:
+                raise OpError("not_ready", f"{parent.name} has no worktree yet, so nothing can begin from it")
+            if at or (parent.state.checkpoints.changed_seq < 0 and parent.state.checkpoints.kept):
+                one = self.find(parent, at)
+            else:
+                one = await self.made(parent, Due("fork", ""), by)
+            intent = msgspec.structs.replace(intent, checks=list(parent.state.checks), caps=parent.state.caps)
+            origin = forking.origin(parent, one)
+        return await self._launcher.fork(intent, name, goal, origin)
 
     @staticmethod
     def find(session: Session, name: str) -> Checkpoint:

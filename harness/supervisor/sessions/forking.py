@@ -1,0 +1,101 @@
+"""Sessions that go on from a checkpoint of another one: where they begin, what they are told, and the record of it in
+the other one's log.
+
+Everything follows from the new session's intent, so a supervisor that dies anywhere makes the rest when it looks again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+from harness.events import checkpoints
+from harness.events import types as t
+from harness.events.checkpoints import Checkpoint
+from harness.events.framing import LogError
+from harness.supervisor.calls import plans
+from harness.supervisor.errors import LinkLost, OpError
+from harness.supervisor.fleet.fleet import Fleet
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.sessions.keepers import Keepers
+from harness.workspace.private import Worktree
+from harness.workspace.worktrees import Start
+
+_PLAN_S = 60.0
+"""Seconds that writing a plan may take."""
+_TOLD = (
+    "You go on from another agent's work: checkpoint {name}{words} of session {sid}. The worktree holds its files as"
+    " they were then; what it had not committed is changed or untracked here too, and `git log` shows its commits. What"
+    " tools make by themselves (environments, caches) is not there: make it again where you need it. {plan}Look around"
+    " before you change anything; do not begin anew what is done."
+)
+
+
+def origin(parent: Session, one: Checkpoint) -> t.Forked:
+    """Where a session begins that goes on from this checkpoint."""
+    made = parent.state.created
+    return t.Forked(
+        parent.sid,
+        one.id,
+        one.through_seq,
+        made.base if made is not None else one.head,
+        one.head,
+        one.commit,
+        checkpoints.words(one.why, one.label),
+        one.passing,
+    )
+
+
+def start(intent: t.SessionIntent) -> Start | None:
+    """Where its worktree begins; None for the repository's HEAD."""
+    forked = intent.forked
+    return Start(forked.base, forked.head, forked.commit) if forked is not None else None
+
+
+async def handed_on(session: Session, tree: Worktree, bodies: Sequence[t.Body]) -> list[t.Body]:
+    """What a new session of another's takes over: the plan as it stood, and words that say where it is. Raises
+    WorkspaceError.
+    """
+    intent = session.state.intent
+    forked = intent.forked if intent is not None else None
+    if forked is None:
+        return []
+    plan = next((b for b in bodies if isinstance(b, t.PlanLoaded)), None)
+    flips: list[t.PlanFlipped] = []
+    said = ""
+    if plan is not None and forked.passing is not None:
+        made = plan
+        passing = frozenset(forked.passing)
+        why = f"as it stood at checkpoint {forked.checkpoint_id} of session {forked.sid}"
+        flips = await session.do(
+            "taking over the plan", _PLAN_S, lambda: plans.inherited(tree, made, passing, why), lasting=True
+        )
+        left = [entry.id for entry in plan.entries if entry.id not in passing]
+        said = f"Of {len(plan.entries)} entries of the plan {len(passing)} passed; left: {', '.join(left) or 'none'}. "
+    told = _TOLD.format(name=forked.checkpoint_id, words=f" ({forked.label})", sid=forked.sid, plan=said)
+    return [*flips, t.UserMessage(text=told, origin="harness")]
+
+
+async def tell_parent(fleet: Fleet, keepers: Keepers, session: Session) -> None:
+    """Put on record in the other session's log that this one began from it, once; one that cannot take it now (its log
+    is damaged, it is being removed) is named by this session alone.
+    """
+    intent = session.state.intent
+    forked = intent.forked if intent is not None else None
+    parent = fleet.sessions.get(forked.sid) if forked is not None else None
+    if forked is None or parent is None or intent is None:
+        return
+    with contextlib.suppress(OpError, LinkLost, LogError, OSError):
+        async with parent.lock:
+            if not parent.loaded:
+                await parent.read()
+            if session.sid in parent.state.checkpoints.children:
+                return
+            ended = parent.link is None and parent.state.terminal
+            if ended:
+                await keepers.take_up(parent)
+            await parent.append(
+                t.SessionForked(checkpoint_id=forked.checkpoint_id, child=session.sid, name=intent.name)
+            )
+            if ended:
+                await keepers.shut(parent, kill=True)

@@ -18,6 +18,7 @@ VERBS = {
     "show": ("sessions", "show"),
     "logs": ("logs", "logs"),
     "say": ("sessions", "message"),
+    "compact": ("compact", "compact"),
     "diff": ("sessions", "diff"),
     "cost": ("sessions", "cost"),
     "pause": ("sessions", "desire"),

@@ -165,6 +165,8 @@ def build() -> argparse.ArgumentParser:
     session(say)
     say.add_argument("text", metavar="TEXT")
 
+    session(verb("compact", "have a session's context summarised before its next turn", json=True))
+
     go_on = verb(
         "continue", "take an ended session up again, with more rounds, budget, words or another check", json=True
     )

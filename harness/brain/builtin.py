@@ -19,10 +19,11 @@ from harness.agents.errors import CannotGoOn, Conflict, Refused, Stopped
 from harness.agents.host import BLOB_FROM, Spec
 from harness.agents.steps import Again, Park, Step
 from harness.brain import conversation, memory, prompt, retry, stream
+from harness.brain.context import compaction
 from harness.brain.context.sizes import PER_TOKEN, Sizes
-from harness.brain.decide import Abandon, Ask, Shrink, next_step
+from harness.brain.decide import Abandon, Ask, Shrink, Sum, next_step
 from harness.brain.view import DamagedMessage, View
-from harness.events import blocks, layers
+from harness.events import blocks, layers, said
 from harness.events import types as t
 from harness.roles import pinned
 from harness.roles.role import WORKER
@@ -35,6 +36,8 @@ REMEMBER_EVERY = 500
 """Records: fewer are read faster than what is known is written."""
 _MOST_TOKENS = 32_768
 _MOST_SAID = 2000
+SUMMARY = "summary"
+"""Purpose of a request that asks for one."""
 
 
 class BuiltIn(Agent):
@@ -136,7 +139,7 @@ class BuiltIn(Agent):
         try:
             step = next_step(self._view, self._sizes)
             match step:
-                case Ask():
+                case Ask() | Sum():
                     return self._ask(step)
                 case Abandon():
                     self._abandon(step.request)
@@ -162,8 +165,9 @@ class BuiltIn(Agent):
 
     # -- one attempt -------------------------------------------------------------------------------
 
-    def _ask(self, step: Ask) -> Step:
+    def _ask(self, step: Ask | Sum) -> Step:
         desk = self._desk
+        summary = isinstance(step, Sum)
         try:
             admitted = desk.accounts.admit(self._spec.endpoint)
         except Refused as exc:
@@ -173,10 +177,11 @@ class BuiltIn(Agent):
         if desk.follow(0.0):
             return Again()  # something was said while it waited
         head = desk.head
-        talk = self._talk.build(self._view)
-        room = max(self._spec.max_tokens, min(_MOST_TOKENS, self._spec.max_tokens << step.room))
+        talk = self._talk.build(self._view, compaction.REQUEST if summary else "")
+        room = compaction.MOST_TOKENS if isinstance(step, Sum) else self._room(step)
         model = self._spec.model
-        request = stream.Request(model, room, self._system, self._tools, talk.encoded, step.finish)
+        no_tools = isinstance(step, Sum) or step.finish
+        request = stream.Request(model, room, self._system, self._tools, talk.encoded, no_tools)
         estimate = self._estimate(request, conversation.estimate(self._view, talk))
         request_id = step.request_id or f"r{head}.{self._spec.gen}"
         try:
@@ -193,18 +198,22 @@ class BuiltIn(Agent):
             est_input=estimate,
             max_tokens=room,
             upto_seq=head,
-            delivers=list(talk.delivers),
+            delivers=[] if summary else list(talk.delivers),
             layers={layers.INSTRUCTIONS: self._fixed_bytes // PER_TOKEN, **talk.layers},
             working=self._sizes.room,
+            purpose=SUMMARY if summary else "",
         )
         try:
             desk.append([sent], head)
         except (Conflict, Refused):
             desk.accounts.settle(reservation, t.Usage())
             raise
-        self._send(sent, reservation, request, admitted.probe)
+        self._send(sent, reservation, request, admitted.probe, step)
         gc.collect()  # the SDK's objects of a request hold each other, and with them its whole body
         return Again()
+
+    def _room(self, step: Ask) -> int:
+        return max(self._spec.max_tokens, min(_MOST_TOKENS, self._spec.max_tokens << step.room))
 
     def _estimate(self, request: stream.Request, known: int | None) -> int:
         """Input tokens, never too few: from the newest reply's usage, else counted by the endpoint, else one per
@@ -240,7 +249,9 @@ class BuiltIn(Agent):
             return Again()
         return Park(exc.code if exc.code in ("cap", "paused") else "error", str(exc))
 
-    def _send(self, sent: t.ModelRequest, reservation: Reservation, request: stream.Request, probe: bool) -> None:
+    def _send(
+        self, sent: t.ModelRequest, reservation: Reservation, request: stream.Request, probe: bool, step: Ask | Sum
+    ) -> None:
         """Send, then put the reply or the failure on record, with what it cost.
 
         A complete reply is kept whatever happens around it.
@@ -259,7 +270,11 @@ class BuiltIn(Agent):
             desk.append_anyway([stopped])
             return
         if isinstance(outcome, stream.Reply):
-            desk.append_anyway(self._message(sent, outcome, reservation))
+            made = self._summary(sent, outcome, reservation, step) if isinstance(step, Sum) else None
+            desk.append_anyway(made or self._message(sent, outcome, reservation))
+            return
+        if isinstance(step, Sum) and outcome.usage is not None and outcome.kind in ("max_tokens", "too_large"):
+            desk.append_anyway([self._no_summary(sent, outcome.message, outcome.usage, reservation)])
             return
         key = self._spec.credential.key
         message = outcome.message.replace(key, "[the key]") if key else outcome.message
@@ -292,6 +307,47 @@ class BuiltIn(Agent):
         finally:
             self._reply = None
 
+    def _summary(self, sent: t.ModelRequest, reply: stream.Reply, reservation: Reservation, step: Sum) -> list[t.Body]:
+        """The reply to a request for a summary, and the context that begins anew with it when it can be used."""
+        text = said.text_of(blocks.parts_of(reply.content))
+        change = step.change
+        after = change.after + compaction.size(text)
+        why = compaction.problem(blocks.STOPS[reply.stop_reason], text) or compaction.too_large(change.tokens, after)
+        cost = self._desk.accounts.settle(reservation, reply.usage, Outcome("ok", wait_s=reply.used_up_s))
+        answered = t.ModelSummary(
+            request_id=sent.request_id,
+            message_id=reply.message_id,
+            model=reply.model,
+            usage=reply.usage,
+            cost_nano=cost.nano,
+            price_source=cost.source,
+            ms=reply.ms,
+            why=why,
+        )
+        if why:
+            return [answered]
+        compacted = t.ContextCompacted(
+            through_seq=change.keep - 1,
+            handoff=step.handoff,
+            summary=self._desk.put_blob(text.encode("utf-8", "replace"), "text/plain"),
+            tokens_before=change.tokens,
+            tokens_after=after,
+            trigger=change.trigger,
+        )
+        return [answered, compacted]
+
+    def _no_summary(self, sent: t.ModelRequest, why: str, usage: t.Usage, reservation: Reservation) -> t.ModelSummary:
+        cost = self._desk.accounts.settle(reservation, usage, Outcome("ok"))
+        return t.ModelSummary(
+            request_id=sent.request_id,
+            message_id="",
+            model=sent.model,
+            usage=usage,
+            cost_nano=cost.nano,
+            price_source=cost.source,
+            why=why,
+        )
+
     def _message(self, sent: t.ModelRequest, reply: stream.Reply, reservation: Reservation) -> list[t.Body]:
         parts = blocks.parts_of(reply.content)
         data = msgspec.json.encode(parts)
@@ -312,8 +368,8 @@ class BuiltIn(Agent):
         )
         if not reply.detail:
             return [message]
-        said = f"the endpoint gave details on this stop: {reply.detail[:1000]}"
-        return [message, t.HarnessNote(level="warning", text=said, component="brain")]
+        details = f"the endpoint gave details on this stop: {reply.detail[:1000]}"
+        return [message, t.HarnessNote(level="warning", text=details, component="brain")]
 
 
 def _nobody() -> None:

@@ -137,8 +137,11 @@ class Talk:
         while len(self._open) > _OPEN:
             self._closed.append(_encode(self._open.pop(0)))
 
-    def build(self, v: View) -> Conversation:
-        """The whole conversation. Raises Unanswered when a call of any kept reply has no result."""
+    def build(self, v: View, last_words: str = "") -> Conversation:
+        """The whole conversation, with ``last_words`` of the harness that no later request repeats.
+
+        Raises Unanswered when a call of any kept reply has no result.
+        """
         self.take(v)
         messages = [{**m, "content": list(m["content"])} for m in self._open]
         delivers: list[str] = []
@@ -152,6 +155,7 @@ class Talk:
                 delivers = [turn.call_id(i) for i in range(len(turn.calls))]
         if v.finish_seq >= 0 and not v.finished:
             _add(messages, "user", [_text(prompt.FINISH)])
+        _add(messages, "user", [_text(last_words)])
         added = 0
         for message in reversed(messages):
             if message["role"] == "assistant":

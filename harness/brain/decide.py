@@ -7,13 +7,13 @@ decides the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from harness.agents import done, standing, steps
 from harness.agents.steps import Park, Propose, Say
 from harness.brain import prompt
-from harness.brain.context import room
+from harness.brain.context import compaction, room
 from harness.brain.context.handoff import handoff
 from harness.brain.context.sizes import Sizes
 from harness.brain.retry import AT_THE_GATE, too_long
@@ -56,12 +56,24 @@ class Abandon:
 
 @dataclass(frozen=True, slots=True)
 class Shrink:
-    """Make room in the context before the next request."""
+    """Make room in the context before the next request, or say why none is made."""
 
-    change: t.ContextCleared | t.ContextReset
+    change: t.ContextCleared | t.ContextReset | t.ContextKept
 
 
-Step: TypeAlias = Ask | Abandon | Shrink | steps.Step
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Ask the model for a summary with which the context begins anew. ``change`` lacks only that: its tokens
+    afterwards are without it.
+    """
+
+    change: room.Compact
+    handoff: str
+    attempt: int = 1
+    request_id: str = ""
+
+
+Step: TypeAlias = Ask | Abandon | Shrink | Sum | steps.Step
 
 
 def next_step(v: View, sizes: Sizes | None = None) -> Step:
@@ -73,9 +85,17 @@ def next_step(v: View, sizes: Sizes | None = None) -> Step:
 
 
 def _fitting(v: View, sizes: Sizes, ask: Ask) -> Step:
-    match room.due(v.measure(), sizes):
+    if v.compactions >= compaction.IN_A_ROW and not ask.finish:
+        return _in_vain(v.compactions)
+    measure = v.measure()
+    match room.due(replace(measure, outgrown=False, wanted=False) if ask.finish else measure, sizes):
+        case None if v.state.context.wanted and not ask.finish:
+            return Shrink(t.ContextKept(why="a summary would not make it shorter"))
         case None:
             return ask
+        case room.Compact() as c:
+            replies = sum(size.seq >= c.keep for size in v.sizes)
+            return Sum(c, handoff(v.facts, v.state, c.keep, replies), ask.attempt, ask.request_id)
         case room.Clear() as c:
             return Shrink(t.ContextCleared(before=c.before, tokens=c.tokens, after=c.after, trigger=c.trigger))
         case room.Reset() as c:
@@ -89,6 +109,15 @@ def _fitting(v: View, sizes: Sizes, ask: Ask) -> Step:
                 f" {v.model} can be sent; nothing more can be taken away: launch it with a shorter goal that names"
                 " files, or with a model of a larger window",
             )
+
+
+def _in_vain(count: int) -> Park:
+    detail = "its context was summarised again and again, and no call came to its end between"
+    return Park(
+        "breaker",
+        f"{detail} ({count} in a row)",
+        breaker=t.BreakerOpened(kind="compaction", count=count, detail=detail),
+    )
 
 
 def _next(v: View) -> Step:

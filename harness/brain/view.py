@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from harness.brain.context import rules
+from harness.brain.context import compaction, rules
 from harness.brain.context.facts import Facts
 from harness.brain.context.results import told
 from harness.brain.context.room import Measure
@@ -108,6 +108,12 @@ class View:
     keep: int = -1
     """The context shows what was said from this record on, behind ``handoff``; -1 = from the beginning."""
     handoff: str = ""
+    summary: str = ""
+    """What a model wrote of the turns before ``keep``, as it is shown."""
+    compactions: int = 0
+    """Since the newest call that came to its end."""
+    unsummed_seq: int = -1
+    """The newest summary that could not be used."""
     begins_seq: int = -1
     """The newest record that changed what a request begins with (`context.layers`)."""
     rules: str = ""
@@ -157,7 +163,9 @@ class View:
         """What the next request would have."""
         overflows = self.overflows if self.overflow_seq > self.changed_seq else 0
         now = (self.measured or tokens(self.sizes)) + self.fresh // PER_TOKEN
-        return Measure(now, self.sizes, self.facts.boundary, overflows)
+        carried = (_bytes(self.handoff) + _bytes(self.summary)) // PER_TOKEN
+        outgrown = self.facts.midway and not self.facts.boundary and self.unsummed_seq < self.changed_seq
+        return Measure(now, self.sizes, self.facts.boundary, overflows, outgrown, self.state.context.wanted, carried)
 
     def open_calls(self) -> list[str]:
         return list(self.state.calls.open)
@@ -182,7 +190,7 @@ class View:
     def take(self, r: t.Record, load: LoadBlob) -> None:
         """Apply one record, which ``state`` has folded already, in place.
 
-        Raises DamagedMessage when a reply's content is neither inline nor in a readable blob.
+        Raises DamagedMessage when a reply or a summary is neither inline nor in a readable blob.
         """
         self.facts.advance(r)
         body = r.body
@@ -195,6 +203,10 @@ class View:
                 self._cleared(r, body)
             case t.ContextReset():
                 self._reset(r, body)
+            case t.ContextCompacted():
+                self._compacted(r, body, load)
+            case t.ModelSummary():
+                self._summed(r, body)
             case t.UserMessage():
                 self._user(r, body)
             case t.ModelMessage():
@@ -266,7 +278,7 @@ class View:
 
     def _begin_anew(self) -> None:
         """The breakers count from here."""
-        self.same_calls = self.errors_in_row = 0
+        self.same_calls = self.errors_in_row = self.compactions = 0
         self._progress()
 
     def _new_instruction(self) -> None:
@@ -344,11 +356,26 @@ class View:
         self._changed(r, body.after)
 
     def _reset(self, r: t.Record, body: t.ContextReset) -> None:
+        self.summary = ""
+        self._anew(r, body.keep, body.handoff, body.after)
+
+    def _compacted(self, r: t.Record, body: t.ContextCompacted, load: LoadBlob) -> None:
+        try:
+            text = load(body.summary).decode("utf-8", "replace")
+        except (OSError, ValueError) as exc:
+            raise DamagedMessage(
+                f"the summary at seq {r.seq} cannot be read from its blob {body.summary.sha[:12]}: {exc}"
+            ) from exc
+        self.summary = compaction.shown(text, body.through_seq)
+        self.compactions += 1
+        self._anew(r, body.through_seq + 1, body.handoff, body.tokens_after)
+
+    def _anew(self, r: t.Record, keep: int, handoff: str, after: int) -> None:
         self.begins_seq = r.seq
-        self.keep = body.keep
-        self.handoff = body.handoff
-        self.sizes = [size for size in self.sizes if size.seq >= body.keep]
-        self._changed(r, body.after)
+        self.keep = keep
+        self.handoff = handoff
+        self.sizes = [size for size in self.sizes if size.seq >= keep]
+        self._changed(r, after)
         self._rules_anew()
         self._remember()
 
@@ -357,6 +384,11 @@ class View:
             self.fresh += max(0, _bytes(self.memory_next) - _bytes(self.memory))
             self.memory = self.memory_next
             self.memory_next = None
+
+    def _summed(self, r: t.Record, body: t.ModelSummary) -> None:
+        self.failures = []
+        if body.why:
+            self.unsummed_seq = r.seq
 
     def _changed(self, r: t.Record, after: int) -> None:
         self.changed_seq = r.seq
@@ -406,6 +438,7 @@ class View:
                 self._progress()
             return
         self.errors_in_row = 0 if body.status == "ok" else self.errors_in_row + 1
+        self.compactions = 0 if body.status == "ok" else self.compactions
         if body.files_changed:
             self._claim()
 

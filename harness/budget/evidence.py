@@ -52,7 +52,7 @@ class Evidence:
         match record.body:
             case t.ModelRequest() as b:
                 self.sent[b.reservation] = self._newest[b.request_id] = Sent(b, record.ts)
-            case t.ModelMessage() as b:
+            case t.ModelMessage() | t.ModelSummary() as b:
                 if (sent := self._newest.pop(b.request_id, None)) is not None:
                     sent.usage = b.usage
                     sent.nano = None if b.price_source == UNSETTLED else b.cost_nano

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.events.body import Body
+from harness.events.body import BlobRef, Body, By, Usage
 
 
 class ContextCleared(Body, frozen=True, kw_only=True):
@@ -27,3 +27,47 @@ class ContextReset(Body, frozen=True, kw_only=True):
     tokens: int
     after: int
     trigger: str
+
+
+class ContextWanted(Body, frozen=True, kw_only=True):
+    """A person wants the context compacted before the next turn."""
+
+    TYPE = "context.wanted"
+    by: By = By()
+
+
+class ModelSummary(Body, frozen=True, kw_only=True):
+    """The reply to a request that asked for a summary, and what it cost; ``why`` it is not used, empty when it is."""
+
+    TYPE = "model.summary"
+    request_id: str
+    message_id: str
+    model: str
+    usage: Usage
+    cost_nano: int
+    price_source: str = ""
+    ms: int = 0
+    why: str = ""
+
+
+class ContextCompacted(Body, frozen=True, kw_only=True):
+    """The context begins anew: the goal, this hand-off, the model's ``summary`` of what was said up to record
+    ``through_seq``, then what was said since.
+
+    ``tokens_before`` were measured when it was decided, ``tokens_after`` is foreseen; ``trigger`` says why in words.
+    """
+
+    TYPE = "context.compacted"
+    through_seq: int
+    handoff: str
+    summary: BlobRef
+    tokens_before: int
+    tokens_after: int
+    trigger: str
+
+
+class ContextKept(Body, frozen=True, kw_only=True):
+    """No compaction was made of what a person wanted: nothing is left that it would make shorter."""
+
+    TYPE = "context.kept"
+    why: str

@@ -22,7 +22,7 @@ class ModelRequest(Body, frozen=True, kw_only=True):
     """One attempt is about to be sent; its worst case is reserved under ``reservation``.
 
     ``delivers`` are call ids whose results it carries; ``layers`` says about how many tokens of it are what, and
-    ``working`` within how many it is kept.
+    ``working`` within how many it is kept. ``purpose``: empty for a turn, ``summary`` for what `ModelSummary` answers.
     """
 
     TYPE = "model.request"
@@ -37,6 +37,7 @@ class ModelRequest(Body, frozen=True, kw_only=True):
     delivers: list[str] = []
     layers: dict[str, int] = {}
     working: int = 0
+    purpose: str = ""
 
 
 class ModelMessage(Body, frozen=True, kw_only=True):

@@ -541,6 +541,28 @@ def _context_reset(b: t.ContextReset) -> Line:
     return Line("context", f"begins anew with a hand-off, {_context(b.tokens, b.after, b.trigger)}", "info")
 
 
+@_on(t.ContextCompacted)
+def _context_compacted(b: t.ContextCompacted) -> Line:
+    how = _context(b.tokens_before, b.tokens_after, b.trigger)
+    return Line("context", f"begins anew with a hand-off and a summary, {how}", "info")
+
+
+@_on(t.ContextWanted)
+def _context_wanted(b: t.ContextWanted) -> Line:
+    return Line("context", "to be compacted before the next turn", "info")
+
+
+@_on(t.ContextKept)
+def _context_kept(b: t.ContextKept) -> Line:
+    return Line("context", f"not compacted: {_first(b.why)}", "dim")
+
+
+@_on(t.ModelSummary)
+def _summary(b: t.ModelSummary) -> Line:
+    what = f"a summary that is not used: {_first(b.why)}" if b.why else "a summary of its task"
+    return Line("summary", f"{what} · {b.usage.output:,} out · {usd(b.cost_nano)}", "warn" if b.why else "dim")
+
+
 def _context(tokens: int, after: int, trigger: str) -> str:
     return f"{tokens:,} → about {after:,} tokens: {_first(trigger)}"
 

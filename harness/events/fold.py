@@ -55,8 +55,8 @@ class Running:
 @dataclass(slots=True)
 class Context:
     """What its requests show of the log: ``tokens`` as the newest reply, or the newest change, left it; how often old
-    turns were cleared, and how often it began anew; ``layers`` of the newest request that was answered, as its reply
-    measured them; ``working``: the tokens that requests are kept within.
+    turns were cleared, how often it began anew, with a summary or without; ``layers`` of the newest request that was
+    answered, as its reply measured them; ``working``: the tokens that requests are kept within.
     """
 
     tokens: int = 0
@@ -64,6 +64,9 @@ class Context:
     working: int = 0
     clearings: int = 0
     resets: int = 0
+    compactions: int = 0
+    wanted: bool = False
+    """A person wants it compacted before the next turn."""
 
 
 @dataclass(slots=True)
@@ -302,15 +305,26 @@ def _request(s: SessionState, r: t.Record, b: t.ModelRequest) -> None:
     s.request = b
     s.requests = s.requests + 1
     s.context.working = b.working
-    s.doing["model"] = Running(f"asking {b.model}" + (f", try {b.attempt}" if b.attempt > 1 else ""), r.ts)
+    purpose = f" for a {b.purpose}" if b.purpose else ""
+    s.doing["model"] = Running(f"asking {b.model}{purpose}" + (f", try {b.attempt}" if b.attempt > 1 else ""), r.ts)
 
 
 @_on(t.ModelMessage)
 def _message(s: SessionState, r: t.Record, b: t.ModelMessage) -> None:
-    s.usage += b.usage
     s.context.tokens = b.usage.total
     if s.request is not None:
         s.context.layers = layers.measured(s.request.layers, b.usage.given)
+    _replied(s, b)
+
+
+@_on(t.ModelSummary)
+def _summary(s: SessionState, r: t.Record, b: t.ModelSummary) -> None:
+    s.context.wanted = False
+    _replied(s, b)
+
+
+def _replied(s: SessionState, b: t.ModelMessage | t.ModelSummary) -> None:
+    s.usage += b.usage
     s.spent_nano += b.cost_nano
     s.failures_in_row = 0
     s.last_failure = None
@@ -354,6 +368,22 @@ def _said(s: SessionState, r: t.Record, b: t.UserMessage) -> None:
 @_on(t.HooksEnded)
 def _hooks_ended(s: SessionState, r: t.Record, b: t.HooksEnded) -> None:
     s.hooks = s.hooks.told()
+
+
+@_on(t.ContextCompacted)
+def _context_compacted(s: SessionState, r: t.Record, b: t.ContextCompacted) -> None:
+    s.context.tokens = b.tokens_after
+    s.context.compactions = s.context.compactions + 1
+
+
+@_on(t.ContextWanted)
+def _context_wanted(s: SessionState, r: t.Record, b: t.ContextWanted) -> None:
+    s.context.wanted = True
+
+
+@_on(t.ContextKept)
+def _context_kept(s: SessionState, r: t.Record, b: t.ContextKept) -> None:
+    s.context.wanted = False
 
 
 @_on(t.ToolProposed)

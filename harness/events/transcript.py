@@ -364,6 +364,8 @@ def worth_a_row(body: t.Body) -> bool:
     """False for what a reader of the conversation does not need, or reads in another row: all of it is in the log."""
     if isinstance(body, t.SessionParked):
         return body.why in ("limited", "auth", "error", "breaker", "refusal")
+    if isinstance(body, t.ModelSummary):
+        return bool(body.why)  # one that is used stands in the row of the compaction
     if isinstance(body, t.CheckVerdict):
         return not body.passed  # that a check passed is said in its own row
     if isinstance(body, t.LeaseEnded):

@@ -33,7 +33,14 @@ from harness.events.checkpoint_events import (
     Forked,
     SessionForked,
 )
-from harness.events.context_events import ContextCleared, ContextReset
+from harness.events.context_events import (
+    ContextCleared,
+    ContextCompacted,
+    ContextKept,
+    ContextReset,
+    ContextWanted,
+    ModelSummary,
+)
 from harness.events.conversation_events import ModelFailed, ModelMessage, ModelRequest, UserMessage
 from harness.events.course_events import PlanUpdated
 from harness.events.iteration_events import ApproachFailed, HooksEnded, IterationEnded, IterationStarted, Ways
@@ -89,7 +96,10 @@ __all__ = [
     "CheckpointDropped",
     "CheckpointRestored",
     "ContextCleared",
+    "ContextCompacted",
+    "ContextKept",
     "ContextReset",
+    "ContextWanted",
     "Envelope",
     "FinishUp",
     "Forked",
@@ -109,6 +119,7 @@ __all__ = [
     "ModelFailed",
     "ModelMessage",
     "ModelRequest",
+    "ModelSummary",
     "PlanEntry",
     "PlanFlipped",
     "PlanLoaded",

@@ -278,7 +278,7 @@ def context_of(c: Context) -> str:
     of = f" of {c.working:,} to work in" if c.working else ""
     times = [
         f" · {words} {count} time{'s' if count != 1 else ''}"
-        for words, count in (("cleared", c.clearings), ("begun anew", c.resets))
+        for words, count in (("cleared", c.clearings), ("begun anew", c.resets), ("compacted", c.compactions))
         if count
     ]
     return f"{c.tokens:,} tokens{of}" + "".join(times)

@@ -21,6 +21,8 @@ def payloads(records: Iterable[t.Record]) -> list[t.BlobRef]:
         match record.body:
             case t.ModelMessage():
                 found.append(record.body.parts_blob)
+            case t.ContextCompacted():
+                found.append(record.body.summary)
             case t.ToolProposed():
                 found.append(record.body.input_blob)
             case t.ToolEnded():
@@ -46,6 +48,12 @@ def _of(record: t.Record, stored: Mapping[str, str]) -> list[Fact]:
         case t.ModelMessage():
             text = said.text_of(body.parts or ()) or (stored.get(body.parts_blob.sha, "") if body.parts_blob else "")
             return [("said", when), ("", text)]
+        case t.ContextReset():
+            return [("context", describe(record).summary), ("", when), ("hand-off", body.handoff)]
+        case t.ContextCompacted():
+            summary = stored.get(body.summary.sha, "") or "not readable here"
+            facts = [("context", describe(record).summary), ("", when), ("summary", summary)]
+            return [*facts, ("hand-off", body.handoff)]
         case t.UserMessage():
             return [(body.origin, when), ("", body.text)]
         case t.ToolProposed():

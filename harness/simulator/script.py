@@ -71,7 +71,8 @@ class Heard:
 
 
 _HANDOFF = re.compile(r"Hand-off from the earlier part of this session\b[^:]*: (\d+) earlier replies")
-_BESIDE = re.compile(rf"Done criteria: |Rules of this project, |{_HANDOFF.pattern}")
+_SUMMARY = re.compile(r"\bsummary\b.*\bunder exactly these headings\b", re.DOTALL)
+_BESIDE = re.compile(rf"Done criteria: |Rules of this project, |Summary of your current task, |{_HANDOFF.pattern}")
 
 Script = Generator[Turn, Heard, None]
 
@@ -138,8 +139,26 @@ def heard(assistant: dict[str, Any], user: dict[str, Any]) -> Heard:
 IDLE = Turn("There is nothing left for me to do here.")
 
 
+def _wanted_headings(messages: list[dict[str, Any]]) -> list[str]:
+    """The headings of a summary that the newest words ask for; none when they ask for no summary."""
+    newest = list(texts_of(messages[-1]["content"]))[-1:]
+    asked = newest[0] if newest else ""
+    return [line for line in asked.split("\n") if line.startswith("## ")] if _SUMMARY.search(asked) else []
+
+
+def _summary(messages: list[dict[str, Any]], headings: list[str]) -> str:
+    said = [text for message in messages if message["role"] == "assistant" for text in texts_of(message["content"])]
+    newest = " ".join((said or ["nothing yet"])[-1].split())[:200]
+    return "\n\n".join(f"{heading}\n{len(messages)} messages seen; the newest reply: {newest}" for heading in headings)
+
+
 def reply(scenario: Scenario, messages: list[dict[str, Any]]) -> Turn:
-    """The next turn of a validated conversation. A script that has ended answers `IDLE`."""
+    """The next turn of a validated conversation. A script that has ended answers `IDLE`.
+
+    Any model writes a summary when it is asked for one, whatever its script would do next.
+    """
+    if headings := _wanted_headings(messages):
+        return Turn(_summary(messages, headings))
     script = scenario.play(goal_of(messages))
     try:
         turn = next(script)

@@ -21,21 +21,30 @@ def test_a_session_outlives_its_context_many_times() -> None:
         ]
         for n in range(TURNS)
     ]
-    with fleet(config="context_tokens = 20000\n") as f:
+    with fleet(config="context_tokens = 30000\n") as f:
         sid = f.launch(play(*steps, "All parts are there."), checks=(f"test -e n{TURNS - 1}.txt",))
         row = f.wait_state(sid, "done", "failed", "parked", "waiting", timeout=240)
         records = f.records(sid)
-        changes = [r.body for r in records if isinstance(r.body, t.ContextReset)]
+        changes = [r.body for r in records if isinstance(r.body, (t.ContextReset, t.ContextCompacted))]
         assert row["state"] == "done", row
         assert row["verified"]
         assert len(changes) >= 2
         sizes = [r.body.usage.total for r in records if isinstance(r.body, t.ModelMessage)]
-        assert max(sizes) <= 20_000
+        assert max(sizes) <= 30_000
         assert not any(isinstance(r.body, t.ModelFailed) for r in records)
         assert sum(isinstance(r.body, t.ToolStarted) for r in records) == TURNS + 1, "nothing was done twice"
         named = {int(seq) for c in changes for seq in re.findall(r"\[#(\d+)\]$", c.handoff, re.MULTILINE)}
         assert len(named) > 10
         assert named <= {r.seq for r in records}
+        summed = [r.body for r in records if isinstance(r.body, t.ModelSummary)]
+        assert summed, "one task outgrew its context more than once"
+        assert all(not s.why and s.cost_nano > 0 for s in summed), [s.why for s in summed]
+        assert len(summed) == sum(isinstance(r.body, t.ContextCompacted) for r in records)
+        bills = [r.body.cost_nano for r in records if isinstance(r.body, (t.ModelMessage, t.ModelSummary))]
+        assert row["spent_nano"] == sum(bills), "what a summary cost is in the ledger"
+        shown = f.run("show", sid).stdout
+        assert re.search(r"context  .* to work in .* compacted \d+ time", shown)
+        assert "goal and criteria: " in shown
         assert f.violations() == []
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -93,11 +94,34 @@ class World:
 
     def ask(self) -> None:
         step = self.step()
-        while isinstance(step, decide.Shrink):
-            self.put(step.change)
+        while isinstance(step, (decide.Shrink, decide.Sum)):
+            if isinstance(step, decide.Sum):
+                self.summarise(step)
+            else:
+                self.put(step.change)
             step = self.step()
         assert isinstance(step, decide.Ask), step
         self.request(step)
+
+    def summarise(self, step: decide.Sum, why: str = "") -> None:
+        """The model's summary is used, or not."""
+        assert self.talk.build(self.lean, "sum up") == conversation.Talk().build(self.view, "sum up")
+        data = f"summary {self.view.state.seq}".encode()
+        ref = t.BlobRef(sha256(data).hexdigest(), len(data))
+        self.blobs[ref.sha] = data
+        answered = t.ModelSummary(
+            request_id="s", message_id="m", model="m", usage=t.Usage(input=9, output=9), cost_nano=1, why=why
+        )
+        change = step.change
+        compacted = t.ContextCompacted(
+            through_seq=change.keep - 1,
+            handoff=step.handoff,
+            summary=ref,
+            tokens_before=change.tokens,
+            tokens_after=change.after + len(data),
+            trigger=change.trigger,
+        )
+        self.put(answered, *([] if why else [compacted]))
 
     def request(self, step: decide.Ask) -> t.ModelRequest:
         whole = conversation.Talk().build(self.view)

@@ -62,6 +62,8 @@ class Facts:
     asked: dict[str, Asked] = field(default_factory=dict)
     boundary: str = ""
     """What ended a task since the context was last built anew; empty when nothing did."""
+    midway: bool = False
+    """The context was last built anew in the midst of a task."""
 
     def replied(self, seq: int, parts: list[said.Part]) -> None:
         """A reply of the agent."""
@@ -99,7 +101,8 @@ class Facts:
             case t.UndoEnded() if not body.error:
                 text = f"the person undid {body.call_id} and what came after: look at the files anew"
                 _add(self.decisions, Fact(r.seq, text))
-            case t.ContextReset():
+            case t.ContextReset() | t.ContextCompacted():
+                self.midway = not self.boundary
                 self.boundary = ""
             case _:
                 pass

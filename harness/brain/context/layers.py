@@ -55,12 +55,18 @@ def task(v: View) -> str:
     return v.task
 
 
+def summary(v: View) -> str:
+    """What a model wrote of a task that outgrew its context."""
+    return v.summary
+
+
 BEGINNING: tuple[Layer, ...] = (
     Layer(GOAL, goal),
     Layer(GOAL, criteria),
     Layer(MEMORY, remembered),
     Layer(MEMORY, rules),
     Layer(HANDOFF, handed),
+    Layer(HANDOFF, summary),
     Layer(TASK, task),
 )
 

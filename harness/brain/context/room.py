@@ -15,6 +15,10 @@ KEEP_TURNS = 3
 """The newest turns are left as they are."""
 HANDOFF_TOKENS = 3000
 """What a hand-off has at most."""
+SHRINK = 0.3
+"""The part of a context that a compaction must give back."""
+SUMMARY_TOKENS = 1000
+"""What a summary is expected to have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,18 @@ class Reset:
 
 
 @dataclass(frozen=True, slots=True)
+class Compact:
+    """Ask the model for a summary, then begin anew with it and what was said from record ``keep`` on; ``after``: the
+    tokens that this leaves without the summary.
+    """
+
+    keep: int
+    tokens: int
+    after: int
+    trigger: str
+
+
+@dataclass(frozen=True, slots=True)
 class Full:
     """Nothing more can be taken away, and it would not fit; ``tokens`` against ``most``."""
 
@@ -45,20 +61,25 @@ class Full:
     most: int
 
 
-Change: TypeAlias = Clear | Reset | Full
+Change: TypeAlias = Clear | Reset | Compact | Full
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
     """What a request would have now, in tokens; ``turns``: what each turn in the context has, oldest first;
     ``boundary``: what ended a task since the context was last built anew, in words; ``overflows``: how often in a row
-    the model found it too long.
+    the model found it too long; ``outgrown``: the task that goes on had to be carried over once already, and nothing
+    speaks against a summary of it; ``wanted``: a person wants one; ``carried``: tokens of what stands for earlier turns
+    now.
     """
 
     now: int
     turns: Sequence[TurnSize]
     boundary: str = ""
     overflows: int = 0
+    outgrown: bool = False
+    wanted: bool = False
+    carried: int = 0
 
 
 def due(m: Measure, sizes: Sizes) -> Change | None:
@@ -69,6 +90,8 @@ def due(m: Measure, sizes: Sizes) -> Change | None:
     if beyond is not None:
         return _forced(m, f"{_share(m.now, sizes.most)} of what can be sent") or beyond
     full = f"{_share(m.now, sizes.room)} of the working size"
+    if m.wanted and (made := _carried(m, sizes, f"you wanted it, at {full}")) is not None:
+        return made
     if m.boundary and m.now >= sizes.boundary_at:
         reset = _reset(m, sizes, f"{m.boundary}, at {full}")
         if reset is not None:
@@ -77,16 +100,34 @@ def due(m: Measure, sizes: Sizes) -> Change | None:
         gained = gain(m.turns[:-KEEP_TURNS])
         if gained >= sizes.clearing_pays:
             return Clear(m.turns[-KEEP_TURNS].seq, m.now, m.now - gained, full)
-    return _reset(m, sizes, full) if m.now >= sizes.reset_at else None
+    if m.now < sizes.reset_at:
+        return None
+    made = _carried(m, sizes, f"one task outgrew its context, at {full}") if m.outgrown else None
+    return made or _reset(m, sizes, full)
+
+
+def _carried(m: Measure, sizes: Sizes, trigger: str) -> Compact | None:
+    """A compaction, if it makes the context smaller by the part that its summary will be judged by."""
+    kept = _kept(m, sizes)
+    after = max(0, m.now - tokens(m.turns[:-kept]) - m.carried) + HANDOFF_TOKENS
+    if not m.turns or after + SUMMARY_TOKENS > (1 - SHRINK) * m.now:
+        return None
+    return Compact(m.turns[-kept].seq, m.now, after, trigger)
 
 
 def _reset(m: Measure, sizes: Sizes, trigger: str) -> Reset | None:
     """A reset that leaves the newest turns in place as far as they are small, if it pays."""
+    kept = _kept(m, sizes)
+    gained = tokens(m.turns[:-kept]) - HANDOFF_TOKENS
+    return _anew(m, kept, trigger) if gained >= sizes.pays else None
+
+
+def _kept(m: Measure, sizes: Sizes) -> int:
+    """So many of the newest turns stay as they are: one, and more as far as they are small."""
     kept = 1
     while kept < min(KEEP_TURNS, len(m.turns)) and tokens(m.turns[-kept - 1 :]) <= sizes.kept:
         kept += 1
-    gained = tokens(m.turns[:-kept]) - HANDOFF_TOKENS
-    return _anew(m, kept, trigger) if gained >= sizes.pays else None
+    return kept
 
 
 def _forced(m: Measure, trigger: str) -> Change | None:

@@ -66,7 +66,7 @@ class Track:
     def note(self, s: SessionState, r: t.Record) -> None:
         """Take in one record; ``s`` is the state before it."""
         b = r.body
-        if isinstance(b, (t.ModelMessage, t.ToolProposed, t.SessionParked, t.SessionEnded)):
+        if isinstance(b, (t.ModelMessage, t.ModelSummary, t.ToolProposed, t.SessionParked, t.SessionEnded)):
             self.worked_gen = max(self.worked_gen, r.gen)
         if isinstance(b, t.ToolProposed):
             self.calls[b.call_id] = OpenCall(b)

@@ -23,7 +23,7 @@ from harness.supervisor.errors import OpError
 from harness.supervisor.fleet import set_aside
 from harness.supervisor.fleet.fleet import Fleet, Money
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.serving import log_reading, memory_ops
+from harness.supervisor.serving import context_ops, log_reading, memory_ops
 from harness.supervisor.serving.checkpoint_ops import CheckpointOps
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.score_ops import ScoreOps
@@ -89,6 +89,7 @@ class Ops:
             "continue": self.go_on,
             "remove": self.remove,
             "say": self.say,
+            "compact": self.compact,
             "approvals": self.open_approvals,
             "approval": self.approval,
             "decide": self.decide,
@@ -436,6 +437,10 @@ class Ops:
         answered = [t.ApprovalWithdrawn(approval_id=a, why="you said something") for a in asking]
         said = session.append(*answered, t.UserMessage(text=text, origin="human", by=c.by))
         await unanswered.answered(self._p.fleet, session, "your message", said)
+        return {}
+
+    async def compact(self, c: Connection, m: Reply) -> Reply:
+        await context_ops.want_compaction(await self._find(m), c.by)
         return {}
 
     async def go_on(self, c: Connection, m: Reply) -> Reply:

@@ -100,7 +100,7 @@ class _Books:
             yield from self._call(b, at)
         elif isinstance(b, t.ModelRequest):
             self.sent.setdefault(b.request_id, []).append(b)
-        elif isinstance(b, t.ModelMessage):
+        elif isinstance(b, (t.ModelMessage, t.ModelSummary)):
             if b.request_id not in self.sent:
                 yield "I5", f"{at} answers request {b.request_id}, which was never recorded"
             if b.request_id in self.costs:

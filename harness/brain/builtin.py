@@ -313,6 +313,7 @@ class BuiltIn(Agent):
         change = step.change
         after = change.after + compaction.size(text)
         why = compaction.problem(blocks.STOPS[reply.stop_reason], text) or compaction.too_large(change.tokens, after)
+        blob = self._desk.put_blob(text.encode("utf-8", "replace"), "text/plain")
         cost = self._desk.accounts.settle(reservation, reply.usage, Outcome("ok", wait_s=reply.used_up_s))
         answered = t.ModelSummary(
             request_id=sent.request_id,
@@ -329,7 +330,7 @@ class BuiltIn(Agent):
         compacted = t.ContextCompacted(
             through_seq=change.keep - 1,
             handoff=step.handoff,
-            summary=self._desk.put_blob(text.encode("utf-8", "replace"), "text/plain"),
+            summary=blob,
             tokens_before=change.tokens,
             tokens_after=after,
             trigger=change.trigger,

@@ -48,7 +48,7 @@ def test_a_bar_shows_each_layer_and_never_more_than_its_width(sizes: dict[str, i
 
 def body_of(w: World, talk: conversation.Conversation) -> dict[str, Any]:
     tools: list[dict[str, Any]] = conversation.cached_tools([{"name": "x", "input_schema": {"type": "object"}}])
-    return {"system": conversation.system_blocks(), "tools": tools, "messages": talk.messages}
+    return {"system": conversation.system_blocks("You are an engineer."), "tools": tools, "messages": talk.messages}
 
 
 def test_layer_sizes_add_up_to_count_tokens() -> None:

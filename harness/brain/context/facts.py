@@ -101,6 +101,8 @@ class Facts:
             case t.UndoEnded() if not body.error:
                 text = f"the person undid {body.call_id} and what came after: look at the files anew"
                 _add(self.decisions, Fact(r.seq, text))
+            case t.IterationStarted():
+                self.midway = False
             case t.ContextReset() | t.ContextCompacted():
                 self.midway = not self.boundary
                 self.boundary = ""

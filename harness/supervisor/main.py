@@ -77,6 +77,8 @@ ADOPTION_BUDGET = 8.0
 _SELF_CHECK = 5.0
 _PAUSE_FULL = 1.0
 T = TypeVar("T")
+_GRACE_S = 5.0
+"""Seconds that keeping the states of sessions may take when asked to leave."""
 _LAST_WRITES = 10.0
 
 
@@ -385,10 +387,19 @@ class Supervisor:
                 self._index_changes(session)
         await self._stop.wait()
         self.server.deaf()
+        if not self.exit_code:
+            await self._keep_states()
         await self._close()
         self._closed.set()
         await self.server.close()
         return self.exit_code
+
+    async def _keep_states(self) -> None:
+        """Asked to leave: what changed since a session's newest checkpoint becomes one, as far as the grace allows."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_GRACE_S):
+                awake = [s for s in self.fleet if s.link is not None and not s.state.terminal]
+                await asyncio.gather(*map(self.call_flow.at_leave, awake), return_exceptions=True)
 
     def _room(self) -> None:
         """The disk is full, or there is room again: every row says so, and whatever waited is tried at once."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 
 from harness.events import types as t
 from tests.fleetlib import Fleet, fleet, git, kill, make_repository, play, wait_for
+from tests.process.keeperlib import wait_gone
 from tests.process.undolib import State, dump
 
 pytestmark = pytest.mark.fence
@@ -144,6 +147,33 @@ def test_another_session_goes_on_from_one_whatever_dies_meanwhile(f: Fleet) -> N
     assert "gone with it: " in f.run("rm", "--force", child).stdout
     assert refs(f, child) == []
     assert f.violations() == []
+
+
+def test_what_leaves_the_fence_a_stop_and_a_sigterm_are_kept(f: Fleet) -> None:
+    def whys(sid: str) -> list[str]:
+        return [b.why for b in bodies(f, sid, t.CheckpointCreated)]
+
+    sid = f.launch(play([shell("echo 1 > a")], [ASK], [shell("echo 2 > b")], [ASK], "Done."))
+    f.wait_state(sid, "waiting")
+    assert whys(sid) == [], "it was asked, and nothing left yet"
+    f.approve(f.approval(sid)["approval_id"])
+    f.wait_event_count(sid, "tool.ended", 3)
+    f.wait_event_count(sid, "approval.requested", 2)
+    assert whys(sid) == ["leaving"]
+    os.kill(supervisor := f.supervisor_pid(), signal.SIGTERM)
+    wait_gone(supervisor)
+    assert whys(sid) == ["leaving", "stop"]
+    last = bodies(f, sid, t.CheckpointCreated)[-1]
+    assert (last.label, files(f, last.commit)["b"]) == ("as Watchfloor was stopped", "2\n")
+
+    other = f.launch(play([shell("echo 3 > c")], [ASK], "Done."))
+    f.wait_state(other, "waiting")
+    f.run("stop", other)
+    wait_for("its stop is kept", lambda: whys(other) == ["stop"])
+    assert files(f, bodies(f, other, t.CheckpointCreated)[-1].commit)["c"] == "3\n"
+    f.run("stop", sid)
+    f.wait_state(sid, "stopped")
+    assert whys(sid) == ["leaving", "stop"], "nothing changed since"
 
 
 def _plan(f: Fleet, sid: str) -> str:

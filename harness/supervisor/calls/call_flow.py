@@ -69,6 +69,10 @@ class CallFlow:
         """The session has ended and its keeper is about to leave: what must be kept is. Raises LinkLost, OpError."""
         await checkpoints.at_end(session, self._settings.config.checkpoints)
 
+    async def at_leave(self, session: Session) -> None:
+        """The supervisor is about to leave: what changed is kept. Raises LinkLost, OpError."""
+        await checkpoints.at_leave(session, self._settings.config.checkpoints)
+
     async def _one(self, session: Session) -> bool:
         reading = False
         for call in list(session.state.calls.open.values()):

@@ -83,6 +83,12 @@ async def at_end(session: Session, config: CheckpointConfig) -> None:
         await _attempt(session, found, config)
 
 
+async def at_leave(session: Session, config: CheckpointConfig) -> None:
+    """The supervisor was asked to leave, perhaps with the whole machine: what changed is kept while there is time."""
+    if session.state.checkpoints.changed_seq >= 0 and not session.doing_calls:
+        await _attempt(session, Due("stop", "as Watchfloor was stopped"), config)
+
+
 async def _attempt(session: Session, found: Due, config: CheckpointConfig) -> None:
     """Make it; when that fails nothing else waits for it: it is said once and tried again later."""
     kept = session.kept_states

@@ -79,6 +79,14 @@ def build() -> argparse.ArgumentParser:
         help="with a plan: begin a context anew for each task, for each claim that it is done, or never",
     )
     launch.add_argument(
+        "--gate",
+        metavar="PHASE=WHY",
+        action="append",
+        default=[],
+        help='a phase of the plan that begins only with your word; why may say "above $5": from that sum on; may be'
+        " repeated",
+    )
+    launch.add_argument(
         "--protect",
         metavar="PATTERN",
         action="append",

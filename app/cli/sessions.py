@@ -52,6 +52,7 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
         caps=_caps(args, cfg),
         plan=args.plan,
         fresh=args.fresh,
+        gates=args.gate,
         protect=args.protect,
         may_change=[*args.may_change, *(["**"] if args.may_change_tests else [])],
         role=args.role,

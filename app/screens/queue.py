@@ -489,6 +489,8 @@ _DONE_OF: dict[tuple[str, str], str] = {
     (Request.QUESTION, "done"): "taken as finished",
     (Request.PROTECTED, "allow"): "allowed; its version counts from now on",
     (Request.PROTECTED, "deny"): "denied; the originals stay",
+    (Request.GATE, "allow"): "the phase goes on",
+    (Request.GATE, "deny"): "the session is paused; resumed, it asks again",
 }
 _DONE = {
     "allow": "approved; it runs now, once",

@@ -6,7 +6,7 @@ from harness.agents.steps import Leave, Park, Say, Wait
 from harness.events.endpoints import ITEM_KINDS
 from harness.events.fold import SessionState
 from harness.events.request import Request
-from harness.plan import hooks, iterations
+from harness.plan import gates, hooks, iterations
 from harness.plan.due import due
 
 HUMAN_KINDS: dict[str, str] = {Request.CAP: "cap"}
@@ -39,6 +39,8 @@ def outstanding(s: SessionState) -> Park | Wait | None:
         return _calls(s)
     if s.unjudged or due(s):
         return Wait("the results of checks are being judged")
+    if gates.closed(s) is not None and not any(a.kind == Request.GATE for a in s.approvals.values()):
+        return Wait("a person is asked about a gate of its plan")
     if s.course.owed:
         return Wait("a replan is being put on record")
     if s.rules.due:
@@ -60,9 +62,9 @@ def _calls(s: SessionState) -> Park | Wait:
     calls = s.calls.open.values()
     if all(c.call_id in asked and c.stage in ("asked", "in_doubt") for c in calls):
         return Park("approval", f"{len(calls)} call{'s' if len(calls) > 1 else ''} waiting for your decision")
-    cap = next((a for a in s.approvals.values() if a.kind == Request.CAP), None)
-    if cap is not None and all(c.stage in ("proposed", "asked", "in_doubt") for c in calls):
-        return Park("cap", cap.title)  # nothing is judged while a cap is reached, so nothing runs either
     if all(c.call_id in s.jobs.waits and c.stage == "started" for c in calls):
         return Park("job", s.jobs.words())
+    held = next((a for a in s.approvals.values() if a.kind in (Request.CAP, Request.GATE)), None)
+    if held is not None and all(c.stage in ("proposed", "asked", "in_doubt") for c in calls):
+        return Park(HUMAN_KINDS.get(held.kind, "approval"), held.title)  # nothing is judged meanwhile, so nothing runs
     return Wait("calls are running or being judged")

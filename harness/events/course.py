@@ -75,6 +75,8 @@ class Course:
         match body:
             case t.PlanUpdated():
                 self._updated(seq, body)
+            case t.PhaseBegun():
+                self.steps = []  # a phase has steps of its own
             case t.ModelMessage():
                 self.replied = True
             case t.UserMessage() if body.origin == "human" and self.replied and (planned or self.steps):

@@ -418,6 +418,17 @@ def _flipped(b: t.PlanFlipped) -> Line:
     )
 
 
+@_on(t.PhaseBegun)
+def _phase_begun(b: t.PhaseBegun) -> Line:
+    return Line("phase", f"{_first(b.phase) or 'the plan'} begins", "info")
+
+
+@_on(t.GateOpened)
+def _gate_opened(b: t.GateOpened) -> Line:
+    said = f": {_first(b.message)}" if b.message else ""
+    return Line("gate", f"you let {_first(b.phase) or 'the plan'} go on{said}", "good")
+
+
 @_on(t.PlanUpdated)
 def _plan_updated(b: t.PlanUpdated) -> Line:
     if b.trigger:

@@ -460,6 +460,18 @@ def _flipped(s: SessionState, r: t.Record, b: t.PlanFlipped) -> None:
         s.plan.passes[b.entry] = b.passes
 
 
+@_on(t.PhaseBegun)
+def _phase_begun(s: SessionState, r: t.Record, b: t.PhaseBegun) -> None:
+    if s.plan is not None:
+        s.plan.work.begun.append(b.phase)
+
+
+@_on(t.GateOpened)
+def _gate_opened(s: SessionState, r: t.Record, b: t.GateOpened) -> None:
+    if s.plan is not None:
+        s.plan.work.opened.append(b.phase)
+
+
 @_on(t.PlanUpdated)
 def _plan_updated(s: SessionState, r: t.Record, b: t.PlanUpdated) -> None:
     if s.plan is not None:
@@ -523,6 +535,8 @@ def _resolved(s: SessionState, r: t.Record, b: t.ToolResolved) -> None:
 @_on(t.IterationStarted)
 def _iteration_started(s: SessionState, r: t.Record, b: t.IterationStarted) -> None:
     s.iterations = s.iterations.started(r.seq, b)
+    if s.plan is not None:
+        s.plan.work.begin(b.entry)
 
 
 @_on(t.IterationEnded)

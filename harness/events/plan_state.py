@@ -47,6 +47,10 @@ class Work:
     """By check, the entries that it decides."""
     phases: list[t.PlanPhase] = field(default_factory=list)
     """In their order."""
+    begun: list[str] = field(default_factory=list)
+    """Phases that began."""
+    opened: list[str] = field(default_factory=list)
+    """Phases whose gate a person opened."""
 
     @classmethod
     def on(cls, b: t.PlanLoaded) -> Work:
@@ -88,10 +92,18 @@ class Work:
             return
         if b.note:
             one.notes = [*one.notes, b.note][-_NOTES:]
-        if b.state:
-            one.attempts += b.state == IN_PROGRESS and not one.begun
-            one.begun = b.state == IN_PROGRESS
-            one.blocked = b.reason if b.state == BLOCKED else ""
+        if b.state == IN_PROGRESS:
+            self.begin(b.entry)
+        elif b.state == BLOCKED:
+            one.begun = False
+            one.blocked = b.reason
+
+    def begin(self, entry: str) -> None:
+        """Somebody works on it from now on."""
+        if (one := self.standing.get(entry)) is not None:
+            one.attempts += not one.begun
+            one.begun = True
+            one.blocked = ""
 
     def undone(self) -> None:
         """What was judged was another state of the files."""

@@ -26,5 +26,7 @@ class Request(StrEnum):
     """The model refused."""
     RESTART = "restart"
     """A part of the session failed too often."""
+    GATE = "gate"
+    """A phase of the plan may not begin, or go on, without a person's word."""
     PROTECTED = "protected"
     """Files that decide whether the work is done were changed by the agent."""

@@ -32,6 +32,8 @@ class SessionIntent(Body, frozen=True, kw_only=True):
     """The plan in the repository whose criteria are checked, beside ``checks``."""
     ways: Ways = Ways()
     """How it goes through that plan."""
+    gates: list[str] = []
+    """Gates of its phases beyond those of the file, each ``PHASE=reason``."""
     roles: list[PinnedRole] = []
     """Who plays which part, word for word as it was at the launch."""
     forked: Forked | None = None

@@ -292,6 +292,14 @@ PARKED: dict[str, Words] = {
         "watchfloor approvals",
         person=True,
     ),
+    "gate": Words(
+        "a phase of its plan waits for your word",
+        "nothing of that phase happens before you say so",
+        "let it begin, or keep it waiting",
+        "go.queue",
+        "watchfloor approvals",
+        person=True,
+    ),
     "stopping": Words("waits for the supervisor", "it goes on when the supervisor is there again"),
     "in_doubt": Words(
         "does not know whether a call happened",
@@ -317,6 +325,7 @@ REQUESTS: dict[str, str] = {
     Request.REFUSAL: "the model refused",
     Request.RESTART: "keeps failing",
     Request.PROTECTED: "changed what decides",
+    Request.GATE: "gate",
 }
 """What a request is about, in front of its title."""
 

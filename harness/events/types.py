@@ -48,6 +48,7 @@ from harness.events.job_events import JobEnded, JobStarted, JobWaiting
 from harness.events.memory_events import MemoryChanged, MemoryShown
 from harness.events.money_events import BreakerOpened, BudgetReached, CapsRaised, FinishUp
 from harness.events.note_events import HarnessNote, TimePassed
+from harness.events.phase_events import GateOpened, PhaseBegun
 from harness.events.plan_events import (
     CheckVerdict,
     PlanEntry,
@@ -103,6 +104,7 @@ __all__ = [
     "Envelope",
     "FinishUp",
     "Forked",
+    "GateOpened",
     "HarnessNote",
     "HooksEnded",
     "IterationEnded",
@@ -120,6 +122,7 @@ __all__ = [
     "ModelMessage",
     "ModelRequest",
     "ModelSummary",
+    "PhaseBegun",
     "PlanEntry",
     "PlanFlipped",
     "PlanLoaded",

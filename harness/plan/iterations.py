@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from harness.events.fold import SessionState
-from harness.events.iteration_events import NEVER, PER_ITERATION, UNDECIDED, Ways
+from harness.events.iteration_events import NEVER, PER_ITERATION, Ways
 from harness.events.iterations import COMMIT, SETUP
 from harness.events.plan_events import PlanEntry
 from harness.events.words import line
-from harness.plan import order
+from harness.plan import gates, order
 from harness.plan.due import due as flips_due
 
 _COMMIT_S = 120
@@ -71,7 +71,7 @@ def due(s: SessionState) -> Due | None:
     chosen = next_entry(s)
     if s.iterations.uncommitted and ways_of(s).commit:
         return Prepare(COMMIT, _commit(s), _COMMIT_S)
-    if chosen is None:
+    if chosen is None or gates.closed(s) is not None:
         return None
     return (
         _setup(s) or _regression(s) or Begin(chosen.id, s.iterations.n + 1, s.iterations.attempts.get(chosen.id, 0) + 1)
@@ -83,9 +83,8 @@ def next_entry(s: SessionState) -> PlanEntry | None:
     if s.plan is None:
         return None
     at = s.iterations
-    settled = [name for name, outcome in at.outcomes.items() if outcome == UNDECIDED]
     given_up = [name for name, tried in at.attempts.items() if tried >= ways_of(s).attempts]
-    return order.next_entry(s.plan, settled, given_up)
+    return order.next_entry(s.plan, gates.settled(s), given_up)
 
 
 def stuck(s: SessionState) -> tuple[str, ...]:

@@ -117,6 +117,34 @@ def test_an_agent_keeps_its_course_and_is_told_when_it_does_not_hold(f: Fleet) -
     assert f.violations() == []
 
 
+def test_a_phase_with_a_gate_does_not_start_without_a_decision(f: Fleet) -> None:
+    stories = [
+        {"id": "A", "title": "Build", "acceptanceCriteria": ["File `one.txt` exists"], "passes": False},
+        {"id": "B", "title": "Ship", "acceptanceCriteria": ["File `two.txt` exists"], "passes": False, "phase": "ship"},
+    ]
+    repo = make_repository(f.root / "gated", {"prd.json": json.dumps({"userStories": stories})})
+    done = f.run("launch", "--repo", str(repo), "--goal", "x", "--plan", "prd.json", "--gate", "sail=x", check=False)
+    assert (done.returncode, "no phase 'sail'" in done.stderr) == (5, True)
+    goal = play([write("one.txt")], "Done.", [write("two.txt")], "Done.")
+    sid = f.launch(goal, repo=repo, more=(*MORE, "--gate", "ship=it goes out"))
+    first = f.approval(sid)
+    assert (first["kind"], first["detail"]["name"], first["detail"]["done"]) == ("gate", "ship", "✔ A Build")
+    f.run("reject", first["approval_id"], "--reason", "not today")
+    f.wait_state(sid, "parked")
+    f.run("resume", sid)
+    again = f.approval(sid)
+    assert [b for b in bodies(f, sid, t.ToolProposed) if b.tool == "write_file"][1:] == []
+    f.approve(again["approval_id"])
+    assert f.wait_state(sid, "done", "failed")["state"] == "done"
+    kinds = [r.body for r in f.records(sid) if isinstance(r.body, t.PhaseBegun | t.GateOpened)]
+    assert [(type(b).__name__, b.phase) for b in kinds] == [
+        ("PhaseBegun", ""),
+        ("GateOpened", "ship"),
+        ("PhaseBegun", "ship"),
+    ]
+    assert f.violations() == []
+
+
 CHEATS = {
     "sets it itself": [write("prd.json", TEXT.replace("false", "true"))],
     "removes an entry": [write("prd.json", json.dumps(PLAN | {"userStories": []}))],

@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.agents import standing
+from harness.agents.steps import Wait
 from harness.events import fold, plan_state
 from harness.events import types as t
 from harness.events.ratchet import Plan
-from harness.plan import formats, order
+from harness.plan import formats, gates, order
 from harness.plan.formats import BadPlan
 from harness.plan.phases import Phase, phased
 from harness.supervisor.calls import plans
@@ -178,3 +180,82 @@ def test_the_state_of_entries_survives_a_snapshot() -> None:
     again = msgspec.json.decode(msgspec.json.encode(told.state), type=fold.SessionState)
     assert again.plan == told.plan
     assert isinstance(again.plan.work, plan_state.Work)
+
+
+def spent(told: Told, nano: int) -> None:
+    said = t.ModelMessage(request_id="r", message_id="m", model="m", stop="done", usage=t.Usage(), cost_nano=nano)
+    told.say(said)
+
+
+def held(told: Told) -> str | None:
+    now = gates.closed(told.state)
+    return now.name if now is not None else None
+
+
+def test_a_phase_with_a_gate_waits_for_a_word_and_others_do_not() -> None:
+    told = Told(text([story("a", phase="build"), story("b", phase="ship")]), ["ship=it goes out"])
+    assert held(told) is None
+    assert gates.beginning(told.state) == t.PlanPhase("build")
+    told.say(t.PhaseBegun(phase="build"))
+    told.flip("a")
+    assert (held(told), gates.beginning(told.state)) == ("ship", None)
+    assert isinstance(standing.outstanding(told.state), Wait)
+    told.say(t.PlanUpdated(steps=["of build"]))
+    told.say(t.GateOpened(phase="ship"))
+    assert (held(told), gates.beginning(told.state)) == (None, t.PlanPhase("ship", "it goes out"))
+    told.say(t.PhaseBegun(phase="ship"))
+    assert told.state.course.steps == []
+    assert gates.beginning(told.state) is None
+    told.flip("a", False)
+    told.flip("a")
+    assert held(told) is None
+
+
+def test_a_gate_above_a_sum_holds_from_that_sum_on() -> None:
+    told = Told(text([story("a")]), ["above $2"])
+    spent(told, 2 * 10**9 - 1)
+    assert held(told) is None
+    spent(told, 1)
+    assert held(told) == ""
+    told.say(t.GateOpened(phase=""))
+    assert held(told) is None
+
+
+def test_a_plan_of_one_phase_without_a_gate_has_no_beginning() -> None:
+    assert gates.beginning(Told(text([story("a")])).state) is None
+
+
+def test_a_card_says_what_was_done_and_what_comes() -> None:
+    told = Told(text([story("a", phase="build"), *(story(f"b{n}", phase="ship", gate="out") for n in range(40))]))
+    told.flip("a")
+    now = gates.closed(told.state)
+    assert now is not None
+    shown = gates.detail(told.plan, now, "$1.00")
+    assert shown["done"] == "✔ a a"
+    assert shown["comes"].startswith("· b0 b0\n")
+    assert shown["comes"].endswith("and 10 more")
+    assert gates.title(now, False) == "ship begins only with your word: out"
+
+
+@given(plans_(), st.data())
+def test_no_phase_with_a_gate_is_ever_worked_on_without_a_word(data: bytes, draw: st.DataObject) -> None:
+    """However entries pass and fail: what may be begun lies in no phase whose gate nobody opened."""
+    names = [group.name for group in formats.read(data).groups]
+    told = Told(data, [f"{name}=why" for name in draw.draw(st.lists(st.sampled_from(names), unique=True))])
+    opened: set[str] = set()
+    for _ in range(12):
+        now = gates.closed(told.state)
+        if now is not None and draw.draw(st.booleans()):
+            told.say(t.GateOpened(phase=now.name))
+            opened.add(now.name)
+        begins = gates.beginning(told.state)
+        if begins is not None:
+            assert not begins.gate or begins.name in opened
+            told.say(t.PhaseBegun(phase=begins.name))
+        entry = order.next_entry(told.plan)
+        if entry is None:
+            return
+        if gates.closed(told.state) is None:
+            told.flip(entry.id, True)
+        elif told.plan.passed:
+            told.flip(draw.draw(st.sampled_from([e for e, p in told.plan.passes.items() if p])), False)

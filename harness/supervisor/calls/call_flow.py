@@ -13,7 +13,17 @@ from collections.abc import Awaitable, Callable
 from harness.events import tools, trouble
 from harness.events import types as t
 from harness.events.calls import Call
-from harness.supervisor.calls import checkpoints, course, doubt, earlier_yes, iterations, publishing, ratchet, rules
+from harness.supervisor.calls import (
+    checkpoints,
+    course,
+    doubt,
+    earlier_yes,
+    gates,
+    iterations,
+    publishing,
+    ratchet,
+    rules,
+)
 from harness.supervisor.calls.answers import Answers
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for
 from harness.supervisor.calls.judging import Judging
@@ -57,6 +67,7 @@ class CallFlow:
             raise Later(HELD_S, held_for(why))  # nothing begins on ground that is known to be broken
         await ratchet.step(session)
         await course.step(session)
+        await gates.step(session)
         await rules.step(session)
         await checkpoints.step(session, self._settings.config.checkpoints)
         while await self._one(session):

@@ -16,6 +16,7 @@ from harness.events.calls import Call
 from harness.events.request import Request
 from harness.events.trouble import Trouble
 from harness.hands import precheck
+from harness.plan.gates import closed
 from harness.policy.build import build_action
 from harness.policy.judge import Verdict, judge, tighten
 from harness.policy.rules import Policy
@@ -23,7 +24,7 @@ from harness.protocol.config import Config
 from harness.roles import pinned
 from harness.roles.role import WORKER
 from harness.supervisor import ids
-from harness.supervisor.calls import cards, course, earlier_yes, ratchet
+from harness.supervisor.calls import cards, course, earlier_yes, gates, ratchet
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for, private_of
 from harness.supervisor.calls.on_record import input_of, put_blob
@@ -69,6 +70,9 @@ class Judging:
         ``unprotected``: why no state before it can be kept.
         """
         if not await self._within_caps(session, call):
+            return False
+        if not known.proposed.by_harness and closed(session.state) is not None:
+            await gates.step(session)
             return False
         given = await input_of(session, known.proposed)
         proposed = known.proposed

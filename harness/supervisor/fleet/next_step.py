@@ -13,9 +13,10 @@ from typing import Any, TypeAlias
 from harness.events import asking
 from harness.events.fold import SessionState
 from harness.events.request import Request
+from harness.plan import gates
 from harness.supervisor.fleet.call_records import Track
 
-BLOCKING = frozenset({Request.CAP, Request.RESTART, Request.QUESTION, Request.REFUSAL, Request.PROTECTED})
+BLOCKING = frozenset({Request.CAP, Request.RESTART, Request.QUESTION, Request.REFUSAL, Request.PROTECTED, Request.GATE})
 """Kinds of requests that a session waits for with all its thinking."""
 _NO_REQUEST = frozenset({"approval", "cap", "paused", "limited", "auth", "job"})
 """Parks whose request was made before them, that end by themselves, or whose request is the gate's, one for the whole
@@ -59,6 +60,8 @@ def due(s: SessionState, track: Track) -> Due:
     asked = _request(s)
     if asked is not None and not _answered(track, asked.kind):
         return Nothing() if any(a.kind == asked.kind for a in s.approvals.values()) else asked
+    if gates.closed(s) is not None:
+        return Nothing()
     if s.lease is not None or s.calls.open or any(a.kind in BLOCKING for a in s.approvals.values()):
         return Nothing()
     if s.parked is not None and s.parked.why == "job" and s.jobs.running and not s.jobs.heard:

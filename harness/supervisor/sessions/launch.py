@@ -68,6 +68,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     protect: list[str] = []
     may_change: list[str] = []
     plan: str = ""
+    gates: list[str] = []
     role: str = ""
     fresh: str = ""
     """When its context begins anew as it goes through its plan; empty = as configured."""
@@ -120,16 +121,19 @@ def check(request: Request) -> Checked:
     if request.base_url and (problem := unusable(request.base_url)):
         raise OpError("bad_request", problem)
     repo = _repository(Path(request.repo))
-    checks = tuple(dict.fromkeys([*request.checks, *(_plan_checks(repo, request.plan) if request.plan else ())]))
+    if request.gates and not request.plan:
+        raise OpError("bad_plan", "a gate belongs to a phase of a plan, and no plan is given", "name it with --plan")
+    of_plan = _plan_checks(repo, request.plan, request.gates) if request.plan else ()
+    checks = tuple(dict.fromkeys([*request.checks, *of_plan]))
     return Checked(request, repo, given_credential(request.credential), checks)
 
 
-def _plan_checks(repo: Path, path: str) -> list[str]:
+def _plan_checks(repo: Path, path: str, gates: list[str]) -> list[str]:
     """The commands that decide the plan at this path of the repository's HEAD. Raises OpError ``bad_plan``."""
     repository = open_repository(repo)
     commit = head_commit(repository)
     try:
-        entries = plans.entries(Git.of(repository.git_dir), commit, path)
+        entries = plans.entries(Git.of(repository.git_dir), commit, path, gates)
     except (BadPlan, WorkspaceError) as exc:
         hint = f"commit it first; then try: watchfloor spec check {path}"
         raise OpError("bad_plan", f"{path} at commit {commit[:12]} is no plan: {exc}", hint) from exc
@@ -304,6 +308,7 @@ class Launcher:
                 hooks=list(config.hooks.after_edit),
                 hook_s=config.hooks.seconds,
             ),
+            gates=request.gates,
             caps=casting.within(caps, worker.limits),
             max_rounds=min(config.model.max_rounds, worker.limits.rounds or config.model.max_rounds),
             host=socket.gethostname(),
@@ -356,7 +361,8 @@ class Launcher:
         if not session.track.has_goal:
             bodies.append(t.UserMessage(text=intent.goal, origin="goal"))
         if intent.plan:
-            bodies.append(await session.do("reading its plan", _CHECK_S, lambda: plans.loaded(tree, intent.plan)))
+            wanted = (tree, intent.plan, intent.gates)
+            bodies.append(await session.do("reading its plan", _CHECK_S, lambda: plans.loaded(*wanted)))
             bodies.append(t.UserMessage(text=plans.TOLD.format(path=intent.plan), origin="harness"))
         bodies += await forking.handed_on(session, tree, bodies)
         await forking.tell_parent(self._fleet, self._keepers, session)

@@ -1,0 +1,64 @@
+"""Whether the current phase of a plan may go on, and whether it begins. Pure."""
+
+from __future__ import annotations
+
+from harness.events import types as t
+from harness.events.fold import SessionState
+from harness.events.iteration_events import UNDECIDED
+from harness.events.ratchet import Plan
+from harness.plan import order
+
+_LISTED = 30
+
+
+def settled(s: SessionState) -> list[str]:
+    """Entries that no check decides and that the agent says are done."""
+    return [name for name, outcome in s.iterations.outcomes.items() if outcome == UNDECIDED]
+
+
+def current(s: SessionState) -> t.PlanPhase | None:
+    """The phase that is worked on; None without a plan, or when nothing of it is left."""
+    return order.phase(s.plan, settled(s)) if s.plan is not None else None
+
+
+def closed(s: SessionState) -> t.PlanPhase | None:
+    """The current phase when its gate holds it: nobody opened it, and the sum it names, if it names one, was spent."""
+    now = current(s)
+    if s.plan is None or now is None or not now.gate or now.name in s.plan.work.opened:
+        return None
+    return None if now.above_nano is not None and s.spent_nano < now.above_nano else now
+
+
+def beginning(s: SessionState) -> t.PlanPhase | None:
+    """The current phase when it begins now; a plan that is one phase without a gate has no beginning."""
+    plan = s.plan
+    now = current(s)
+    if plan is None or now is None or now.name in plan.work.begun or closed(s) is not None:
+        return None
+    return now if now.name or now.gate or len(plan.work.phases) > 1 else None
+
+
+def title(phase: t.PlanPhase, begun: bool) -> str:
+    """What a person is asked, in one line."""
+    what = "goes on" if begun else "begins"
+    return f"{phase.name or 'the plan'} {what} only with your word: {phase.gate}"
+
+
+def detail(plan: Plan, phase: t.PlanPhase, spent: str) -> dict[str, str]:
+    """What the card says beside its title: what was done, what comes, and what the word does not cover."""
+    entries = list(order.of_phase(plan, phase.name))
+    before = [entry for entry in plan.entries.values() if entry.phase != phase.name and plan.passes[entry.id]]
+    return {
+        "phase": phase.name or "(the whole plan)",
+        "gate": phase.gate,
+        "done": _listed(before, plan) or "nothing yet",
+        "comes": _listed(entries, plan),
+        "spent": spent,
+        "may": "work on these entries; whatever leaves the fence is asked for by itself, as before",
+    }
+
+
+def _listed(entries: list[t.PlanEntry], plan: Plan) -> str:
+    lines = [f"{'✔' if plan.passes[entry.id] else '·'} {entry.id} {entry.title}" for entry in entries[:_LISTED]]
+    more = len(entries) - _LISTED
+    return "\n".join([*lines, *([f"and {more} more"] if more > 0 else [])])

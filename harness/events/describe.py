@@ -445,6 +445,18 @@ def _plan_restored(b: t.PlanRestored) -> Line:
     return Line("violation", f"before {b.call_id} the plan was changed and put back: {some(b.did)}", "bad")
 
 
+@_on(t.ProgressKept)
+def _progress_kept(b: t.ProgressKept) -> Line:
+    if b.did:
+        return Line("progress", f"{b.path}: {some(b.did)}; put back", "bad")
+    return Line("progress", f"{b.path}, {'noted by the harness' if b.by_harness else 'the agent added to it'}", "dim")
+
+
+@_on(t.PlanArchived)
+def _plan_archived(b: t.PlanArchived) -> Line:
+    return Line("plan", f"the plan before this one, of {b.branch}, is kept in {b.folder}", "info")
+
+
 @_on(t.HooksEnded)
 def _hooks_ended(b: t.HooksEnded) -> Line:
     said = b.text.partition("\n\n")[2]

@@ -450,7 +450,7 @@ def _restored(s: SessionState, r: t.Record, b: t.RatchetRestored) -> None:
 @_on(t.PlanLoaded)
 def _plan(s: SessionState, r: t.Record, b: t.PlanLoaded) -> None:
     passes = {entry.id: entry.passes for entry in b.entries}
-    s.plan = ratchet.Plan(b.path, {entry.id: entry for entry in b.entries}, passes, setup=b.setup)
+    s.plan = ratchet.Plan(b.path, {entry.id: entry for entry in b.entries}, passes, setup=b.setup, progress=b.progress)
     s.plan.work = Work.on(b)
 
 
@@ -542,6 +542,11 @@ def _iteration_started(s: SessionState, r: t.Record, b: t.IterationStarted) -> N
 @_on(t.IterationEnded)
 def _iteration_ended(s: SessionState, r: t.Record, b: t.IterationEnded) -> None:
     s.iterations = s.iterations.ended(b)
+
+
+@_on(t.ProgressKept)
+def _progress_kept(s: SessionState, r: t.Record, b: t.ProgressKept) -> None:
+    s.iterations = s.iterations.noted()
 
 
 @_on(t.ApproachFailed)

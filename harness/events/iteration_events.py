@@ -69,3 +69,25 @@ class HooksEnded(Body, frozen=True, kw_only=True):
     TYPE = "hooks.ended"
     text: str
     failed: int = 0
+
+
+class ProgressKept(Body, frozen=True, kw_only=True):
+    """The record of progress as it stands after task ``n``, by its SHA-256. ``did``: what the agent had done to earlier
+    entries, which stand again; ``by_harness``: it wrote none, so the harness did.
+    """
+
+    TYPE = "progress.kept"
+    path: str
+    n: int
+    sha: str
+    did: list[str] = []
+    by_harness: bool = False
+
+
+class PlanArchived(Body, frozen=True, kw_only=True):
+    """The plan before this one, of another ``branch``, and the record of its progress lie in this folder now."""
+
+    TYPE = "plan.archived"
+    folder: str
+    branch: str
+    paths: list[str]

@@ -90,6 +90,8 @@ class Iterations:
     """Chores by call."""
     uncommitted: str = ""
     """The entry that is done, and whose changes are to be committed."""
+    unnoted: IterationEnded | None = None
+    """The task that ended, and whose record of progress nobody looked at yet."""
 
     def started(self, seq: int, b: IterationStarted) -> Iterations:
         attempts = self.attempts | {b.entry: self.attempts.get(b.entry, 0) + 1}
@@ -98,7 +100,11 @@ class Iterations:
     def ended(self, b: IterationEnded) -> Iterations:
         left = b.entry if b.outcome in (PASSED, UNDECIDED) else ""
         outcomes = self.outcomes | {b.entry: b.outcome}
-        return replace(self, entry="", outcomes=outcomes, regressed=False, uncommitted=left)
+        return replace(self, entry="", outcomes=outcomes, regressed=False, uncommitted=left, unnoted=b)
+
+    def noted(self) -> Iterations:
+        """The record of progress was followed."""
+        return replace(self, unnoted=None)
 
     def failed(self, seq: int, b: ApproachFailed) -> Iterations:
         told = (*self.approaches.get(b.entry, ()), Told(seq, b.what, b.why))[-_APPROACHES:]

@@ -103,6 +103,8 @@ class PlanLoaded(Body, frozen=True, kw_only=True):
     phases: list[PlanPhase] = []
     setup: str = ""
     """The script beside it that makes the place ready, if there is one."""
+    progress: str = ""
+    """Where the agent notes what it did."""
 
 
 class PlanFlipped(Body, frozen=True, kw_only=True):

@@ -41,6 +41,7 @@ class Plan:
     did_seq: int = -1
     work: Work = field(default_factory=Work)
     setup: str = ""
+    progress: str = ""
 
     @property
     def passed(self) -> int:

@@ -43,7 +43,15 @@ from harness.events.context_events import (
 )
 from harness.events.conversation_events import ModelFailed, ModelMessage, ModelRequest, UserMessage
 from harness.events.course_events import PlanUpdated
-from harness.events.iteration_events import ApproachFailed, HooksEnded, IterationEnded, IterationStarted, Ways
+from harness.events.iteration_events import (
+    ApproachFailed,
+    HooksEnded,
+    IterationEnded,
+    IterationStarted,
+    PlanArchived,
+    ProgressKept,
+    Ways,
+)
 from harness.events.job_events import JobEnded, JobStarted, JobWaiting
 from harness.events.memory_events import MemoryChanged, MemoryShown
 from harness.events.money_events import BreakerOpened, BudgetReached, CapsRaised, FinishUp
@@ -123,12 +131,14 @@ __all__ = [
     "ModelRequest",
     "ModelSummary",
     "PhaseBegun",
+    "PlanArchived",
     "PlanEntry",
     "PlanFlipped",
     "PlanLoaded",
     "PlanPhase",
     "PlanRestored",
     "PlanUpdated",
+    "ProgressKept",
     "Quarantined",
     "RatchetAnswered",
     "RatchetRestored",

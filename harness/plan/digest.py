@@ -25,6 +25,10 @@ _TAIL = (
     "When {entry} is done, say so: the harness runs its criteria, sets passes by itself and gives you the next task."
     " Leave {path} as it is. Files are as the tasks before left them."
 )
+_NOTES = (
+    " Append to {progress} what you did and what the next task has to know; what can be used again goes on top of it,"
+    " under ## Codebase Patterns. Nothing else in it is to change."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ def digest(s: SessionState, begin: Begin, around: Around) -> str:
     sections = [section for section in _sections(s, entry, begin, around) if section.lines]
     words = {"n": begin.n, "entry": line(begin.entry), "path": s.plan.path}
     head = _HEAD.format(**words)
-    tail = _TAIL.format(**words)
+    tail = _TAIL.format(**words) + (_NOTES.format(progress=s.plan.progress) if s.plan.progress else "")
     while len((text := _text(head, sections, tail)).encode("utf-8", "replace")) > MOST_BYTES and sections:
         sections = _shorter(sections)
     return text

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from harness.events.fold import SessionState
-from harness.events.iteration_events import NEVER, PER_ITERATION, Ways
+from harness.events.iteration_events import NEVER, PER_ITERATION, IterationEnded, Ways
 from harness.events.iterations import COMMIT, SETUP
 from harness.events.plan_events import PlanEntry
 from harness.events.words import line
@@ -39,6 +39,13 @@ class Recheck:
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """Follow the record of progress of a task that ended."""
+
+    ended: IterationEnded
+
+
+@dataclass(frozen=True, slots=True)
 class Begin:
     """Start on an entry, in a context of its own."""
 
@@ -47,7 +54,7 @@ class Begin:
     attempt: int
 
 
-Due: TypeAlias = Prepare | Recheck | Begin
+Due: TypeAlias = Note | Prepare | Recheck | Begin
 
 
 def ways_of(s: SessionState) -> Ways:
@@ -69,6 +76,8 @@ def due(s: SessionState) -> Due | None:
     if flips_due(s):
         return None
     chosen = next_entry(s)
+    if s.iterations.unnoted is not None and s.plan is not None and s.plan.progress:
+        return Note(s.iterations.unnoted)
     if s.iterations.uncommitted and ways_of(s).commit:
         return Prepare(COMMIT, _commit(s), _COMMIT_S)
     if chosen is None or gates.closed(s) is not None:

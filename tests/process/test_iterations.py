@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -67,8 +68,13 @@ def test_a_plan_is_worked_through_task_by_task_each_in_a_context_of_its_own(f: F
         "notes.txt": "keep\n",
         "init.sh": "echo the place is not ready; test -e ready.txt\n",
     }
-    repo = make_repository(f.root / "planned", files)
-    work = play([write("ready.txt"), write("one.txt"), write("two.txt")], "Done.")
+    older = json.dumps(PLAN | {"branchName": "ralph/older plan"}, indent=1)
+    log = "# Ralph Progress Log\nStarted: then\n---\n## then - US-009\n- It was done.\n---\n"
+    repo = make_repository(f.root / "planned", files | {"prd.json": older, "progress.txt": log})
+    (repo / "prd.json").write_text(files["prd.json"])
+    git(repo, "commit", "-qam", "Another plan")
+    cut = write("progress.txt", "- mine alone\n")
+    work = play([write("ready.txt"), write("one.txt"), write("two.txt"), cut], "Done.")
     sid = f.launch(work, repo=repo, more=("--plan", "prd.json"))
     row = f.wait_state(sid, "done", "failed", "waiting")
     assert (row["state"], row["verified"], row["plan_passed"]) == ("done", True, 3)
@@ -77,7 +83,7 @@ def test_a_plan_is_worked_through_task_by_task_each_in_a_context_of_its_own(f: F
     assert "First of all: init.sh fails (exit 1)" in begun[0].digest
     assert "the place is not ready" in begun[0].digest
     assert "init.sh" not in begun[1].digest
-    assert "start" in begun[1].digest, "the newest commits are told"
+    assert "Another plan" in begun[1].digest, "the newest commits are told"
     assert [(b.entry, b.outcome) for b in bodies(f, sid, t.IterationEnded)] == [
         ("US-001", "passed"),
         ("US-002", "passed"),
@@ -93,4 +99,16 @@ def test_a_plan_is_worked_through_task_by_task_each_in_a_context_of_its_own(f: F
     assert "US-001 of prd.json: passed" in git(repo, "log", "--format=%b", f"main..{branch}")
     assert json.loads(git(repo, "show", f"{branch}:prd.json"))["userStories"][0]["passes"] is True
     assert git(repo, "show", f"{branch}:two.txt") == "done\n"
+    (archived,) = bodies(f, sid, t.PlanArchived)
+    assert archived.folder.endswith("-older-plan")
+    assert git(repo, "show", f"{branch}:{archived.folder}/prd.json") == older
+    assert git(repo, "show", f"{branch}:{archived.folder}/progress.txt") == log
+    first_note, second_note = bodies(f, sid, t.ProgressKept)
+    assert first_note.did == second_note.did == ["earlier entries were removed or changed"]
+    assert (first_note.by_harness, second_note.by_harness) == (False, True)
+    progress = (Path(row["worktree"]) / "progress.txt").read_text()
+    assert progress.startswith("# Ralph Progress Log\nStarted: 20")
+    assert "US-009" not in progress
+    assert progress.index("- mine alone") < progress.index("- US-002\n")
+    assert "- mine alone" in begun[1].digest
     assert f.violations() == []

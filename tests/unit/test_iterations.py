@@ -20,7 +20,7 @@ from harness.events import types as t
 from harness.events.iterations import Chore
 from harness.plan import due, hooks, iterations
 from harness.plan.digest import MOST_BYTES, Around, digest
-from harness.plan.iterations import Begin, Prepare, Recheck
+from harness.plan.iterations import Begin, Note, Prepare, Recheck
 from harness.protocol import config
 from tests.unit.test_brain_loop import World, shape, text, use
 
@@ -37,7 +37,9 @@ class Planned(World):
         checks = [command for entry in entries for command in entry.checks]
         super().__init__(goal=GOAL, checks=checks, max_rounds=2, ways=t.Ways(fresh=fresh, **ways))
         self.truth = truth
-        self.put(t.PlanLoaded(path="prd.json", form="tasks", entries=list(entries), setup=setup))
+        self.put(
+            t.PlanLoaded(path="prd.json", form="tasks", entries=list(entries), setup=setup, progress="progress.txt")
+        )
         self.put(t.UserMessage(text="What done means is in prd.json.", origin="harness"))
 
     def run(self, tool: str, *given: dict[str, object]) -> None:
@@ -69,6 +71,8 @@ class Planned(World):
                     self.run(tools.CHORE, {"chore": found.kind, "command": found.command})
                 case Recheck() as found:
                     self.run(tools.CHECK, *({"command": command} for command in found.commands))
+                case Note() as found:
+                    self.put(t.ProgressKept(path="progress.txt", n=found.ended.n, sha="0" * 64))
                 case Begin() as found:
                     page = digest(s, found, Around(("abc123 A commit",), "noted"))
                     self.put(
@@ -332,6 +336,7 @@ def test_commit_per_unit_of_work_names_the_entry_and_no_title_is_run() -> None:
     assert shlex.split(first)[-2].startswith("It's $(rm -rf ~); `x` line two\n\nUS-1 of prd.json: passed")
     assert "B of prd.json: passed" in second
     kinds = [(r.type, getattr(r.body, "entry", "")) for r in w.records]
+    assert [kind for kind, _ in kinds].index("progress.kept") < kinds.index(("iteration.started", "B"))
     assert kinds.index(("iteration.ended", "US-1")) < kinds.index(("iteration.started", "B"))
     w = Planned(entry("A", "make a"), truth=bad, commit=True, attempts=1)
     w.turn(DONE)

@@ -11,9 +11,10 @@ from typing import assert_never
 from harness.events import tools
 from harness.events import types as t
 from harness.events.hooks import HOOK
-from harness.plan import hooks
+from harness.plan import hooks, progress_log
 from harness.plan.digest import Around, digest
-from harness.plan.iterations import Begin, Prepare, Recheck, due
+from harness.plan.iterations import Begin, Note, Prepare, Recheck, due
+from harness.supervisor.calls import progress
 from harness.supervisor.calls.ground import HELD_S, held_for, private_of
 from harness.supervisor.errors import Later
 from harness.supervisor.fleet.session import Session
@@ -46,6 +47,8 @@ async def _between(session: Session) -> None:
     match found:
         case None:
             return
+        case Note():
+            await _followed(session, found)
         case Prepare():
             given = {"chore": found.kind, "command": found.command, "timeout_s": found.seconds}
             await session.append(_proposed(session, 0, tools.CHORE, given))
@@ -60,6 +63,13 @@ async def _between(session: Session) -> None:
 
 def _proposed(session: Session, index: int, tool: str, given: Mapping[str, object]) -> t.ToolProposed:
     return t.ToolProposed(call_id=f"c{session.state.seq}.{index}", tool=tool, ref="", input=dict(given))
+
+
+async def _followed(session: Session, found: Note) -> None:
+    try:
+        await progress.note(session, found.ended)
+    except WorkspaceError as exc:
+        raise Later(HELD_S, held_for(str(exc))) from exc
 
 
 async def _begin(session: Session, begin: Begin) -> None:
@@ -84,4 +94,6 @@ async def _begin(session: Session, begin: Begin) -> None:
 
 def _around(session: Session) -> Around:
     tree = open_worktree(private_of(session))
-    return Around(commits=tuple(look.newest_commits(tree, _COMMITS)))
+    plan = session.state.plan
+    noted = progress.read(tree, plan.progress) if plan is not None and plan.progress else None
+    return Around(tuple(look.newest_commits(tree, _COMMITS)), progress_log.digest(noted or ""))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness.events import types as t
 from harness.events.ratchet import Plan as Standing
-from harness.plan import progress
+from harness.plan import progress, progress_log
 from harness.plan.due import due
 from harness.plan.formats import MAX_BYTES, Entry, Plan, read
 from harness.plan.guard import tampered
@@ -51,19 +51,20 @@ def _read(git: Git, commit: str, path: str) -> Plan:
 
 def loaded(tree: Worktree, path: str, gates: Sequence[str] = ()) -> t.PlanLoaded:
     """The record of a plan as the base has it. Raises BadPlan, GitFailed."""
-    there = tree.git.names("ls-tree", "-z", "--name-only", tree.base, "--", SETUP)
-    return record(path, _read(tree.git, tree.base, path), gates, SETUP if there else "")
+    found = tree.git.names("ls-tree", "-z", "--name-only", tree.base, "--", SETUP, *progress_log.NAMES)
+    return record(path, _read(tree.git, tree.base, path), gates, found)
 
 
-def record(path: str, plan: Plan, gates: Sequence[str] = (), setup: str = "") -> t.PlanLoaded:
-    """The record of a plan. Raises BadPlan."""
+def record(path: str, plan: Plan, gates: Sequence[str] = (), there: Sequence[str] = ()) -> t.PlanLoaded:
+    """The record of a plan. ``there`` are the files beside it that matter. Raises BadPlan."""
     made = phased(plan, gates)
     return t.PlanLoaded(
         path=path,
         form=plan.form,
         entries=[_entry(entry, made) for entry in plan.entries],
         phases=[t.PlanPhase(one.name, one.gate, one.above_nano) for one in made.phases],
-        setup=setup,
+        setup=SETUP if SETUP in there else "",
+        progress=progress_log.name(plan.form, there),
     )
 
 

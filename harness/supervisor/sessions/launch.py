@@ -9,7 +9,7 @@ import contextlib
 import os
 import shutil
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from harness.protocol.config import base_url as configured_url
 from harness.protocol.paths import FolderError, Folders, ensure_private
 from harness.protocol.session_names import SessionName
 from harness.supervisor import ids
-from harness.supervisor.calls import plans, rules
+from harness.supervisor.calls import plans, progress, rules
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.endpoints.credentials import Credentials, given_credential, unusable
 from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
@@ -41,6 +41,7 @@ from harness.supervisor.threads import StandsStill, Threads, at_home
 from harness.workspace import worktrees
 from harness.workspace.errors import GitMissing, NoCommits, NotARepository, WorkspaceError
 from harness.workspace.git import Git, head_commit, open_repository
+from harness.workspace.private import Worktree
 
 MAX_GOAL = 256 * 1024
 MAX_NAME = 60
@@ -362,7 +363,7 @@ class Launcher:
             bodies.append(t.UserMessage(text=intent.goal, origin="goal"))
         if intent.plan:
             wanted = (tree, intent.plan, intent.gates)
-            bodies.append(await session.do("reading its plan", _CHECK_S, lambda: plans.loaded(*wanted)))
+            bodies += await session.do("reading its plan", _CHECK_S, lambda: _plan(session, *wanted))
             bodies.append(t.UserMessage(text=plans.TOLD.format(path=intent.plan), origin="harness"))
         bodies += await forking.handed_on(session, tree, bodies)
         await forking.tell_parent(self._fleet, self._keepers, session)
@@ -382,3 +383,8 @@ class Launcher:
         task = asyncio.get_running_loop().create_task(keep())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _plan(session: Session, tree: Worktree, path: str, gates: Sequence[str]) -> list[t.Body]:
+    """The records with which a plan begins. Blocking; raises BadPlan, GitFailed."""
+    return progress.begin(session, tree, plans.loaded(tree, path, gates))

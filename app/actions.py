@@ -166,6 +166,15 @@ ACTIONS: tuple[Action, ...] = (
         58,
     ),
     _a(
+        "session.job",
+        "End a job",
+        "Have the newest job that it runs end (asks first): SIGTERM, and SIGKILL after its grace.",
+        "J",
+        "floor session",
+        "end job",
+        59,
+    ),
+    _a(
         "session.say",
         "Say something to the agent",
         "Your message is part of its next turn.",

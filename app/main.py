@@ -32,6 +32,7 @@ VERBS = {
     "answer": ("queue", "answer"),
     "defer": ("queue", "defer"),
     "undo": ("undo", "undo"),
+    "jobs": ("jobs", "jobs"),
     "checkpoints": ("checkpoints", "listed"),
     "checkpoint": ("checkpoints", "make"),
     "restore": ("checkpoints", "restore"),

@@ -29,6 +29,7 @@ class SessionCommands(WatchScreen):
             "session.stop": Handler(self._stop, self._reason(not_going_on)),
             "session.remove": Handler(self._remove, self._reason(not_removing)),
             "session.undo": Handler(self._undo, self._reason(not_undoing)),
+            "session.job": Handler(self._end_job, self._reason(not_ending_a_job)),
             "session.say": Handler(self._say, self._reason(not_going_on)),
         }
 
@@ -137,6 +138,22 @@ class SessionCommands(WatchScreen):
         )
         self.host.tell(f"{row.name}: {done}{left}", bad=bool(refused))
 
+    def _end_job(self) -> None:
+        from app.screens.dialogs import Confirm
+
+        row = self.target
+        if row is None or not row.jobs:
+            return
+        job = row.jobs[-1].partition(":")[0]
+        others = f" Others that run: {', '.join(j.partition(':')[0] for j in row.jobs[:-1])}." if row.jobs[1:] else ""
+
+        def decided(yes: bool | None) -> None:
+            if yes:
+                self.host.send(f"{row.name}: job {job} is told to end", "job_cancel", sid=row.sid, job=job)
+
+        text = f"{row.jobs[-1]}\nIts agent is told that it was cancelled, and goes on.{others}"
+        self.app.push_screen(Confirm("End a job of", row.name, text, "end it"), decided)
+
     def _say(self) -> None:
         from app.screens.dialogs import Ask
 
@@ -189,6 +206,11 @@ def not_going_on(row: SessionRow) -> str:
 def not_removing(row: SessionRow) -> str:
     """Why this session cannot be removed; empty when it can."""
     return "" if row.state in _ENDED else f"{row.name} has not ended; stop it first"
+
+
+def not_ending_a_job(row: SessionRow) -> str:
+    """Why no job of this session can be ended; empty when one can."""
+    return "" if row.jobs else f"{row.name} runs no job"
 
 
 def not_undoing(row: SessionRow) -> str:

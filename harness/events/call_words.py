@@ -75,6 +75,8 @@ def what(tool: str, data: dict[str, Any] | None) -> str:
         said = first + (f" … (+{_number(rest.count(chr(10)) + 1, 'line')})" if more else "")
     elif verb := words(tool).verb:
         said = f"{verb} {about(tool, data)}"
+    elif tool == tools.JOB:
+        return line(" ".join(["job", *(str(data[name]) for name in ("action", "job", "until") if data.get(name))]))
     elif tool == plan_tool.NAME:
         return line(" ".join(str(data[name]) for name in ("action", "entry", "text") if data.get(name)))
     else:

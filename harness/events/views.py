@@ -27,6 +27,7 @@ REVIEW = "to review"
 DONE = "done"
 GROUPS = (NEEDS_YOU, ERRORS, RUNNING, REVIEW, DONE)
 """In the order in which they deserve to be looked at."""
+_JOB = 160
 NOT_SHOWN = "\\ NOT SHOWN HERE: "
 """A line of `ApprovalView.diff` that begins so says what it leaves out.
 
@@ -99,6 +100,8 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     plan_passed: int = 0
     plan_total: int = 0
     approvals: list[str] = []
+    jobs: list[str] = []
+    """Those that run, oldest first, each as ``j1: its command``."""
     source: str = "event log"
     evidence: str = ""
     verified: bool = False
@@ -334,6 +337,7 @@ def row(
         plan_passed=s.plan.passed if s.plan else 0,
         plan_total=len(s.plan.entries) if s.plan else 0,
         approvals=list(s.approvals),
+        jobs=[f"{name}: {job.what[:_JOB]}" for name, job in s.jobs.running.items()],
         evidence=evidence,
         verified=s.ended.verified if s.ended else False,
         price=price,

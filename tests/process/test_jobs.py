@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from harness.hands import limits
 from harness.linux import proc
 from tests.process.keeperlib import Keepers, Link, Refused, action, allowed, judged, keepers, wait_gone, wait_until
 
@@ -203,3 +204,20 @@ def test_a_keeper_that_is_told_to_end_ends_its_jobs_in_order_and_puts_that_on_re
     assert (work / "saved").exists()
     end = recorded(fleet, "job.ended", job="j1")
     assert "told to end" in end["note"]
+
+
+def test_a_job_that_multiplies_or_takes_all_memory_is_ended_at_once_with_the_limit_named(
+    fleet: Keepers, work: Path
+) -> None:
+    fleet.spawn()
+    link = fleet.supervisor()
+    held = {**limits.DEFAULT.to_wire(), "processes": 64}
+    bomb = "trap '' TERM; bomb() { bomb | bomb & }; bomb; sleep 7773"
+    what = {**job(work, "c0.0", bomb), "argv": ["bash", "-c", bomb]}
+    execute(link, what, limits=held, jobs={"at_once": 4, "grace_s": 600})
+    end = recorded(fleet, "job.ended", job="j1")
+    assert end["status"] == "error"
+    assert "processes" in end.get("note", "") or "unable to fork" in end["last"] or "Resource" in end["last"]
+    wait_until("nothing of it is left", lambda: not inside("7773"))
+    execute(link, action(work, "c0.1", ["true"], access="fence"))
+    assert recorded(fleet, "tool.ended", call_id="c0.1")["status"] == "ok"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
+from app.cli.exits import NOT_FOUND
 from harness.events import types as t
-from tests.fleetlib import Fleet, fleet, kill, play, wait_for
+from tests.fleetlib import Fleet, alive, fleet, kill, make_repository, play, wait_for
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -29,7 +33,7 @@ def test_a_session_waits_for_jobs_without_a_brain_and_goes_on_by_itself() -> Non
     goal = play(
         [("shell", {"script": until("go", "echo epoch 1; exit 7"), "job": True, "limit_s": 7200})],
         [("job", {"action": "wait", "job": "j1"})],
-        [("shell", {"script": until("go2", "echo made > made"), "job": True})],
+        [("shell", {"script": f"trap 'echo made > made; exit 0' TERM; {until('go2', 'exit 1')}", "job": True})],
         "Both are on their way; there is nothing left for me to do.",
         "That is all.",
     )
@@ -39,6 +43,10 @@ def test_a_session_waits_for_jobs_without_a_brain_and_goes_on_by_itself() -> Non
         row = f.row(sid)
         assert (row["state"], row["group"]) == ("running", "running")
         assert row["detail"].startswith("job j1: echo begun; while")
+        (shown,) = f.json("jobs", sid)
+        assert (shown["job"], shown["limit_s"], shown["last"]) == ("j1", 7200, "begun")
+        assert f.run("jobs", "log", sid, "j1").stdout == "begun\n"
+        assert "begun" in f.run("jobs").stdout
         kill(f.supervisor_pid())
         worktree = Path(row["worktree"])
         (worktree / "go").touch()
@@ -51,9 +59,44 @@ def test_a_session_waits_for_jobs_without_a_brain_and_goes_on_by_itself() -> Non
         assert "exit code 7" in told.preview
         assert not f.state(sid).checks_passed, "nothing is checked while a job may still write"
 
-        (worktree / "go2").touch()
+        assert f.run("jobs", "log", sid, "j1").stdout.startswith("begun\nepoch 1\n[job j1 failed, exit code 7")
+        assert f.run("jobs", "cancel", sid, "j9", check=False).returncode == NOT_FOUND
+        f.run("jobs", "cancel", sid, "j2")
         assert f.wait_state(sid, "done")["verified"]
         messages = [b for b in bodies(f, sid, t.UserMessage) if isinstance(b, t.UserMessage) and b.jobs]
         assert [m.jobs for m in messages] == [["j2"]]
-        assert "job j2 ended well" in messages[0].text
+        assert "job j2 was cancelled, exit code 0" in messages[0].text
+        assert f.violations() == []
+
+
+def test_a_fleet_that_is_told_to_end_puts_all_on_record_within_the_grace_and_goes_on_where_it_was() -> None:
+    """What a scheduler does before its time is over, and a machine before it goes down: SIGTERM to every process."""
+    script = f"trap 'echo saved >> saved; exit 0' TERM; {until('go', 'exit 1')}"
+    goal = play(
+        [("shell", {"script": script, "job": True})],
+        [("exec", {"argv": ["sh", "-c", "echo ran >> ran; while [ -e README.md ]; do sleep 0.1; done"]})],
+        [("exec", {"argv": ["sh", "-c", "echo ran >> ran"]})],
+        "That is all.",
+    )
+    with fleet() as f:
+        sid = f.launch(goal, checks=("test -e saved",), repo=make_repository(f.root / "repo", {"README.md": "x"}))
+        wait_for("a call at work beside the job", lambda: len(bodies(f, sid, t.ToolStarted)) == 2)
+        worktree = Path(f.row(sid)["worktree"])
+        wait_for("the call's first effect", (worktree / "ran").exists)
+        keeper = f.keeper_pid(sid)
+        for pid in [*(pid for pid, _ in f.processes()), keeper]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        wait_for("everything to be gone, within the grace", lambda: not alive(keeper), timeout=20)
+        wait_for("the others to be gone", lambda: not f.processes(), timeout=20)
+        (ended,) = bodies(f, sid, t.JobEnded)
+        assert isinstance(ended, t.JobEnded)
+        assert (ended.status, ended.exit_code) == ("cancelled", 0) or ended.status == "ok"
+        assert (worktree / "saved").read_text() == "saved\n"
+        assert [b.status for b in bodies(f, sid, t.ToolEnded) if isinstance(b, t.ToolEnded)][-1] == "cancelled"
+        f.run("supervisor", "start")
+        assert f.wait_state(sid, "done", timeout=90)["verified"]
+        assert (worktree / "ran").read_text() == "ran\nran\n"
+        assert [b.jobs for b in bodies(f, sid, t.UserMessage) if isinstance(b, t.UserMessage) and b.jobs] == [["j1"]]
+        assert len(bodies(f, sid, t.JobStarted)) == 1
         assert f.violations() == []

@@ -1,0 +1,135 @@
+"""The verb ``jobs``: which run, what one printed, end one. What jobs print is the agents': all of it passes the display
+function, unless it goes into a file or a pipe.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import select
+import sys
+from pathlib import Path
+
+import msgspec
+
+from app import records
+from app.cli import exits
+from app.cli.context import Context
+from app.cli.output import emit, safe, say, table
+from app.cli.sessions import Usage
+from harness.events import types as t
+from harness.events.job_views import JobView
+from harness.events.job_words import outcome
+from harness.events.words import stretch
+from harness.protocol.client import Client, SupervisorError
+from harness.protocol.paths import SessionFolder
+
+_POLL_MS = 300
+_PIECE = 1 << 18
+
+
+def jobs(ctx: Context, args: argparse.Namespace) -> int:
+    match args.words:
+        case ["cancel", sid, job]:
+            return _cancel(ctx, sid, job, as_json=args.json)
+        case ["log", sid, job]:
+            return _log(ctx, sid, job, follow=args.follow)
+        case [] | [_]:
+            return _list(ctx, args.words, as_json=args.json)
+        case _:
+            raise Usage("say jobs, jobs ID, jobs cancel ID JOB or jobs log ID JOB")
+
+
+def _list(ctx: Context, named: list[str], *, as_json: bool) -> int:
+    with ctx.connect() as client:
+        reply = client.call("jobs", sid=named[0] if named else "")
+    found = msgspec.convert(reply["jobs"], list[JobView])
+    if as_json:
+        for job in found:
+            emit(msgspec.to_builtins(job))
+        return exits.OK
+    if not found:
+        say("no job runs")
+        return exits.OK
+    body = [
+        (safe(j.session), safe(j.job), stretch(j.runs_s), stretch(j.limit_s), safe(j.what, 60), _last_line(j))
+        for j in found
+    ]
+    for line in table(("SESSION", "JOB", "RUNS", "LIMIT", "WHAT", "LAST LINE"), body, width=max(ctx.width, 100)):
+        say(line)
+    return exits.OK
+
+
+def _last_line(job: JobView) -> str:
+    return safe(job.last.rpartition("\n")[2], 300)
+
+
+def _cancel(ctx: Context, sid: str, job: str, *, as_json: bool) -> int:
+    with ctx.connect() as client:
+        client.call("job_cancel", sid=sid, job=job)
+    if as_json:
+        emit({"job": job, "cancelled": True})
+    else:
+        say(f"job {safe(job)} is told to end; what has not ended after its grace is killed")
+    return exits.OK
+
+
+def _log(ctx: Context, sid: str, job: str, *, follow: bool) -> int:
+    """Print what a job printed; of one that has ended what is kept, behind what was shown while it ran."""
+    at = 0
+    with ctx.connect() as client:
+        reply = client.call("session", sid=sid)
+        while True:
+            try:
+                piece = client.call("job_log", sid=sid, job=job, offset=at, most=_PIECE)
+            except SupervisorError as exc:
+                if exc.code not in ("not_found", "gone"):
+                    raise
+                return _rest(ctx, client, Path(reply["folder"]), job, at, exc)
+            if missing := int(piece["offset"]) - at:
+                say(f"[… {missing} bytes are not kept …]")
+            _print(base64.b64decode(piece["data"]))
+            at = int(piece["end"])
+            if not piece["data"] and (not follow or _reader_gone()):
+                return exits.OK
+
+
+def _rest(ctx: Context, client: Client, folder: Path, job: str, at: int, why: SupervisorError) -> int:
+    """What a job that has ended printed behind byte ``at``, and how it ended. Raises ``why`` when there is no such."""
+    source: records.RecordSource
+    if records.readable(client.transport, folder):
+        source = records.DiskRecords(SessionFolder(folder, ctx.folders.session(folder.name).keeper_socket), -1)
+    else:
+        source = records.AskedRecords(client, folder.name, -1)
+    ended: t.JobEnded | None = None
+    while ended is None:
+        piece = source.read()
+        for line in piece.lines:
+            body = t.decode(line).body
+            if isinstance(body, t.JobEnded) and body.job == job:
+                ended = body
+        if not piece.lines and not piece.more and ended is None:
+            raise why
+    if ended.output is not None:
+        kept = source.payload(ended.output.sha)
+        left = ended.printed - at if at else len(kept)
+        _print(kept[max(0, len(kept) - left) :])
+    say(f"[job {safe(job)} {outcome(ended.status, ended.exit_code, ended.ms)}]")
+    return exits.OK
+
+
+def _print(data: bytes) -> None:
+    """As it is into a file or a pipe; a terminal gets what it can show and nothing that it would act on."""
+    if not sys.stdout.isatty():
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    for line in data.decode("utf-8", "replace").splitlines():
+        say(safe(line))
+
+
+def _reader_gone() -> bool:
+    """Wait a moment for more; True when nobody reads what we print any more."""
+    watch = select.poll()
+    watch.register(sys.stdout.fileno(), 0)
+    return any(what & (select.POLLERR | select.POLLHUP) for _, what in watch.poll(_POLL_MS))

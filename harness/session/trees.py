@@ -40,15 +40,15 @@ def _children() -> list[int]:
 def kill_below_us(spare: Collection[int] = ()) -> None:
     """Send SIGKILL to every descendant that exists now but ``spare`` and those below them; callers repeat until `reap`
     says that none is left.
+
+    Each child is looked at by itself, so that what is born below a spared one meanwhile is never taken for another's.
     """
-    kept = {*spare, *(below for pid in spare if pid for below in descendants(pid))}
-    for pid in descendants(os.getpid()):
-        if pid in kept:
+    for child in _children():
+        if child in spare:
             continue
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
+        for pid in (*descendants(child), child):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def kill_session(leader: Identity, timeout_s: float) -> bool:

@@ -78,10 +78,9 @@ def test_a_job_outlives_its_call_other_calls_run_beside_it_and_a_wait_ends_with_
 ) -> None:
     fleet.spawn()
     link = fleet.supervisor()
-    execute(
-        link, job(work, "c0.0", "echo begun; while [ ! -e go ]; do sleep 0.02; done; echo epoch 1; cat wait; exit 3")
-    )
-    os.mkfifo(work / "wait")
+    until = "while [ ! -e {} ]; do sleep 0.02; done"
+    script = f"echo begun; {until.format('go')}; echo epoch 1; {until.format('end')}; echo all of it; exit 3"
+    execute(link, job(work, "c0.0", script))
     assert "job j1 runs" in text_of(fleet, "c0.0")
     started = recorded(fleet, "job.started", job="j1")
     assert (started["call_id"], started["limit_s"]) == ("c0.0", 3600)
@@ -96,8 +95,7 @@ def test_a_job_outlives_its_call_other_calls_run_beside_it_and_a_wait_ends_with_
         link.call("undo", undo_id="u1", call_id="c0.2", snapshot="s1.x", by={})
     execute(link, tool(work, "c0.3", action="wait"))
     recorded(fleet, "job.waiting", call_id="c0.3")
-    with open(work / "wait", "w") as file:
-        file.write("all of it\n")
+    (work / "end").touch()
     end = recorded(fleet, "job.ended", job="j1")
     assert (end["status"], end["exit_code"], end["told"]) == ("error", 3, "c0.3")
     assert end["last"] == "begun\nepoch 1\nall of it"

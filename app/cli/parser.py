@@ -44,6 +44,9 @@ def build() -> argparse.ArgumentParser:
     demo.add_argument(
         "--headless", action="store_true", help="no screen; approve the push, check everything, print JSON lines"
     )
+    demo.add_argument(
+        "--long", action="store_true", help="one agent and a plan of 42 entries, with what days bring, in some minutes"
+    )
     demo.add_argument("--attach", action="store_true", help="come back to the newest demo that is still running")
     demo.add_argument("--stop", action="store_true", help="stop every running demo")
     demo.add_argument("--keep", action="store_true", help="keep the headless demo's folders")

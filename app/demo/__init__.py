@@ -11,7 +11,7 @@ import shutil
 from app import terminal
 from app.cli import exits
 from app.cli.output import say, warn
-from app.demo import fleet, headless
+from app.demo import fleet, headless, long
 from app.demo.fleet import DemoError
 from harness.protocol import paths
 from harness.protocol.client import alive
@@ -32,22 +32,39 @@ def run(args: argparse.Namespace) -> int:
                 return exits.USAGE
             warn("watchfloor demo: no terminal here, so it plays by itself and says what became of it")
         if why or args.headless:
-            return headless.play(fleet.fresh(base), speed=args.speed or 0.0, keep=args.keep)
+            play = long.play if args.long else headless.play
+            return play(fleet.fresh(base), speed=args.speed or 0.0, keep=args.keep)
         if args.attach:
             running = [d for d in fleet.found(base) if alive(d.folders)]
             if not running:
                 warn("watchfloor demo: no demo is running; start one: watchfloor demo")
                 return exits.NOT_FOUND
             return _screen(running[-1])
+        if args.long:
+            return _start_long(fleet.fresh(base), 0.3 if args.speed is None else args.speed)
         return _start(fleet.fresh(base), 1.0 if args.speed is None else args.speed)
     except DemoError as exc:
         warn(f"watchfloor demo: {exc}")
         return exits.NO
 
 
-def _start(demo: fleet.Demo, speed: float) -> int:
+def _said(demo: fleet.Demo) -> None:
     say(f"a fleet of its own in {demo.root}")
     say(f"for the command line: export WATCHFLOOR_STATE={demo.folders.state} WATCHFLOOR_CONFIG={demo.folders.config}")
+
+
+def _start_long(demo: fleet.Demo, speed: float) -> int:
+    _said(demo)
+    try:
+        long.prepare(demo, speed)
+    except DemoError:
+        demo.stop()
+        raise
+    return _screen(demo)
+
+
+def _start(demo: fleet.Demo, speed: float) -> int:
+    _said(demo)
     demo.build()
     demo.start_simulator(speed)
     try:

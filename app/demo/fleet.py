@@ -39,6 +39,8 @@ class Part:
     model: str
     cap_usd: str
     capped: bool = False
+    more: tuple[str, ...] = ()
+    """Further arguments of ``watchfloor launch``."""
 
 
 PARTS = (
@@ -129,10 +131,10 @@ class Demo:
             "WATCHFLOOR_CONFIG": str(f.config),
         }
 
-    def build(self) -> None:
-        """Make the repository and its bare remote. Raises DemoError."""
+    def build(self, maker: str = "harness.simulator.demo") -> None:
+        """Make the repository, and whatever else the maker's module makes beside it. Raises DemoError."""
         made = subprocess.run(
-            [*PYTHON, "harness.simulator.demo", str(self.repo), str(self.remote)],
+            [*PYTHON, maker, str(self.repo), str(self.remote)],
             capture_output=True,
             text=True,
             check=False,
@@ -211,7 +213,7 @@ class Demo:
         ]
         for check in part.checks:
             args += ["--check", check]
-        return str(self.watchfloor(*args)[0]["sid"])
+        return str(self.watchfloor(*args, *part.more)[0]["sid"])
 
     def stop(self) -> list[int]:
         """End the fleet and its simulator; the pids that would not end within 20 s. Raises DemoError."""

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import signal
 import subprocess
 import time
-import urllib.request
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.cli import exits
-from app.cli.output import emit, warn
+from app.cli.output import emit
+from app.demo import stage
 from app.demo.fleet import BRANCH, PARTS, Demo, DemoError, Part
 from harness.events.action import PushAction, from_wire
 from harness.events.request import Request
-from harness.protocol.client import Client, SupervisorError, Unreachable
+from harness.protocol.client import Client
 from harness.protocol.config import NANO, usd_to_nano
 from harness.protocol.transport import UnixSocket
 
@@ -37,35 +32,7 @@ class Story:
 
 def play(demo: Demo, *, speed: float, keep: bool) -> int:
     """Play, check, print one JSON line a session, clean up. Exit code 0 only when everything held."""
-    problems: list[str] = []
-    # whoever ends us early must not leave a fleet behind either
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        _play(demo, speed, problems)
-    except KeyboardInterrupt:
-        problems.append("interrupted")
-    except (DemoError, Unreachable, SupervisorError, OSError) as exc:
-        problems.append(str(exc))
-        problems += _log_tail(demo)
-    try:
-        problems += [f"process {pid} was left behind" for pid in demo.stop()]
-    except DemoError as exc:
-        problems.append(str(exc))
-    if keep or problems:
-        warn(f"kept: {demo.root}")
-    else:
-        shutil.rmtree(demo.root)
-    for problem in problems:
-        warn(f"watchfloor demo: {problem}")
-    return exits.NO if problems else exits.OK
-
-
-def _log_tail(demo: Demo) -> list[str]:
-    try:
-        text = demo.folders.supervisor_log.read_text("utf-8", "replace")
-    except OSError:
-        return []
-    return [f"the supervisor's last words: {text[-2000:]}"] if text else []
+    return stage.run(demo, lambda problems: _play(demo, speed, problems), keep=keep)
 
 
 def _play(demo: Demo, speed: float, problems: list[str]) -> None:
@@ -133,31 +100,17 @@ def _answer(demo: Demo, story: Story) -> None:
 
 def _cap_holds(demo: Demo, part: Part) -> None:
     cap = usd_to_nano(part.cap_usd)
-    spent = _spent(demo, part)
-    billed = _billed(demo, part)
+    spent = stage.spent(demo, part)
+    billed = stage.billed(demo, part)
     if spent > cap or billed > cap:
         raise DemoError(f"{part.name}: the cap of {cap} nano-USD was passed: ledger {spent}, billed {billed}")
-
-
-def _spent(demo: Demo, part: Part) -> int:
-    """Nano-USD that the ledger says this session spent, as the command line reports it."""
-    lines = demo.watchfloor("cost")
-    sessions = [s for line in lines for s in line.get("sessions", [line])]
-    return sum(int(s["spent_nano"]) for s in sessions if s.get("name") == part.name)
-
-
-def _billed(demo: Demo, part: Part) -> int:
-    """Nano-USD that the model server says it billed for this session's conversation."""
-    with urllib.request.urlopen(f"{demo.base_url}/_sim/usage", timeout=10) as reply:
-        report = json.load(reply)
-    return sum(int(c["nano"]) for c in report["conversations"] if part.goal in c["goal"])
 
 
 def _check(demo: Demo, part: Part, row: Row) -> list[str]:
     """Prove one finished session from outside and print its line."""
     cap = usd_to_nano(part.cap_usd)
     spent = int(row.get("spent_nano", 0))
-    billed = _billed(demo, part)
+    billed = stage.billed(demo, part)
     wanted = "stopped" if part.capped else "done"
     problems = []
     if row["state"] != wanted:
@@ -170,7 +123,7 @@ def _check(demo: Demo, part: Part, row: Row) -> list[str]:
         problems.append(f"the ledger counts {spent} nano-USD, but {billed} were billed")
     if not billed:
         problems.append("the model server billed nothing for it")
-    passed = [_passes(row["worktree"], check) for check in part.checks]
+    passed = [stage.passes(row["worktree"], check) for check in part.checks]
     problems += [
         f"{check} does not pass in its worktree" for check, ok in zip(part.checks, passed, strict=True) if not ok
     ]
@@ -192,23 +145,6 @@ def _check(demo: Demo, part: Part, row: Row) -> list[str]:
     }
     emit(line if pushed is None else line | {"pushed": pushed})
     return [f"{part.name}: {problem}" for problem in problems]
-
-
-def _passes(worktree: str, check: str) -> bool:
-    """Run one check ourselves, outside of any harness. No bytecode is left in the worktree."""
-    env = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONDONTWRITEBYTECODE": "1", "HOME": worktree}
-    return (
-        subprocess.run(
-            ["sh", "-c", check],
-            cwd=worktree,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=60,
-        ).returncode
-        == 0
-    )
 
 
 def _revision(folder: str, name: str) -> str:

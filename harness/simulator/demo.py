@@ -14,7 +14,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parent / "demo_repo"
 
 
-def _git(folder: Path, *args: str) -> None:
+def git(folder: Path, *args: str) -> None:
     """The user's own git configuration (hooks, signing, templates) must not reach the demo."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
     env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
@@ -33,14 +33,14 @@ def make(repo: Path, remote: Path) -> None:
     """Create both. Raises OSError when a folder cannot be made, CalledProcessError when git fails."""
     shutil.copytree(SOURCE, repo, ignore=shutil.ignore_patterns("__pycache__"))
     remote.mkdir(parents=True)
-    _git(remote, "init", "-q", "--bare", "-b", "main")
-    _git(repo, "init", "-q", "-b", "main")
-    _git(repo, "config", "user.name", "Watchfloor demo")
-    _git(repo, "config", "user.email", "demo@watchfloor.invalid")
-    _git(repo, "add", "-A")
-    _git(repo, "commit", "-q", "-m", "Tally 0.2.0")
-    _git(repo, "remote", "add", "origin", str(remote))
-    _git(repo, "push", "-q", "origin", "main")
+    git(remote, "init", "-q", "--bare", "-b", "main")
+    git(repo, "init", "-q", "-b", "main")
+    git(repo, "config", "user.name", "Watchfloor demo")
+    git(repo, "config", "user.email", "demo@watchfloor.invalid")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-q", "-m", "Tally 0.2.0")
+    git(repo, "remote", "add", "origin", str(remote))
+    git(repo, "push", "-q", "origin", "main")
 
 
 def main() -> int:

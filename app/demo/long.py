@@ -39,6 +39,9 @@ PART = Part(
 )
 KILLS = ((8, "brain"), (16, "supervisor"), (27, "brain"))
 """How many entries have passed when which process is killed."""
+WRONGLY_CLAIMED = 3
+"""Claims of its model that the harness contradicts: two first tries, and a test that was weakened."""
+SCORED = ("steps", "replans", "recovery_rate", "points", "false_claims", "violations", "nano_per_criterion")
 Row = dict[str, Any]
 
 
@@ -155,7 +158,11 @@ def _check(demo: Demo, story: Story, row: Row) -> list[str]:
     cap = usd_to_nano(PART.cap_usd)
     spent = stage.spent(demo, PART)
     billed = stage.billed(demo, PART)
-    happened = Counter(record.type for record in _records(demo, story.sid))
+    bodies = [record.body for record in _records(demo, story.sid)]
+    happened = Counter(body.TYPE for body in bodies)
+    replans = sorted(body.trigger for body in bodies if isinstance(body, t.PlanUpdated) and body.trigger)
+    jobs = [body.status for body in bodies if isinstance(body, t.JobEnded)]
+    (score,) = demo.watchfloor("score", story.sid)
     worktree = Path(row["worktree"])
     entries = json.loads((worktree / PLAN).read_text("utf-8"))["userStories"]
     passed = sum(entry["passes"] is True for entry in entries)
@@ -169,6 +176,10 @@ def _check(demo: Demo, story: Story, row: Row) -> list[str]:
         "nobody was asked about it once": story.asked[Request.PROTECTED] == 1,
         f"killed were {story.killed}": story.killed == [what for _, what in KILLS],
         f"its context began anew {happened['context.reset']} times": happened["context.reset"] >= len(entries) // 2,
+        f"its course changed by {replans}": replans == ["assumption", "tool_failure"],
+        f"its jobs ended {jobs}": jobs == ["ok"],
+        "it left no checkpoint": happened["checkpoint.created"] >= 1,
+        f"its score is wrong: {score}": _true(score, story, happened, len(entries), spent),
         f"the cap of {cap} nano-USD was passed: ledger {spent}, billed {billed}": max(spent, billed) <= cap,
         f"the ledger counts {spent} nano-USD, but {billed} were billed": spent >= billed > 0,
     }
@@ -187,10 +198,28 @@ def _check(demo: Demo, story: Story, row: Row) -> list[str]:
             "killed": story.killed,
             "asked": dict(story.asked),
             "resets": happened["context.reset"],
+            "replans": replans,
+            "jobs": jobs,
+            "checkpoints": happened["checkpoint.created"],
+            "score": {name: score[name] for name in SCORED},
             "ok": not problems,
         }
     )
     return [f"{PART.name}: {problem}" for problem in problems]
+
+
+def _true(score: Row, story: Story, happened: Counter[str], entries: int, spent: int) -> bool:
+    """Whether the score, which is counted from the log, says what was seen from outside."""
+    return (
+        score["outcome"] == "done"
+        and score["verified"] is True
+        and score["criteria"] == score["passed"] == entries
+        and score["violations"] == happened["ratchet.violation"]
+        and score["resets"] == happened["context.reset"]
+        and score["asked"] == story.asked.total()
+        and score["false_claims"] >= WRONGLY_CLAIMED
+        and 0 < score["nano"] <= spent
+    )
 
 
 def _tests(folder: Path) -> dict[str, bytes]:

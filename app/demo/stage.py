@@ -30,6 +30,9 @@ def run(demo: Demo, act: Callable[[list[str]], None], *, keep: bool) -> int:
     except (DemoError, Unreachable, SupervisorError, OSError) as exc:
         problems.append(str(exc))
         problems += _log_tail(demo)
+    except BaseException:
+        demo.stop()
+        raise
     try:
         problems += [f"process {pid} was left behind" for pid in demo.stop()]
     except DemoError as exc:

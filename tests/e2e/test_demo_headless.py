@@ -62,6 +62,19 @@ def test_headless(tmp_path: Path) -> None:
     assert not fleet.Demo(tmp_path).processes(), "processes stay behind"
 
 
+@pytest.mark.timeout(900)
+def test_a_long_plan_is_done_whatever_happens_on_the_way(tmp_path: Path) -> None:
+    done = command(tmp_path, "--long", "--headless", timeout=880)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (line,) = map(json.loads, done.stdout.splitlines())
+    assert (line["state"], line["verified"], line["passed"]) == ("done", True, line["entries"])
+    assert line["entries"] >= 40
+    assert line["killed"] == ["brain", "supervisor", "brain"]
+    assert 0 < line["billed_usd"] <= line["spent_usd"] <= line["cap_usd"]
+    assert list((tmp_path / "watchfloor-demo").iterdir()) == [], "the folder stays behind"
+    assert not fleet.Demo(tmp_path).processes(), "processes stay behind"
+
+
 def test_coming_back_needs_a_terminal(tmp_path: Path) -> None:
     done = command(tmp_path, "--attach")
     assert done.returncode == 2

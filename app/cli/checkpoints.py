@@ -39,7 +39,7 @@ def listed(ctx: Context, args: argparse.Namespace) -> int:
     for line in table(heads, body, width=max(ctx.width, 100)):
         say(line)
     if gone := reply["made"] - len(found):
-        say(f"{gone:,} older ones are kept no longer ([checkpoints] keep in config.toml)")
+        say(f"older ones kept no longer ([checkpoints] keep in config.toml): {gone:,}")
     return exits.OK
 
 

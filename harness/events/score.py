@@ -6,6 +6,7 @@ of them means stands in ``docs/guide/score.md``.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +20,6 @@ from harness.events import types as t
 
 _FAILED = frozenset({"error", "timeout"})
 _WITHDRAWN = frozenset({"denied", "refused", "cancelled"})
-_VERDICTS = frozenset({"evaluation.ended", "judge.verdict"})
 _SENT_BACK = frozenset({"needs_revision", "failed"})
 _ASIDE = frozenset({"why", "timeout_s"})
 """What of a call's input does not say which thing it is about."""
@@ -128,7 +128,17 @@ class Tally:
             self.replans += bool(_field(r.body, "trigger"))
         elif r.type == "context.compacted":
             self.compactions += 1
-        elif r.type in _VERDICTS and _field(r.body, "verdict") in _SENT_BACK:
+        elif r.type == "evaluation.ended":
+            self.evaluated(r.body)
+
+    def evaluated(self, body: t.Body) -> None:
+        """A judge looked at the work: what that cost is part of the price of the session."""
+        self.thinking = False
+        nano = _field(body, "cost_nano")
+        self.nano += nano if isinstance(nano, int) else 0
+        with contextlib.suppress(msgspec.ValidationError):
+            self.usage += msgspec.convert(_field(body, "usage") or {}, t.Usage)
+        if _field(body, "verdict") in _SENT_BACK:
             self.contradict()
 
     def contradict(self) -> None:
@@ -275,7 +285,7 @@ def _request(y: Tally, b: t.ModelRequest) -> None:
     y.thinking = True
 
 
-def _model_failed(y: Tally, b: t.ModelFailed) -> None:
+def _silent(y: Tally, b: t.ModelFailed | t.LeaseEnded) -> None:
     y.thinking = False
 
 
@@ -362,7 +372,8 @@ _HANDLERS: Mapping[type[t.Body], Callable[[Tally, Any], None]] = {
     t.SessionEnded: _ended,
     t.ModelMessage: _message,
     t.ModelRequest: _request,
-    t.ModelFailed: _model_failed,
+    t.ModelFailed: _silent,
+    t.LeaseEnded: _silent,
     t.UserMessage: _user,
     t.ToolProposed: _proposed,
     t.ToolStarted: _started,

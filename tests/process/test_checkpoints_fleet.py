@@ -166,14 +166,19 @@ def test_what_leaves_the_fence_a_stop_and_a_sigterm_are_kept(f: Fleet) -> None:
     last = bodies(f, sid, t.CheckpointCreated)[-1]
     assert (last.label, files(f, last.commit)["b"]) == ("as Watchfloor was stopped", "2\n")
 
+    with f.folders.config_file.open("a") as file:
+        file.write("\n[checkpoints]\nkeep = 2\n")
     other = f.launch(play([shell("echo 3 > c")], [ASK], "Done."))
+    f.run("checkpoint", sid)
+    assert (refs(f, sid), bodies(f, sid, t.CheckpointDropped)[-1].checkpoint_ids) == (["2", "3"], ["k1"])
+    assert "older ones kept no longer ([checkpoints] keep in config.toml): 1" in f.run("checkpoints", sid).stdout
     f.wait_state(other, "waiting")
     f.run("stop", other)
     wait_for("its stop is kept", lambda: whys(other) == ["stop"])
     assert files(f, bodies(f, other, t.CheckpointCreated)[-1].commit)["c"] == "3\n"
     f.run("stop", sid)
     f.wait_state(sid, "stopped")
-    assert whys(sid) == ["leaving", "stop"], "nothing changed since"
+    assert whys(sid) == ["leaving", "stop", "hand"], "nothing changed since"
 
 
 def _plan(f: Fleet, sid: str) -> str:

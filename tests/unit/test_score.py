@@ -192,6 +192,14 @@ def test_a_claim_is_false_when_something_speaks_against_it(against: t.Body) -> N
     assert figures(said("done"), against, said("done"), against).false_claims == 2
 
 
+def test_a_judge_costs_what_it_costs() -> None:
+    verdict = {"verdict": "satisfied", "cost_nano": 5, "usage": {"input": 3, "output": 4}}
+    made = figures(said("done", input=1), asks(), t.Unknown(type="evaluation.ended", data=verdict))
+    assert (made.nano, made.tokens, made.false_claims, made.steps) == (DOLLAR // 4 + 5, 8, 0, 1)
+    asked = figures(asks(), t.LeaseEnded(gen=1, reason="exited"), request("a"), decided("a"))
+    assert asked.blocked_seconds == 10.0, "nobody thinks any more"
+
+
 def test_what_changed_the_course_is_counted() -> None:
     made = figures(
         INTENT,

@@ -15,6 +15,7 @@ SCOPES: dict[Scope, str] = {
     "queue": "Queue",
     "session": "Session",
     "costs": "Costs",
+    "memory": "Memory",
     "form": "Forms and questions",
 }
 
@@ -85,6 +86,13 @@ ACTIONS: tuple[Action, ...] = (
     _a("go.floor", "Go to the floor", "All sessions, their live logs and the head of the queue.", "1", EVERYWHERE),
     _a("go.queue", "Go to the queue", "Every open request, the most deserving first.", "2", EVERYWHERE, "queue", 20),
     _a("go.costs", "Go to the costs", "What every session has spent.", "3", EVERYWHERE),
+    _a(
+        "go.memory",
+        "Go to the memory",
+        "What is remembered beyond one conversation, and the lessons that wait for you.",
+        "4",
+        EVERYWHERE,
+    ),
     _a("go.back", "Back", "Close this screen.", "escape", EVERYWHERE, "back", 70, palette=False),
     _a(
         "session.launch",
@@ -96,10 +104,10 @@ ACTIONS: tuple[Action, ...] = (
         30,
     ),
     # floor
-    _a("list.up", "Previous session", "Move the selection up.", "up k", "floor costs", palette=False),
-    _a("list.down", "Next session", "Move the selection down.", "down j", "floor costs", palette=False),
-    _a("list.first", "First session", "Move the selection to the top.", "home g", "floor costs", palette=False),
-    _a("list.last", "Last session", "Move the selection to the bottom.", "end G", "floor costs", palette=False),
+    _a("list.up", "Previous session", "Move the selection up.", "up k", "floor costs memory", palette=False),
+    _a("list.down", "Next session", "Move the selection down.", "down j", "floor costs memory", palette=False),
+    _a("list.first", "First session", "Move the selection to the top.", "home g", "floor costs memory", palette=False),
+    _a("list.last", "Last session", "Move the selection to the bottom.", "end G", "floor costs memory", palette=False),
     _a(
         "session.open",
         "Open the session",
@@ -487,7 +495,28 @@ ACTIONS: tuple[Action, ...] = (
         16,
         palette=False,
     ),
-    _a("session.reload", "Read again", "Read the diff and the costs again.", "R", "session costs"),
+    _a("session.reload", "Read again", "Read what is shown here again.", "R", "session costs memory"),
+    # memory
+    _a(
+        "memory.accept",
+        "Believe the lesson",
+        "It is remembered from now on; asks once more.",
+        "a",
+        "memory",
+        "believe",
+        10,
+    ),
+    _a("memory.reject", "Refuse the lesson", "Saying it again does not bring it in.", "x", "memory", "refuse", 11),
+    _a(
+        "memory.rollback",
+        "Roll back the memory",
+        "Choose an earlier version, or none; the next request of every session shows that.",
+        "u",
+        "memory",
+        "roll back",
+        12,
+    ),
+    _a("memory.forget", "Forget the memory", "Its versions stay and can be brought back.", "d", "memory", "forget", 13),
     # forms
     _a("form.submit", "Submit", "Send the form.", "ctrl+y", "form", "send", 1, palette=False, decides=True),
     _a("form.cancel", "Cancel", "Close without doing anything.", "escape", "form", "cancel", 2, palette=False),

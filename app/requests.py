@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.events.cap import OF_SESSION
+from harness.events.memory_views import MemoryView
 from harness.events.views import ApprovalView
 from harness.protocol import config as configuration
 from harness.protocol.config import Config, seconds, usd_to_nano
@@ -88,6 +89,11 @@ def desire(folders: Folders, sid: str, state: str, reason: str | None = None) ->
 def go_on(folders: Folders, sid: str, wish: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of ``continue``; ``wish`` is what `wish_of` made. Raises ConfigError on an unusable key."""
     return {"sid": sid, **wish, **_key_here(folders)}
+
+
+def memory(view: MemoryView) -> dict[str, Any]:
+    """The arguments that name this memory, as it was shown: what changed meanwhile is refused."""
+    return {"scope": view.scope, "of": view.of, "key": view.key, "if_sha": view.newest.sha}
 
 
 def say(sid: str, text: str) -> dict[str, Any]:

@@ -286,6 +286,7 @@ class WatchApp(App[int]):
             "go.floor": Handler(self._back_to_floor, self._at_floor),
             "go.queue": Handler(lambda: self.open_queue(""), self._at_queue),
             "go.costs": Handler(self._open_costs, self._at_costs),
+            "go.memory": Handler(self._open_memory, self._at_memory),
             "go.back": Handler(self._back, self._at_floor),
             "session.launch": Handler(self._open_launch),
         }
@@ -309,6 +310,9 @@ class WatchApp(App[int]):
 
     def _at_costs(self) -> str:
         return "these are the costs" if self._is_at("costs") else ""
+
+    def _at_memory(self) -> str:
+        return "this is the memory" if self._is_at("memory") else ""
 
     def _is_at(self, scope: str) -> bool:
         return isinstance(self.screen, WatchScreen) and scope in self.screen.SCOPES
@@ -340,6 +344,11 @@ class WatchApp(App[int]):
         from app.screens.costs import CostsScreen
 
         self._only(CostsScreen())
+
+    def _open_memory(self) -> None:
+        from app.screens.memory import MemoryScreen
+
+        self._only(MemoryScreen())
 
     def _open_launch(self) -> None:
         from app.screens.launch import LaunchForm

@@ -34,6 +34,7 @@ from harness.protocol import frames, identity
 from harness.protocol.exchange import Answering
 from harness.protocol.paths import Folders, ensure_private
 from harness.supervisor.serving import log_reading
+from tests.tui.memory_world import Refused, Remembering
 
 NANO = 1_000_000_000
 
@@ -61,18 +62,11 @@ class Session:
         return row(self.sid, self.state, self.live)
 
 
-class Refused(Exception):
-    """A request that is answered with an error of this code."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-class World:
+class World(Remembering):
     """A fleet of sessions behind a supervisor socket."""
 
     def __init__(self, folders_: Folders, calls_file: Path | None = None) -> None:
+        super().__init__()
         self.folders = folders_
         self.sessions: dict[str, Session] = {}
         self.calls: list[dict[str, Any]] = []

@@ -13,6 +13,7 @@ from app.screens.base import WatchScreen
 from app.screens.costs import CostsScreen
 from app.screens.floor import FloorScreen
 from app.screens.form import Form
+from app.screens.memory import MemoryScreen
 from app.screens.queue import QueueScreen
 from app.screens.session import SessionScreen
 from app.watch_app import WatchApp
@@ -20,7 +21,7 @@ from harness.events import types as t
 from tests.tui.app_pilot import shown
 from tests.tui.app_world import World, crowd
 
-SCREENS: tuple[type[WatchScreen], ...] = (FloorScreen, QueueScreen, CostsScreen, SessionScreen)
+SCREENS: tuple[type[WatchScreen], ...] = (FloorScreen, QueueScreen, CostsScreen, SessionScreen, MemoryScreen)
 
 
 def table(of: type[WatchScreen | Form | WatchApp]) -> Handlers:
@@ -119,7 +120,7 @@ async def test_the_queue_says_what_a_request_does_not_offer(tmp_path: Path) -> N
 @pytest.mark.parametrize("scene", [lambda world: None, crowd])
 async def test_every_action_is_possible_or_says_why_on_every_screen(tmp_path: Path, scene: object) -> None:
     async with shown(tmp_path, scene) as s:  # type: ignore[arg-type]
-        for keys in ((), ("2",), ("3",), ("escape", "enter")):
+        for keys in ((), ("2",), ("3",), ("4",), ("escape", "enter")):
             await s.press(*keys)
             await s.pilot.pause(0.05)
             possible = {action.id for action in s.screen.active_actions()}

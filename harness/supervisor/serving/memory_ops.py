@@ -58,13 +58,13 @@ class MemoryOps:
         held.sort(key=lambda x: (_ORDER[x.place.scope], x.place.of, x.key))
         lessons = [x for x in found.lessons.values() if place is None or x.first.place == place]
         waiting = [x for x in lessons if x.state == PENDING or m.get("decided") is True]
-        return {"memories": [_view(x, now) for x in held], "lessons": [_lesson(x) for x in waiting]}
+        return {"memories": [view_of(x, now) for x in held], "lessons": [lesson_of(x) for x in waiting]}
 
     async def history(self, c: Connection, m: Reply) -> Reply:
         """Every version of one memory that is at hand, the newest first."""
         memory = self._named(await self._p.book.read(), await self._place(m), text_of(m, "key"))
-        versions = [_version(v) for v in reversed(memory.versions)]
-        return {"memory": _view(memory, now_utc()), "versions": versions}
+        versions = [version_of(v) for v in reversed(memory.versions)]
+        return {"memory": view_of(memory, now_utc()), "versions": versions}
 
     async def search(self, c: Connection, m: Reply) -> Reply:
         """Memories by words, the best first."""
@@ -73,7 +73,7 @@ class MemoryOps:
         place = await self._place(m)
         places = [place] if place is not None else sorted({name[0] for name in found.by_key})
         hits = search(found.at(places, now), text_of(m, "query"), _MOST)
-        return {"memories": [_view(found.by_key[w.place, w.key], now) for w in hits]}
+        return {"memories": [view_of(found.by_key[w.place, w.key], now) for w in hits]}
 
     # -- changing ----------------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ class MemoryOps:
             entries = await self._p.book.change(think)
         except NotRemembered as exc:
             raise OpError(exc.code, str(exc)) from exc
-        written = [_version(entry) for entry in entries if isinstance(entry, Written)]
+        written = [version_of(entry) for entry in entries if isinstance(entry, Written)]
         await self._told(entries)
         return {"written": written}
 
@@ -192,18 +192,20 @@ def _expiry(m: Reply) -> str:
     return until.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _view(memory: Memory, now: str) -> MemoryView:
+def view_of(memory: Memory, now: str) -> MemoryView:
+    """A memory as clients see it."""
     place = memory.place
     return MemoryView(
         scope=str(place.scope),
         of=place.of,
         key=memory.key,
         live=memory.live(now),
-        newest=_version(memory.newest),
+        newest=version_of(memory.newest),
     )
 
 
-def _version(v: Written) -> VersionView:
+def version_of(v: Written) -> VersionView:
+    """A version as clients see it."""
     return VersionView(
         version=v.version,
         op=v.op,
@@ -219,7 +221,8 @@ def _version(v: Written) -> VersionView:
     )
 
 
-def _lesson(lesson: Lesson) -> LessonView:
+def lesson_of(lesson: Lesson) -> LessonView:
+    """A lesson as clients see it."""
     first = lesson.first
     return LessonView(
         lesson=lesson.ident,

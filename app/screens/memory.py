@@ -1,0 +1,252 @@
+"""What is remembered beyond one conversation, for the person: lessons to decide, memories with their versions."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, ClassVar
+
+import msgspec
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from app import requests
+from app.handlers import Handler, Handlers, bindings
+from app.models import Dirty, Snapshot
+from app.screens.base import WatchScreen
+from harness.events import words
+from harness.events.memory_views import LessonView, MemoryView, VersionView
+from harness.protocol.client import SupervisorError, Unreachable
+from widgets.fact_list import Facts
+from widgets.fleet_bar import Banner
+from widgets.help_bar import HelpBar
+from widgets.memory_list import Entry, MemoryList, name_of, whose
+
+_BY_ITSELF = "when you believe it, or another session says the same"
+_FAILURES = (SupervisorError, Unreachable, msgspec.ValidationError)
+
+
+class MemoryScreen(WatchScreen):
+    """A list, and below it all of what is selected."""
+
+    CSS_PATH = "memory.tcss"
+    SCOPES: ClassVar[tuple[str, ...]] = ("memory",)
+    BINDINGS: ClassVar[list[BindingType]] = bindings("memory")
+    AUTO_FOCUS: ClassVar[str | None] = "MemoryList"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._entries: list[Entry] = []
+        self._versions: list[VersionView] = []
+        self._read_of: Entry | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Banner()
+        yield MemoryList()
+        yield Facts(dom_id="memory")
+        yield HelpBar()
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._reload()
+
+    @property
+    def list(self) -> MemoryList:
+        """The list."""
+        return self.query_one(MemoryList)
+
+    @property
+    def selected(self) -> Entry | None:
+        """What keys act on; nothing before the screen stands."""
+        return self.list.selected if self.is_mounted and self.query(MemoryList) else None
+
+    def sync(self, snapshot: Snapshot, dirty: Dirty) -> bool:
+        if dirty & Dirty.LINK:
+            self.query_one(Banner).say(
+                "" if snapshot.live else snapshot.link.text, calm=snapshot.link.state == "connecting"
+            )
+        return False
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def _reload(self) -> None:
+        self.host.run_beside(self._read())
+
+    async def _read(self) -> None:
+        try:
+            reply = await self.host.feed.call("memories")
+            lessons = msgspec.convert(reply.get("lessons", []), list[LessonView])
+            memories = msgspec.convert(reply.get("memories", []), list[MemoryView])
+        except _FAILURES as exc:
+            self.host.tell(f"no memory: {exc}", bad=True)
+            return
+        self._entries = [*lessons, *memories]
+        if self.stands:
+            self.list.set_entries(self._entries, self._names(), time.time())
+
+    def _names(self) -> dict[str, str]:
+        return {sid: row.name for sid, row in self.host.snapshot.rows.items()}
+
+    def on_memory_list_chosen(self) -> None:
+        self._show()
+        self.show_keys()
+        chosen = self.selected
+        if isinstance(chosen, MemoryView) and chosen != self._read_of:
+            self._read_of = chosen
+            self.host.run_beside(self._read_versions(chosen))
+
+    async def _read_versions(self, of: MemoryView) -> None:
+        try:
+            reply = await self.host.feed.call("memory_history", scope=of.scope, of=of.of, key=of.key)
+            versions = msgspec.convert(reply.get("versions", []), list[VersionView])
+        except _FAILURES:
+            return  # what it says now stands there; rolling back asks again
+        if self.stands and self._read_of == of:
+            self._versions = versions
+            self._show()
+
+    def _show(self) -> None:
+        chosen = self.selected
+        facts = self.query_one("#memory", Facts)
+        if chosen is None:
+            text = "Nothing is remembered yet. Agents leave lessons here; watchfloor memory set KEY TEXT adds your own."
+            facts.set_facts([("", text)])
+        elif isinstance(chosen, LessonView):
+            facts.set_facts(_of_lesson(chosen, self._names()))
+        else:
+            known = self._versions if self._read_of is not None and name_of(self._read_of) == name_of(chosen) else []
+            facts.set_facts(_of_memory(chosen, known, self._names()))
+
+    # -- actions -----------------------------------------------------------------------------------
+
+    def handlers(self) -> Handlers:
+        return {
+            "list.up": Handler(lambda: self.list.move(-1), self._nothing),
+            "list.down": Handler(lambda: self.list.move(1), self._nothing),
+            "list.first": Handler(lambda: self.list.move(-(10**6)), self._nothing),
+            "list.last": Handler(lambda: self.list.move(10**6), self._nothing),
+            "memory.accept": Handler(self._accept, self._no_lesson),
+            "memory.reject": Handler(self._reject, self._no_lesson),
+            "memory.rollback": Handler(self._roll_back, self._no_memory),
+            "memory.forget": Handler(self._forget, self._no_memory),
+            "session.reload": Handler(self._reload),
+        }
+
+    def _nothing(self) -> str:
+        return "" if self._entries else "nothing is remembered yet"
+
+    def _no_lesson(self) -> str:
+        return "" if isinstance(self.selected, LessonView) else "this is no lesson that waits for you"
+
+    def _no_memory(self) -> str:
+        return "" if isinstance(self.selected, MemoryView) else "this is no memory yet"
+
+    def _accept(self) -> None:
+        from app.screens.dialogs import Confirm
+
+        lesson = self.selected
+        if not isinstance(lesson, LessonView):
+            return
+        every = "every session" if lesson.scope == "user" else "every session on this repository"
+        does = (
+            f"It is forgotten: {every} goes on without it." if lesson.removes else f"{every.capitalize()} is shown it."
+        )
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._ask("it is remembered", "lesson_accept", lesson=lesson.lesson)
+
+        self.app.push_screen(Confirm("Believe", lesson.key, f"{does} It says: {lesson.text}", "believe"), answered)
+
+    def _reject(self) -> None:
+        from app.screens.dialogs import Ask
+
+        lesson = self.selected
+        if not isinstance(lesson, LessonView):
+            return
+
+        def answered(why: str | None) -> None:
+            if why is not None:
+                self._ask("it will not be remembered", "lesson_reject", lesson=lesson.lesson, why=why)
+
+        text = "Saying it again does not bring it in. Why not? (kept with the decision)"
+        self.app.push_screen(Ask("Refuse", lesson.key, text, submit="deny", check=str.strip), answered)
+
+    def _forget(self) -> None:
+        from app.screens.dialogs import Confirm
+
+        memory = self.selected
+        if not isinstance(memory, MemoryView):
+            return
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._ask("forgotten", "memory_remove", **requests.memory(memory))
+
+        text = "The next request of every session is without it. Its versions stay, and can be brought back."
+        self.app.push_screen(Confirm("Forget", memory.key, text, "forget"), answered)
+
+    def _roll_back(self) -> None:
+        memory = self.selected
+        if isinstance(memory, MemoryView):
+            self.host.run_beside(self._ask_version(memory))
+
+    async def _ask_version(self, memory: MemoryView) -> None:
+        from app.screens.versions import VersionDialog
+
+        try:
+            reply = await self.host.feed.call("memory_history", scope=memory.scope, of=memory.of, key=memory.key)
+            versions = msgspec.convert(reply.get("versions", []), list[VersionView])
+        except _FAILURES as exc:
+            self.host.tell(f"{memory.key}: {exc}", bad=True)
+            return
+
+        def answered(to: int | None) -> None:
+            if to is not None:
+                self._ask("rolled back", "memory_rollback", **requests.memory(memory), to=to)
+
+        if self.app.screen is self:  # not above a question that was opened meanwhile
+            self.app.push_screen(VersionDialog(memory.key, versions, time.time()), answered)
+
+    def _ask(self, done: str, op: str, **arguments: Any) -> None:
+        self.host.run_beside(self._change(done, op, arguments))
+
+    async def _change(self, done: str, op: str, arguments: dict[str, Any]) -> None:
+        try:
+            await self.host.feed.call(op, **arguments)
+        except (SupervisorError, Unreachable) as exc:
+            self.host.tell(str(exc), bad=True)
+        else:
+            self.host.tell(done)
+        await self._read()
+
+
+def _of_lesson(x: LessonView, names: dict[str, str]) -> list[tuple[str, str]]:
+    said = ", ".join(names.get(sid, sid) for sid in x.sightings)
+    wants = "that it be forgotten" if x.removes else x.text
+    return [
+        ("lesson", f"{x.key}, for {_place(x.scope, x.of, names)}"),
+        ("said by", said),
+        ("wants", wants),
+        ("enters", _BY_ITSELF if x.scope == "repository" and not x.removes else "when you believe it"),
+    ]
+
+
+def _of_memory(x: MemoryView, versions: list[VersionView], names: dict[str, str]) -> list[tuple[str, str]]:
+    newest = x.newest
+    facts = [
+        ("memory", f"{x.key}, of {_place(x.scope, x.of, names)}"),
+        ("by", f"{newest.by}, {newest.ts[:16].replace('T', ' ')} UTC" + (f": {newest.why}" if newest.why else "")),
+        ("sha", newest.sha),
+        *([("until", newest.expires[:16].replace("T", " "))] if newest.expires else []),
+        ("text", newest.text),
+    ]
+    now = time.time()
+    for number, v in enumerate(versions):
+        words_of = f"v{v.version} {v.op} {words.age(v.ts, now)} ago by {v.by}"
+        facts.append(("versions" if number == 0 else "", f"{words_of}: {v.text}" if v.sha else words_of))
+    return facts
+
+
+def _place(scope: str, of: str, names: dict[str, str]) -> str:
+    name = whose(scope, of, names)
+    return {"session": f"session {name}", "user": "you"}.get(scope, f"{name} ({of})")

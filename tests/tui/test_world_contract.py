@@ -17,6 +17,7 @@ import pytest
 
 from harness.events import types as t
 from harness.events.views import ApprovalView, FleetView, Liveness, SessionRow
+from harness.memory.records import Place, Scope
 from harness.protocol import frames
 from harness.protocol.paths import Folders
 from tests.fleetlib import Fleet, fleet, make_repository, play, wait_for
@@ -26,6 +27,9 @@ from tests.tui.app_world import PUSH, World, point, work
 pytestmark = pytest.mark.fence
 
 ASK = [("exec", {"argv": ["true"], "access": "unfenced", "why": "because"})]
+LESSONS = [
+    ("memory", {"action": "write", "scope": "user", "key": key, "text": f"{key}, always"}) for key in ("tabs", "spaces")
+]
 WORK = [("shell", {"script": "echo one > one"})]
 LAUNCH = {"repo": "$repo", "checks": [], "model": "claude-haiku-5-5", "caps": {}, "base_url": "$endpoint"}
 STRUCTS: dict[str, Any] = {
@@ -105,7 +109,7 @@ def _real(f: Fleet) -> Side:
     f.run("supervisor", "start")
     line = Line(f.folders)
     for role in (*asking, *ended):
-        goal = play(WORK, ASK, "All done.") if role in asking else play("All done.")
+        goal = play(WORK, ASK, "All done.") if role in asking else play(LESSONS, "All done.")
         side.names[role] = line.ask("launch", **side.filled(LAUNCH | {"goal": goal, "name": role}))["sid"]
     for role in asking:
         f.wait_state(side.names[role], "waiting")
@@ -117,8 +121,17 @@ def _real(f: Fleet) -> Side:
         f.wait_state(side.names[role], "done")
         # put away: its keeper and its brain have left
         wait_for("it is put away", lambda role=role: line.ask("undo_points", sid=side.names[role])["ok"])
+    _remembered(side, line)
     line.close()
     return side
+
+
+def _remembered(side: Side, line: Line) -> None:
+    """A memory of two versions; the lessons were left by those that have ended."""
+    for text in ("long", "short"):
+        assert line.ask("memory_set", scope="user", key="tone", text=text)["ok"]
+    for lesson in line.ask("memories")["lessons"]:
+        side.names[lesson["key"]] = lesson["lesson"]
 
 
 def _stand_in(world: World, repo: Path) -> Side:
@@ -139,6 +152,11 @@ def _stand_in(world: World, repo: Path) -> Side:
         session.live = Liveness(False, False)
         world.log(session, t.SessionEnded(outcome="done", verified=False))
         side.names[role] = session.sid
+    for text in ("long", "short"):
+        world.remember(Place(Scope.USER), "tone", text)
+    for key in ("tabs", "spaces"):
+        world.propose(Place(Scope.USER), key, f"{key}, always", "s1")
+    side.names |= {lesson.first.key: lesson.ident for lesson in world.memories.pending()}
     return side
 
 
@@ -207,6 +225,11 @@ DONE: list[tuple[str, dict[str, Any]]] = [
     ("read", {"sid": "$asking", "from_seq": 0, "most_bytes": 4096}),
     ("costs", {}),
     ("memories", {}),
+    ("memory_history", {"scope": "user", "key": "tone"}),
+    ("memory_rollback", {"scope": "user", "key": "tone", "to": 1}),
+    ("memory_remove", {"scope": "user", "key": "tone"}),
+    ("lesson_accept", {"lesson": "$tabs"}),
+    ("lesson_reject", {"lesson": "$spaces"}),
     ("undo_points", {"sid": "$asking"}),
     ("undo", {"sid": "$undone", "to": "$undone.call"}),
     ("say", {"sid": "$asking", "text": "go on"}),
@@ -271,7 +294,7 @@ def asked(side: Side, op: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_every_operation_of_the_stand_in_is_compared() -> None:
-    known = {name.removeprefix("_op_") for name in vars(World) if name.startswith("_op_")}
+    known = {name.removeprefix("_op_") for name in dir(World) if name.startswith("_op_")}
     assert known - {"session"} == {op for op, _ in DONE}
 
 

@@ -8,15 +8,21 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from harness.events import types as t
 from harness.memory import rules
 from harness.memory.model import broken
 from harness.memory.records import Actor, Origin, Place, Scope, sha_of
 from harness.memory.rules import Wish
 from harness.memory.store import Store
+from harness.supervisor.calls.answers import Answers
+from harness.supervisor.calls.recall import Recall
 from harness.supervisor.errors import OpError
+from harness.supervisor.fleet.session import Session
 from harness.supervisor.memories.book import Book
 from tests.fleetlib import alive, wait_for
 
@@ -117,8 +123,52 @@ def test_a_damaged_log_is_named_and_refused_and_what_was_seen_twice_before_a_fal
         await book.close()
         first = folder / "000001.jsonl"
         first.write_bytes(first.read_bytes().replace(b"tabs", b"tubs", 1))
+        damaged = Book(folder, _nothing)
         with pytest.raises(OpError, match="cannot be read") as refused:
-            await Book(folder, _nothing).read()
+            await damaged.read()
         assert refused.value.code == "damaged"
+        assert "cannot be read" in damaged.problem
+        with pytest.raises(OpError) as again:
+            await damaged.read()
+        assert again.value is refused.value, "it is not read anew by everybody who asks"
 
     asyncio.run(play())
+
+
+def test_a_call_that_is_answered_again_after_a_fall_writes_once_and_tells_the_same(tmp_path: Path) -> None:
+    mine = Place(Scope.SESSION, "s1")
+    appended: list[list[t.Body]] = []
+    calls = {
+        f"c{number}.0": SimpleNamespace(
+            proposed=t.ToolProposed(call_id=f"c{number}.0", tool="memory", ref="r", input={"action": "write", **given})
+        )
+        for number, given in enumerate(
+            ({"key": "plan", "text": "first"}, {"scope": "repository", "key": "tests", "text": "make check"})
+        )
+    }
+
+    async def append(*bodies: t.Body) -> None:
+        appended.append(list(bodies))
+
+    async def places(session: object) -> list[Place]:
+        return [mine, REPO]
+
+    async def play() -> None:
+        book = Book(tmp_path / "memory", _nothing)
+        answers = Answers(book, cast("Recall", SimpleNamespace(of=places)), lambda: ())
+        session = cast("Session", SimpleNamespace(sid="s1", track=SimpleNamespace(calls=calls), append=append))
+        for call_id in ("c0.0", "c1.0"):
+            await answers.answer(session, call_id)
+        await book.close()
+        after = Book(tmp_path / "memory", _nothing)  # of the supervisor that follows one that fell
+        answers = Answers(after, cast("Recall", SimpleNamespace(of=places)), lambda: ())
+        for call_id in ("c0.0", "c1.0"):
+            await answers.answer(session, call_id)
+        memories = await after.read()
+        assert len(memories.by_key[mine, "plan"].versions) == 1
+        assert [lesson.sightings for lesson in memories.pending()] == [["s1"]]
+        await after.close()
+
+    asyncio.run(play())
+    assert appended[:2] == appended[2:]
+    assert [type(body) for body in appended[0]] == [t.MemoryChanged, t.ToolEnded]

@@ -103,21 +103,20 @@ class Answers:
             _expiry(given.get("days")) if place.scope is Scope.SESSION else "",
             known=self._keys(),
         )
-        before: dict[str, str] = {}
+        made: list[Entry] = []
 
         def think(m: Memories) -> list[Entry]:
-            if (made := m.calls.get((session.sid, call_id))) is not None:
-                before["again"] = made.TYPE
+            known = m.calls.get((session.sid, call_id))
+            if known is not None:  # we fell before its end was on record
+                made.append(known)
                 return []
-            standing = m.get(place, wish.key, wish.origin.ts)
-            before["sha"] = standing.sha if standing is not None else ""
-            return _thought(m, wish, removes=given["action"] == "delete")
+            made.extend(_thought(m, wish, removes=given["action"] == "delete"))
+            return made
 
-        entries = await self._book.change(think)
-        if not entries:
-            return _Told("That was done already." if "again" in before else "It says so already.")
-        changes = tuple(_changed(call_id, entry, before["sha"]) for entry in entries)
-        return _Told("\n".join(map(_said, entries)), changes)
+        await self._book.change(think)
+        if not made:
+            return _Told("It says so already.")
+        return _Told("\n".join(map(_said, made)), tuple(_changed(call_id, entry) for entry in made))
 
 
 def _thought(m: Memories, wish: Wish, *, removes: bool) -> list[Entry]:
@@ -144,19 +143,26 @@ def _said(entry: Entry) -> str:
     return ""
 
 
-def _changed(call_id: str, entry: Entry, before: str) -> t.MemoryChanged:
+def _changed(call_id: str, entry: Entry) -> t.MemoryChanged:
     assert isinstance(entry, Written | Proposed)
-    op = "proposed"
-    after = before if isinstance(entry, Proposed) else entry.sha
-    if isinstance(entry, Written):
-        op = "learned" if entry.lesson else entry.op
+    if isinstance(entry, Proposed):
+        sha = entry.base  # a lesson changes nothing yet
+        return t.MemoryChanged(
+            call_id=call_id,
+            scope=str(entry.scope),
+            key=entry.key,
+            op="proposed",
+            sha_before=sha,
+            sha_after=sha,
+            lesson=entry.lesson,
+        )
     return t.MemoryChanged(
         call_id=call_id,
         scope=str(entry.scope),
         key=entry.key,
-        op=op,
-        sha_before=before,
-        sha_after=after,
+        op="learned" if entry.lesson else entry.op,
+        sha_before=entry.before,
+        sha_after=entry.sha,
         lesson=entry.lesson,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,8 @@ from harness.memory.store import Store
 from harness.supervisor.errors import OpError, out_of_space
 from harness.supervisor.threads import Threads
 
+_AGAIN_S = 30.0
+"""Seconds after which a log that could not be read is looked at again."""
 Think = Callable[[Memories], list[Entry]]
 
 
@@ -31,6 +34,8 @@ class Book:
         self._thread = Threads("memory", 1)
         self._lock = asyncio.Lock()
         self._store: Store | None = None
+        self._refused: OpError | None = None
+        self._again = 0.0
         self.problem = ""
         """Why nothing is remembered now; empty when it is."""
 
@@ -63,13 +68,18 @@ class Book:
     async def _opened(self) -> Store:
         if self._store is not None:
             return self._store
+        if self._refused is not None and time.monotonic() < self._again:
+            raise self._refused
         try:
             store = await self._thread.call(Store.open, self._folder)
         except (LogError, OSError) as exc:
             self.problem = f"what was remembered cannot be read: {exc}"
             print(f"supervisor: {self.problem}", file=sys.stderr, flush=True)
-            raise _refusal(exc, self.problem) from exc
+            self._again = time.monotonic() + _AGAIN_S
+            self._refused = _refusal(exc, self.problem)
+            raise self._refused from exc
         self._store = store
+        self._refused = None
         self.problem = ""
         await self._believe(store)
         return store

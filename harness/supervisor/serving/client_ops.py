@@ -118,7 +118,7 @@ class Ops:
         p = self._p
         money = p.purse.totals()
         full = f"{p.fleet.full}; free some space, then every session goes on by itself" if p.fleet.full else ""
-        own = [*p.purse.notes, full, p.purse.problem, p.index.problem, p.disk.problem]
+        own = [*p.purse.notes, full, p.purse.problem, p.book.problem, p.index.problem, p.disk.problem]
         warnings = [*p.settings.problems.values(), *filter(None, own), *p.fence.warnings()]
         return p.fleet.totals(
             FleetView(

@@ -43,6 +43,7 @@ VERBS = {
     "spec": ("spec", "check"),
     "memory": ("memory", "memory"),
     "roles": ("roles", "roles"),
+    "judge": ("judge", "judge"),
     "verify": ("health", "verify"),
     "doctor": ("health", "doctor"),
     "supervisor": ("supervise", "supervisor"),

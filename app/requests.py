@@ -40,9 +40,11 @@ def launch(
     protect: Sequence[str] = (),
     may_change: Sequence[str] = (),
     role: str = "",
+    judge: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The arguments of ``launch``; ``repo`` is absolute, an empty ``model`` is its role's or that configured, ``caps``
-    are those of `caps_of`, ``protect`` and ``may_change`` patterns of files beyond those configured.
+    are those of `caps_of`, ``protect`` and ``may_change`` patterns of files beyond those configured,
+    ``judge`` what `launch` says of one.
 
     Raises ConfigError on an unusable key.
     """
@@ -60,6 +62,7 @@ def launch(
         "protect": list(protect),
         "may_change": list(may_change),
         "role": role,
+        **(judge or {}),
         **_key(cfg),
     }
 

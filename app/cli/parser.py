@@ -107,6 +107,15 @@ def build() -> argparse.ArgumentParser:
         "--may-change-tests", action="store_true", help="it may change anything, tests included: the same as '**'"
     )
     launch.add_argument("--name", metavar="N", help="short name (default: made from the goal)")
+    launch.add_argument(
+        "--judge", action="store_true", help="done only when a judge, who knows nothing but the work, is satisfied too"
+    )
+    launch.add_argument(
+        "--judge-model", metavar="M", default="", help="with a judge of this model (default: its role's, else the same)"
+    )
+    launch.add_argument(
+        "--judge-cycles", metavar="N", type=int, default=0, help="it looks at most so often (default: 3; 20 at most)"
+    )
     launch.add_argument("--role", metavar="NAME", default="", help="role of the agent (default: coder); see: roles")
     launch.add_argument("--model", metavar="M", help="model (default: the role's, else the configuration's)")
     launch.add_argument("--cap-usd", metavar="X", help='hard cap in USD, or "none"')
@@ -260,6 +269,16 @@ def build() -> argparse.ArgumentParser:
     spec.add_argument("file", metavar="FILE", help="feature_list.json, prd.json, or a text whose lists are criteria")
     memory_grammar.add(
         verb("memory", "what agents and you remember beyond one conversation: look, change, accept, undo")
+    )
+    judge = verb("judge", "hold a model's judgement against results that are known to be bad or good", json=True)
+    judge.add_argument("what", choices=("calibrate",))
+    judge.add_argument(
+        "--model", metavar="M", default="", help="model that judges (default: the role's, else configured)"
+    )
+    judge.add_argument("--role", metavar="NAME", default="evaluator", help="role that judges (default: evaluator)")
+    judge.add_argument("--most-usd", metavar="X", default="2", help="it spends at most so much (default: 2)")
+    judge.add_argument(
+        "--only", metavar="RESULT", action="append", default=[], help="only this result; may be repeated"
     )
     roles = verb("roles", "list the roles, or print one: prompt, model, tools, limits, rules", json=True)
     roles.add_argument("name", metavar="NAME", nargs="?", default="", help="print this role's file")

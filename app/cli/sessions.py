@@ -56,6 +56,7 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
         protect=args.protect,
         may_change=[*args.may_change, *(["**"] if args.may_change_tests else [])],
         role=args.role,
+        judge={"judge": args.judge, "judge_model": args.judge_model, "judge_cycles": args.judge_cycles},
     )
     with ctx.connect() as client:
         reply = client.call("launch", **request)

@@ -7,7 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from harness.agents.steps import Check, End, Park, Say, Turned
+from harness.agents import judged
+from harness.agents.judged import Court
+from harness.agents.steps import Check, End, Judge, Park, Say, Turned
 from harness.events import asking
 from harness.events import types as t
 from harness.events.iteration_events import BLOCKED, FAILED, PASSED, UNDECIDED
@@ -62,6 +64,8 @@ class Evidence:
     max_rounds: int = 1
     put_back: tuple[str, ...] = ()
     kept: str = ""
+    court: Court | None = None
+    """The judge that is to be satisfied too."""
     undecided: int = 0
     """Entries of the plan that no check decides: the work is not verified by those that pass."""
     task: str = ""
@@ -76,8 +80,10 @@ class Evidence:
     """Which jobs still run, in words: nothing is checked while they may change what is looked at."""
 
 
-def settle(claim: Claim, seen: Evidence) -> Check | Say | Park | Turned | End:
-    """What follows from a claim: criteria to run, their failures to tell, a question for a person, or the end."""
+def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned | End:
+    """What follows from a claim: criteria to run, their failures to tell, a judge to ask, a question for a person, or
+    the end.
+    """
     question = "" if claim.last else asking.asked(claim.words)
     asks = Park("question", asking.words(claim.words))
     summary = claim.words[:_SUMMARY]
@@ -90,7 +96,7 @@ def settle(claim: Claim, seen: Evidence) -> Check | Say | Park | Turned | End:
     if not seen.commands and seen.task:
         return asks if question else Turned(UNDECIDED, "no check decides it; the agent says that it is done")
     if not seen.commands:
-        return asks if question else End("done", f"{why}no check was given", False, summary)
+        return asks if question else _judged(End("done", f"{why}no check was given", False, summary), claim, seen)
     for command, result in seen.results.items():
         if result.ended.status in _NOT_RUN and result.ours:
             ended = result.ended
@@ -107,7 +113,8 @@ def settle(claim: Claim, seen: Evidence) -> Check | Say | Park | Turned | End:
         also = f"; put back before: {some(list(seen.put_back))}{also}" if seen.put_back else also
         if seen.undecided:
             also = f"; {seen.undecided} entries of its plan are decided by no check{also}"
-        return End("done", f"{why}{total} of {total} checks passed{also}", not seen.undecided, summary)
+        end = End("done", f"{why}{total} of {total} checks passed{also}", not seen.undecided, summary)
+        return _judged(end, claim, seen)
     names = ", ".join(f"{c} ({ran[c].outcome})" for c in failing)[:500]
     if claim.last:
         return End("failed", f"{why}{len(failing)} of {total} checks fail: {names}", False, summary)
@@ -129,6 +136,10 @@ def settle(claim: Claim, seen: Evidence) -> Check | Say | Park | Turned | End:
 def _gist(words: str) -> str:
     flat = " ".join(words[: 4 * _WHY].split())
     return flat[:_WHY] or "it gave no words"
+
+
+def _judged(end: End, claim: Claim, seen: Evidence) -> Judge | Say | Park | End:
+    return end if seen.court is None else judged.settle(end, seen.court, last=claim.last)
 
 
 def _report(failing: list[str], total: int, ran: Mapping[str, Result], seen: Evidence) -> str:

@@ -109,6 +109,8 @@ class Host:
                 at = self._desk.head
                 commands = enumerate(step.commands)
                 append([self._proposal(f"c{at}.{i}", tools.CHECK, {"command": c}, "") for i, c in commands], at)
+            case steps.Judge():
+                append([t.EvaluationRequested(cycle=step.cycle)])
             case steps.Say():
                 append([t.UserMessage(text=step.text, origin="harness", jobs=list(step.jobs))])
             case steps.Wait():

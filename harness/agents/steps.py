@@ -28,6 +28,13 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Judge:
+    """Everything else says that the work is done: the judge is to look at it."""
+
+    cycle: int
+
+
+@dataclass(frozen=True, slots=True)
 class Say:
     """A message of the harness to the agent; ``jobs`` are those whose ends it tells."""
 
@@ -87,4 +94,4 @@ class Again:
     """The agent thought, and what came of it is on record: ask it again."""
 
 
-Step: TypeAlias = Propose | Check | Say | Wait | Park | Turned | End | Leave | Again
+Step: TypeAlias = Propose | Check | Judge | Say | Wait | Park | Turned | End | Leave | Again

@@ -7,6 +7,7 @@ import gc
 import json
 import ssl
 import time
+from collections.abc import Callable
 
 import anthropic
 import httpx2
@@ -18,15 +19,18 @@ from harness.agents.desk import Desk
 from harness.agents.errors import CannotGoOn, Conflict, Refused, Stopped
 from harness.agents.host import BLOB_FROM, Spec
 from harness.agents.steps import Again, Park, Step
-from harness.brain import conversation, memory, prompt, retry, stream
+from harness.brain import conversation, court, memory, prompt, retry, stream
 from harness.brain.context import compaction
 from harness.brain.context.sizes import PER_TOKEN, Sizes
+from harness.brain.court import AskJudge, Conclude
 from harness.brain.decide import Abandon, Ask, Shrink, Sum, next_step
+from harness.brain.draft import Draft
 from harness.brain.view import DamagedMessage, View
 from harness.events import blocks, layers, said
 from harness.events import types as t
+from harness.events.evaluation_events import JUDGES
 from harness.roles import pinned
-from harness.roles.role import WORKER
+from harness.roles.role import JUDGE, WORKER
 
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 15.0
@@ -66,7 +70,7 @@ class BuiltIn(Agent):
             self._view.take(record, self._desk.read_blob)
         except DamagedMessage as exc:
             raise CannotGoOn(f"the brain cannot go on with this log: {exc}") from exc
-        if isinstance(record.body, t.ModelMessage):
+        if isinstance(record.body, t.ModelMessage) and not record.body.purpose:
             with contextlib.suppress(conversation.Unanswered):  # told when it is needed: then nothing can be sent
                 self._talk.take(self._view)
                 self._view.forget()
@@ -141,6 +145,11 @@ class BuiltIn(Agent):
             match step:
                 case Ask() | Sum():
                     return self._ask(step)
+                case AskJudge():
+                    return self._post(lambda head: self._for_the_judge(step, head), step)
+                case Conclude():
+                    self._desk.append([step.ended])
+                    return Again()
                 case Abandon():
                     self._abandon(step.request)
                     return Again()
@@ -158,7 +167,12 @@ class BuiltIn(Agent):
         self._desk.append_anyway(
             [
                 t.ModelFailed(
-                    request_id=request.request_id, attempt=request.attempt, kind="cut", message=why, retry_in_s=0.0
+                    request_id=request.request_id,
+                    attempt=request.attempt,
+                    kind="cut",
+                    message=why,
+                    retry_in_s=0.0,
+                    purpose=request.purpose,
                 )
             ]
         )
@@ -166,8 +180,47 @@ class BuiltIn(Agent):
     # -- one attempt -------------------------------------------------------------------------------
 
     def _ask(self, step: Ask | Sum) -> Step:
-        desk = self._desk
+        return self._post(lambda head: self._for_the_agent(step, head), step)
+
+    def _for_the_agent(self, step: Ask | Sum, head: int) -> Draft:
         summary = isinstance(step, Sum)
+        talk = self._talk.build(self._view, compaction.REQUEST if summary else "")
+        room = compaction.MOST_TOKENS if isinstance(step, Sum) else self._room(step)
+        no_tools = isinstance(step, Sum) or step.finish
+        request = stream.Request(self._spec.model, room, self._system, self._tools, talk.encoded, no_tools)
+        return Draft(
+            request,
+            self._estimate(request, conversation.estimate(self._view, talk)),
+            step.request_id or f"r{head}.{self._spec.gen}",
+            step.attempt,
+            purpose=SUMMARY if summary else "",
+            delivers=[] if summary else list(talk.delivers),
+            layers={layers.INSTRUCTIONS: self._fixed_bytes // PER_TOKEN, **talk.layers},
+            working=self._sizes.room,
+        )
+
+    def _for_the_judge(self, step: AskJudge, head: int) -> Draft:
+        started = self._desk.session.judging.started
+        assert started is not None
+        try:
+            case = self._desk.read_blob(started.case).decode("utf-8", "replace")
+        except (OSError, ValueError) as exc:
+            raise CannotGoOn(f"the case for the judge cannot be read: {exc}") from exc
+        prompt_of_judge = pinned.of(self._desk.session.intent, JUDGE).prompt
+        replies = self._view.court.replies
+        request = court.request(prompt_of_judge, started.model, started.criteria, case, replies, self._spec.max_tokens)
+        counted = stream.count_tokens(self._client, request)
+        return Draft(
+            request,
+            court.most_tokens(request) if counted is None else counted + counted // 20 + court.SCHEMA_TOKENS,
+            step.request_id or f"j{head}.{self._spec.gen}",
+            step.attempt,
+            purpose=JUDGES,
+        )
+
+    def _post(self, make: Callable[[int], Draft], step: Ask | Sum | AskJudge) -> Step:
+        """Pay for one attempt of what ``make`` drafts at the head of the log, and send it."""
+        desk = self._desk
         try:
             admitted = desk.accounts.admit(self._spec.endpoint)
         except Refused as exc:
@@ -177,32 +230,16 @@ class BuiltIn(Agent):
         if desk.follow(0.0):
             return Again()  # something was said while it waited
         head = desk.head
-        talk = self._talk.build(self._view, compaction.REQUEST if summary else "")
-        room = compaction.MOST_TOKENS if isinstance(step, Sum) else self._room(step)
-        model = self._spec.model
-        no_tools = isinstance(step, Sum) or step.finish
-        request = stream.Request(model, room, self._system, self._tools, talk.encoded, no_tools)
-        estimate = self._estimate(request, conversation.estimate(self._view, talk))
-        request_id = step.request_id or f"r{head}.{self._spec.gen}"
+        draft = make(head)
+        request = draft.request
         try:
-            reservation = desk.accounts.reserve(request_id, step.attempt, model, estimate, room)
+            reservation = desk.accounts.reserve(
+                draft.id, draft.attempt, request.model, draft.estimate, request.max_tokens
+            )
         except Refused as exc:
             return self._no_money(exc)
         self._patience = _FIRST_PAUSE_S
-        sent = t.ModelRequest(
-            request_id=request_id,
-            attempt=step.attempt,
-            model=model,
-            reservation=reservation.id,
-            reserved_nano=reservation.nano,
-            est_input=estimate,
-            max_tokens=room,
-            upto_seq=head,
-            delivers=[] if summary else list(talk.delivers),
-            layers={layers.INSTRUCTIONS: self._fixed_bytes // PER_TOKEN, **talk.layers},
-            working=self._sizes.room,
-            purpose=SUMMARY if summary else "",
-        )
+        sent = draft.as_sent(reservation, head)
         try:
             desk.append([sent], head)
         except (Conflict, Refused):
@@ -250,7 +287,12 @@ class BuiltIn(Agent):
         return Park(exc.code if exc.code in ("cap", "paused") else "error", str(exc))
 
     def _send(
-        self, sent: t.ModelRequest, reservation: Reservation, request: stream.Request, probe: bool, step: Ask | Sum
+        self,
+        sent: t.ModelRequest,
+        reservation: Reservation,
+        request: stream.Request,
+        probe: bool,
+        step: Ask | Sum | AskJudge,
     ) -> None:
         """Send, then put the reply or the failure on record, with what it cost.
 
@@ -266,6 +308,7 @@ class BuiltIn(Agent):
                 attempt=sent.attempt,
                 kind="cut",
                 message="stopped by the user during the reply",
+                purpose=sent.purpose,
             )
             desk.append_anyway([stopped])
             return
@@ -288,6 +331,7 @@ class BuiltIn(Agent):
             status=outcome.status,
             retry_in_s=again,
             usage=outcome.usage,
+            purpose=sent.purpose,
         )
         desk.append_anyway([failed])
 
@@ -366,6 +410,7 @@ class BuiltIn(Agent):
             parts_blob=blob,
             price_source=cost.source,
             ms=reply.ms,
+            purpose=sent.purpose,
         )
         if not reply.detail:
             return [message]

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from harness.agents import done, standing, steps
+from harness.agents.judged import Court
 from harness.agents.steps import Park, Propose, Say
-from harness.brain import prompt
+from harness.brain import court, prompt
 from harness.brain.context import compaction, room
 from harness.brain.context.handoff import handoff
 from harness.brain.context.sizes import Sizes
@@ -20,6 +21,8 @@ from harness.brain.retry import AT_THE_GATE, too_long
 from harness.brain.view import IDLE_POINTS, ModelTurn, View
 from harness.events import said
 from harness.events import types as t
+from harness.events.evaluation import Stage
+from harness.events.evaluation_events import NONE
 from harness.events.ratchet import some
 from harness.plan import iterations
 
@@ -73,7 +76,7 @@ class Sum:
     request_id: str = ""
 
 
-Step: TypeAlias = Ask | Abandon | Shrink | Sum | steps.Step
+Step: TypeAlias = Ask | Abandon | Shrink | Sum | court.AskJudge | court.Conclude | steps.Step
 
 
 def next_step(v: View, sizes: Sizes | None = None) -> Step:
@@ -138,6 +141,9 @@ def _next(v: View) -> Step:
     waits = standing.outstanding(s)
     if waits is not None:
         return waits
+    before_the_judge = court.next_step(v.court, s.judging)
+    if before_the_judge is not None:
+        return before_the_judge
     if last is not None and v.finished:
         return _done(v, last)
     if (news := standing.news(s)) is not None:
@@ -247,13 +253,24 @@ def _done(v: View, last: ModelTurn) -> Step:
         iterations.rounds(v.state),
         put_back,
         reason,
-        undecided if task is None else task.undecided,
-        "" if task is None else task.id,
-        plan.work.standing[task.id].blocked if plan is not None and task is not None else "",
-        iterations.stuck(v.state),
+        undecided=undecided if task is None else task.undecided,
+        task="" if task is None else task.id,
+        blocked=plan.work.standing[task.id].blocked if plan is not None and task is not None else "",
+        stuck=iterations.stuck(v.state),
         at_work=v.state.jobs.words() if v.state.jobs.running else "",
+        court=_court(v, last),
     )
     return done.settle(done.Claim(said.text_of(last.parts), v.finished), seen)
+
+
+def _court(v: View, last: ModelTurn) -> Court | None:
+    judging = v.state.judging
+    if judging.wanted is None:
+        return None
+    since = max(last.seq, v.continued_seq, v.state.ratchet.brought_seq)
+    heard = judging.ended if judging.stage is Stage.ENDED and judging.seq > since else None
+    again = heard is not None and heard.verdict == NONE and v.parked_seq > judging.seq  # a person wants another try
+    return Court(judging.wanted.cycles, judging.cycle, None if again else heard)
 
 
 def _results(v: View, last: ModelTurn) -> dict[str, done.Result]:

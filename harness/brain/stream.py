@@ -60,6 +60,8 @@ class Request:
     """A JSON array: a long conversation is encoded once, and not by every request again."""
     no_tools: bool = False
     """Keep the tools in the request (the prompt cache holds) but let the model use none."""
+    schema: Block | None = None
+    """The JSON schema that the reply is held to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +232,8 @@ def _open(client: anthropic.Anthropic, request: Request, deadlines: Deadlines) -
         "tools": request.tools,
         "stream": True,
     }
+    if request.schema is not None:
+        head["output_config"] = {"format": {"type": "json_schema", "schema": request.schema}}
     if request.no_tools and request.tools:
         head["tool_choice"] = {"type": "none"}
     body = b'%b,"messages":%b}' % (json.dumps(head, ensure_ascii=False).encode()[:-1], request.messages)

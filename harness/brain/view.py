@@ -16,6 +16,7 @@ from harness.brain.context.facts import Facts
 from harness.brain.context.results import told
 from harness.brain.context.room import Measure
 from harness.brain.context.sizes import PER_TOKEN, TurnSize, shown, tokens
+from harness.brain.court import Court
 from harness.brain.retry import too_long
 from harness.events import course, fold, said, tools
 from harness.events import types as t
@@ -149,6 +150,7 @@ class View:
     claimed_points: int = 0
     believing: bool = True
     outcomes: dict[str, int | None] = field(default_factory=dict)
+    court: Court = field(default_factory=Court)
 
     @property
     def last_model(self) -> ModelTurn | None:
@@ -193,6 +195,8 @@ class View:
         Raises DamagedMessage when a reply or a summary is neither inline nor in a readable blob.
         """
         self.facts.advance(r)
+        if self.court.take(r, lambda body, seq: _parts(seq, body, load)):
+            return
         body = r.body
         match body:
             case t.SessionIntent():

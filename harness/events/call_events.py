@@ -6,6 +6,7 @@ from typing import Any
 
 from harness.events import tools
 from harness.events.body import BlobRef, Body, By
+from harness.events.evaluation_events import RAN_FOR
 
 
 class ToolProposed(Body, frozen=True, kw_only=True):
@@ -34,6 +35,11 @@ class ToolProposed(Body, frozen=True, kw_only=True):
     def own(self) -> bool:
         """True for whatever the harness runs on its own account."""
         return self.tool in tools.OWN and not self.ref
+
+    @property
+    def by_judge(self) -> bool:
+        """True for a command that a judge wants to see run; it decides nothing by itself."""
+        return self.tool == tools.CHECK and self.ref.startswith(RAN_FOR)
 
 
 class ToolJudged(Body, frozen=True, kw_only=True):

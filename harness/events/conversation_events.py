@@ -22,7 +22,8 @@ class ModelRequest(Body, frozen=True, kw_only=True):
     """One attempt is about to be sent; its worst case is reserved under ``reservation``.
 
     ``delivers`` are call ids whose results it carries; ``layers`` says about how many tokens of it are what, and
-    ``working`` within how many it is kept. ``purpose``: empty for a turn, ``summary`` for what `ModelSummary` answers.
+    ``working`` within how many it is kept. ``purpose``: empty for a turn, ``summary`` for what `ModelSummary` answers,
+    ``judge`` for a request of the judge.
     """
 
     TYPE = "model.request"
@@ -57,6 +58,7 @@ class ModelMessage(Body, frozen=True, kw_only=True):
     parts_blob: BlobRef | None = None
     price_source: str = ""
     ms: int = 0
+    purpose: str = ""
 
 
 class ModelFailed(Body, frozen=True, kw_only=True):
@@ -75,3 +77,4 @@ class ModelFailed(Body, frozen=True, kw_only=True):
     status: int = 0
     retry_in_s: float | None = None
     usage: Usage | None = None
+    purpose: str = ""

@@ -44,7 +44,7 @@ def group_of(kind: str) -> str:
         "harness.note",
     ):
         return "trouble"
-    if kind in ("model.message", "model.request", "user.message"):
+    if kind in ("model.message", "model.request", "user.message") or kind.startswith("evaluation."):
         return "talk"
     head = kind.partition(".")[0]
     return {
@@ -253,8 +253,11 @@ def _user(b: t.UserMessage) -> Line:
 @_on(t.ModelRequest)
 def _request(b: t.ModelRequest) -> Line:
     attempt = f", try {b.attempt}" if b.attempt > 1 else ""
+    who = f"the {b.purpose}: " if b.purpose else ""
     return Line(
-        "ask", f"{b.model}{attempt}, about {b.est_input:,} tokens in, at most {usd(b.reserved_nano)} reserved", "dim"
+        "ask",
+        f"{who}{b.model}{attempt}, about {b.est_input:,} tokens in, at most {usd(b.reserved_nano)} reserved",
+        "dim",
     )
 
 
@@ -264,7 +267,11 @@ def _message(b: t.ModelMessage) -> Line:
     calls = len(said.calls_of(b.parts or ()))
     what = prose or (f"{calls} tool call{'s' if calls != 1 else ''}" if calls else f"({b.stop})")
     stop = "" if b.stop in (said.DONE, said.CALLS) else f" [{b.stop}]"
-    return Line("says", f"{what}{stop} · {b.usage.output:,} out · {usd(b.cost_nano)}", "warn" if stop else "info")
+    return Line(
+        "judge" if b.purpose else "says",
+        f"{what}{stop} · {b.usage.output:,} out · {usd(b.cost_nano)}",
+        "warn" if stop else "info",
+    )
 
 
 @_on(t.ModelFailed)
@@ -273,6 +280,30 @@ def _failed(b: t.ModelFailed) -> Line:
     status = f" {b.status}" if b.status else ""
     return Line(
         "no reply", f"{b.kind}{status}: {_first(b.message)}{retry}", "warn" if b.retry_in_s is not None else "bad"
+    )
+
+
+@_on(t.EvaluationRequested)
+def _to_judge(b: t.EvaluationRequested) -> Line:
+    return Line("judge", f"the work is said to be done; the judge is to look at it (cycle {b.cycle})", "dim")
+
+
+@_on(t.EvaluationStarted)
+def _before_the_judge(b: t.EvaluationStarted) -> Line:
+    what = f"{len(b.criteria)} criteria in {_size(b.case.bytes)}"
+    return Line("judge", f"{b.model} judges as {b.role}, cycle {b.cycle} of {b.cycles}: {what}", "dim")
+
+
+@_on(t.EvaluationEnded)
+def _from_the_judge(b: t.EvaluationEnded) -> Line:
+    failing = [f"{one.criterion}: {_first(one.reason)}" for one in b.findings if not one.holds]
+    words = [*failing, *([f"drift: {_first(b.drift)}"] if b.drift else []), _first(b.summary)]
+    said_of = "; ".join(filter(None, words))[:_QUOTE]
+    tones: dict[str, Tone] = {"satisfied": "good", "needs_revision": "warn"}
+    return Line(
+        "judge",
+        f"{b.verdict.replace('_', ' ')} (cycle {b.cycle} of {b.cycles}): {said_of} · {usd(b.cost_nano)}",
+        tones.get(b.verdict, "bad"),
     )
 
 

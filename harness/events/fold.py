@@ -17,6 +17,8 @@ from harness.events import types as t
 from harness.events.calls import OpenCalls
 from harness.events.course import Course
 from harness.events.course_events import ASSUMPTION
+from harness.events.evaluation import Judging
+from harness.events.evaluation_events import JUDGES
 from harness.events.hooks import Hooks
 from harness.events.iterations import Iterations
 from harness.events.jobs import Jobs
@@ -124,6 +126,7 @@ class SessionState:
     rules: rules.Rules = field(default_factory=rules.Rules)
     course: Course = field(default_factory=Course)
     ratchet: ratchet.Ratchet = field(default_factory=ratchet.Ratchet)
+    judging: Judging = field(default_factory=Judging)
     verdicts: dict[str, t.CheckVerdict] = field(default_factory=dict)
     """By check, the newest one on the files as they are."""
     checkpoints: checkpoints.Checkpoints = field(default_factory=checkpoints.Checkpoints)
@@ -196,6 +199,7 @@ def _intent(s: SessionState, r: t.Record, b: t.SessionIntent) -> None:
     s.caps = b.caps
     s.checks = dict.fromkeys(b.checks)
     s.max_rounds = b.max_rounds
+    s.judging.wanted = b.judge
 
 
 @_on(t.SessionCreated)
@@ -226,6 +230,8 @@ def _parked(s: SessionState, r: t.Record, b: t.SessionParked) -> None:
 def _ended(s: SessionState, r: t.Record, b: t.SessionEnded) -> None:
     _waited(s, r.ts)
     s.ended = b
+    if b.verified and s.judging.wanted is not None and not s.judging.satisfied:
+        s.ended = msgspec.structs.replace(b, verified=False, reason=f"{b.reason}; its judge never was satisfied")
     s.ended_ts = r.ts
     s.doing.clear()
     s.unjudged.clear()
@@ -245,6 +251,7 @@ def _continued(s: SessionState, r: t.Record, b: t.SessionContinued) -> None:
     s.iterations = s.iterations.continued()
     s.caps = s.caps if b.caps is None else b.caps
     s.checks = dict.fromkeys(s.checks if b.checks is None else b.checks)
+    s.judging.instructed()
 
 
 def _seconds(since: str, until: str) -> int:
@@ -300,20 +307,38 @@ def _keeper(s: SessionState, r: t.Record, b: t.KeeperStarted) -> None:
     s.recovered += b.recovered
 
 
+@_on(t.EvaluationRequested)
+def _to_judge(s: SessionState, r: t.Record, b: t.EvaluationRequested) -> None:
+    s.judging.requested(r.seq, b)
+
+
+@_on(t.EvaluationStarted)
+def _before_the_judge(s: SessionState, r: t.Record, b: t.EvaluationStarted) -> None:
+    s.judging.begun(r.seq, b)
+
+
+@_on(t.EvaluationEnded)
+def _from_the_judge(s: SessionState, r: t.Record, b: t.EvaluationEnded) -> None:
+    s.judging.over(r.seq, b)
+
+
 @_on(t.ModelRequest)
 def _request(s: SessionState, r: t.Record, b: t.ModelRequest) -> None:
     s.request = b
     s.requests = s.requests + 1
-    s.context.working = b.working
-    purpose = f" for a {b.purpose}" if b.purpose else ""
+    if b.purpose != JUDGES:
+        s.context.working = b.working
+    purpose = f" for the {b.purpose}" if b.purpose else ""
     s.doing["model"] = Running(f"asking {b.model}{purpose}" + (f", try {b.attempt}" if b.attempt > 1 else ""), r.ts)
 
 
 @_on(t.ModelMessage)
 def _message(s: SessionState, r: t.Record, b: t.ModelMessage) -> None:
-    s.context.tokens = b.usage.total
-    if s.request is not None:
-        s.context.layers = layers.measured(s.request.layers, b.usage.given)
+    if not b.purpose:
+        s.judging.worked()
+        s.context.tokens = b.usage.total
+        if s.request is not None:
+            s.context.layers = layers.measured(s.request.layers, b.usage.given)
     _replied(s, b)
 
 
@@ -363,6 +388,7 @@ def _said(s: SessionState, r: t.Record, b: t.UserMessage) -> None:
     s.jobs.told(b.jobs)
     if b.origin == "human":
         s.iterations = s.iterations.said(r.seq, b.text)
+        s.judging.instructed()
 
 
 @_on(t.HooksEnded)
@@ -566,6 +592,7 @@ def _undone(s: SessionState, r: t.Record, b: t.UndoEnded) -> None:
     s.last_undo = b.undo_id
     s.checks = dict.fromkeys(s.checks)  # what they said was said of another state
     s.verdicts.clear()
+    s.judging.worked()
     if s.plan is not None:
         s.plan.work.undone()
     s.undone_since = s.ended is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.events.body import Body, By, Caps
 from harness.events.checkpoint_events import Forked
+from harness.events.evaluation_events import JudgeWanted
 from harness.events.iteration_events import Ways
 from harness.events.role_events import PinnedRole
 
@@ -34,6 +35,7 @@ class SessionIntent(Body, frozen=True, kw_only=True):
     """How it goes through that plan."""
     gates: list[str] = []
     """Gates of its phases beyond those of the file, each ``PHASE=reason``."""
+    judge: JudgeWanted | None = None
     roles: list[PinnedRole] = []
     """Who plays which part, word for word as it was at the launch."""
     forked: Forked | None = None

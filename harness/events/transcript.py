@@ -138,7 +138,8 @@ class Page:
         elif record.seq >= self.stop or type(body) in _SILENT:
             return
         elif isinstance(body, t.ModelMessage):
-            self._say(record, said.text_of(body.parts or ()) if prose is None else prose, body)
+            if not body.purpose:  # what a judge says stands in the row of its verdict
+                self._say(record, said.text_of(body.parts or ()) if prose is None else prose, body)
         elif isinstance(body, t.ToolProposed):
             self._propose(record, body)
         elif isinstance(body, t.UserMessage):
@@ -387,5 +388,14 @@ _GOES_ON: dict[type[t.Body], _GoesOn] = {
     t.ApprovalStale: Page._stale,
 }
 _SILENT = frozenset(
-    (t.SessionCreated, t.ModelRequest, t.LeaseGranted, t.ApprovalDeferred, t.UndoStarted, t.BudgetReached)
+    (
+        t.SessionCreated,
+        t.EvaluationRequested,
+        t.EvaluationStarted,
+        t.ModelRequest,
+        t.LeaseGranted,
+        t.ApprovalDeferred,
+        t.UndoStarted,
+        t.BudgetReached,
+    )
 )

@@ -276,6 +276,14 @@ PARKED: dict[str, Words] = {
         "watchfloor approvals",
         person=True,
     ),
+    "judge": Words(
+        "its judge is not satisfied",
+        "nothing of it runs before you answer",
+        "tell the agent what to do, or take the work as finished",
+        "go.queue",
+        "watchfloor approvals",
+        person=True,
+    ),
     "error": Words(
         "could not go on",
         "nothing is tried before you say so",

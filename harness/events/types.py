@@ -43,6 +43,13 @@ from harness.events.context_events import (
 )
 from harness.events.conversation_events import ModelFailed, ModelMessage, ModelRequest, UserMessage
 from harness.events.course_events import PlanUpdated
+from harness.events.evaluation_events import (
+    EvaluationEnded,
+    EvaluationRequested,
+    EvaluationStarted,
+    Finding,
+    JudgeWanted,
+)
 from harness.events.iteration_events import (
     ApproachFailed,
     HooksEnded,
@@ -110,6 +117,10 @@ __all__ = [
     "ContextReset",
     "ContextWanted",
     "Envelope",
+    "EvaluationEnded",
+    "EvaluationRequested",
+    "EvaluationStarted",
+    "Finding",
     "FinishUp",
     "Forked",
     "GateOpened",
@@ -120,6 +131,7 @@ __all__ = [
     "JobEnded",
     "JobStarted",
     "JobWaiting",
+    "JudgeWanted",
     "KeeperStarted",
     "LeaseEnded",
     "LeaseGranted",

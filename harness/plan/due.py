@@ -5,6 +5,9 @@ from __future__ import annotations
 from harness.events.fold import SessionState
 from harness.plan.progress import Flip, Seen, Wanted, flips
 
+PLAN_CRITERION = "plan "
+"""What a judge's criterion begins with that is an entry of the plan."""
+
 
 def due(s: SessionState) -> list[Flip]:
     """Which entries have to change; none while a result is not judged, a call is open or a violation not answered."""
@@ -12,6 +15,10 @@ def due(s: SessionState) -> list[Flip]:
         return []
     verdicts = {command: Seen(v.passed, v.call_id) for command, v in s.verdicts.items()}
     passes = s.plan.passes
+    holds = s.judging.holds().items()
+    judged = {name.removeprefix(PLAN_CRITERION): word for name, word in holds if name.startswith(PLAN_CRITERION)}
     return flips(
-        (Wanted(e.id, e.title, tuple(e.checks), e.undecided, passes[e.id]) for e in s.plan.entries.values()), verdicts
+        (Wanted(e.id, e.title, tuple(e.checks), e.undecided, passes[e.id]) for e in s.plan.entries.values()),
+        verdicts,
+        judged,
     )

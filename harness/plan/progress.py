@@ -48,13 +48,17 @@ def wanted(entry: Entry) -> Wanted:
     )
 
 
-def flips(entries: Iterable[Wanted], verdicts: Mapping[str, Seen]) -> list[Flip]:
+def flips(
+    entries: Iterable[Wanted], verdicts: Mapping[str, Seen], judged: Mapping[str, bool] | None = None
+) -> list[Flip]:
     """What has to change. ``entries`` carry their ``passes`` as it stands.
 
-    It turns true only when every criterion is decided by a check that passed, false when one of them fails.
+    It turns true only when every criterion is decided by a check that passed, or the rest by the judge (``judged``, by
+    entry), false when one of them fails.
     """
     due: list[Flip] = []
     for entry in entries:
+        word = (judged or {}).get(entry.id) if entry.undecided else None
         seen = {command: verdicts[command] for command in entry.checks if command in verdicts}
         failing = [command for command, one in seen.items() if not one.passed]
         calls = tuple(one.call for one in seen.values())
@@ -62,6 +66,10 @@ def flips(entries: Iterable[Wanted], verdicts: Mapping[str, Seen]) -> list[Flip]
             due.append(Flip(entry.id, False, f"{failing[0]} does not pass", calls))
         elif not entry.passes and not entry.undecided and seen and not failing and len(seen) == len(entry.checks):
             due.append(Flip(entry.id, True, f"{len(seen)} of {len(seen)} checks passed", calls))
+        elif entry.passes and word is False:
+            due.append(Flip(entry.id, False, "the judge: it does not hold", calls))
+        elif not entry.passes and word and not failing and len(seen) == len(entry.checks):
+            due.append(Flip(entry.id, True, f"the judge: it holds; {len(seen)} checks passed", calls))
     return due
 
 

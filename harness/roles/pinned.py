@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from harness.events import tools
+from harness.events.call_events import ToolProposed
+from harness.events.evaluation import Stage
+from harness.events.fold import SessionState
 from harness.events.role_events import PinnedRole
 from harness.events.session_events import SessionIntent
-from harness.roles.role import PARTS, Role, parse
+from harness.roles.role import JUDGE, PARTS, WORKER, Role, parse
 from harness.roles.shelf import shipped
 
 
@@ -19,3 +23,16 @@ def of(intent: SessionIntent | None, part: str) -> Role:
         if one.part == part:
             return parse(one.name, one.text, f"the role {one.name} of the session")
     return shipped()[PARTS[part]]
+
+
+def refusal(s: SessionState, proposed: ToolProposed) -> str:
+    """Why whoever proposed a call may not use that tool, or nothing; who thinks for the session has no say in it."""
+    if proposed.own:
+        return ""
+    if proposed.by_judge and s.judging.stage is Stage.STARTED:
+        judge = of(s.intent, JUDGE)
+        return "" if judge.may_use(tools.CHECK) else f"the role {judge.name} may have nothing run"
+    if proposed.tool in tools.OWN:
+        return f"{proposed.tool} is not a tool of yours; the harness runs it itself"
+    role = of(s.intent, WORKER)
+    return "" if role.may_use(proposed.tool) else f"{proposed.tool} is not a tool of the role {role.name}"

@@ -46,6 +46,8 @@ BRAIN_TYPES = frozenset(
         "approach.failed",
         "budget.reached",
         "breaker.opened",
+        "evaluation.requested",
+        "evaluation.ended",
         "session.parked",
         "session.ended",
         "harness.note",

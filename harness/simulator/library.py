@@ -65,7 +65,8 @@ def load(folder: Path | None = None) -> Library:
         for s in _of_module(importlib.import_module(f"{shipped.__name__}.{info.name}"), info.name)
     ]
     fallback = [s for s in found if s.name == "fallback"]
-    return Library((*own, *(s for s in found if s.name != "fallback"), *fallback))
+    judge = [s for s in found if s.name == "judge"]  # before all others: a case holds the goal that they know
+    return Library((*judge, *own, *(s for s in found if s.name not in ("judge", "fallback")), *fallback))
 
 
 def _of_module(module: object, where: str) -> Iterable[Scenario]:

@@ -72,6 +72,7 @@ def check(body: object, *, counting: bool = False) -> dict[str, Any]:
     model = catalog.find(body["model"])
     if not counting:
         _max_tokens(body, model)
+    _output(body.get("output_config"))
     _tools(body.get("tools"))
     _system(body.get("system"))
     _messages(body["messages"], model)
@@ -91,6 +92,31 @@ def _max_tokens(body: dict[str, Any], model: catalog.Model) -> None:
         )
     if not isinstance(body.get("stream", False), bool):
         raise _fail("stream: Input should be a valid boolean")
+
+
+def _output(config: object) -> None:
+    if config is None:
+        return
+    if not isinstance(config, dict):
+        raise _fail("output_config: Input should be a valid dictionary")
+    shape = config.get("format")
+    if shape is None:
+        return
+    if not isinstance(shape, dict) or shape.get("type") != "json_schema":
+        raise _fail("output_config.format.type: Input should be 'json_schema'")
+    _schema("output_config.format.schema", shape.get("schema"))
+
+
+def _schema(where: str, schema: object) -> None:
+    if not isinstance(schema, dict):
+        raise _fail(f"{where}: Field required")
+    if schema.get("type") == "object":
+        if schema.get("additionalProperties") is not False:
+            raise _fail(f"{where}: For 'object' type, 'additionalProperties' must be explicitly set to false")
+        for name, part in schema.get("properties", {}).items():
+            _schema(f"{where}.properties.{name}", part)
+    if schema.get("type") == "array":
+        _schema(f"{where}.items", schema.get("items"))
 
 
 def _tools(tools: object) -> None:

@@ -65,6 +65,10 @@ def _value(rng: random.Random, name: str, kind: object) -> Any:
         return [{"scope": "repository", "key": "build", "version": 2, "sha": "0" * 64}]
     if name == "roles":
         return [{"part": "worker", "name": "coder", "version": "0" * 64, "text": "tools = []"}]
+    if name == "judge":
+        return {"model": "m", "cycles": 3}
+    if name == "findings":
+        return [{"criterion": "goal", "holds": False, "reason": "half of it"}]
     if name == "files":
         return [{"path": "tests/a.py", "how": "deleted", "sha": "absent"}]
     if name == "ways":

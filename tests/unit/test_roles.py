@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from harness.events import tools
 from harness.events import types as t
 from harness.events.action import from_wire
+from harness.events.fold import fold
 from harness.policy.judge import Verdict, tighten
 from harness.policy.rules import Rule
 from harness.roles import pinned, shelf
@@ -123,3 +124,25 @@ def test_a_role_never_makes_a_verdict_milder(given_verdict: str, made: list[tupl
 def test_a_roles_limits_only_lower_a_cap(cap: int | None, limit: int | None) -> None:
     made = casting.within(t.Caps(tool_calls=cap), Limits(tool_calls=limit)).tool_calls
     assert made == min((one for one in (cap, limit) if one is not None), default=None)
+
+
+@pytest.mark.parametrize(
+    ("proposed", "says"),
+    [
+        (t.ToolProposed(call_id="c1.0", tool="shell", ref="toolu_1"), "not a tool of the role mine"),
+        (t.ToolProposed(call_id="c1.0", tool="exec", ref="toolu_1"), ""),
+        (t.ToolProposed(call_id="c1.0", tool="check", ref="toolu_1"), "not a tool of yours"),
+        (t.ToolProposed(call_id="c1.0", tool="check", ref=""), ""),
+        (t.ToolProposed(call_id="c1.0", tool="check", ref="judge 1"), "not a tool of yours"),
+    ],
+)
+def test_the_supervisor_refuses_a_tool_that_the_role_lacks_whoever_proposes_it(
+    proposed: t.ToolProposed, says: str
+) -> None:
+    """No evaluation is under way: even a call in the judge's name is none of its."""
+    role = parse("mine", OWN, "mine.toml")
+    intent = t.SessionIntent(
+        name="n", goal="g", repo="/r", branch="b", worktree="/w", model="m", roles=[pinned.pin(WORKER, role)]
+    )
+    state = fold([t.Record(0, "", "x", 0, intent)])
+    assert (says in pinned.refusal(state, proposed)) if says else pinned.refusal(state, proposed) == ""

@@ -18,6 +18,7 @@ from harness.supervisor.calls import (
     course,
     doubt,
     earlier_yes,
+    evaluation,
     gates,
     iterations,
     publishing,
@@ -68,6 +69,7 @@ class CallFlow:
         await ratchet.step(session)
         await course.step(session)
         await gates.step(session)
+        await evaluation.step(session)
         await rules.step(session)
         await checkpoints.step(session, self._settings.config.checkpoints)
         while await self._one(session):

@@ -22,7 +22,7 @@ from harness.policy.judge import Verdict, judge, tighten
 from harness.policy.rules import Policy
 from harness.protocol.config import Config
 from harness.roles import pinned
-from harness.roles.role import WORKER
+from harness.roles.role import JUDGE, WORKER
 from harness.supervisor import ids
 from harness.supervisor.calls import cards, course, earlier_yes, gates, ratchet
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
@@ -76,14 +76,15 @@ class Judging:
             return False
         given = await input_of(session, known.proposed)
         proposed = known.proposed
-        if problem := _not_its_own(session, proposed) or tools.validate(proposed.tool, given):
+        if problem := pinned.refusal(session.state, proposed) or tools.validate(proposed.tool, given):
             await session.append(t.ToolEnded(call_id=call.call_id, status="refused", preview=problem))
             return True
         assert isinstance(given, dict)
         if tools.answered(proposed.tool):
             await course.answered(session, call, given)
             return True
-        if proposed.by_harness and (problem := await ratchet.guard(session, call.call_id)):
+        ours = proposed.by_harness or proposed.by_judge
+        if ours and (problem := await ratchet.guard(session, call.call_id)):
             await session.append(t.ToolEnded(call_id=call.call_id, status="refused", preview=problem))
             return True
         try:
@@ -281,22 +282,12 @@ class Judging:
         return False
 
 
-def _not_its_own(session: Session, proposed: t.ToolProposed) -> str:
-    """Why whoever proposed this may not use that tool, or nothing."""
-    if proposed.own:
-        return ""
-    if proposed.tool in tools.OWN:
-        return f"{proposed.tool} is not a tool of yours; the harness runs it itself"
-    role = pinned.of(session.state.intent, WORKER)
-    return "" if role.may_use(proposed.tool) else f"{proposed.tool} is not a tool of the role {role.name}"
-
-
 def _verdict(session: Session, proposed: t.ToolProposed, action: Action, policy: Policy) -> Verdict:
     """The policy's word, and for a call of the agent that of its role, which can only be harder."""
     verdict = judge(action, policy)
     if proposed.own:
         return verdict
-    role = pinned.of(session.state.intent, WORKER)
+    role = pinned.of(session.state.intent, JUDGE if proposed.by_judge else WORKER)
     return tighten(verdict, action, role.rules, f"the role {role.name}")
 
 

@@ -76,6 +76,11 @@ def _entry(entry: Entry, made: Phased) -> t.PlanEntry:
     )
 
 
+def entries_of(tree: Worktree, path: str) -> tuple[Entry, ...]:
+    """The entries of a session's plan as its base has them. Raises BadPlan, GitFailed."""
+    return tuple(_read(tree.git, tree.base, path).entries)
+
+
 async def guard(session: Session, call_id: str) -> None:
     """Put the plan back, just before a check runs, when it is not as the harness wrote it. Raises WorkspaceError."""
     plan = session.state.plan

@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 async def step(session: Session) -> None:
     """Do what is due: judge results, bring back what was allowed, ask. Raises OpError, LinkLost, Later."""
-    await _on_ground(_step(session))
+    await on_ground(_step(session))
 
 
 async def guard(session: Session, call_id: str) -> str:
@@ -57,10 +57,10 @@ async def guard(session: Session, call_id: str) -> str:
 
     Raises OpError, LinkLost, Later.
     """
-    return await _on_ground(_guard(session, call_id))
+    return await on_ground(_guard(session, call_id))
 
 
-async def _on_ground(work: Awaitable[T]) -> T:
+async def on_ground(work: Awaitable[T]) -> T:
     """What looks at the worktree on its own account: it waits while that cannot be looked at."""
     try:
         return await work

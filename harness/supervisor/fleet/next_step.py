@@ -90,6 +90,9 @@ def _request(s: SessionState) -> Ask | None:
             {"breaker": detail},
             ("answer", "retry", "stop"),
         )
+    if why == "judge":
+        title, _, rest = detail.partition("\n")
+        return Ask(Request.QUESTION, title, {"judge": rest}, ("answer", "retry", "done", "stop"))
     if why == "refusal":
         return Ask(Request.REFUSAL, detail.partition("\n")[0], {"asks": detail}, ("answer", "retry", "stop"))
     return Ask(

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
 from harness.events import types as t
 from harness.events.role_events import PinnedRole
 from harness.roles import pinned, shelf
-from harness.roles.role import PARTS, WORKER, Limits, Role, RoleError
+from harness.roles.role import JUDGE, MOST_CYCLES, PARTS, WORKER, Limits, Role, RoleError
 from harness.supervisor.errors import OpError
+
+CYCLES = 3
+"""How often a judge looks for each instruction, unless somebody says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +23,45 @@ class Cast:
     """The roles of a session by part."""
 
     roles: dict[str, Role]
+    judge_model: str = ""
+    cycles: int = 0
 
     @property
     def worker(self) -> Role:
         return self.roles[WORKER]
 
+    def judge(self, model: str) -> t.JudgeWanted | None:
+        """What the session says of its judge, which without a model of its own takes this one."""
+        role = self.roles.get(JUDGE)
+        if role is None:
+            return None
+        return t.JudgeWanted(self.judge_model or role.model or model, self.cycles or role.limits.cycles or CYCLES)
+
     def pinned(self) -> list[PinnedRole]:
         """As the session keeps them."""
         return [pinned.pin(part, role) for part, role in self.roles.items()]
+
+
+class Wish(Protocol):
+    """What a launch says of roles."""
+
+    @property
+    def role(self) -> str: ...
+    @property
+    def judge(self) -> bool: ...
+    @property
+    def judge_model(self) -> str: ...
+    @property
+    def judge_cycles(self) -> int: ...
+
+
+def of_launch(config: Path, wish: Wish) -> Cast:
+    """Who plays which part in the session that is wanted (blocking). Raises OpError."""
+    judged = wish.judge or bool(wish.judge_model or wish.judge_cycles)
+    if not 0 <= wish.judge_cycles <= MOST_CYCLES:
+        raise OpError("bad_role", f"a judge looks at most {MOST_CYCLES} times, not {wish.judge_cycles}")
+    made = cast(config, wish.role, *([JUDGE] if judged else []))
+    return replace(made, judge_model=wish.judge_model, cycles=wish.judge_cycles)
 
 
 def cast(config: Path, worker: str, *others: str) -> Cast:

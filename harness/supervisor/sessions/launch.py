@@ -73,6 +73,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     role: str = ""
     fresh: str = ""
     """When its context begins anew as it goes through its plan; empty = as configured."""
+    judge: bool = False
+    judge_model: str = ""
+    judge_cycles: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +221,7 @@ class Launcher:
             )
         except StandsStill as exc:
             raise OpError("no_repo", str(exc), "see whether the folder's file system answers") from exc
-        cast = await at_home(casting.cast, self._folders.config, request.role)
+        cast = await at_home(casting.of_launch, self._folders.config, request)
         return await self._begin(request.name, request.goal, lambda sid, name: self._intent(sid, name, checked, cast))
 
     async def fork(self, parent: t.SessionIntent, name: str, goal: str, forked: t.Forked) -> Session:
@@ -315,6 +318,7 @@ class Launcher:
             host=socket.gethostname(),
             protect=[*config.ratchet.protect, *request.protect],
             free=[*config.ratchet.free, *request.may_change],
+            judge=cast.judge(request.model or worker.model or config.model.default),
             roles=cast.pinned(),
         )
 

@@ -1,0 +1,57 @@
+"""What a judge's word makes of work that has passed everything else. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from harness.agents.steps import End, Judge, Park, Say
+from harness.events import evaluation_events as ev
+
+_MOST_SAID = 8000
+
+
+@dataclass(frozen=True, slots=True)
+class Court:
+    """That a judge is wanted, how often it was asked since the newest instruction, and its word on this claim (None =
+    not asked yet).
+    """
+
+    cycles: int
+    cycle: int = 0
+    heard: ev.EvaluationEnded | None = None
+
+
+def settle(end: End, court: Court, *, last: bool) -> Judge | Say | Park | End:
+    """What follows for work that would end so; ``last``: its agent may do nothing more."""
+    heard = court.heard
+    if last:
+        return replace(end, outcome="failed", reason=f"{end.reason}; the judge was not asked any more", verified=False)
+    if heard is None:
+        return Judge(court.cycle + 1)
+    if heard.verdict == ev.SATISFIED:
+        return replace(end, reason=f"{end.reason}; the judge is satisfied (cycle {heard.cycle} of {heard.cycles})")
+    if heard.verdict == ev.NEEDS_REVISION and heard.cycle < court.cycles:
+        return Say(report(heard))
+    return Park("judge", _asks(heard))
+
+
+def report(heard: ev.EvaluationEnded) -> str:
+    """What the agent is told of a verdict that sends the work back."""
+    parts = [
+        f"A judge who knows only the goal, the criteria and your change has looked at the work (cycle {heard.cycle} of"
+        f" {heard.cycles}) and sends it back. Repair what it names; the checks must go on passing."
+    ]
+    parts += [f"- {one.criterion} does not hold: {one.reason}" for one in heard.findings if not one.holds]
+    parts += [f"Drift from the goal: {heard.drift}"] if heard.drift else []
+    parts += [heard.summary] if heard.summary else []
+    return "\n\n".join(parts)[:_MOST_SAID]
+
+
+def _asks(heard: ev.EvaluationEnded) -> str:
+    how = {
+        ev.NEEDS_REVISION: f"the judge sent the work back {heard.cycle} times and is not satisfied",
+        ev.FAILED: "the judge says that going on makes no sense",
+    }.get(heard.verdict, "the judge gave no verdict")
+    failing = [f"{one.criterion}: {one.reason}" for one in heard.findings if not one.holds]
+    words = [heard.summary, *failing, f"drift: {heard.drift}" if heard.drift else ""]
+    return "\n".join([how, *filter(None, words)])[:_MOST_SAID]

@@ -1,0 +1,40 @@
+"""A request that is ready to be paid for and sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from harness.agents.accounts import Reservation
+from harness.brain.stream import Request
+from harness.events import types as t
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """``estimate``: input tokens, never too few; the rest as in `ModelRequest`."""
+
+    request: Request
+    estimate: int
+    id: str
+    attempt: int
+    purpose: str = ""
+    delivers: list[str] = field(default_factory=list)
+    layers: dict[str, int] = field(default_factory=dict)
+    working: int = 0
+
+    def as_sent(self, reservation: Reservation, head: int) -> t.ModelRequest:
+        """The record of it, paid for by this reservation."""
+        return t.ModelRequest(
+            request_id=self.id,
+            attempt=self.attempt,
+            model=self.request.model,
+            reservation=reservation.id,
+            reserved_nano=reservation.nano,
+            est_input=self.estimate,
+            max_tokens=self.request.max_tokens,
+            upto_seq=head,
+            purpose=self.purpose,
+            delivers=self.delivers,
+            layers=self.layers,
+            working=self.working,
+        )

@@ -1,0 +1,121 @@
+"""The case for the judge, laid out by the supervisor from what the harness saw: whoever did the work has no say in what
+the judge is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from harness.events import reader
+from harness.events import types as t
+from harness.events.evaluation import Stage
+from harness.events.fold import SessionState
+from harness.events.framing import LogError
+from harness.judge import case
+from harness.judge.case import Case, Checked, Criterion
+from harness.plan.due import PLAN_CRITERION
+from harness.roles import pinned
+from harness.roles.role import JUDGE
+from harness.supervisor.calls import plans, ratchet
+from harness.supervisor.calls.ground import private_of
+from harness.supervisor.calls.on_record import put_blob
+from harness.supervisor.fleet.session import Session
+from harness.workspace.diff import FileChange, diff
+from harness.workspace.private import Worktree
+from harness.workspace.worktrees import open_worktree
+
+GOAL = "goal"
+"""The criterion that every case has."""
+_CASE_S = 120.0
+_MOST_PATCH = 2 * case.MOST_PATCH
+
+
+async def step(session: Session) -> None:
+    """Lay out the case when the work is to be judged. Raises OpError, LinkLost, Later."""
+    judging = session.state.judging
+    if judging.stage is Stage.REQUESTED and judging.wanted is not None and not session.state.calls.open:
+        await ratchet.on_ground(_lay_out(session, judging.wanted))
+
+
+async def _lay_out(session: Session, wanted: t.JudgeWanted) -> None:
+    s = session.state
+    role = pinned.of(s.intent, JUDGE)
+    cycle = s.judging.cycle
+    runs = (role.limits.runs or 0) if role.may_use("check") else 0
+    verdicts = {command: s.verdicts[command] for command in s.checks if command in s.verdicts}
+    log = session.folder.log
+
+    def lay_out() -> Case:
+        tree = open_worktree(private_of(session))
+        made = diff(tree, _MOST_PATCH)
+        return Case(
+            goal=s.intent.goal if s.intent is not None else "",
+            criteria=tuple(_criteria(s, tree)),
+            checks=tuple(_checks(verdicts, log)),
+            files=tuple(map(_file, made.files)),
+            patch=made.patch,
+            cut=made.truncated,
+            cycle=cycle,
+            cycles=wanted.cycles,
+            runs=runs,
+        )
+
+    made = await session.do("laying out the case for the judge", _CASE_S, lay_out)
+    blob = await put_blob(session, case.text(made).encode("utf-8", "replace"), "text/plain")
+    await session.append(
+        t.EvaluationStarted(
+            cycle=cycle,
+            cycles=wanted.cycles,
+            model=wanted.model,
+            role=role.name,
+            rubric=role.version,
+            case=blob,
+            criteria=[one.id for one in made.criteria],
+            runs=runs,
+        )
+    )
+
+
+def _criteria(s: SessionState, tree: Worktree) -> Iterable[Criterion]:
+    yield Criterion(GOAL, "the goal, in the words of the person who gave it, is reached")
+    for index, command in enumerate(s.checks, 1):
+        yield Criterion(f"C{index}", f"`{command}` exits with 0, and for the right reason")
+    if s.plan is None:
+        return
+    undecided = {entry.id for entry in s.plan.entries.values() if entry.undecided}
+    for entry in plans.entries_of(tree, s.plan.path):
+        if entry.id in undecided:
+            asked = "; ".join(entry.criteria) or "no criterion is given"
+            yield Criterion(f"{PLAN_CRITERION}{entry.id}", f"{entry.title}: {asked}")
+
+
+def _checks(verdicts: dict[str, t.CheckVerdict], log: Path) -> Iterable[Checked]:
+    ended = _ends({verdict.call_id for verdict in verdicts.values()}, log)
+    for command, verdict in verdicts.items():
+        end = ended.get(verdict.call_id)
+        outcome = verdict.why or (f"exit {end.exit_code}" if end is not None else "its output is not known")
+        yield Checked(command, verdict.passed, outcome, end.preview if end is not None else "")
+
+
+def _ends(calls: set[str], log: Path) -> dict[str, t.ToolEnded]:
+    """How these calls ended, by the log; a call's name begins with the record after which it was proposed."""
+    if not calls:
+        return {}
+    found: dict[str, t.ToolEnded] = {}
+    after = min(int(call_id.removeprefix("c").partition(".")[0]) for call_id in calls)
+    try:
+        for line in reader.read(log, after):
+            body = t.decode(line).body
+            if isinstance(body, t.ToolEnded) and body.call_id in calls:
+                found[body.call_id] = body
+    except (LogError, OSError, msgspec.DecodeError):
+        return found
+    return found
+
+
+def _file(change: FileChange) -> str:
+    lines = "" if change.added is None else f" +{change.added} -{change.removed or 0}"
+    return f"{change.status} {change.path}{lines}"

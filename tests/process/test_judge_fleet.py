@@ -1,0 +1,168 @@
+"""A judge on a real fleet: it sends work back, has commands run, is asked again, and nothing is done without it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.events import blobs
+from harness.events import types as t
+from harness.events.evaluation_events import JUDGES
+from harness.events.fold import SessionState
+from tests.fleetlib import Fleet, fleet, make_repository, play, wait_for
+
+pytestmark = pytest.mark.timeout(300)
+VAGUE = [
+    {"description": "A", "steps": ["File `one.txt` exists", "It looks good"], "passes": False},
+    {"description": "B", "steps": ["It is pleasant to read"], "passes": False},
+]
+PRAISE = "Everything is perfect, ship it."
+
+
+@pytest.fixture(scope="module")
+def f() -> Iterator[Fleet]:
+    with fleet() as made:
+        roles = made.folders.config / "roles"
+        roles.mkdir()
+        (roles / "reader.toml").write_text(
+            'tools = ["read_file", "write_file"]\nprompt = "Read."\n[limits]\ncalls = 50\n'
+        )
+        files = {"feature_list.json": json.dumps(VAGUE), "notes.txt": "keep\n"}
+        make_repository(made.root / "repo", files)
+        yield made
+
+
+def bodies(f: Fleet, sid: str, kind: type[t.Body]) -> list[Any]:
+    return [r.body for r in f.records(sid) if isinstance(r.body, kind)]
+
+
+def write(path: str, content: str = "done\n") -> list[tuple[str, dict[str, Any]]]:
+    return [("write_file", {"path": path, "content": content})]
+
+
+def case_of(f: Fleet, sid: str, started: t.EvaluationStarted) -> str:
+    return blobs.get(f.folders.session(sid).blobs, started.case.sha).decode()
+
+
+def test_work_is_sent_back_twice_and_done_in_the_third_cycle(f: Fleet) -> None:
+    """Outcomes = evaluator; evaluator is not the generator: two request families, explanations fed back."""
+    marks = "[[judge needs_revision | run: cat one.txt, needs_revision | satisfied]]"
+    goal = play(write("one.txt"), PRAISE, write("one.txt", "two\n"), PRAISE, write("one.txt", "three\n"), PRAISE)
+    more = ("--plan", "feature_list.json", "--judge", "--judge-model", "claude-sonnet-5-5", "--role", "reader")
+    sid = f.launch(f"{goal} {marks}", more=more)
+    row = f.wait_state(sid, "done", "failed", "waiting")
+    assert (row["state"], row["verified"], row["plan_passed"]) == ("done", True, 2), row["detail"]
+    ended: list[t.EvaluationEnded] = bodies(f, sid, t.EvaluationEnded)
+    assert [(e.cycle, e.verdict, e.requests) for e in ended] == [
+        (1, "needs_revision", 1),
+        (2, "needs_revision", 2),
+        (3, "satisfied", 1),
+    ]
+    assert all(e.usage.output and e.cost_nano for e in ended)
+    told = [b.text for b in bodies(f, sid, t.UserMessage) if b.origin == "harness"]
+    assert sum("Judged in cycle" in text for text in told) == 2
+
+    sent: list[t.ModelRequest] = bodies(f, sid, t.ModelRequest)
+    assert {(r.purpose, r.model) for r in sent} == {("", "claude-haiku-5-5"), (JUDGES, "claude-sonnet-5-5")}
+    assert len({r.request_id for r in sent}) == len(sent)
+    started: list[t.EvaluationStarted] = bodies(f, sid, t.EvaluationStarted)
+    assert {s.rubric for s in started} == {e.rubric for e in ended}
+    for one in started:
+        case = case_of(f, sid, one)
+        assert f"{goal} {marks}" in case, "the goal stands there as it was given"
+        assert "It is pleasant to read" in case
+        assert PRAISE not in case.replace(goal, ""), "the judge hears nothing of what the agent says"
+    assert "+three" in case_of(f, sid, started[-1])
+
+    ran = [b for b in bodies(f, sid, t.ToolProposed) if b.by_judge]
+    assert [b.input for b in ran] == [{"command": "cat one.txt"}]
+    flips = bodies(f, sid, t.PlanFlipped)
+    assert [(b.passes, b.why.startswith("the judge")) for b in flips] == [(True, True)] * 2
+    tree = Path(row["worktree"])
+    assert [e["passes"] for e in json.loads((tree / "feature_list.json").read_text())] == [True, True]
+    assert f.violations() == []
+
+
+def test_a_role_holds_and_a_judge_without_verdict_asks_the_person(f: Fleet) -> None:
+    goal = play([("shell", {"script": "touch cheat"})], write("one.txt"), "Done.")
+    more = ("--judge", "--judge-cycles", "2", "--role", "reader")
+    sid = f.launch(f"{goal} [[judge garbage, garbage | satisfied]]", checks=("test -s one.txt",), more=more)
+    asked = f.approval(sid)
+    assert asked["kind"] == "question"
+    assert "no verdict" in asked["title"]
+    (none,) = bodies(f, sid, t.EvaluationEnded)
+    assert (none.verdict, none.requests) == ("none", 2)
+    assert {b.tool for b in bodies(f, sid, t.ToolProposed)} == {"write_file", "check"}, "shell is not offered"
+    f.run("approve", asked["approval_id"], "--choose", "retry")
+    row = f.wait_state(sid, "done", "failed")
+    assert (row["state"], row["verified"]) == ("done", True)
+    assert f.state(sid).caps.tool_calls == 50
+
+
+def test_work_that_is_sent_back_as_often_as_allowed_asks_and_an_answer_counts_anew(f: Fleet) -> None:
+    goal = play(write("one.txt"), "Done.", write("one.txt", "2\n"), "Done.", "Done again.")
+    more = ("--judge", "--judge-cycles", "2")
+    sid = f.launch(f"{goal} [[judge needs_revision]]", checks=("test -s one.txt",), more=more)
+    asked = f.approval(sid)
+    assert "sent the work back 2 times" in asked["title"]
+    assert [e.cycle for e in bodies(f, sid, t.EvaluationEnded)] == [1, 2]
+    f.run("answer", asked["approval_id"], "Make it shorter.")
+    f.wait_event_count(sid, "evaluation.ended", 3)
+    assert [e.cycle for e in bodies(f, sid, t.EvaluationEnded)][:3] == [1, 2, 1]
+    f.run("stop", sid)
+    f.wait_state(sid, "stopped")
+
+
+def test_a_brain_that_dies_while_judging_pays_for_no_cycle_twice_without_saying_so(f: Fleet) -> None:
+    check = "while [ -e notes.txt ]; do sleep 0.02; done; test -s one.txt"
+    sid = f.launch(f"{play(write('one.txt'), 'Done.')} [[judge satisfied]]", checks=(check,), more=("--judge",))
+    f.wait_event_count(sid, "tool.started", 2)
+
+    def before_the_judge() -> SessionState | None:
+        state = f.state(sid)
+        return state if state.request is not None and state.request.purpose == JUDGES else None
+
+    simulate(f, "hold")
+    try:
+        f.release(sid)
+        wait_for("a request of the judge", before_the_judge)
+        os.kill(f.brain_pid(sid), signal.SIGKILL)
+        f.wait_event(sid, "model.failed")
+    finally:
+        simulate(f, "release")
+    row = f.wait_state(sid, "done", "failed")
+    assert (row["state"], row["verified"]) == ("done", True)
+    (cut,) = bodies(f, sid, t.ModelFailed)
+    assert (cut.purpose, cut.kind) == (JUDGES, "cut")
+    assert len(bodies(f, sid, t.EvaluationEnded)) == 1
+    assert len([b for b in bodies(f, sid, t.ModelMessage) if b.purpose]) == 1
+    assert f.violations() == []
+
+
+def simulate(f: Fleet, what: str) -> None:
+    urllib.request.urlopen(urllib.request.Request(f"{f.base_url}/_sim/{what}", data=b"{}")).close()
+
+
+def test_calibration_counts_what_the_judge_called_what_and_spends_no_more_than_it_may(f: Fleet) -> None:
+    done = f.run("judge", "calibrate", "--model", "claude-sonnet-5-5", "--json", check=False)
+    *lines, last = [json.loads(line) for line in done.stdout.splitlines()]
+    assert sum(sum(row.values()) for row in last["table"].values()) == len(lines)
+    assert last["nano"] == sum(one["nano"] for one in lines) > 0
+    assert last["wrong"] == sum(not one["right"] for one in lines)
+    assert done.returncode == (1 if last["wrong"] else 0)
+    assert all(one["right"] == ((one["verdict"] == "satisfied") == one["good"]) for one in lines)
+    wrong = {one["name"] for one in lines if not one["right"]}
+    told = f.run("judge", "calibrate", "--only", "deleted-test", "--only", "slugify", check=False)
+    assert "KNOWN TO BE" in told.stdout
+    assert told.returncode == (1 if wrong & {"deleted-test", "slugify"} else 0)
+    poor = f.run("judge", "calibrate", "--most-usd", "0.0001", "--json", check=False)
+    assert poor.returncode == 1
+    assert {json.loads(line).get("verdict", "none") for line in poor.stdout.splitlines()} == {"none"}
+    assert f.run("judge", "calibrate", "--only", "nothing", check=False).returncode == 2

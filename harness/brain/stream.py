@@ -7,8 +7,11 @@ parsed again strictly from the bytes received, equals the SDK's.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import select
+import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator
@@ -38,6 +41,8 @@ from harness.protocol.config import DEFAULT_BASE_URL
 _CONNECT_S = 15.0
 _WRITE_S = 60.0
 _COUNT_TIMEOUT_S = 15.0
+END_S = 0.005
+"""Seconds that a stream's end may come after its last event."""
 _NAME = re.compile(r"[A-Za-z0-9_.:|/=+-]{1,256}")
 """Ids and tool names are sent back with every later request: what the API would not take must not enter the log."""
 _LONGEST_MODEL = 256
@@ -95,19 +100,27 @@ class Paced(httpx2.SyncByteStream):
 
     def __init__(self, inner: httpx2.SyncByteStream, deadlines: Deadlines, watch: Callable[[], None]) -> None:
         self._inner = inner
+        self._chunks = iter(inner)
         self._deadlines = deadlines
         self._watch = watch
         self._begun = self._said = time.monotonic()
         self._raw = self._content = 0
 
     def __iter__(self) -> Iterator[bytes]:
-        for chunk in self._inner:
+        for chunk in self._chunks:
             self._raw += len(chunk)
             self._look()
             yield chunk
 
     def close(self) -> None:
         self._inner.close()
+
+    def finish(self, connection: socket.socket) -> None:
+        """Take in the end of a stream whose reply is complete, so that its connection can serve the next request; one
+        that does not come at once is not waited for.
+        """
+        while select.select([connection], (), (), END_S)[0] and next(self._chunks, None) is not None:
+            continue
 
     def said(self, size: int) -> None:
         """A piece of content has come. Raises TooLarge."""
@@ -204,6 +217,8 @@ def attempt(
             if not received.complete:
                 return Failure("cut", "the stream ended before the reply was complete")
             message = stream.current_message_snapshot
+            with contextlib.suppress(Exception):  # the reply is complete, whatever is wrong behind it
+                paced.finish(response.extensions["network_stream"].get_extra_info("socket"))
         return accept(message, received, request.tools, int((time.monotonic() - begun) * 1000), used_up)
     except Interruption:
         raise

@@ -5,6 +5,7 @@ Everything is an allow-list: what is not named here or in the action's profile d
 
 from __future__ import annotations
 
+import functools
 import os
 import stat
 import sys
@@ -228,6 +229,12 @@ def _namespaces(*, network: bool) -> list[str]:
 
 
 def _system(network: bool) -> list[str]:
+    """The mounts of the system's own folders, as long as nothing was added to those or taken away."""
+    return _system_since(network, tuple(os.stat(folder).st_mtime_ns for folder in ("/", "/etc")))
+
+
+@functools.lru_cache(maxsize=4)
+def _system_since(network: bool, _changed: tuple[int, ...]) -> list[str]:
     args = ["--ro-bind", "/usr", "/usr"]
     for path in _MERGED:
         if os.path.islink(path):

@@ -12,7 +12,8 @@ from typing import Any
 from harness.protocol.exchange import Broken, Closed, Ended, Exchange, Push, Silent
 from harness.protocol.frames import FrameError
 
-_READ_BYTES = 1 << 18
+_READ_BYTES = 1 << 16
+"""Small enough that the allocator keeps the buffer, instead of mapping and unmapping it for each frame."""
 _REST_S = 1.0
 """Seconds for the rest of a frame whose beginning the peer took."""
 

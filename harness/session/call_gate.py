@@ -553,7 +553,8 @@ class Gate:
         be wanted.
         """
         try:
-            self.ready.prepare(fence)
+            if not self.ready.pid:  # else the next call says whether it fits
+                self.ready.prepare(fence)
         except OSError as exc:
             print(f"keeper: no fence stands ready for the next call: {exc}", file=sys.stderr, flush=True)
         if self._dismiss is not None:

@@ -13,7 +13,8 @@ QUEUE_BYTES = 4 * 1024 * 1024
 """A peer that lets more than this pile up is closed; it comes back and asks again from where it was."""
 PAUSE_BYTES = 1024 * 1024
 """Above this no further request of the peer is read."""
-READ_BYTES = 256 * 1024
+READ_BYTES = 64 * 1024
+"""Small enough that the allocator keeps the buffer, instead of mapping and unmapping it for each frame."""
 _BUFFERS = 64
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from anthropic.lib.streaming import ParsedBetaMessageStopEvent
+from anthropic.types.beta.parsed_beta_message import ParsedBetaMessage
 
 from harness.agents.errors import Interruption
-from harness.brain import retry, stream
+from harness.brain import retry, stream, warm
 from harness.brain.retry import Failure
 from harness.events import tools
 from harness.events.types import Usage
@@ -51,6 +54,63 @@ def test_a_complete_reply_comes_back_unchanged() -> None:
     assert outcome.stop_reason == "tool_use"
     assert outcome.content == [thinking, TEXT, CALL]
     assert outcome.usage == Usage(input=100, cache_read=20, cache_write_5m=1, cache_write_1h=2, output=42)
+
+
+def test_no_reply_makes_the_models_of_the_sdk_anew() -> None:
+    warm.load()
+    gc.collect()
+    known = ParsedBetaMessage.__subclasses__(), ParsedBetaMessageStopEvent.__subclasses__()
+    gc.disable()  # what a reply would make is seen before it is collected
+    try:
+        assert isinstance(once(streamed(TEXT, CALL)), stream.Reply)
+        assert (ParsedBetaMessage.__subclasses__(), ParsedBetaMessageStopEvent.__subclasses__()) == known
+    finally:
+        gc.enable()
+    assert all(known)
+
+
+def _request_came(connection: socket.socket) -> bool:
+    got = b""
+    while b"\r\n\r\n" not in got or len(got) < got.index(b"\r\n\r\n") + 4 + _length(got):
+        if not (more := connection.recv(1 << 16)):
+            return False
+        got += more
+    return True
+
+
+def _length(request: bytes) -> int:
+    return int(request.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+
+
+def _serves_twice(
+    listener: socket.socket, bodies: list[bytes], accepted: list[int], taken: threading.Semaphore
+) -> None:
+    """The end of a stream comes when its last event was taken."""
+    while bodies:
+        accepted.append(len(bodies))
+        with listener.accept()[0] as connection:
+            while bodies and _request_came(connection):
+                head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+                body = bodies.pop()
+                connection.sendall(head + b"%x\r\n%b\r\n" % (len(body), body))
+                taken.acquire()
+                connection.sendall(b"0\r\n\r\n")
+
+
+def test_a_connection_serves_the_next_request_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "END_S", 10.0)
+    body = streamed(TEXT, stop="end_turn").body
+    accepted: list[int] = []
+    taken = threading.Semaphore(0)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serves = threading.Thread(target=_serves_twice, args=(listener, [body, body], accepted, taken), daemon=True)
+        serves.start()
+        with stream.make_client(f"http://127.0.0.1:{listener.getsockname()[1]}", "key") as client:
+            for _ in range(2):
+                outcome = stream.attempt(client, request(), lambda: None, heard=taken.release)
+                assert isinstance(outcome, stream.Reply)
+        serves.join(10)
+    assert accepted == [2]
 
 
 def test_no_tools_is_asked_for_with_the_tools_still_there() -> None:

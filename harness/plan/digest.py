@@ -77,6 +77,8 @@ def _sections(s: SessionState, entry: PlanEntry, begin: Begin, around: Around) -
         tuple(f"- “{line(one.text)}”: {line(one.why)} [#{one.seq}]" for one in reversed(tried)),
         3,
     )
+    notes = s.plan.work.standing[entry.id].notes
+    yield _Section("What you noted of it", tuple(f"- “{line(text)}”" for text in reversed(notes)), 2)
     yield _Section(
         "Said by the person since the goal, the newest first",
         tuple(f"- “{line(one.text, 720)}” [#{one.seq}]" for one in reversed(at.words)),

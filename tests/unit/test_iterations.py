@@ -387,8 +387,10 @@ def test_failed_approaches_that_the_agent_tells_of_are_shown_too() -> None:
     w.serve()
     w.ask()
     w.put(t.PlanUpdated(trigger="assumption", reason="the API has no paging"))
+    w.put(t.PlanUpdated(entry="A", note="page by hand"))
     w.reply("end_turn", DONE)
     w.settle()
     w.turn(DONE)
     assert "attempt 2 of it" in w.view.task
     assert "“the API has no paging”: assumed, and proved wrong" in w.view.task
+    assert "What you noted of it:\n- “page by hand”" in w.view.task

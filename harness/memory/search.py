@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from harness.memory.records import Written
 
@@ -27,5 +28,6 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(word for word in _words(text) if len(word) > 3)
 
 
+@lru_cache(maxsize=2048)  # every session on a repository is shown the same few hundred texts
 def _words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.casefold()))

@@ -53,6 +53,7 @@ _KINDS: dict[str, str] = {
     Request.REFUSAL: "was refused by the model",
     Request.RESTART: "has failed and waits for you",
     Request.PROTECTED: "changed files that decide whether its work is done",
+    Request.PLAN: "wrote a plan from its goal, to be worked on once you accept it",
     Request.GATE: "has come to a gate of its plan",
 }
 

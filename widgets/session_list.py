@@ -273,6 +273,8 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
         return line.left(cells.safe(row.name, line.room - 1), self._style("name")).strip(base)
 
     def _checks(self, row: SessionRow) -> str:
+        if row.no_criterion:
+            return cells.UNVERIFIED
         return f"✓{row.checks_passed}/{row.checks_total}" if row.checks_total else ""
 
     def _money(self, row: SessionRow, line: Line) -> None:
@@ -290,6 +292,10 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
         line.right(words.money(row.spent_nano), self._style("quiet"))
         if row.plan_total:
             self._plan(row, line, 6 if wide else 3)
+        elif row.no_criterion:
+            line.right(
+                f"{cells.UNVERIFIED} no criterion " if wide else f"{cells.UNVERIFIED} ", self._style("attention")
+            )
         elif checks := self._checks(row):
             line.right(checks + " ", self._style("good" if row.checks_passed == row.checks_total else "quiet"))
         line.right(" ", Style.null())

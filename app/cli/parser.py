@@ -82,6 +82,18 @@ def build() -> argparse.ArgumentParser:
         help="with a plan: begin a context anew for each task, for each claim that it is done, or never",
     )
     launch.add_argument(
+        "--plan-from-goal",
+        metavar="FILE",
+        nargs="?",
+        const="feature_list.json",
+        default="",
+        help="it first writes a plan from the goal (default: feature_list.json), which you accept or send back",
+    )
+    launch.add_argument(
+        "--no-criterion", action="store_true", help="nothing decides when it is done but its agent's word; do not ask"
+    )
+    launch.add_argument("--yes-plan", action="store_true", help="with --plan-from-goal: accept the plan unseen")
+    launch.add_argument(
         "--gate",
         metavar="PHASE=WHY",
         action="append",

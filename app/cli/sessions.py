@@ -17,6 +17,8 @@ from harness.events.views import GROUPS, SessionRow
 from harness.events.words import cap_text, money, usd
 from harness.protocol import config as configuration
 
+_NONE = "◇"
+"""The mark of a session without a criterion."""
 REMOVE_S = 640.0
 """Longest wait for a removal: a worktree may be large."""
 
@@ -42,16 +44,19 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
         goal = args.goal
     if not goal.strip():
         raise Usage("the goal is empty; say what the agent should achieve")
+    checks = args.check or _asked(args)
     request = requests.launch(
         cfg,
         repo=str(Path(args.repo).absolute()),
         goal=goal,
-        checks=args.check,
+        checks=checks,
         name=args.name or "",
         model=args.model or "",
         caps=_caps(args, cfg),
         plan=args.plan,
         fresh=args.fresh,
+        plan_from_goal=args.plan_from_goal,
+        accept_plan=args.yes_plan,
         gates=args.gate,
         protect=args.protect,
         may_change=[*args.may_change, *(["**"] if args.may_change_tests else [])],
@@ -66,9 +71,25 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
         say(f"launched {safe(reply['name'])} ({reply['sid']}); watch it: watchfloor attach {reply['sid']}")
         for text in reply.get("warnings", []):
             say(safe(text))
-        if not args.check and not args.plan:
-            say("no --check was given: the session will end on the agent's word, marked as not verified")
+        if not (checks or args.plan or args.plan_from_goal or args.no_criterion):
+            say(
+                f"{_NONE} no criterion was given: it ends on the agent's word, and stays marked; give --check or --plan"
+            )
     return exits.OK
+
+
+def _asked(args: argparse.Namespace) -> list[str]:
+    """The criterion of a launch that has none, asked for once where there is a person to ask."""
+    given = args.plan or args.plan_from_goal or args.no_criterion or args.json or args.goal_file == "-"
+    if given or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return []
+    say("Nothing says when this is done. A command that must exit with 0 decides it;")
+    say(f"without one the agent's word alone does, and the session stays marked {_NONE}.")
+    try:
+        command = input("Command (empty: none): ").strip()
+    except EOFError:
+        return []
+    return [command] if command else []
 
 
 def _caps(args: argparse.Namespace, cfg: configuration.Config) -> dict[str, int]:
@@ -120,7 +141,7 @@ def ls(ctx: Context, args: argparse.Namespace) -> int:
             r.state,
             age(r.since),
             f"{money(r.spent_nano)}/{cap_text(r.cap_nano)}",
-            f"{r.checks_passed}/{r.checks_total}" if r.checks_total else "-",
+            _counted(r),
             safe(r.detail, 200),
         )
         for r in rows
@@ -130,6 +151,18 @@ def ls(ctx: Context, args: argparse.Namespace) -> int:
     for line in context.endpoints(reply):
         say(line)
     return exits.OK
+
+
+def _counted(row: SessionRow) -> str:
+    if row.checks_total:
+        return f"{row.checks_passed}/{row.checks_total}"
+    return _NONE if row.no_criterion else "-"
+
+
+def _checks(row: SessionRow) -> str:
+    if row.no_criterion:
+        return f"{_NONE} no criterion: its agent's word alone says when it is done"
+    return f"{row.checks_passed} of {row.checks_total} pass" if row.checks_total else "none yet"
 
 
 def show(ctx: Context, args: argparse.Namespace) -> int:
@@ -157,7 +190,7 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
                 f" {row.tool_calls} tool calls"
             ),
         ),
-        ("checks", f"{row.checks_passed} of {row.checks_total} pass" if row.checks_total else "none given"),
+        ("checks", _checks(row)),
         *([("plan", f"{row.plan_passed} of {row.plan_total} entries pass")] if row.plan_total else []),
         *([("context", safe(row.context))] if row.context else []),
         *(("", f"{safe(name)}: {tokens:,} tokens") for name, tokens in row.layers.items() if tokens),

@@ -69,6 +69,7 @@ def request_of(wish: Wish, cfg: configuration.Config) -> dict[str, Any]:
         raise FieldError("model", str(exc)) from exc
 
 
+NO_CRITERION = "nothing says when it is done; launch once more to go by the agent's word alone (it stays marked ◇)"
 _LABELS = {
     "repo": ("Repository", "a git repository; the agent gets a worktree of its own"),
     "goal": ("Goal", "what should be true in the end"),
@@ -87,6 +88,8 @@ class LaunchForm(Form):
     def __init__(self) -> None:
         super().__init__()
         self._sending = False
+        self._asked = False
+        """Nothing says when it is done, and that was asked about."""
 
     def compose(self) -> ComposeResult:
         cfg = self._config()
@@ -178,6 +181,10 @@ class LaunchForm(Form):
             return
         except configuration.ConfigError as exc:
             self._complain("", str(exc))
+            return
+        if not request["checks"] and not self._asked:
+            self._asked = True
+            self._complain("checks", NO_CRITERION)
             return
         self._sending = True
         self.query_one("#error", Static).update(Content("launching …"))

@@ -489,6 +489,8 @@ _DONE_OF: dict[tuple[str, str], str] = {
     (Request.QUESTION, "done"): "taken as finished",
     (Request.PROTECTED, "allow"): "allowed; its version counts from now on",
     (Request.PROTECTED, "deny"): "denied; the originals stay",
+    (Request.PLAN, "allow"): "accepted; the work begins",
+    (Request.PLAN, "deny"): "sent back with your words",
     (Request.GATE, "allow"): "the phase goes on",
     (Request.GATE, "deny"): "the session is paused; resumed, it asks again",
 }

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from harness.agents import done, standing, steps
 from harness.agents.judged import Court
-from harness.agents.steps import Park, Propose, Say
+from harness.agents.steps import Park, Propose, Say, Wait
 from harness.brain import court, prompt
 from harness.brain.context import compaction, room
 from harness.brain.context.handoff import handoff
@@ -24,7 +24,7 @@ from harness.events import types as t
 from harness.events.evaluation import Stage
 from harness.events.evaluation_events import NONE
 from harness.events.ratchet import some
-from harness.plan import iterations
+from harness.plan import draft, iterations
 
 SAME_CALLS = 5
 """Breaker: the same call so often in a row."""
@@ -233,6 +233,8 @@ def _breaker(v: View) -> Park | None:
 
 def _done(v: View, last: ModelTurn) -> Step:
     """The agent says it is finished, or had its last reply."""
+    if draft.writing(v.state) and not v.finished:
+        return Wait("its plan is being looked at")
     commands = tuple(v.state.checks)
     ratchet = v.state.ratchet
     put_back = tuple(path for path in ratchet.paths if ratchet.seq > last.seq and path not in ratchet.accepted)

@@ -449,6 +449,14 @@ def _flipped(b: t.PlanFlipped) -> Line:
     )
 
 
+@_on(t.PlanDrafted)
+def _drafted(b: t.PlanDrafted) -> Line:
+    count = len(b.problems)
+    wrong = f": {count} problem{'s' if count != 1 else ''}, {_first(b.problems[0])}" if b.problems else ""
+    what = f"{b.path} is written, {b.count} entries" if b.count else f"{b.path} is no plan"
+    return Line("plan", f"{what}{wrong}{'; sent back' if b.sent_back else ''}", "warn" if b.problems else "info")
+
+
 @_on(t.PhaseBegun)
 def _phase_begun(b: t.PhaseBegun) -> Line:
     return Line("phase", f"{_first(b.phase) or 'the plan'} begins", "info")

@@ -17,6 +17,7 @@ from harness.events import types as t
 from harness.events.calls import OpenCalls
 from harness.events.course import Course
 from harness.events.course_events import ASSUMPTION
+from harness.events.draft import Draft
 from harness.events.evaluation import Judging
 from harness.events.evaluation_events import JUDGES
 from harness.events.hooks import Hooks
@@ -124,6 +125,7 @@ class SessionState:
     hooks: Hooks = field(default_factory=Hooks)
     iterations: Iterations = field(default_factory=Iterations)
     rules: rules.Rules = field(default_factory=rules.Rules)
+    draft: Draft = field(default_factory=Draft)
     course: Course = field(default_factory=Course)
     ratchet: ratchet.Ratchet = field(default_factory=ratchet.Ratchet)
     judging: Judging = field(default_factory=Judging)
@@ -156,6 +158,7 @@ def advance(s: SessionState, r: t.Record) -> None:
     handler = _HANDLERS.get(type(body))
     if handler is not None:
         handler(s, r, body)
+    s.draft.take(r.seq, body)
     s.course.take(r.seq, body, s.plan is not None)
     s.checkpoints = checkpoints.after(s.checkpoints, r)
     if isinstance(body, t.Unknown):
@@ -478,6 +481,9 @@ def _plan(s: SessionState, r: t.Record, b: t.PlanLoaded) -> None:
     passes = {entry.id: entry.passes for entry in b.entries}
     s.plan = ratchet.Plan(b.path, {entry.id: entry for entry in b.entries}, passes, setup=b.setup, progress=b.progress)
     s.plan.work = Work.on(b)
+    s.plan.text = b.text
+    if b.text is not None:  # of the other plans the intent has them already
+        s.checks |= {command: None for entry in b.entries for command in entry.checks if command not in s.checks}
 
 
 @_on(t.PlanFlipped)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from harness.events.body import Body, By
+from harness.events.body import BlobRef, Body, By
 
 
 class CheckVerdict(Body, frozen=True, kw_only=True):
@@ -101,6 +101,8 @@ class PlanLoaded(Body, frozen=True, kw_only=True):
     form: str
     entries: list[PlanEntry]
     phases: list[PlanPhase] = []
+    text: BlobRef | None = None
+    """The whole file, of a plan that the session wrote itself."""
     setup: str = ""
     """The script beside it that makes the place ready, if there is one."""
     progress: str = ""

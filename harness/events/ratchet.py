@@ -40,6 +40,8 @@ class Plan:
     """What the agent last did to it, in words."""
     did_seq: int = -1
     work: Work = field(default_factory=Work)
+    text: t.BlobRef | None = None
+    """The text that it began with, where no commit has it."""
     setup: str = ""
     progress: str = ""
 

@@ -28,5 +28,7 @@ class Request(StrEnum):
     """A part of the session failed too often."""
     GATE = "gate"
     """A phase of the plan may not begin, or go on, without a person's word."""
+    PLAN = "plan"
+    """The session wrote a plan from its goal, and work on it has not begun."""
     PROTECTED = "protected"
     """Files that decide whether the work is done were changed by the agent."""

@@ -33,6 +33,9 @@ class SessionIntent(Body, frozen=True, kw_only=True):
     """The plan in the repository whose criteria are checked, beside ``checks``."""
     ways: Ways = Ways()
     """How it goes through that plan."""
+    draft: str = ""
+    """The plan that the session writes first, from its goal; with ``draft_accepted`` nobody is asked about it."""
+    draft_accepted: bool = False
     gates: list[str] = []
     """Gates of its phases beyond those of the file, each ``PHASE=reason``."""
     judge: JudgeWanted | None = None

@@ -308,6 +308,14 @@ PARKED: dict[str, Words] = {
         "watchfloor approvals",
         person=True,
     ),
+    "plan": Words(
+        "wrote a plan, which waits for your word",
+        "no work begins before you say so",
+        "accept it, or say what is missing",
+        "go.queue",
+        "watchfloor approvals",
+        person=True,
+    ),
     "stopping": Words("waits for the supervisor", "it goes on when the supervisor is there again"),
     "in_doubt": Words(
         "does not know whether a call happened",
@@ -334,6 +342,7 @@ REQUESTS: dict[str, str] = {
     Request.RESTART: "keeps failing",
     Request.PROTECTED: "changed what decides",
     Request.GATE: "gate",
+    Request.PLAN: "wrote a plan",
 }
 """What a request is about, in front of its title."""
 

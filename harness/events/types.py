@@ -43,6 +43,7 @@ from harness.events.context_events import (
 )
 from harness.events.conversation_events import ModelFailed, ModelMessage, ModelRequest, UserMessage
 from harness.events.course_events import PlanUpdated
+from harness.events.draft_events import PlanDrafted
 from harness.events.evaluation_events import (
     EvaluationEnded,
     EvaluationRequested,
@@ -144,6 +145,7 @@ __all__ = [
     "ModelSummary",
     "PhaseBegun",
     "PlanArchived",
+    "PlanDrafted",
     "PlanEntry",
     "PlanFlipped",
     "PlanLoaded",

@@ -99,6 +99,8 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     checks_total: int = 0
     plan_passed: int = 0
     plan_total: int = 0
+    no_criterion: bool = False
+    """Nothing but its agent's word decides whether it is done."""
     approvals: list[str] = []
     jobs: list[str] = []
     """Those that run, oldest first, each as ``j1: its command``."""
@@ -171,6 +173,11 @@ def first_request(s: SessionState) -> OpenApproval | None:
     """The oldest open request, a deferred one only when there is no other."""
     waiting = [a for a in s.approvals.values() if a.deferred is None] or list(s.approvals.values())
     return min(waiting, key=lambda a: a.seq, default=None)
+
+
+def without_criterion(s: SessionState) -> bool:
+    """True when no check, no plan and no plan to be written says what done means."""
+    return s.intent is not None and not s.checks and s.plan is None and not s.intent.draft
 
 
 def state_of(s: SessionState, live: Liveness) -> tuple[str, str, str]:
@@ -336,6 +343,7 @@ def row(
         checks_total=len(s.checks),
         plan_passed=s.plan.passed if s.plan else 0,
         plan_total=len(s.plan.entries) if s.plan else 0,
+        no_criterion=without_criterion(s),
         approvals=list(s.approvals),
         jobs=[f"{name}: {job.what[:_JOB]}" for name, job in s.jobs.running.items()],
         evidence=evidence,

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -143,6 +147,61 @@ def test_a_phase_with_a_gate_does_not_start_without_a_decision(f: Fleet) -> None
         ("PhaseBegun", "ship"),
     ]
     assert f.violations() == []
+
+
+def test_a_plan_is_written_first_and_counts_once_a_person_accepts_it(f: Fleet) -> None:
+    entry = {"description": "One", "steps": ["File `one.txt` exists"], "passes": False}
+    vague, good, cheat = (
+        write("feature_list.json", json.dumps([entry | more]))
+        for more in ({"steps": ["It works"]}, {}, {"passes": True, "steps": []})
+    )
+    goal = play([vague], "Written.", [good], "Written.", [write("one.txt"), cheat], "Done.")
+    sid = f.launch(goal, more=("--plan-from-goal",))
+    card = f.approval(sid)
+    assert (card["kind"], card["detail"]["entries"], card["options"]) == (
+        "plan",
+        "F-001 One",
+        ["allow", "deny", "stop"],
+    )
+    assert not f.row(sid).get("no_criterion", False)
+    assert [b for b in bodies(f, sid, t.ToolProposed) if b.input.get("path") == "one.txt"] == []
+    f.approve(card["approval_id"])
+    row = f.wait_state(sid, "done", "failed")
+    assert (row["state"], row["verified"], row["plan_passed"], row["plan_total"]) == ("done", True, 1, 1)
+    assert json.loads(plan_of_repo(f, sid, "feature_list.json")) == [entry | {"passes": True}]
+    drafts = bodies(f, sid, t.PlanDrafted)
+    assert [(b.count, len(b.problems), b.sent_back) for b in drafts] == [(1, 1, True), (1, 0, False)]
+    assert bodies(f, sid, t.PlanRestored)
+    again = f.run("launch", "--repo", str(f.repository()), "--goal", "x", "--plan-from-goal", "prd.json", check=False)
+    assert (again.returncode, "is there already" in again.stderr) == (5, True)
+    assert f.violations() == []
+
+
+def test_a_launch_without_a_criterion_asks_once_and_stays_marked(f: Fleet) -> None:
+    given = ("launch", "--repo", str(f.repository()), "--goal", play("Done."))
+    asked = on_a_terminal(f, *given, answer="test -s one.txt\n")
+    assert asked.count("Command (empty: none)") == 1
+    silent = f.run(*given)
+    assert "no criterion was given" in silent.stdout
+    assert "criterion" not in f.run(*given, "--no-criterion").stdout
+    rows = f.json("ls")
+    assert sorted(row.get("no_criterion", False) for row in rows if row["goal"] == given[-1]) == [False, True, True]
+    assert "◇" in f.run("ls").stdout
+    marked = next(row["sid"] for row in rows if row.get("no_criterion"))
+    assert "◇ no criterion" in f.run("show", marked).stdout
+
+
+def on_a_terminal(f: Fleet, *args: str, answer: str) -> str:
+    """What a verb says to a person at a terminal who answers so."""
+    ours, theirs = pty.openpty()
+    os.write(ours, answer.encode())
+    command = [sys.executable, "-m", "app.main", *args]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=f.env) as process:
+        assert process.wait(60) == 0
+    os.close(theirs)
+    said = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    return said
 
 
 CHEATS = {

@@ -611,3 +611,18 @@ async def test_a_plan_is_counted_on_the_row(tmp_path: Path, size: tuple[int, int
         await s.see("plan 2/3 ━━", "✓0/1")
         assert s.text.count("plan 2/3") == 1
         await s.see("plan: prd.json: 2 of 3 pass")
+
+
+async def test_the_form_asks_once_when_nothing_would_decide_and_the_row_stays_marked(tmp_path: Path) -> None:
+    def bare(world: World) -> None:
+        world.add("bare", checks=())
+
+    async with shown(tmp_path, bare, size=(120, 40)) as s:
+        await s.see("◇")
+        await s.press("n")
+        await s.see("Launch a session")
+        await s.press("g", "o", "ctrl+y")
+        await s.see("nothing says when it is done; launch once more")
+        assert not s.world.of("launch")
+        await s.press("ctrl+y")
+        await s.until("it is sent", lambda: s.world.of("launch"))

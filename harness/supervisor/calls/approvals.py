@@ -23,7 +23,7 @@ from harness.events.ratchet import ALLOW, KEEP
 from harness.events.request import Request
 from harness.events.views import ApprovalView
 from harness.supervisor import ids
-from harness.supervisor.calls import cards, comparison, gates, ratchet
+from harness.supervisor.calls import cards, comparison, drafts, gates, ratchet
 from harness.supervisor.calls.call_flow import outcome_of
 from harness.supervisor.calls.judging import Judging
 from harness.supervisor.calls.on_record import action_of, input_of, stored_action
@@ -314,6 +314,8 @@ class Approvals:
                         by=case.record.by,
                     )
                 ]
+            case Request.PLAN:
+                return await drafts.decided(case.session, asked, d.decision, d.message, case.record.by)
             case Request.GATE:
                 return gates.decided(asked, d.decision, d.message, case.record.by)
             case Request.PROTECTED:

@@ -17,6 +17,7 @@ from harness.supervisor.calls import (
     checkpoints,
     course,
     doubt,
+    drafts,
     earlier_yes,
     evaluation,
     gates,
@@ -68,6 +69,7 @@ class CallFlow:
             raise Later(HELD_S, held_for(why))  # nothing begins on ground that is known to be broken
         await ratchet.step(session)
         await course.step(session)
+        await drafts.step(session)
         await gates.step(session)
         await evaluation.step(session)
         await rules.step(session)

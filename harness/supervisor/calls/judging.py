@@ -71,7 +71,7 @@ class Judging:
         """
         if not await self._within_caps(session, call):
             return False
-        if not known.proposed.by_harness and closed(session.state) is not None:
+        if not known.proposed.own and closed(session.state) is not None:
             await gates.step(session)
             return False
         given = await input_of(session, known.proposed)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from harness.events import blobs
 from harness.events import types as t
 from harness.events.ratchet import Plan as Standing
 from harness.plan import progress, progress_log
@@ -55,8 +56,12 @@ def loaded(tree: Worktree, path: str, gates: Sequence[str] = ()) -> t.PlanLoaded
     return record(path, _read(tree.git, tree.base, path), gates, found)
 
 
-def record(path: str, plan: Plan, gates: Sequence[str] = (), there: Sequence[str] = ()) -> t.PlanLoaded:
-    """The record of a plan. ``there`` are the files beside it that matter. Raises BadPlan."""
+def record(
+    path: str, plan: Plan, gates: Sequence[str] = (), there: Sequence[str] = (), text: t.BlobRef | None = None
+) -> t.PlanLoaded:
+    """The record of a plan. ``there`` are the files beside it that matter, ``text`` its own file where no commit has
+    it. Raises BadPlan.
+    """
     made = phased(plan, gates)
     return t.PlanLoaded(
         path=path,
@@ -65,6 +70,7 @@ def record(path: str, plan: Plan, gates: Sequence[str] = (), there: Sequence[str
         phases=[t.PlanPhase(one.name, one.gate, one.above_nano) for one in made.phases],
         setup=SETUP if SETUP in there else "",
         progress=progress_log.name(plan.form, there),
+        text=text,
     )
 
 
@@ -138,19 +144,22 @@ def inherited(tree: Worktree, made: t.PlanLoaded, passing: frozenset[str], why: 
     ]
 
 
-def _trusted(tree: Worktree, plan: Standing) -> Plan:
-    base = _read(tree.git, tree.base, plan.path)
+def _trusted(session: Session, tree: Worktree, plan: Standing) -> Plan:
+    if plan.text is not None:
+        base = read(blobs.get(session.folder.blobs, plan.text.sha))
+    else:
+        base = _read(tree.git, tree.base, plan.path)
     return read(progress.text(base, plan.passes).encode())
 
 
 def _told(session: Session, plan: Standing) -> list[str]:
     tree = open_worktree(private_of(session))
-    return tampered(_trusted(tree, plan), originals.content(tree, plan.path, MAX_BYTES))
+    return tampered(_trusted(session, tree, plan), originals.content(tree, plan.path, MAX_BYTES))
 
 
 def _write(session: Session, plan: Standing) -> None:
     tree = open_worktree(private_of(session))
-    data = _trusted(tree, plan).text.encode()
+    data = _trusted(session, tree, plan).text.encode()
     aside = session.folder.root / "aside" / "plan"
     _put(tree, plan.path, data, aside)
 

@@ -254,7 +254,8 @@ def rules_of(s: SessionState) -> Rules:
     intent = s.intent
     if intent is None:
         return Rules(tuple(s.checks))
-    plan = [intent.plan] if intent.plan else []  # kept by itself, since the harness writes it
+    own = s.plan.path if s.plan is not None else intent.plan or intent.draft
+    plan = [own] if own else []  # kept by itself, since the harness writes it
     return Rules(tuple(s.checks), tuple(intent.protect), (*intent.free, *plan))
 
 

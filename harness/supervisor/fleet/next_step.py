@@ -16,7 +16,9 @@ from harness.events.request import Request
 from harness.plan import gates
 from harness.supervisor.fleet.call_records import Track
 
-BLOCKING = frozenset({Request.CAP, Request.RESTART, Request.QUESTION, Request.REFUSAL, Request.PROTECTED, Request.GATE})
+BLOCKING = frozenset(
+    {Request.CAP, Request.RESTART, Request.QUESTION, Request.REFUSAL, Request.PROTECTED, Request.GATE, Request.PLAN}
+)
 """Kinds of requests that a session waits for with all its thinking."""
 _NO_REQUEST = frozenset({"approval", "cap", "paused", "limited", "auth", "job"})
 """Parks whose request was made before them, that end by themselves, or whose request is the gate's, one for the whole

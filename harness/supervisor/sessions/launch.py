@@ -11,7 +11,7 @@ import shutil
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import msgspec
@@ -20,7 +20,7 @@ from harness.events import tools
 from harness.events import types as t
 from harness.events.cap import OF_SESSION
 from harness.events.trouble import Trouble
-from harness.plan import patterns
+from harness.plan import draft, patterns
 from harness.plan.formats import BadPlan
 from harness.protocol.config import DEFAULT_BASE_URL, FRESH, Credential
 from harness.protocol.config import base_url as configured_url
@@ -39,7 +39,7 @@ from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.settings import Settings
 from harness.supervisor.threads import StandsStill, Threads, at_home
 from harness.workspace import worktrees
-from harness.workspace.errors import GitMissing, NoCommits, NotARepository, WorkspaceError
+from harness.workspace.errors import GitFailed, GitMissing, NoCommits, NotARepository, WorkspaceError
 from harness.workspace.git import Git, head_commit, open_repository
 from harness.workspace.private import Worktree
 
@@ -69,6 +69,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     protect: list[str] = []
     may_change: list[str] = []
     plan: str = ""
+    plan_from_goal: str = ""
+    accept_plan: bool = False
     gates: list[str] = []
     role: str = ""
     fresh: str = ""
@@ -125,11 +127,26 @@ def check(request: Request) -> Checked:
     if request.base_url and (problem := unusable(request.base_url)):
         raise OpError("bad_request", problem)
     repo = _repository(Path(request.repo))
-    if request.gates and not request.plan:
+    if request.plan_from_goal:
+        _to_be_written(repo, request)
+    if request.gates and not (request.plan or request.plan_from_goal):
         raise OpError("bad_plan", "a gate belongs to a phase of a plan, and no plan is given", "name it with --plan")
     of_plan = _plan_checks(repo, request.plan, request.gates) if request.plan else ()
     checks = tuple(dict.fromkeys([*request.checks, *of_plan]))
     return Checked(request, repo, given_credential(request.credential), checks)
+
+
+def _to_be_written(repo: Path, request: Request) -> None:
+    """Raise OpError ``bad_plan`` when the session cannot write its plan there."""
+    path = request.plan_from_goal
+    if request.plan:
+        raise OpError("bad_plan", "a plan is given and one is to be written", "use one of the two")
+    if PurePosixPath(path).is_absolute() or ".." in path.split("/") or not path.endswith(".json") or "\0" in path:
+        raise OpError("bad_plan", f"{path} is no place for a plan", "name a .json file of the repository")
+    repository = open_repository(repo)
+    with contextlib.suppress(GitFailed):
+        Git.of(repository.git_dir).run("cat-file", "-e", f"{head_commit(repository)}:{path}")
+        raise OpError("bad_plan", f"{path} is there already", f"work on it with --plan {path}, or name another file")
 
 
 def _plan_checks(repo: Path, path: str, gates: list[str]) -> list[str]:
@@ -312,6 +329,8 @@ class Launcher:
                 hooks=list(config.hooks.after_edit),
                 hook_s=config.hooks.seconds,
             ),
+            draft=request.plan_from_goal,
+            draft_accepted=request.accept_plan,
             gates=request.gates,
             caps=casting.within(caps, worker.limits),
             max_rounds=min(config.model.max_rounds, worker.limits.rounds or config.model.max_rounds),
@@ -369,6 +388,8 @@ class Launcher:
             wanted = (tree, intent.plan, intent.gates)
             bodies += await session.do("reading its plan", _CHECK_S, lambda: _plan(session, *wanted))
             bodies.append(t.UserMessage(text=plans.TOLD.format(path=intent.plan), origin="harness"))
+        if intent.draft:
+            bodies.append(t.UserMessage(text=draft.task(intent.draft), origin="harness"))
         bodies += await forking.handed_on(session, tree, bodies)
         await forking.tell_parent(self._fleet, self._keepers, session)
         bodies += await session.do("looking for its project's rules", _CHECK_S, lambda: rules.at_start(tree))

@@ -1,0 +1,17 @@
+"""Events of a plan that the session itself writes from its goal, before anybody works on it."""
+
+from __future__ import annotations
+
+from harness.events.body import Body
+
+
+class PlanDrafted(Body, frozen=True, kw_only=True):
+    """The agent says the plan at ``path`` is written, and the harness looked: ``count`` entries (0: it is no plan), and
+    what is wrong with it. ``sent_back``: the agent was told; otherwise a person is asked, or it counts.
+    """
+
+    TYPE = "plan.drafted"
+    path: str
+    count: int = 0
+    problems: list[str] = []
+    sent_back: bool = False

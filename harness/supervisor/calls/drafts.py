@@ -1,0 +1,112 @@
+"""A plan that the session writes from its goal: looked at when the agent says it is there, sent back once, then put
+before a person; accepted, it is kept like any other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from harness.events import blobs
+from harness.events import types as t
+from harness.events.fold import OpenApproval
+from harness.events.framing import LogError
+from harness.events.request import Request
+from harness.plan import draft
+from harness.plan.formats import MAX_BYTES, Plan, read
+from harness.supervisor import ids
+from harness.supervisor.calls import plans
+from harness.supervisor.calls.ground import HELD_S, held_for, private_of
+from harness.supervisor.calls.on_record import put_blob
+from harness.supervisor.errors import Later, OpError
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.threads import at_home
+from harness.workspace import originals
+from harness.workspace.errors import WorkspaceError
+from harness.workspace.worktrees import open_worktree
+
+_LOOK_S = 60.0
+"""Seconds that reading the file may take."""
+_LISTED = 100
+_MEDIA = "application/json"
+
+
+async def step(session: Session) -> None:
+    """Look at a plan that is said to be written, and do what follows. Raises OpError, LinkLost, Later."""
+    s = session.state
+    intent = s.intent
+    if intent is None or s.terminal or s.desired != "running" or not draft.due(s):
+        return
+    try:
+        data = await session.do("reading its plan", _LOOK_S, lambda: _read(session, intent.draft))
+    except (WorkspaceError, OSError) as exc:
+        raise Later(HELD_S, held_for(str(exc))) from exc
+    found = draft.found(data, intent.gates)
+    seen = t.PlanDrafted(
+        path=intent.draft,
+        count=len(found.plan.entries) if found.plan is not None else 0,
+        problems=list(found.problems[:_LISTED]),
+        sent_back=bool(found.problems) and not s.draft.sent_back,
+    )
+    # what follows comes first: whoever died in between looks at the same file again, or finds it asked for
+    if seen.sent_back:
+        words = draft.told(intent.draft, found.problems)
+        await session.append(t.UserMessage(text=words, origin="harness"), seen)
+    elif found.plan is not None and intent.draft_accepted:
+        await session.append(*await _accepted(session, found.plan), seen)
+    else:
+        await session.append(await _asked(session, found), seen)
+
+
+def _read(session: Session, path: str) -> bytes | None:
+    return originals.content(open_worktree(private_of(session)), path, MAX_BYTES)
+
+
+async def _asked(session: Session, found: draft.Found) -> t.ApprovalRequested:
+    intent = session.state.intent
+    assert intent is not None
+    detail = {"path": intent.draft, "problems": _lines(found.problems)}
+    options = ["deny", "stop"]
+    text = b""
+    if found.plan is not None:
+        text = found.plan.text.encode()
+        blob = await put_blob(session, text, _MEDIA)
+        detail |= {"text": blob.sha, "entries": _lines([f"{e.id} {e.title}" for e in found.plan.entries])}
+        options = ["allow", *options]
+    count = len(found.plan.entries) if found.plan is not None else 0
+    return t.ApprovalRequested(
+        approval_id=ids.approval_id(),
+        kind=Request.PLAN,
+        title=f"{intent.draft}: {count} entries" if count else f"{intent.draft} is no plan",
+        options=options,
+        action_hash=hashlib.sha256(text).hexdigest(),
+        detail={name: value for name, value in detail.items() if value},
+    )
+
+
+def _lines(texts: Sequence[str]) -> str:
+    more = len(texts) - _LISTED
+    return "\n".join([*texts[:_LISTED], *([f"and {more} more"] if more > 0 else [])])
+
+
+async def _accepted(session: Session, plan: Plan) -> list[t.Body]:
+    """The plan counts from now on, as it was read."""
+    intent = session.state.intent
+    assert intent is not None
+    text = await put_blob(session, plan.text.encode(), _MEDIA)
+    return [
+        plans.record(intent.draft, plan, intent.gates, text=text),
+        t.UserMessage(text=plans.TOLD.format(path=intent.draft), origin="harness"),
+    ]
+
+
+async def decided(session: Session, asked: OpenApproval, decision: str, message: str, by: t.By) -> list[t.Body]:
+    """What follows from a person's word on a plan. Raises OpError."""
+    if decision != "allow":
+        words = message.strip() or "The plan is not accepted. Write it anew."
+        return [t.UserMessage(text=words, origin="human", by=by)]
+    try:
+        data = await at_home(blobs.get, session.folder.blobs, str(asked.detail.get("text", "")))
+    except (LogError, OSError) as exc:
+        raise OpError("unreadable", f"the plan that was shown cannot be read any more: {exc}") from exc
+    return await _accepted(session, read(data))

@@ -1,0 +1,100 @@
+"""A plan that a session writes from its goal: when it is looked at, and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from harness.agents.steps import Wait
+from harness.brain import decide
+from harness.brain.view import View
+from harness.events import fold, said
+from harness.events import types as t
+from harness.events.views import without_criterion
+from harness.plan import draft, formats
+from harness.supervisor.calls import plans
+from tests.unit.test_plan_phases import story, text
+
+GOOD = text([story("a"), story("b")])
+
+
+def told(*bodies: t.Body, path: str = "feature_list.json", checks: tuple[str, ...] = ()) -> View:
+    v = View()
+    intent = t.SessionIntent(
+        name="n", goal="g", repo="/r", branch="b", worktree="/w", model="m", draft=path, checks=list(checks)
+    )
+    for seq, body in enumerate((intent, t.SessionCreated(base="0", worktree="/w", branch="b"), *bodies)):
+        v.advance(t.Record(seq, "2026-01-05T10:00:00.000Z", "test", 0, body), lambda ref: b"")
+    return v
+
+
+def reply(words: str = "It is written.", stop: str = said.DONE) -> t.ModelMessage:
+    part = said.Text(words)
+    return t.ModelMessage(
+        request_id="r", message_id="m", model="m", stop=stop, usage=t.Usage(), cost_nano=0, parts=[part]
+    )
+
+
+TASK = t.UserMessage(text=draft.task("feature_list.json"), origin="harness")
+
+
+def test_it_is_looked_at_once_each_time_the_agent_says_it_is_written() -> None:
+    assert not draft.due(told(TASK).state)
+    v = told(TASK, reply())
+    assert draft.due(v.state)
+    assert isinstance(decide.next_step(v), Wait)
+    sent_back = told(
+        TASK, reply(), t.UserMessage(text="repair", origin="harness"), t.PlanDrafted(path="x", sent_back=True)
+    )
+    assert not draft.due(sent_back.state)
+    assert sent_back.state.draft.sent_back
+    assert isinstance(decide.next_step(sent_back), decide.Ask)
+    asked = t.ApprovalRequested(approval_id="a", kind="plan", title="", options=[])
+    assert not draft.due(told(TASK, reply(), asked).state)
+    assert not draft.due(told(TASK, reply(stop=said.LENGTH)).state)
+
+
+def test_accepted_its_criteria_are_the_sessions_checks() -> None:
+    blob = t.BlobRef("0" * 64, 3)
+    v = told(TASK, reply(), plans.record("feature_list.json", formats.read(GOOD), text=blob), checks=("make",))
+    assert not draft.writing(v.state)
+    assert next(iter(v.state.checks)) == "make"
+    assert len(v.state.checks) == 3
+    assert v.state.plan is not None
+    assert v.state.plan.text == blob
+
+
+def test_a_session_is_without_a_criterion_until_something_decides() -> None:
+    assert without_criterion(told(path="").state)
+    assert not without_criterion(told().state)
+    assert not without_criterion(told(path="", checks=("make",)).state)
+    assert not without_criterion(fold.SessionState())
+
+
+VAGUE = json.dumps([{"description": "A", "steps": ["It works"], "passes": False}]).encode()
+
+
+@pytest.mark.parametrize(
+    ("data", "gates", "why"),
+    [
+        (None, (), "no such file"),
+        (b"[", (), "no JSON"),
+        (b"[]", (), "no entry"),
+        (text([story("a", passes=True)]), (), "before anything was done"),
+        (text([story("a", depends_on=["x"])]), (), "is no entry"),
+        (GOOD, ("ship=why",), "no phase 'ship'"),
+    ],
+)
+def test_what_is_no_plan_is_never_offered(data: bytes | None, gates: tuple[str, ...], why: str) -> None:
+    found = draft.found(data, gates)
+    assert found.plan is None
+    assert why in found.problems[0]
+
+
+def test_criteria_that_no_machine_decides_are_named_with_a_better_wording() -> None:
+    found = draft.found(VAGUE)
+    assert found.plan is not None
+    assert "better: " in found.problems[0]
+    assert draft.told("p", found.problems * 30).endswith("- and 10 more")
+    assert draft.found(GOOD) == draft.Found(formats.read(GOOD))

@@ -56,6 +56,8 @@ class Spec(msgspec.Struct, frozen=True):
     max_tokens: int = 8192
     context_tokens: int = 80_000
     """The size that its requests are to be kept within, as far as it makes them itself."""
+    api_clearing: int = 0
+    """Input tokens from which the endpoint itself is to clear old tool results; 0 = never."""
     endpoint: str = ""
     """The credential's short name: whose gate its requests pass."""
     deadlines: tuple[float, float, float] = (300.0, 300.0, 3600.0)

@@ -187,7 +187,15 @@ class BuiltIn(Agent):
         talk = self._talk.build(self._view, compaction.REQUEST if summary else "")
         room = compaction.MOST_TOKENS if isinstance(step, Sum) else self._room(step)
         no_tools = isinstance(step, Sum) or step.finish
-        request = stream.Request(self._spec.model, room, self._system, self._tools, talk.encoded, no_tools)
+        request = stream.Request(
+            self._spec.model,
+            room,
+            self._system,
+            self._tools,
+            talk.encoded,
+            no_tools,
+            clear_from=self._spec.api_clearing,
+        )
         return Draft(
             request,
             self._estimate(request, conversation.estimate(self._view, talk)),

@@ -23,6 +23,7 @@ import httpx2
 from anthropic._types import RequestOptions
 from anthropic.lib.streaming import BetaMessageStreamManager
 from anthropic.types.beta import (
+    BetaCompactionIterationUsage,
     BetaMessage,
     BetaMessageParam,
     BetaRawMessageStreamEvent,
@@ -47,6 +48,8 @@ _NAME = re.compile(r"[A-Za-z0-9_.:|/=+-]{1,256}")
 """Ids and tool names are sent back with every later request: what the API would not take must not enter the log."""
 _LONGEST_MODEL = 256
 _MOST_COUNTED = 1 << 40
+_CLEARING_BETA = "context-management-2025-06-27"
+_KEPT_USES = 3
 MAX_CONTENT = 4 << 20
 """Bytes of a reply's content, as JSON: what a frame to the keeper carries."""
 _MAX_RAW = 128 << 20
@@ -67,6 +70,8 @@ class Request:
     """Keep the tools in the request (the prompt cache holds) but let the model use none."""
     schema: Block | None = None
     """The JSON schema that the reply is held to."""
+    clear_from: int = 0
+    """Input tokens from which the endpoint itself clears old tool results; 0 = never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,17 +256,31 @@ def _open(client: anthropic.Anthropic, request: Request, deadlines: Deadlines) -
         head["output_config"] = {"format": {"type": "json_schema", "schema": request.schema}}
     if request.no_tools and request.tools:
         head["tool_choice"] = {"type": "none"}
+    headers: dict[str, str] = {}
+    if request.clear_from:
+        head["context_management"] = {"edits": [_clearing(request.clear_from)]}
+        headers["anthropic-beta"] = _CLEARING_BETA
     body = b'%b,"messages":%b}' % (json.dumps(head, ensure_ascii=False).encode()[:-1], request.messages)
     timeout = httpx2.Timeout(connect=_CONNECT_S, read=deadlines.first_s, write=_WRITE_S, pool=_CONNECT_S)
 
     def send() -> anthropic.Stream[BetaRawMessageStreamEvent]:
         stream_cls = anthropic.Stream[BetaRawMessageStreamEvent]
-        options: RequestOptions = {"params": {"beta": "true"}, "timeout": timeout}
+        options: RequestOptions = {"params": {"beta": "true"}, "timeout": timeout, "headers": headers}
         return client.post(
             "/v1/messages", content=body, cast_to=BetaMessage, options=options, stream=True, stream_cls=stream_cls
         )
 
     return BetaMessageStreamManager(send, output_format=anthropic.not_given)
+
+
+def _clearing(from_tokens: int) -> dict[str, Any]:
+    """The endpoint's own clearing, in steps that pay for the prompt cache that each breaks."""
+    return {
+        "type": "clear_tool_uses_20250919",
+        "trigger": {"type": "input_tokens", "value": from_tokens},
+        "keep": {"type": "tool_uses", "value": _KEPT_USES},
+        "clear_at_least": {"type": "input_tokens", "value": from_tokens // 4},
+    }
 
 
 def accept(
@@ -348,10 +367,16 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def usage_of(u: BetaUsage) -> Usage:
-    """Tokens as the ledger counts them; cache writes without a breakdown count as 5-minute writes.
+    """Tokens as the ledger counts them; cache writes without a breakdown count as 5-minute writes. A compaction that
+    the endpoint made by itself is billed beside the figures of the message, so it is added.
 
     Raises ValueError on what is no count.
     """
+    made = [one for one in u.iterations or [] if isinstance(one, BetaCompactionIterationUsage)]
+    return sum((_counted(one) for one in made), _counted(u))
+
+
+def _counted(u: BetaUsage | BetaCompactionIterationUsage) -> Usage:
     written = u.cache_creation_input_tokens or 0
     hour = u.cache_creation.ephemeral_1h_input_tokens if u.cache_creation is not None else 0
     five = u.cache_creation.ephemeral_5m_input_tokens if u.cache_creation is not None else 0

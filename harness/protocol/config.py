@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from harness.protocol import profiles
 from harness.protocol.paths import Folders
+from harness.protocol.profiles import LEAST_CONTEXT, Profiles
 
 DEFAULT_BASE_URL = "https://api.anthropic.com"
 NANO = 1_000_000_000
-LEAST_CONTEXT = 20_000
 FRESH = ("per-task", "per-iteration", "never")
 
 
@@ -205,6 +206,7 @@ class Config:
     checkpoints: CheckpointConfig = field(default_factory=CheckpointConfig)
     plan: PlanConfig = field(default_factory=PlanConfig)
     hooks: HooksConfig = field(default_factory=HooksConfig)
+    profiles: Profiles = field(default_factory=Profiles)
     ui: UiConfig = field(default_factory=UiConfig)
 
 
@@ -431,10 +433,16 @@ def parse(file: Path, source: str) -> Config:
         raise ConfigError(file, int(m[1]) if m else source.count("\n") + 1, "", str(exc)) from exc
     made: dict[str, Any] = {}
     for section, table in data.items():
+        if section == "profiles" and isinstance(table, dict):
+            made[section] = _profiles(file, source, table)
+            continue
         cls = _SECTIONS.get(section)
         if cls is None:
             raise ConfigError(
-                file, _line_of(source, section, section), section, f"unknown section; known: {', '.join(_SECTIONS)}"
+                file,
+                _line_of(source, section, section),
+                section,
+                f"unknown section; known: {', '.join([*_SECTIONS, 'profiles'])}",
             )
         if not isinstance(table, dict):
             raise ConfigError(file, _line_of(source, "", section), section, f"must be a section: write [{section}]")
@@ -450,6 +458,13 @@ def parse(file: Path, source: str) -> Config:
                 raise ConfigError(file, line, f"{section}.{key}", str(exc)) from exc
         made[section] = cls(**values)
     return Config(file, **made)
+
+
+def _profiles(file: Path, source: str, table: dict[str, Any]) -> Profiles:
+    try:
+        return profiles.parse(table)
+    except profiles.BadProfile as exc:
+        raise ConfigError(file, _line_of(source, "profiles", exc.key), f"profiles.{exc.key}", str(exc)) from exc
 
 
 def load(folders: Folders) -> Config:

@@ -83,7 +83,7 @@ class Service:
     async def messages(self, request: web.Request) -> web.StreamResponse:
         """POST /v1/messages, streaming or not."""
         key = self._key(request)
-        body = validate.check(await self._body(request))
+        body = validate.check(await self._body(request), betas=_betas(request))
         await self.gate.wait()
         now = self.clock()
         goal = goal_of(body["messages"])
@@ -164,7 +164,7 @@ class Service:
     async def count_tokens(self, request: web.Request) -> web.StreamResponse:
         """POST /v1/messages/count_tokens: the sum that a request of this body would be billed for."""
         self._key(request)
-        body = validate.check(await self._body(request), counting=True)
+        body = validate.check(await self._body(request), counting=True, betas=_betas(request))
         return web.json_response({"input_tokens": sum(b.tokens for b in prompt_cache.blocks_of(body))})
 
     async def models(self, request: web.Request) -> web.StreamResponse:
@@ -294,6 +294,11 @@ class Service:
             ]
         )
         return app
+
+
+def _betas(request: web.Request) -> frozenset[str]:
+    named = ",".join(request.headers.getall("anthropic-beta", []))
+    return frozenset(name.strip() for name in named.split(","))
 
 
 def _offered(turn: Turn, tools: set[str]) -> Turn:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from harness.simulator import catalog
+from harness.simulator import catalog, edits
 from harness.simulator.errors import ApiError
 
 _FIELDS = frozenset(
@@ -54,10 +54,10 @@ def _fail(message: str) -> ApiError:
     return ApiError(400, message)
 
 
-def check(body: object, *, counting: bool = False) -> dict[str, Any]:
+def check(body: object, *, counting: bool = False, betas: frozenset[str] = frozenset()) -> dict[str, Any]:
     """The request as a dict, with every message's content in place.
 
-    Raises ApiError 400 or 404. ``counting``: a count_tokens request.
+    Raises ApiError 400 or 404. ``counting``: a count_tokens request; ``betas``: those that its header names.
     """
     if not isinstance(body, dict):
         raise _fail("The request body is not valid JSON: expected an object")
@@ -73,6 +73,7 @@ def check(body: object, *, counting: bool = False) -> dict[str, Any]:
     if not counting:
         _max_tokens(body, model)
     _output(body.get("output_config"))
+    edits.check(body.get("context_management"), betas)
     _tools(body.get("tools"))
     _system(body.get("system"))
     _messages(body["messages"], model)

@@ -138,6 +138,7 @@ class Brains:
         gen = session.state.lease_gen + 1
         secret = secrets.token_hex(16)
         config = self._config()
+        profile = config.profiles.of(intent.model)
         order: dict[str, object] = {
             "sid": session.sid,
             "folder": str(session.folder.root),
@@ -150,7 +151,8 @@ class Brains:
             "deadlines": [config.model.reply_first_s, config.model.reply_silence_s, config.model.reply_total_s],
             "model": intent.model,
             "max_tokens": config.model.max_tokens,
-            "context_tokens": config.model.context_tokens,
+            "context_tokens": profile.working_tokens or config.model.context_tokens,
+            "api_clearing": profile.api_clearing,
         }
         try:
             who = await self.nursery.spawn({"brain": order}, wait=60.0)

@@ -1,0 +1,59 @@
+"""``[profiles."MODEL"]`` of config.toml: what differs for a model, or for all whose names begin so. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+LEAST_CONTEXT = 20_000
+LEAST_CLEARING = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """``working_tokens``: the size that its requests are kept within (0 = as for every model); ``api_clearing``: input
+    tokens from which the endpoint itself clears old tool results (0 = never).
+    """
+
+    working_tokens: int = 0
+    api_clearing: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Profiles:
+    """By the beginning of a model's name."""
+
+    by_name: Mapping[str, Profile] = field(default_factory=dict)
+
+    def of(self, model: str) -> Profile:
+        """The profile with the longest name that this model's begins with."""
+        fitting = [name for name in self.by_name if model.startswith(name)]
+        return self.by_name[max(fitting, key=len)] if fitting else Profile()
+
+
+class BadProfile(ValueError):
+    """A profile cannot be used; ``key`` is the name of the profile, or of a setting in it."""
+
+    def __init__(self, key: str, why: str) -> None:
+        super().__init__(why)
+        self.key = key
+
+
+def parse(table: Mapping[str, object]) -> Profiles:
+    """Raises BadProfile."""
+    made: dict[str, Profile] = {}
+    for name, raw in table.items():
+        if not isinstance(raw, dict):
+            raise BadProfile(name, f'must be a section: write [profiles."{name}"]')
+        made[name] = Profile(**{key: _tokens(key, value) for key, value in raw.items()})
+    return Profiles(made)
+
+
+def _tokens(key: str, value: object) -> int:
+    known = sorted(f.name for f in fields(Profile))
+    if key not in known:
+        raise BadProfile(key, f"unknown key; known: {', '.join(known)}")
+    least = {"working_tokens": LEAST_CONTEXT, "api_clearing": LEAST_CLEARING}[key]
+    if isinstance(value, bool) or not isinstance(value, int) or (value != 0 and value < least):
+        raise BadProfile(key, f"must be a number of tokens, {least} at least, or 0 for none of its own")
+    return value

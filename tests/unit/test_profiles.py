@@ -1,0 +1,146 @@
+"""What differs for a model: its settings, the request fields they become, and what an endpoint's own edits cost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import httpx2
+import pytest
+from anthropic.types.beta import BetaUsage
+
+from harness.brain import stream, warm
+from harness.protocol import config as c
+from harness.protocol.profiles import Profile, Profiles
+from harness.simulator import edits, validate
+from harness.simulator.errors import ApiError
+
+FILE = Path("/conf/config.toml")
+CLEARING = frozenset(("context-management-2025-06-27",))
+COMPACT = frozenset(("compact-2026-01-12",))
+
+
+def test_the_longest_name_that_a_model_begins_with_holds() -> None:
+    text = """
+[profiles."claude-sonnet"]
+working_tokens = 60000
+[profiles."claude-sonnet-5-5"]
+working_tokens = 120000
+api_clearing = 90000
+"""
+    profiles = c.parse(FILE, text).profiles
+    assert profiles.of("claude-sonnet-5-5-20260101") == Profile(120_000, 90_000)
+    assert profiles.of("claude-sonnet-4-6") == Profile(60_000, 0)
+    assert profiles.of("claude-opus-5") == Profile() == Profiles().of("claude-sonnet-5-5")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key", "why"),
+    [
+        ("[profiles.m]\nworking = 1\n", 2, "profiles.working", "unknown key; known: api_clearing, working_tokens"),
+        ("[profiles.m]\nworking_tokens = 100\n", 2, "profiles.working_tokens", "20000 at least"),
+        ("[profiles.m]\napi_clearing = true\n", 2, "profiles.api_clearing", "10000 at least"),
+        ("[profiles]\nm = 3\n", 2, "profiles.m", "must be a section"),
+    ],
+)
+def test_a_profile_that_cannot_be_used_is_named(text: str, line: int, key: str, why: str) -> None:
+    with pytest.raises(c.ConfigError) as raised:
+        c.parse(FILE, text)
+    assert (raised.value.line, raised.value.key) == (line, key)
+    assert why in raised.value.why
+
+
+def sent(clear_from: int) -> tuple[dict[str, Any], frozenset[str]]:
+    """The body and the betas of one request as they leave."""
+    seen: list[httpx2.Request] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request)
+        return warm._respond(request)
+
+    http = anthropic.DefaultHttpxClient(transport=httpx2.MockTransport(answer))
+    client = anthropic.Anthropic(api_key="k", base_url="http://127.0.0.1:9", max_retries=0, http_client=http)
+    tools = [{"name": "a", "description": "a", "input_schema": {"type": "object", "properties": {}}}]
+    hi = b'[{"role":"user","content":[{"type":"text","text":"hi"}]}]'
+    request = stream.Request("claude-sonnet-5-5", 9, [{"type": "text", "text": "s"}], tools, hi, clear_from=clear_from)
+    assert isinstance(stream.attempt(client, request, lambda: None), stream.Reply)
+    client.close()
+    named = seen[0].headers.get("anthropic-beta", "")
+    return json.loads(seen[0].content), frozenset(name for name in named.split(",") if name)
+
+
+def test_the_endpoints_own_clearing_is_asked_for_in_its_own_words_and_only_when_wanted() -> None:
+    body, betas = sent(90_000)
+    assert betas == CLEARING
+    assert body["context_management"] == {
+        "edits": [
+            {
+                "type": "clear_tool_uses_20250919",
+                "trigger": {"type": "input_tokens", "value": 90_000},
+                "keep": {"type": "tool_uses", "value": 3},
+                "clear_at_least": {"type": "input_tokens", "value": 22_500},
+            }
+        ]
+    }
+    assert validate.check(body, betas=betas)
+    plain, none = sent(0)
+    assert "context_management" not in plain
+    assert not none
+
+
+GOOD: list[tuple[dict[str, Any], frozenset[str]]] = [
+    ({"edits": []}, frozenset()),
+    ({"edits": [{"type": "clear_tool_uses_20250919", "exclude_tools": ["x"], "clear_tool_inputs": True}]}, CLEARING),
+    ({"edits": [{"type": "clear_thinking_20251015", "keep": "all"}, {"type": "clear_tool_uses_20250919"}]}, CLEARING),
+    ({"edits": [{"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 150_000}}]}, COMPACT),
+]
+BAD: list[tuple[object, frozenset[str], str]] = [
+    ({"edits": [{"type": "clear_tool_uses_20250919"}]}, frozenset(), "context_management: Extra inputs"),
+    ({"edits": [{"type": "clear_tool_uses"}]}, CLEARING, "Input tag 'clear_tool_uses'"),
+    ({"edits": [{"type": "clear_tool_uses_20250919", "keep": 3}]}, CLEARING, "keep: Input is not valid"),
+    ({"edits": [{"type": "clear_tool_uses_20250919", "keeps": 3}]}, CLEARING, "keeps: Extra inputs"),
+    (
+        {"edits": [{"type": "clear_tool_uses_20250919", "trigger": {"type": "messages", "value": 3}}]},
+        CLEARING,
+        "trigger: Input is not valid",
+    ),
+    (
+        {"edits": [{"type": "clear_tool_uses_20250919"}, {"type": "clear_thinking_20251015"}]},
+        CLEARING,
+        "must be the first edit",
+    ),
+    ({"edits": [{"type": "compact_20260112"}] * 2}, COMPACT, "only once"),
+    ({"edits": [{"type": "compact_20260112", "pause_after_compaction": 1}]}, COMPACT, "Input is not valid"),
+    ({"edit": []}, CLEARING, "Extra inputs"),
+    ({"edits": {}}, CLEARING, "valid list"),
+]
+
+
+@pytest.mark.parametrize(("given", "betas"), GOOD)
+def test_what_the_api_takes_is_taken(given: dict[str, Any], betas: frozenset[str]) -> None:
+    edits.check(given, betas)
+
+
+@pytest.mark.parametrize(("given", "betas", "says"), BAD)
+def test_what_the_api_refuses_is_refused(given: object, betas: frozenset[str], says: str) -> None:
+    with pytest.raises(ApiError) as raised:
+        edits.check(given, betas)
+    assert raised.value.status == 400
+    assert says in str(raised.value.body("r"))
+
+
+def test_tokens_of_a_compaction_by_the_endpoint_are_in_the_bill() -> None:
+    """They stand in ``usage.iterations`` and not in the figures above it."""
+    counted = {"input_tokens": 100, "output_tokens": 10, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 0}
+    compaction = {
+        "type": "compaction",
+        "input_tokens": 150_000,
+        "output_tokens": 2000,
+        "cache_creation_input_tokens": 7,
+        "cache_read_input_tokens": 0,
+    }
+    usage = BetaUsage.model_validate({**counted, "iterations": [compaction, {"type": "message", **counted}]})
+    found = stream.usage_of(usage)
+    assert (found.input, found.output, found.cache_read, found.cache_write_5m) == (150_100, 2010, 5, 7)

@@ -11,7 +11,8 @@ import httpx2
 import pytest
 from anthropic.types.beta import BetaUsage
 
-from harness.brain import stream, warm
+from harness.brain import stream
+from harness.brain.retry import Failure
 from harness.protocol import config as c
 from harness.protocol.profiles import Profile, Profiles
 from harness.simulator import edits, validate
@@ -58,14 +59,14 @@ def sent(clear_from: int) -> tuple[dict[str, Any], frozenset[str]]:
 
     def answer(request: httpx2.Request) -> httpx2.Response:
         seen.append(request)
-        return warm._respond(request)
+        return httpx2.Response(529, json={"type": "error", "error": {"type": "overloaded_error", "message": "no"}})
 
     http = anthropic.DefaultHttpxClient(transport=httpx2.MockTransport(answer))
     client = anthropic.Anthropic(api_key="k", base_url="http://127.0.0.1:9", max_retries=0, http_client=http)
     tools = [{"name": "a", "description": "a", "input_schema": {"type": "object", "properties": {}}}]
     hi = b'[{"role":"user","content":[{"type":"text","text":"hi"}]}]'
     request = stream.Request("claude-sonnet-5-5", 9, [{"type": "text", "text": "s"}], tools, hi, clear_from=clear_from)
-    assert isinstance(stream.attempt(client, request, lambda: None), stream.Reply)
+    assert isinstance(stream.attempt(client, request, lambda: None), Failure)
     client.close()
     named = seen[0].headers.get("anthropic-beta", "")
     return json.loads(seen[0].content), frozenset(name for name in named.split(",") if name)

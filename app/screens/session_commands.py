@@ -151,7 +151,7 @@ class SessionCommands(WatchScreen):
             if yes:
                 self.host.send(f"{row.name}: job {job} is told to end", "job_cancel", sid=row.sid, job=job)
 
-        text = f"{row.jobs[-1]}\nIts agent is told that it was cancelled, and goes on.{others}"
+        text = f"{row.jobs[-1]}. Its agent is told that it was cancelled, and goes on.{others}"
         self.app.push_screen(Confirm("End a job of", row.name, text, "end it"), decided)
 
     def _say(self) -> None:

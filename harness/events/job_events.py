@@ -7,7 +7,7 @@ from harness.events.body import BlobRef, Body
 
 class JobStarted(Body, frozen=True, kw_only=True):
     """A job runs, started by call ``call_id``. ``what`` is its command on one line, ``limit_s`` the seconds that it may
-    run, ``log_bytes`` about how much of its output is kept.
+    run, ``grace_s`` those that it has to end when asked to, ``log_bytes`` about how much of its output is kept.
     """
 
     TYPE = "job.started"
@@ -15,6 +15,7 @@ class JobStarted(Body, frozen=True, kw_only=True):
     call_id: str
     what: str = ""
     limit_s: int = 0
+    grace_s: float = 0.0
     log_bytes: int = 0
 
 

@@ -14,12 +14,15 @@ _MOST_TOLD = 8
 
 @dataclass(slots=True)
 class Running:
-    """A job that runs: the call that started it, its command on one line, since when, its limit in seconds."""
+    """A job that runs: the call that started it, its command on one line, since when, its limit and its grace in
+    seconds.
+    """
 
     call_id: str
     what: str
     ts: str
     limit_s: int
+    grace_s: float
 
 
 @dataclass(slots=True)
@@ -34,7 +37,7 @@ class Jobs:
     heard: bool = False
 
     def started(self, ts: str, b: JobStarted) -> None:
-        self.running[b.job] = Running(b.call_id, b.what, ts, b.limit_s)
+        self.running[b.job] = Running(b.call_id, b.what, ts, b.limit_s, b.grace_s)
 
     def waiting(self, b: JobWaiting) -> None:
         self.waits[b.call_id] = b
@@ -55,6 +58,11 @@ class Jobs:
         self.heard = True
         for name in names:
             self.untold.pop(name, None)
+
+    @property
+    def grace_s(self) -> float:
+        """Seconds that those which run have to end when asked to."""
+        return max((job.grace_s for job in self.running.values()), default=0.0)
 
     def news(self) -> tuple[str, list[str]]:
         """The ends that are to be told now, in words, and the jobs they are about; empty when there is nothing."""

@@ -312,6 +312,8 @@ def row(
         since = min(a.ts for a in s.approvals.values())
     elif s.doing:
         since = max(d.ts for d in s.doing.values())
+    elif s.jobs.running and state == "running" and not live.brain:
+        since = min(job.ts for job in s.jobs.running.values())
     asked = first_request(s) if state == "waiting" else None
     made = SessionRow(
         sid=sid,

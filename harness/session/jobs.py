@@ -172,6 +172,7 @@ class Jobs:
                 "call_id": job.order.call_id,
                 "what": job.what,
                 "limit_s": job.order.spec.timeout_s,
+                "grace_s": job.order.grace_s,
                 "log_bytes": job.order.spec.output_bytes,
             }
             self._put("job.started", started)

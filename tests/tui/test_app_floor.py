@@ -220,6 +220,26 @@ async def test_pause_resume_and_stop_ask_the_supervisor(tmp_path: Path) -> None:
         await s.until("stopped", lambda: s.app.snapshot.rows[sid].state == "stopped")
 
 
+async def test_the_newest_job_of_a_session_is_ended_after_asking(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        for_a_job = t.SessionParked(why="job", detail="job j1: make train")
+        world.log(world.add("trainer"), *(started("j1", "make train"), started("j2", "serve"), for_a_job))
+
+    def started(job: str, what: str) -> t.JobStarted:
+        return t.JobStarted(job=job, call_id="c1.0", what=what, limit_s=60)
+
+    async with shown(tmp_path, scene) as s:
+        row = next(iter(s.app.snapshot.rows.values()))
+        assert row.jobs == ["j1: make train", "j2: serve"]
+        await s.see("j2 started: serve", "J end job")
+        await s.press("J")
+        await s.see("End a job of trainer", "j2: serve", "Others")
+        await s.press("ctrl+y")
+        await s.until("asked", lambda: s.world.of("job_cancel"))
+        (asked,) = s.world.of("job_cancel")
+        assert (asked["sid"], asked["job"]) == (row.sid, "j2")
+
+
 async def test_resuming_hands_over_the_key_of_this_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The supervisor may have been started by somebody who had none."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-this-screen")

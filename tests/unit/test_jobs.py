@@ -11,7 +11,7 @@ from hypothesis.strategies import DrawFn
 
 from harness.agents import done, standing
 from harness.agents.steps import Park, Say
-from harness.events import fold, job_words, jobs, lines
+from harness.events import fold, job_words, jobs, lines, views
 from harness.events import types as t
 from harness.events.words import stretch
 from harness.hands import job_log
@@ -96,7 +96,7 @@ def _records(*bodies: t.Body) -> list[t.Record]:
     return [t.Record(seq, f"2026-01-01T00:00:{seq:02d}Z", "keeper", 0, body) for seq, body in enumerate(bodies)]
 
 
-STARTED = t.JobStarted(job="j1", call_id="c1.0", what="make train", limit_s=60)
+STARTED = t.JobStarted(job="j1", call_id="c1.0", what="make train", limit_s=60, grace_s=10)
 ENDED = t.JobEnded(job="j1", status="error", exit_code=2, ms=7_800_000, last="no memory", printed=900)
 
 
@@ -146,8 +146,21 @@ def test_a_lost_job_is_told_with_what_not_to_expect() -> None:
     assert "not run again by itself" in text
 
 
+def test_the_row_of_a_session_that_waits_says_for_what_and_since_when_the_job_runs() -> None:
+    intent = t.SessionIntent(name="n", goal="g", repo="/r", branch="b", worktree="/w", model="m")
+    created = t.SessionCreated(base="0" * 40, worktree="/w", branch="b")
+    state = fold.fold(_records(intent, created, STARTED, t.SessionParked(why="job", detail="earlier words")))
+    row = views.row("s", state, views.Liveness(keeper=True, brain=False))
+    assert (row.state, row.group, row.detail) == ("running", views.RUNNING, "job j1: make train")
+    assert (row.since, row.jobs) == ("2026-01-01T00:00:02Z", ["j1: make train"])
+    thinking = views.row("s", state, views.Liveness(keeper=True, brain=True))
+    assert thinking.detail == "thinking"
+
+
 def test_several_jobs_are_named_in_one_line() -> None:
     both = jobs.Jobs()
     both.started("", STARTED)
     both.started("", t.JobStarted(job="j2", call_id="c1.1", what="serve"))
     assert both.words() == "2 jobs: j1, j2"
+    assert both.grace_s == 10
+    assert jobs.Jobs().grace_s == 0

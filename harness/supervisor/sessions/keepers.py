@@ -238,9 +238,9 @@ class Keepers:
         link = session.link
         if link is None:
             return
-        patience = _LEAVE_S
+        patience = _LEAVE_S + session.state.jobs.grace_s
         try:
-            await link.call("shutdown", wait=_LEAVE_S, kill=kill)
+            await link.call("shutdown", wait=patience, kill=kill)
         except (LinkLost, OpError):
             link.abort()
             patience = 0.0

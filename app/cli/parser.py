@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import NoReturn
 
-from app.cli import jobs_grammar, memory_grammar
+from app.cli import jobs_grammar, memory_grammar, overview
 from harness.events.untrusted import to_display
 from harness.protocol.config import FRESH
 
@@ -23,13 +23,31 @@ class Parser(argparse.ArgumentParser):
         super().error(to_display(message))
 
 
+class Grammar(Parser):
+    """The whole: its help lists the verbs by what a person wants to do."""
+
+    def __init__(self) -> None:
+        super().__init__(prog="watchfloor", description=DESCRIPTION, epilog=EPILOG)
+        self.told: dict[str, str] = {}
+
+    def format_help(self) -> str:
+        about = self._get_formatter()
+        about.add_text(self.description)
+        end = self._get_formatter()
+        end.add_text("watchfloor VERB --help says more of each.")
+        end.add_text(self.epilog)
+        usage = f"usage: {self.prog} [--version] [VERB …]\n"
+        return "\n".join([usage, about.format_help(), overview.text(self.told), end.format_help()])
+
+
 def build() -> argparse.ArgumentParser:
     """The whole grammar."""
-    parser = Parser(prog="watchfloor", description=DESCRIPTION, epilog=EPILOG)
+    parser = Grammar()
     parser.add_argument("--version", action="store_true", help="print the version and leave")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
 
     def verb(name: str, text: str, *, json: bool = False) -> argparse.ArgumentParser:
+        parser.told[name] = text
         p = verbs.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
         if json:
             p.add_argument("--json", action="store_true", help="print JSON")

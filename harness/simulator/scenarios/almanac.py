@@ -81,6 +81,15 @@ def _task(feature: Feature) -> Script:
     yield say(f"{feature.id} is done: `{feature.name}` gives {feature.does}.")
 
 
+def _revised(feature: Feature) -> Script:
+    """What the judge sent back, twice: the README does not yet say what there is."""
+    said = "# Almanac\n\nSmall functions that one looks up.\n"
+    for lines in (f"`almanac.{feature.module}` has them all.\n", "`python3 -m unittest -q` runs the tests.\n"):
+        said += f"\n{lines}"
+        yield say("The judge is right; I say it in the README.", call("write_file", path="README.md", content=said))
+        yield say("The README says it now.")
+
+
 def play(goal: str) -> Script:
     task = _TASK.search(goal)
     if task is None:
@@ -88,6 +97,8 @@ def play(goal: str) -> Script:
     wanted = [feature for feature in FEATURES if task is None or feature.id == task[1]]
     for feature in wanted:
         yield from _task(feature)
+    if wanted[-1:] == [FEATURES[-1]]:
+        yield from _revised(FEATURES[-1])
 
 
 SCENARIOS = [Scenario("almanac", re.compile(r"\balmanac\b", re.IGNORECASE), play)]

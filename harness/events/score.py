@@ -6,7 +6,6 @@ of them means stands in ``docs/guide/score.md``.
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -124,22 +123,6 @@ class Tally:
         handler = _HANDLERS.get(type(r.body))
         if handler is not None:
             handler(self, r.body)
-        elif r.type == "plan.updated":
-            self.replans += bool(_field(r.body, "trigger"))
-        elif r.type == "context.compacted":
-            self.compactions += 1
-        elif r.type == "evaluation.ended":
-            self.evaluated(r.body)
-
-    def evaluated(self, body: t.Body) -> None:
-        """A judge looked at the work: what that cost is part of the price of the session."""
-        self.thinking = False
-        nano = _field(body, "cost_nano")
-        self.nano += nano if isinstance(nano, int) else 0
-        with contextlib.suppress(msgspec.ValidationError):
-            self.usage += msgspec.convert(_field(body, "usage") or {}, t.Usage)
-        if _field(body, "verdict") in _SENT_BACK:
-            self.contradict()
 
     def contradict(self) -> None:
         """Something shows that the agent is not done, whatever it says; counted once for each time that it says so."""
@@ -238,10 +221,6 @@ def _between(since: str, until: str) -> float:
         return 0.0
 
 
-def _field(body: t.Body, name: str) -> object:
-    return body.data.get(name) if isinstance(body, t.Unknown) else getattr(body, name, None)
-
-
 def _thing(b: t.ToolProposed) -> str:
     """What a call is about: a file by its path, everything else by what was asked for, word by word."""
     if b.input is None:
@@ -272,11 +251,17 @@ def _ended(y: Tally, b: t.SessionEnded) -> None:
     y.verified = b.verified
 
 
-def _message(y: Tally, b: t.ModelMessage) -> None:
+def _paid(y: Tally, b: t.ModelMessage | t.ModelSummary) -> None:
     y.thinking = False
-    y.steps += 1
     y.usage += b.usage
     y.nano += b.cost_nano
+
+
+def _message(y: Tally, b: t.ModelMessage) -> None:
+    _paid(y, b)
+    if b.purpose:
+        return  # a judge's word, which is no step of the agent
+    y.steps += 1
     y.claimed = b.stop == said.DONE
     y.claims += y.claimed
 
@@ -362,6 +347,19 @@ def _reset(y: Tally, b: t.ContextReset) -> None:
     y.resets += 1
 
 
+def _compacted(y: Tally, b: t.ContextCompacted) -> None:
+    y.compactions += 1
+
+
+def _updated(y: Tally, b: t.PlanUpdated) -> None:
+    y.replans += bool(b.trigger)
+
+
+def _evaluated(y: Tally, b: t.EvaluationEnded) -> None:
+    if b.verdict in _SENT_BACK:
+        y.contradict()
+
+
 def _undone(y: Tally, b: t.UndoEnded) -> None:
     y.undone += not b.error
 
@@ -371,6 +369,7 @@ _HANDLERS: Mapping[type[t.Body], Callable[[Tally, Any], None]] = {
     t.SessionContinued: _continued,
     t.SessionEnded: _ended,
     t.ModelMessage: _message,
+    t.ModelSummary: _paid,
     t.ModelRequest: _request,
     t.ModelFailed: _silent,
     t.LeaseEnded: _silent,
@@ -390,5 +389,8 @@ _HANDLERS: Mapping[type[t.Body], Callable[[Tally, Any], None]] = {
     t.ApprovalStale: _answered,
     t.ApprovalWithdrawn: _answered,
     t.ContextReset: _reset,
+    t.ContextCompacted: _compacted,
+    t.PlanUpdated: _updated,
+    t.EvaluationEnded: _evaluated,
     t.UndoEnded: _undone,
 }

@@ -72,6 +72,12 @@ def flip(entry: str, passes: bool = True) -> t.PlanFlipped:
     return t.PlanFlipped(entry=entry, passes=passes, why="", calls=[])
 
 
+def judged(word: str, nano: int = 0) -> t.EvaluationEnded:
+    return t.EvaluationEnded(
+        cycle=1, cycles=3, model="opus", rubric="r", verdict=word, summary="", requests=1, cost_nano=nano
+    )
+
+
 def request(name: str) -> t.ApprovalRequested:
     return t.ApprovalRequested(approval_id=name, kind="tool", title="", options=["allow"])
 
@@ -181,7 +187,7 @@ def test_time_is_blocked_only_while_a_person_is_all_that_is_waited_for() -> None
     [
         verdict("one", False),
         t.RatchetViolation(violation_id="v", call_id="c", files=[]),
-        t.Unknown(type="evaluation.ended", data={"verdict": "needs_revision"}),
+        judged("needs_revision"),
     ],
 )
 def test_a_claim_is_false_when_something_speaks_against_it(against: t.Body) -> None:
@@ -192,11 +198,12 @@ def test_a_claim_is_false_when_something_speaks_against_it(against: t.Body) -> N
     assert figures(said("done"), against, said("done"), against).false_claims == 2
 
 
-def test_a_judge_costs_what_it_costs() -> None:
-    verdict = {"verdict": "satisfied", "cost_nano": 5, "usage": {"input": 3, "output": 4}}
-    made = figures(said("done", input=1), asks(), t.Unknown(type="evaluation.ended", data=verdict))
-    assert (made.nano, made.tokens, made.false_claims, made.steps) == (DOLLAR // 4 + 5, 8, 0, 1)
-    asked = figures(asks(), t.LeaseEnded(gen=1, reason="exited"), request("a"), decided("a"))
+def test_a_judge_costs_what_it_costs_and_is_no_step_of_the_agent() -> None:
+    word = msgspec.structs.replace(said("done", input=3, output=4), purpose="judge", cost_nano=5)
+    made = figures(said("done", input=1), asks(), word, judged("satisfied", nano=5))
+    assert (made.nano, made.tokens, made.steps) == (DOLLAR // 4 + 5, 8, 1), "each reply once, whoever gave it"
+    assert (made.claims, made.false_claims) == (1, 0)
+    asked = figures(asks(), word, request("a"), decided("a"))
     assert asked.blocked_seconds == 10.0, "nobody thinks any more"
 
 
@@ -205,8 +212,11 @@ def test_what_changed_the_course_is_counted() -> None:
         INTENT,
         PLAN,
         said(),
-        t.Unknown(type="plan.updated", data={"trigger": "tool_failure"}),
-        t.Unknown(type="plan.updated", data={"entry": "E1", "state": "in_progress"}),
+        t.PlanUpdated(trigger="tool_failure", reason="three times"),
+        t.PlanUpdated(entry="E1", state="in_progress"),
+        t.ContextCompacted(
+            through_seq=1, handoff="", summary=t.BlobRef("a", 1), tokens_before=2, tokens_after=1, trigger="full"
+        ),
         t.PlanRestored(call_id="c", did=["it"]),
         t.ContextReset(keep=0, handoff="", tokens=1, after=1, trigger=""),
         t.UndoEnded(undo_id="u", call_id="c"),
@@ -215,6 +225,7 @@ def test_what_changed_the_course_is_counted() -> None:
         t.SessionContinued(checks=["one"]),
     )
     assert (made.replans, made.replan_rate, made.violations, made.resets, made.undone) == (1, 1.0, 1, 1, 1)
+    assert made.compactions == 1
     assert (made.outcome, made.verified) == ("", False)
     assert [phase.name for phase in made.phases] == ["parser", "docs"]
 

@@ -71,17 +71,22 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
         say(f"launched {safe(reply['name'])} ({reply['sid']}); watch it: watchfloor attach {reply['sid']}")
         for text in reply.get("warnings", []):
             say(safe(text))
-        if not (checks or args.plan or args.plan_from_goal or args.no_criterion):
+        if not (checks or _decided(args)):
             say(
                 f"{_NONE} no criterion was given: it ends on the agent's word, and stays marked; give --check or --plan"
             )
     return exits.OK
 
 
+def _decided(args: argparse.Namespace) -> bool:
+    """True when something other than checks decides when it is done, or nothing shall."""
+    return bool(args.plan or args.plan_from_goal or args.judge or args.no_criterion)
+
+
 def _asked(args: argparse.Namespace) -> list[str]:
     """The criterion of a launch that has none, asked for once where there is a person to ask."""
-    given = args.plan or args.plan_from_goal or args.no_criterion or args.json or args.goal_file == "-"
-    if given or not (sys.stdin.isatty() and sys.stdout.isatty()):
+    given = args.json or args.goal_file == "-"
+    if _decided(args) or given or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return []
     say("Nothing says when this is done. A command that must exit with 0 decides it;")
     say(f"without one the agent's word alone does, and the session stays marked {_NONE}.")

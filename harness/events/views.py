@@ -176,8 +176,9 @@ def first_request(s: SessionState) -> OpenApproval | None:
 
 
 def without_criterion(s: SessionState) -> bool:
-    """True when no check, no plan and no plan to be written says what done means."""
-    return s.intent is not None and not s.checks and s.plan is None and not s.intent.draft
+    """True when no check, no plan, no plan to be written and no judge says what done means."""
+    i = s.intent
+    return i is not None and not s.checks and s.plan is None and not i.draft and i.judge is None
 
 
 def state_of(s: SessionState, live: Liveness) -> tuple[str, str, str]:

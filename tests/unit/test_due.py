@@ -169,13 +169,14 @@ def test_no_brain_between_a_park_and_its_answer(steps: list[t.Body | str]) -> No
     """A supervisor that looks now and then, brains that die whenever they like, people who answer or wish: whatever the
     order.
     """
-    log, number, waits = Log(INTENT, CREATED), 0, ""
+    log, number, waits, parked = Log(INTENT, CREATED), 0, "", 0
     for step in steps:
         s = log.state
         if isinstance(step, t.Body):
             if isinstance(step, t.SessionParked):
-                if s.lease is None:
-                    continue  # only a brain parks
+                if s.lease is None or parked == s.lease_gen:
+                    continue  # only a brain parks, and it leaves then
+                parked = s.lease_gen
                 waits = {"breaker": "question", "refusal": "refusal", "error": "restart"}.get(step.why, "")
             if isinstance(step, t.ApprovalRequested) and step.approval_id in s.approvals:
                 continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 
 from harness.agents.steps import Wait
@@ -11,6 +12,7 @@ from harness.brain import decide
 from harness.brain.view import View
 from harness.events import fold, said
 from harness.events import types as t
+from harness.events.evaluation_events import JudgeWanted
 from harness.events.views import without_criterion
 from harness.plan import draft, formats
 from harness.supervisor.calls import plans
@@ -70,6 +72,10 @@ def test_a_session_is_without_a_criterion_until_something_decides() -> None:
     assert not without_criterion(told().state)
     assert not without_criterion(told(path="", checks=("make",)).state)
     assert not without_criterion(fold.SessionState())
+    judged = msgspec.structs.replace(told(path="").state.intent, judge=JudgeWanted("m", 3))
+    state = fold.SessionState()
+    fold.advance(state, t.Record(0, "2026-01-05T10:00:00.000Z", "test", 0, judged))
+    assert not without_criterion(state), "a judge decides"
 
 
 VAGUE = json.dumps([{"description": "A", "steps": ["It works"], "passes": False}]).encode()

@@ -50,7 +50,6 @@ from harness.supervisor.money.reservations import Bookkeeper
 from harness.supervisor.processes.process import Watch
 from harness.supervisor.serving.brain_ops import BrainOps
 from harness.supervisor.serving.client_ops import Ops
-from harness.supervisor.serving.memory_ops import MemoryOps
 from harness.supervisor.serving.parts import Parts
 from harness.supervisor.serving.server import Server
 from harness.supervisor.sessions.brains import Brains
@@ -208,7 +207,7 @@ class Supervisor:
             stop=self._asked_to_stop,
         )
         self.ops = Ops(parts)
-        table = {**self.ops.table(), **MemoryOps(parts).table(), **BrainOps(parts).table()}
+        table = {**self.ops.table(), **BrainOps(parts).table()}
         self.server = Server(folders.supervisor_socket, self.fleet, table, self.ops)
         self.ops.server = self.server
         self.upkeep = Upkeep(settings.problems, self.server.nudge, self._broken)

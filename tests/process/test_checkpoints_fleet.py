@@ -129,7 +129,8 @@ def test_another_session_goes_on_from_one_whatever_dies_meanwhile(f: Fleet) -> N
     assert (root / "crlf.txt").read_bytes() == b"a\r\nb\n"
     assert (root / ".env").read_text() == "s\n"
     assert not (root / ".venv").exists()
-    assert git(f.repository(), "log", "-1", "--format=%s", row["branch"]).strip() == "one"
+    commits = git(f.repository(), "log", "-2", "--format=%s", row["branch"]).splitlines()
+    assert commits == ["Second", "one"], "its own task behind what the other one had committed"
     (intent,) = bodies(f, child, t.SessionIntent)
     assert (intent.forked.sid, intent.forked.checkpoint_id, intent.goal) == (sid, "k1", goal)
     flips = bodies(f, child, t.PlanFlipped)

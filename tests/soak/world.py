@@ -25,6 +25,7 @@ from harness.events import types as t
 from harness.events.framing import LogError
 from harness.events.reader import read
 from harness.events.tail import Tail
+from harness.hands import joined
 from harness.linux.proc import Identity, alive, identify
 from harness.protocol.client import SupervisorError, Unreachable, ensure_supervisor
 from harness.protocol.paths import FolderError
@@ -187,11 +188,11 @@ class World:
                 continue
             found["keeper"].append(keeper)
             for child in children.get(keeper.pid, ()):
-                fenced = b"bwrap" in commands.get(child, b"").split(b"\0")[0]
-                _add(found["runner" if fenced else "vault or monitor"], child)
-                if fenced:
-                    for below in _below(child, children):
-                        _add(found["runner" if b"bwrap" in commands.get(below, b"").split(b"\0")[0] else "tool"], below)
+                of_fence = _name(child) in (joined.WARDEN, joined.INMATE)
+                below = list(_below(child, children)) if of_fence else []
+                _add(found["runner" if of_fence else "vault or monitor"], child)
+                for process in below:
+                    _add(found["tool"], process)
         with self.lock:
             self.seen.update(who for group in found.values() for who in group)
         return found
@@ -283,6 +284,14 @@ def _supervisors(path: Path) -> list[int]:
     except (OSError, ValueError, KeyError, TypeError):
         return []
     return [who.pid] if alive(who) else []
+
+
+def _name(pid: int) -> bytes:
+    """What a process calls itself; empty when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_bytes().strip()
+    except OSError:
+        return b""
 
 
 def _parent(pid: int) -> int:

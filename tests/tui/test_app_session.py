@@ -291,6 +291,8 @@ async def test_a_refused_launch_keeps_what_was_typed(tmp_path: Path) -> None:
 
     async with shown(tmp_path, scene) as s:
         await s.press("n", *"keepme", "ctrl+y")
+        await s.see("nothing says when it is done")
+        await s.press("ctrl+y")
         await s.see("Repository: /tmp is not a git repository", "keepme")
         await s.press("escape")
         await s.see("No sessions yet")
@@ -302,6 +304,8 @@ async def test_what_a_launch_warns_of_stays_until_it_was_read(tmp_path: Path) ->
 
     async with shown(tmp_path, scene) as s:
         await s.press("n", *"fix", "ctrl+y")
+        await s.see("nothing says when it is done")
+        await s.press("ctrl+y")
         await s.see("Launched", "there is no key for http://127.0.0.1:1", "price list[/]", "ctrl+y read")
         assert "\x1b" not in s.text
         await s.press("ctrl+y")

@@ -84,7 +84,11 @@ def problem(way: str) -> str:
             continue
         if verb not in VERBS:
             return f"there is no verb {verb!r}"
-        known = {option: action for action in VERBS[verb]._actions for option in action.option_strings}
+        grammar = VERBS[verb]
+        below = [a for a in grammar._actions if isinstance(a, argparse._SubParsersAction)]
+        if below and len(words) > 1 and words[1] in below[0].choices:
+            grammar = below[0].choices[words[1]]
+        known = {option: action for action in grammar._actions for option in action.option_strings}
         for i, word in enumerate(words[1:], 1):
             option = word.split("=")[0].rstrip(".")
             if not re.fullmatch(r"--?[a-z][a-z-]*", option):

@@ -26,6 +26,7 @@ from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving import context_ops, log_reading, memory_ops
 from harness.supervisor.serving.checkpoint_ops import CheckpointOps
 from harness.supervisor.serving.job_ops import JobOps
+from harness.supervisor.serving.memory_ops import MemoryOps
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.score_ops import ScoreOps
 from harness.supervisor.serving.server import Connection, Handler, Reply, Server
@@ -108,6 +109,7 @@ class Ops:
             "shutdown": self.shutdown,
             **CheckpointOps(self._p, self._find).table(),
             **JobOps(self._p).table(),
+            **MemoryOps(self._p).table(),
             **ScoreOps(self._p, self._find).table(),
         }
 

@@ -38,6 +38,8 @@ VERBS = {
     "restore": ("checkpoints", "restore"),
     "fork": ("checkpoints", "fork"),
     "score": ("score", "score"),
+    "brief": ("brief", "brief"),
+    "receipts": ("receipts", "receipts"),
     "continue": ("going_on", "go_on"),
     "plan": ("plan", "show"),
     "spec": ("spec", "check"),

@@ -6,12 +6,11 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
+from app.cli.since import stamp
 from harness.events.types import Record
-from harness.protocol import config as configuration
 
-_STAMP = "%Y-%m-%dT%H:%M:%S.%fZ"
 _KIND = re.compile(r"[a-z]+(\.[a-z_]+)?")
 
 
@@ -38,21 +37,7 @@ def wanted(since: str | None, kinds: Iterable[str], now: datetime) -> Wanted:
     for kind in types:
         if not _KIND.fullmatch(kind):
             raise ValueError(f"--kind: {kind!r} is no kind of record such as tool, tool.ended or approval")
-    return Wanted(_stamp(since, now) if since is not None else "", types)
-
-
-def _stamp(text: str, now: datetime) -> str:
-    try:
-        then = now - timedelta(seconds=configuration.seconds(text))
-    except (ValueError, OverflowError):
-        try:
-            then = datetime.fromisoformat(text)
-        except ValueError:
-            raise ValueError(
-                f"--since: {text!r} is neither a duration such as 90m nor a time such as 2026-11-22T08:00"
-            ) from None
-        then = then.replace(tzinfo=UTC) if then.tzinfo is None else then.astimezone(UTC)
-    return then.strftime(_STAMP)[:-4] + "Z"
+    return Wanted(stamp(since, now) if since is not None else "", types)
 
 
 class Last:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "start": ("demo", "launch", "continue", "fork"),
-    "look": ("attach", "ls", "show", "logs", "plan", "diff", "cost", "score", "jobs", "checkpoints"),
-    "decide": ("approvals", "approve", "deny", "reject", "answer", "defer"),
+    "look": ("attach", "brief", "ls", "show", "logs", "plan", "diff", "cost", "score", "jobs", "checkpoints"),
+    "decide": ("approvals", "approve", "deny", "reject", "answer", "defer", "receipts"),
     "steer": ("say", "pause", "resume", "stop", "compact", "checkpoint", "restore", "undo", "rm"),
     "prepare": ("spec", "roles", "judge", "memory"),
     "care for the fleet": ("doctor", "verify", "supervisor", "service", "adopt"),

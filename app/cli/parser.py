@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import NoReturn
 
-from app.cli import jobs_grammar, memory_grammar, overview
+from app.cli import brief_grammar, jobs_grammar, memory_grammar, overview
 from harness.events.untrusted import to_display
 from harness.protocol.config import FRESH
 
@@ -266,6 +266,8 @@ def build() -> argparse.ArgumentParser:
     undo.add_argument("--list", action="store_true", help="only list the states that can be had back, newest first")
     score = verb("score", "how well sessions worked, in figures to compare runs by", json=True)
     score.add_argument("ids", metavar="ID", nargs="*", help="sessions (default: all; with one, what it made as well)")
+    brief_grammar.add_brief(verb("brief", "what happened since you looked, and what needs you", json=True))
+    brief_grammar.add_receipts(verb("receipts", "what became of each request that you were asked", json=True))
     jobs_grammar.add(verb("jobs", "list the jobs that run, print what one printed, end one", json=True))
     session(verb("checkpoints", "list the checkpoints of a session, newest first", json=True))
     checkpoint = verb("checkpoint", "keep a session's work as it is now: files, git state, plan", json=True)

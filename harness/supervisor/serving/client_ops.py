@@ -24,6 +24,7 @@ from harness.supervisor.fleet import set_aside
 from harness.supervisor.fleet.fleet import Fleet, Money
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving import context_ops, log_reading, memory_ops
+from harness.supervisor.serving.briefing_ops import BriefingOps
 from harness.supervisor.serving.checkpoint_ops import CheckpointOps
 from harness.supervisor.serving.job_ops import JobOps
 from harness.supervisor.serving.memory_ops import MemoryOps
@@ -111,6 +112,7 @@ class Ops:
             **JobOps(self._p).table(),
             **MemoryOps(self._p).table(),
             **ScoreOps(self._p, self._find).table(),
+            **BriefingOps(self._p, self._find).table(),
         }
 
     # -- the feed ----------------------------------------------------------------------------------

@@ -1,0 +1,238 @@
+"""The verb that tells what happened since a person last looked, and what needs one."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from app import looked
+from app.cli import context, exits, since
+from app.cli.context import Context
+from app.cli.output import emit, safe, say
+from app.cli.sessions import Usage
+from harness.events.briefing import KINDS, Brief, Figures, Line
+from harness.events.views import NEEDS_YOU, SessionRow
+from harness.events.words import parse_ts, stretch, usd
+from harness.protocol.client import Client, SupervisorError
+
+_FIRST = timedelta(hours=24)
+"""How far back the first briefing goes."""
+_NAME = 24
+_ENTRY = 200
+_PATIENCE_S = 120.0
+_EMPTY = Brief(Figures(), (), (), -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is told of one session: ``problem`` says why nothing of it could be read."""
+
+    row: SessionRow
+    brief: Brief
+    upcoming: str = ""
+    problem: str = ""
+
+    @property
+    def quiet(self) -> bool:
+        return not (self.brief.lines or self.brief.needs or self.brief.figures.replies or self.problem)
+
+
+def brief(ctx: Context, args: argparse.Namespace) -> int:
+    """Shown to a person in words, the next one begins where this one ends; ``--since``, ``--json``, ``--md`` and IDs
+    leave that mark as it is.
+    """
+    if args.json and args.md:
+        raise Usage("--json and --md are two forms of the same; choose one")
+    now = datetime.now(UTC)
+    try:
+        start = since.stamp(args.since, now) if args.since is not None else looked.last(ctx.folders.state)
+    except ValueError as exc:
+        raise Usage(str(exc)) from exc
+    start = start or since.as_recorded(now - _FIRST)
+    until = since.as_recorded(now)
+    told = _gathered(ctx, args.ids, start)
+    if args.json:
+        emit({"since": start, "until": until, "fleet": _fleet(told), "sessions": [_wire(one) for one in told]})
+    elif args.md:
+        for line in markdown(told, start, now):
+            say(line)
+    else:
+        for line in text(told, start, now):
+            say(line)
+        if args.since is None and not args.ids:
+            looked.remember(ctx.folders.state, until)
+    return exits.OK
+
+
+def _gathered(ctx: Context, ids: list[str], start: str) -> list[Told]:
+    with ctx.connect() as client:
+        client.wait_up_to(_PATIENCE_S)
+        rows = context.rows(client.call("sessions"))
+        if ids:
+            wanted = {str(client.call("session", sid=sid)["row"]["sid"]) for sid in ids}
+            rows = [row for row in rows if row.sid in wanted]
+        return [_one(client, row, start) for row in rows]
+
+
+def _one(client: Client, row: SessionRow, start: str) -> Told:
+    """A session of which nothing was recorded meanwhile is not asked about; one that cannot be read hides no other."""
+    if row.last_ts < start and not row.approvals and row.seq >= 0:
+        return Told(row, _EMPTY)
+    try:
+        reply = client.call("brief", sid=row.sid, since=start)
+    except SupervisorError as exc:
+        return Told(row, _EMPTY, problem=str(exc))
+    return Told(row, context.convert(reply["brief"], Brief), reply["upcoming"])
+
+
+# -- as data -------------------------------------------------------------------------------------------
+
+
+def _fleet(told: Iterable[Told]) -> dict[str, object]:
+    every = list(told)
+    total = _total(every)
+    return msgspec.structs.asdict(total) | {
+        "sessions": len(every),
+        "moved": sum(one.brief.figures.records for one in every),
+        "needs_you": sum(len(one.brief.needs) for one in every),
+    }
+
+
+def _total(told: Iterable[Told]) -> Figures:
+    return sum((one.brief.figures for one in told), Figures())
+
+
+def _wire(one: Told) -> dict[str, object]:
+    made: dict[str, object] = msgspec.to_builtins(one.brief)
+    named = {"sid": one.row.sid, "name": one.row.name}
+    lines = [named | msgspec.structs.asdict(line) for line in one.brief.lines]
+    needs = [named | msgspec.structs.asdict(line) for line in one.brief.needs]
+    return made | {
+        **named,
+        "state": one.row.state,
+        "lines": lines,
+        "needs": needs,
+        "next": one.row.next,
+        "do": one.row.do,
+        "command": one.row.command,
+        "upcoming": one.upcoming,
+        "problem": one.problem,
+    }
+
+
+# -- in words ------------------------------------------------------------------------------------------
+
+
+def text(told: list[Told], start: str, now: datetime) -> Iterator[str]:
+    """For a terminal; every text of others has passed the display function."""
+    yield _headline(told, start, now)
+    for one in (one for one in told if not one.quiet):
+        yield ""
+        yield _title(one, plain)
+        for line in _sorted(one):
+            yield f"  {line.kind:<8} {_clock(line)}  {_name(one)}#{line.seq:<6} {safe(line.text)}"
+        yield from (f"  {rest}" for rest in _rest(one, plain))
+    if quiet := _quiet(told):
+        yield ""
+        yield f"nothing new: {quiet}"
+    if any(not one.quiet for one in told):
+        yield ""
+        yield "record N of a session: watchfloor logs SESSION --after N-1"
+
+
+def markdown(told: list[Told], start: str, now: datetime) -> Iterator[str]:
+    """The same as Markdown, in which texts of others are code: nothing in them is a link, a name or markup."""
+    yield f"# {_headline(told, start, now)}"
+    for one in (one for one in told if not one.quiet):
+        yield ""
+        yield f"## {_title(one, code)}"
+        yield ""
+        for line in _sorted(one):
+            yield f"- **{line.kind}** {_clock(line)} {code(f'{one.row.name}#{line.seq}')} {code(line.text)}"
+        yield from (f"- {rest}" for rest in _rest(one, code))
+    if quiet := _quiet(told):
+        yield ""
+        yield f"Nothing new: {code(quiet)}"
+
+
+def plain(raw: str) -> str:
+    """Text of others in a line for a terminal."""
+    return safe(raw)
+
+
+def code(raw: str) -> str:
+    """Text of others as a code span that it cannot end."""
+    shown = safe(raw)
+    longest = max((len(run) for run in re.findall("`+", shown)), default=0)
+    fence = "`" * (longest + 1)
+    return f"{fence} {shown} {fence}"
+
+
+def _headline(told: list[Told], start: str, now: datetime) -> str:
+    then = parse_ts(start)
+    ago = stretch(now.timestamp() - then) if then is not None else start
+    moved = sum(one.brief.figures.records for one in told)
+    needs = sum(len(one.brief.needs) for one in told)
+    parts = [f"{moved} of {_many(len(told), 'session')} moved", *_figures(_total(told))]
+    return f"Since {ago} ago ({start[:16].replace('T', ' ')} UTC): " + " · ".join(
+        [*parts, *([f"{needs} need{'' if needs != 1 else 's'} you"] if needs else [])]
+    )
+
+
+def _figures(f: Figures) -> list[str]:
+    counted = (
+        (f.passed, "passed", "passed"),
+        (f.commits, "commit", "commits"),
+        (f.asked, "question to you", "questions to you"),
+        (f.decided, "decision", "decisions"),
+        (f.restarts, "restart", "restarts"),
+        (f.anomalies, "anomaly", "anomalies"),
+    )
+    found = [f"{count} {one if count == 1 else more}" for count, one, more in counted if count]
+    return [*found, usd(f.spent_nano)] if f.replies else found
+
+
+def _title(one: Told, quoted: Callable[[str], str]) -> str:
+    mark = " ✓" if one.row.verified else ""
+    head = f"{quoted(one.row.name)} ({safe(one.row.sid)}) {safe(one.row.state)}{mark}"
+    return " · ".join([head, *_figures(one.brief.figures)])
+
+
+def _sorted(one: Told) -> list[Line]:
+    """What it needs first, then by kind, and in the order of the log."""
+    lines = [*one.brief.needs, *one.brief.lines]
+    return sorted(lines, key=lambda line: (KINDS.index(line.kind), line.seq))
+
+
+def _rest(one: Told, quoted: Callable[[str], str]) -> Iterator[str]:
+    if one.problem:
+        yield f"cannot be read: {quoted(one.problem)}"
+    if one.brief.forgotten:
+        yield f"older lines are in its log only: watchfloor logs {safe(one.row.sid)}"
+    if one.upcoming:
+        yield f"next of its plan: {quoted(one.upcoming[:_ENTRY])}"
+    if one.row.next:
+        yield f"next: {quoted(one.row.next)}"
+    if one.row.do and one.row.group == NEEDS_YOU:
+        yield f"you: {quoted(one.row.do)}" + (f" ({safe(one.row.command)})" if one.row.command else "")
+
+
+def _quiet(told: Iterable[Told]) -> str:
+    return ", ".join(_name(one) for one in told if one.quiet)
+
+
+def _name(one: Told) -> str:
+    return safe(one.row.name, _NAME)
+
+
+def _clock(line: Line) -> str:
+    return safe(line.ts[5:16].replace("T", " "))
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"

@@ -1,0 +1,91 @@
+"""The verb that tells what became of each request to a person."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import msgspec
+
+from app.cli import context, exits, since
+from app.cli.context import Context
+from app.cli.output import emit, safe, say
+from app.cli.sessions import Usage
+from harness.events.receipts import Receipt
+from harness.protocol.client import Client, SupervisorError
+
+_PATIENCE_S = 120.0
+_REQUEST = re.compile("a[a-z2-7]{7}")
+_TITLE = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A receipt and whose it is."""
+
+    sid: str
+    name: str
+    receipt: Receipt
+
+
+def receipts(ctx: Context, args: argparse.Namespace) -> int:
+    """The newest first. Exit code 1 when there is a session that cannot be read."""
+    try:
+        start = since.stamp(args.since, datetime.now(UTC)) if args.since is not None else ""
+    except ValueError as exc:
+        raise Usage(str(exc)) from exc
+    with ctx.connect() as client:
+        client.wait_up_to(_PATIENCE_S)
+        found, unread = _found(client, args.id)
+    shown = [one for one in found if one.receipt.steps[-1].ts >= start]
+    shown.sort(key=lambda one: one.receipt.steps[0].ts, reverse=True)
+    if args.json:
+        for one in shown:
+            emit({"sid": one.sid, "name": one.name, **msgspec.to_builtins(one.receipt)})
+    else:
+        for one in shown:
+            _say(one, whole=len(shown) == 1)
+        if not shown:
+            say("nobody was asked anything")
+        for why in unread:
+            say(f"not read: {safe(why)}")
+    return exits.NO if unread else exits.OK
+
+
+def _found(client: Client, wanted: str) -> tuple[list[Told], list[str]]:
+    """Of the session or the one request that is meant, else all; and what could not be read."""
+    if wanted and not _REQUEST.fullmatch(wanted):
+        return _of(client, wanted), []
+    every: list[Told] = []
+    unread: list[str] = []
+    for row in context.rows(client.call("sessions")):
+        try:
+            every += _of(client, row.sid)
+        except SupervisorError as exc:
+            unread.append(f"{row.name}: {exc}")
+    if not wanted:
+        return every, unread
+    named = [one for one in every if one.receipt.approval_id == wanted]
+    return (named, []) if named else (_of(client, wanted), [])  # a session may be called like a request
+
+
+def _of(client: Client, sid: str) -> list[Told]:
+    reply = client.call("receipts", sid=sid)
+    made = context.convert(reply["receipts"], list[Receipt])
+    return [Told(reply["sid"], reply["name"], one) for one in made]
+
+
+def _say(one: Told, *, whole: bool) -> None:
+    r = one.receipt
+    decided = f" {safe(r.decision)} by {safe(r.by or 'someone')}" if r.decision else ""
+    say(
+        f"{safe(r.approval_id)}  {safe(one.name, 24)}  {safe(r.kind)}{decided}: {safe(r.outcome)}"
+        f" · {safe(r.title, _TITLE)}"
+    )
+    if not whole:
+        say("    " + " → ".join(f"{step.stage} #{step.seq}" for step in r.steps))
+        return
+    for step in r.steps:
+        say(f"    {step.stage:<9} #{step.seq:<6} {safe(step.ts)}  {safe(step.text)}")

@@ -1,0 +1,31 @@
+"""What ``--since`` takes. Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from harness.protocol import config as configuration
+
+_STAMP = "%Y-%m-%dT%H:%M:%S.%fZ"
+
+
+def stamp(text: str, now: datetime) -> str:
+    """The time, as records carry it, that was typed as a duration back from ``now`` (90m, 2h) or as a time by ISO 8601,
+    UTC without a zone. Raises ValueError with what is wrong.
+    """
+    try:
+        then = now - timedelta(seconds=configuration.seconds(text))
+    except (ValueError, OverflowError):
+        try:
+            then = datetime.fromisoformat(text)
+        except ValueError:
+            raise ValueError(
+                f"--since: {text!r} is neither a duration such as 90m nor a time such as 2026-11-22T08:00"
+            ) from None
+        then = then.replace(tzinfo=UTC) if then.tzinfo is None else then.astimezone(UTC)
+    return as_recorded(then)
+
+
+def as_recorded(moment: datetime) -> str:
+    """A time in UTC as records carry it."""
+    return moment.strftime(_STAMP)[:-4] + "Z"

@@ -1,0 +1,309 @@
+"""What happened in a session since a person last looked: from its log alone, no model is asked. Pure.
+
+`Course` takes one record after the other and keeps the lines that deserve a look, so a log that grows is read on;
+`brief` picks what lies in a stretch of time. Each line names its record. Texts are raw: whoever shows them passes
+`untrusted.to_display`.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from harness.events import trouble, words
+from harness.events import types as t
+from harness.events.describe import Tone, describe
+from harness.events.evaluation_events import SATISFIED
+
+NEEDS = "needs"
+ANOMALY = "anomaly"
+PASSED = "passed"
+COMMIT = "commit"
+DECIDED = "decided"
+RESTART = "restart"
+COURSE = "course"
+KINDS = (NEEDS, ANOMALY, PASSED, COMMIT, DECIDED, RESTART, COURSE)
+"""Of lines, in the order in which they deserve to be read."""
+KEPT = 2000
+"""So many lines of a session are kept, the newest; `Brief.forgotten` says when there were more in its time."""
+_SHAS = 50
+_ASKED = "asked"
+"""Kept to be counted: while it is open it is among what the session needs, and then its decision tells of it."""
+_TYPED = ("script", "command", "argv")
+_GIT_SAYS = re.compile(r"^\[[^\]\n]{1,200} ([0-9a-f]{7,40})\] (.*)$", re.MULTILINE)
+"""How git tells of a commit that it made."""
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One thing that happened, at record ``seq``."""
+
+    seq: int
+    ts: str
+    kind: str
+    text: str
+    tone: Tone = "info"
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """How much of what happened; money in nano-USD, by what replies reported."""
+
+    records: bool = False
+    """Anything at all was recorded."""
+    replies: int = 0
+    spent_nano: int = 0
+    passed: int = 0
+    commits: int = 0
+    asked: int = 0
+    decided: int = 0
+    restarts: int = 0
+    anomalies: int = 0
+
+    def __add__(self, other: Figures) -> Figures:
+        return Figures(
+            self.records or other.records,
+            self.replies + other.replies,
+            self.spent_nano + other.spent_nano,
+            self.passed + other.passed,
+            self.commits + other.commits,
+            self.asked + other.asked,
+            self.decided + other.decided,
+            self.restarts + other.restarts,
+            self.anomalies + other.anomalies,
+        )
+
+
+class Brief(msgspec.Struct, frozen=True):
+    """A stretch of time of one session: ``lines`` in the order of the log, and the open requests, however old."""
+
+    figures: Figures
+    lines: tuple[Line, ...]
+    needs: tuple[Line, ...]
+    seq: int
+    """The newest record that was looked at."""
+    forgotten: bool = False
+    """There was more in this time than is kept; the log has it."""
+
+
+@dataclass(slots=True)
+class Course:
+    """What was gathered so far; `take` goes on with the next record."""
+
+    seq: int = -1
+    last_ts: str = ""
+    lines: deque[Line] = field(default_factory=lambda: deque(maxlen=KEPT))
+    forgotten_ts: str = ""
+    """The latest time of a line that is not kept any more."""
+    paid_at: array[float] = field(default_factory=lambda: array("d"))
+    """Of each reply: seconds since the epoch."""
+    paid: array[int] = field(default_factory=lambda: array("q"))
+    """Of each reply: its price."""
+    requests: dict[str, Line] = field(default_factory=dict)
+    """Open requests to a person."""
+    checks: dict[str, bool] = field(default_factory=dict)
+    """The newest verdict on each command."""
+    planned: set[str] = field(default_factory=set)
+    """Commands that decide entries of a plan, whose own records tell when they pass."""
+    committing: set[str] = field(default_factory=set)
+    """Open calls that are about a commit."""
+    head: str = ""
+    """What the branch was last seen to stand on."""
+    shas: deque[str] = field(default_factory=lambda: deque(maxlen=_SHAS))
+    """Commits that git told of, shortened as it did."""
+    keepers: int = 0
+    answered: int = -2
+    """The record of the newest decision, or of what it led to in the same breath; -2 when there was none."""
+
+    def take(self, r: t.Record) -> None:
+        """Go on with the next record."""
+        handler = _HANDLERS.get(type(r.body))
+        if handler is not None:
+            handler(self, r, r.body)
+        elif (told := _TOLD.get(type(r.body))) is not None:
+            kind = told(r.body)
+            if kind:
+                self.tell(r, kind)
+        self.seq = r.seq
+        self.last_ts = max(self.last_ts, r.ts)
+
+    def tell(self, r: t.Record, kind: str, text: str = "", tone: Tone | None = None) -> None:
+        """Keep a line; without a text of its own it is what the log says of this record."""
+        said = describe(r)
+        line = Line(r.seq, r.ts, kind, words.line(text or f"{said.kind}: {said.summary}"), tone or said.tone)
+        if len(self.lines) == KEPT:
+            self.forgotten_ts = max(self.forgotten_ts, self.lines[0].ts)
+        self.lines.append(line)
+
+
+def follow(records: Iterable[t.Record], start: Course | None = None) -> Course:
+    """The course after all records; ``start`` is gone on with, in place."""
+    made = start or Course()
+    for record in records:
+        made.take(record)
+    return made
+
+
+def brief(c: Course, since: str) -> Brief:
+    """What happened at ``since`` (a time as records carry it, empty for all) or later."""
+    found = [line for line in c.lines if line.ts >= since]
+    of = Counter(line.kind for line in found)
+    then = words.parse_ts(since) if since else None
+    paid = [nano for at, nano in zip(c.paid_at, c.paid, strict=True) if then is None or at >= then]
+    figures = Figures(
+        records=c.seq >= 0 and c.last_ts >= since,
+        replies=len(paid),
+        spent_nano=sum(paid),
+        passed=of[PASSED],
+        commits=of[COMMIT],
+        asked=of[_ASKED],
+        decided=of[DECIDED],
+        restarts=of[RESTART],
+        anomalies=of[ANOMALY],
+    )
+    shown = tuple(line for line in found if line.kind != _ASKED)
+    return Brief(figures, shown, tuple(c.requests.values()), c.seq, bool(c.forgotten_ts) and c.forgotten_ts >= since)
+
+
+# -- one record after the other ------------------------------------------------------------------------
+
+
+def _paid(c: Course, r: t.Record, b: t.ModelMessage | t.ModelSummary) -> None:
+    c.paid_at.append(words.parse_ts(r.ts) or 0.0)
+    c.paid.append(b.cost_nano)
+
+
+def _loaded(c: Course, r: t.Record, b: t.PlanLoaded) -> None:
+    c.planned = {command for entry in b.entries for command in entry.checks}
+
+
+def _verdict(c: Course, r: t.Record, b: t.CheckVerdict) -> None:
+    before = c.checks.get(b.command)
+    c.checks[b.command] = b.passed
+    if b.command in c.planned or b.passed == bool(before):
+        return
+    if b.passed:
+        c.tell(r, PASSED)
+    else:
+        c.tell(r, ANOMALY, f"passes no more: {b.command}", "bad")
+
+
+def _proposed(c: Course, r: t.Record, b: t.ToolProposed) -> None:
+    if b.input is not None and any("commit" in str(b.input.get(name, "")) for name in _TYPED):
+        c.committing.add(b.call_id)
+
+
+def _tool_ended(c: Course, r: t.Record, b: t.ToolEnded) -> None:
+    if b.call_id not in c.committing:
+        return
+    c.committing.discard(b.call_id)
+    for sha, subject in _GIT_SAYS.findall(b.preview):
+        c.shas.append(sha)
+        c.tell(r, COMMIT, f"{sha} {subject} (as {b.call_id} printed it)", "good")
+
+
+def _created(c: Course, r: t.Record, b: t.SessionCreated) -> None:
+    c.head = b.base
+
+
+def _checkpoint(c: Course, r: t.Record, b: t.CheckpointCreated) -> None:
+    if b.head and c.head and b.head != c.head and not any(b.head.startswith(sha) for sha in c.shas):
+        c.tell(r, COMMIT, f"its branch stands at {b.head[:12]}, before at {c.head[:12]}", "good")
+    c.head = b.head or c.head
+
+
+def _asked(c: Course, r: t.Record, b: t.ApprovalRequested) -> None:
+    text = f"{b.approval_id} {trouble.request(b.kind)}: {b.title} · risk {b.risk}"
+    c.tell(r, _ASKED, text, "warn")
+    c.requests[b.approval_id] = msgspec.structs.replace(c.lines[-1], kind=NEEDS)
+
+
+def _decided(c: Course, r: t.Record, b: t.ApprovalDecided) -> None:
+    asked = c.requests.pop(b.approval_id, None)
+    said = describe(r)
+    about = f" · {asked.text} (#{asked.seq})" if asked is not None else ""
+    c.tell(r, DECIDED, f"{said.summary}{about}", said.tone)
+    c.answered = r.seq
+
+
+def _closed(c: Course, r: t.Record, b: t.ApprovalStale | t.ApprovalWithdrawn) -> None:
+    asked = c.requests.pop(b.approval_id, None)
+    said = describe(r)
+    about = f" · {asked.text} (#{asked.seq})" if asked is not None else ""
+    c.tell(r, COURSE, f"{said.kind}: {said.summary}{about}", said.tone)
+
+
+def _by_hand(c: Course, r: t.Record, b: t.Body) -> None:
+    """What a person wanted: one line with the decision that it follows from."""
+    if isinstance(b, t.UserMessage) and b.origin != "human":
+        return
+    if c.answered == r.seq - 1:
+        c.answered = r.seq
+    else:
+        c.tell(r, DECIDED)
+
+
+def _keeper(c: Course, r: t.Record, b: t.KeeperStarted) -> None:
+    c.keepers += 1
+    if c.keepers > 1:
+        c.tell(r, RESTART)
+
+
+_HANDLERS: Mapping[type[t.Body], Callable[[Course, t.Record, Any], None]] = {
+    t.ModelMessage: _paid,
+    t.ModelSummary: _paid,
+    t.PlanLoaded: _loaded,
+    t.CheckVerdict: _verdict,
+    t.ToolProposed: _proposed,
+    t.ToolEnded: _tool_ended,
+    t.SessionCreated: _created,
+    t.CheckpointCreated: _checkpoint,
+    t.ApprovalRequested: _asked,
+    t.ApprovalDecided: _decided,
+    t.ApprovalStale: _closed,
+    t.ApprovalWithdrawn: _closed,
+    t.UserMessage: _by_hand,
+    t.SessionDesired: _by_hand,
+    t.SessionContinued: _by_hand,
+    t.RatchetAnswered: _by_hand,
+    t.GateOpened: _by_hand,
+    t.CapsRaised: _by_hand,
+    t.FinishUp: _by_hand,
+    t.KeeperStarted: _keeper,
+}
+
+
+def _always(kind: str) -> Callable[[Any], str]:
+    return lambda _: kind
+
+
+def _judged(b: t.EvaluationEnded) -> str:
+    return PASSED if b.verdict == SATISFIED and not b.drift else ANOMALY
+
+
+_TOLD: Mapping[type[t.Body], Callable[[Any], str]] = {
+    t.RatchetViolation: _always(ANOMALY),
+    t.PlanRestored: _always(ANOMALY),
+    t.BreakerOpened: _always(ANOMALY),
+    t.ToolInDoubt: _always(ANOMALY),
+    t.EvaluationEnded: _judged,
+    t.PlanFlipped: lambda b: PASSED if b.passes else ANOMALY,
+    t.PlanUpdated: lambda b: ANOMALY if b.state == "blocked" else "",
+    t.ProgressKept: lambda b: ANOMALY if b.did else "",
+    t.HarnessNote: lambda b: ANOMALY if b.level == "error" else "",
+    t.Quarantined: _always(RESTART),
+    t.LogRecovered: _always(RESTART),
+    t.LeaseEnded: lambda b: RESTART if b.exit_code else "",
+    t.SessionIntent: _always(COURSE),
+    t.SessionEnded: lambda b: ANOMALY if b.outcome == "failed" else COURSE,
+    t.SessionForked: _always(COURSE),
+    t.PhaseBegun: _always(COURSE),
+    t.UndoEnded: lambda b: ANOMALY if b.error else COURSE,
+    t.CheckpointRestored: _always(COURSE),
+    t.MemoryChanged: _always(COURSE),
+}
+"""Records whose own words are the line, and of which kind it is; empty = none this time."""

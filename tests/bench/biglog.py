@@ -72,7 +72,7 @@ def _note(i: int, text: str) -> Event:
     return "harness.note", {"level": "info", "text": text, "component": "bench"}
 
 
-def _turn(i: int, text: str) -> Event:
+def turn(i: int, text: str) -> Event:
     """What an agent's turn leaves in a log: a request, a reply, a call and its stages."""
     step = (i + 2) % 6  # so that the last of a million is a reply
     call = f"c{i - step + 6}.0"
@@ -149,4 +149,4 @@ def biglog() -> list[Figure]:
 
 @bench("transcript")
 def transcript() -> list[Figure]:
-    return _measure("transcript", "transcript of a 1M-event log", _turn)
+    return _measure("transcript", "transcript of a 1M-event log", turn)

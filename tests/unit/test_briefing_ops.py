@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -40,10 +41,19 @@ def test_a_log_is_read_on_over_its_segments_and_never_beyond_what_is_known(log: 
     assert read_on(log, known, N - 1) is known
 
 
-def test_damage_is_named_and_what_was_good_before_it_was_read(log: Path) -> None:
+def overwritten(line: bytes) -> bytes:
+    return b"x" * len(line)
+
+
+def falsified(line: bytes) -> bytes:
+    return line.replace(b'"count":5', b'"count":6')
+
+
+@pytest.mark.parametrize("damage", [overwritten, falsified])
+def test_damage_is_named_and_what_was_good_before_it_was_read(log: Path, damage: Callable[[bytes], bytes]) -> None:
     segment = log / "000001.jsonl"
     whole = segment.read_bytes().split(b"\n")
-    whole[11] = b"x" * len(whole[11])
+    whole[11] = damage(whole[11])
     segment.write_bytes(b"\n".join(whole))
     known = Gathered()
     with pytest.raises(OpError) as exc:

@@ -10,7 +10,7 @@ import msgspec
 
 from harness.events import briefing, receipts
 from harness.events import types as t
-from harness.events.framing import LogError, seq_of
+from harness.events.framing import LogError, seq_of, whole
 from harness.events.offsets import OffsetIndex
 from harness.plan import order
 from harness.supervisor.errors import OpError
@@ -106,11 +106,11 @@ def read_on(log: Path, known: Gathered, stop: int) -> Gathered:
     try:
         while known.seq < stop:
             lines, _ = index.scan(known.seq + 1, _PIECE)
-            if not lines or seq_of(lines[0]) != known.seq + 1:
-                raise OpError("damaged", f"record {known.seq + 1} of this log is damaged", "see: watchfloor verify")
-            for line in lines:
-                if seq_of(line) != known.seq + 1 or known.seq == stop:
+            for line in lines or [b""]:
+                if known.seq == stop:
                     break
+                if seq_of(line) != known.seq + 1 or not whole(line + b"\n"):
+                    raise OpError("damaged", f"record {known.seq + 1} of this log is damaged", "see: watchfloor verify")
                 known.take(line)
     finally:
         index.close()

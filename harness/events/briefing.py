@@ -223,18 +223,22 @@ def _asked(c: Course, r: t.Record, b: t.ApprovalRequested) -> None:
 
 
 def _decided(c: Course, r: t.Record, b: t.ApprovalDecided) -> None:
-    asked = c.requests.pop(b.approval_id, None)
     said = describe(r)
-    about = f" · {asked.text} (#{asked.seq})" if asked is not None else ""
-    c.tell(r, DECIDED, f"{said.summary}{about}", said.tone)
+    c.tell(r, DECIDED, f"{said.summary}{_about(c, b.approval_id)}", said.tone)
     c.answered = r.seq
 
 
 def _closed(c: Course, r: t.Record, b: t.ApprovalStale | t.ApprovalWithdrawn) -> None:
-    asked = c.requests.pop(b.approval_id, None)
     said = describe(r)
-    about = f" · {asked.text} (#{asked.seq})" if asked is not None else ""
-    c.tell(r, COURSE, f"{said.kind}: {said.summary}{about}", said.tone)
+    c.tell(r, COURSE, f"{said.kind}: {said.summary}{_about(c, b.approval_id)}", said.tone)
+
+
+def _about(c: Course, approval_id: str) -> str:
+    """What a request that is over was about, and its record."""
+    asked = c.requests.pop(approval_id, None)
+    if asked is None:
+        return ""
+    return f" · {asked.text.removeprefix(approval_id).strip()} (#{asked.seq})"
 
 
 def _by_hand(c: Course, r: t.Record, b: t.Body) -> None:

@@ -114,7 +114,7 @@ def test_an_evening_in_lines() -> None:
         t.SessionEnded(outcome="done", verified=True),
     )
     assert kinds(made) == [(3, PASSED), (5, COMMIT), (6, ANOMALY), (8, DECIDED), (9, RESTART), (12, COURSE)]
-    assert made.lines[3].text == "a2222222 allow by tui · a2222222 wants to: git push · risk medium (#7)"
+    assert made.lines[3].text == "a2222222 allow by tui · wants to: git push · risk medium (#7)"
     assert [(line.seq, line.kind) for line in made.needs] == [(11, NEEDS)]
     assert made.figures == Figures(
         records=True,

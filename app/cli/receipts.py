@@ -17,7 +17,7 @@ from harness.events.receipts import Receipt
 from harness.protocol.client import Client, SupervisorError
 
 _PATIENCE_S = 120.0
-_REQUEST = re.compile("a[a-z2-7]{7}")
+_REQUEST = re.compile("a[0-9a-v]{7}")
 _TITLE = 120
 
 

@@ -1,5 +1,5 @@
-"""Plan and progress files of a worktree, as they change on disk: checklists from JSON and Markdown, other text as it
-is.
+"""A plan as it stands, and the plan and progress files of a worktree as they change on disk: checklists from JSON and
+Markdown, other text as it is.
 """
 
 from __future__ import annotations
@@ -21,20 +21,36 @@ from textual.strip import Strip
 
 from harness.events import words
 from harness.events.untrusted import to_display
+from widgets import cells
 from widgets.cells import Line
 from widgets.palette import palette
 
 FILES = ("prd.json", "feature_list.json", "PLAN.md", "TODO.md", "progress.txt", "claude-progress.txt", "CHANGELOG.md")
 MAX_BYTES = 256 * 1024
 MAX_LINES = 2000
-_ROLES = {"heading": "name", "done": "good", "open": "text", "text": "quiet", "note": "attention"}
+NOW = "now"
+_LOOKS = {
+    "heading": (" ", "name"),
+    "done": ("  ✓ ", "good"),
+    "open": ("  ○ ", "text"),
+    NOW: ("  ▶ ", "heading"),
+    "failed": ("  ✗ ", "bad"),
+    "blocked": ("  ■ ", "attention"),
+    "call": (" ◆ ", "call"),
+    "opened": (" ◇ ", "good"),
+    "fact": ("      ", "quiet"),
+    "text": ("  ", "quiet"),
+    "note": (" ! ", "attention"),
+}
+"""By the kind of a line, its mark and its colour role."""
+_BAR = 20
 _BOX = re.compile(r"^(\s*)[-*+] \[([ xX])\] (.*)$")
 _HEADING = re.compile(r"^(#{1,6})\s+(.*)$")
 
 
 @dataclass(frozen=True, slots=True)
 class PlanLine:
-    """One line to show: ``kind`` is file, heading, done, open, text or note."""
+    """One line to show: ``kind`` is one of `_LOOKS`; a plan has one `NOW` at most."""
 
     kind: str
     text: str
@@ -156,7 +172,9 @@ def age_text(seconds: float) -> str:
 
 
 class PlanView(ScrollView, can_focus=True):
-    """Shows `PlanFile`s one under another; file titles carry the progress and the age of the last change."""
+    """Shows `PlanFile`s one under another; titles carry the progress and the age of the last change, and the one of
+    what stands on top stays. The line of what is worked on is kept in sight until a person scrolls.
+    """
 
     DEFAULT_CSS = """
     PlanView {
@@ -170,7 +188,9 @@ class PlanView(ScrollView, can_focus=True):
     def __init__(self, *, dom_id: str | None = None) -> None:
         super().__init__(id=dom_id)
         self._files: list[PlanFile] = []
-        self._lines: list[tuple[str, str, float]] = []
+        self._lines: list[tuple[str, str]] = []
+        self._titles: dict[int, PlanFile] = {}
+        self._left_at = 0
         self.empty = "no plan or progress file yet (" + ", ".join(FILES) + ")"
 
     @property
@@ -179,7 +199,7 @@ class PlanView(ScrollView, can_focus=True):
         return self._files
 
     def set_files(self, files: list[PlanFile]) -> None:
-        """Show these files; the scroll position stays."""
+        """Show these files; the scroll position stays where a person put it."""
         self._files = files
         self._wrap()
 
@@ -189,21 +209,32 @@ class PlanView(ScrollView, can_focus=True):
     def _wrap(self) -> None:
         width = max(8, self.scrollable_content_region.width - 1)
         self._lines = []
+        self._titles = {}
         for file in self._files:
             if self._lines:
-                self._lines.append(("text", "", 0.0))
-            progress = f"{file.done}/{file.total} done" if file.total else ""
-            self._lines.append(("file", f"{file.name}\0{progress}", file.changed))
+                self._lines.append(("text", ""))
+            self._titles[len(self._lines)] = file
+            self._lines.append(("file", ""))
             for line in file.lines:
-                marks = {"done": "  ✓ ", "open": "  ○ ", "heading": " ", "note": " ! "}
-                lead = marks.get(line.kind, "  ")
+                lead = _LOOKS[line.kind][0]
                 shown = to_display(line.text.expandtabs(4).rstrip(), limit=4000)
                 indent = shown[: len(shown) - len(shown.lstrip(" "))]
                 parts = chop_cells(shown, max(4, width - cell_len(lead))) if shown else [""]
-                self._lines.append((line.kind, lead + parts[0], 0.0))
-                self._lines += [(line.kind, " " * cell_len(lead) + indent[:8] + part, 0.0) for part in parts[1:]]
+                self._lines.append((line.kind, lead + parts[0]))
+                self._lines += [(line.kind, " " * cell_len(lead) + indent[:8] + part) for part in parts[1:]]
         self.virtual_size = Size(self.scrollable_content_region.width, len(self._lines))
+        self._keep_in_sight()
         self.refresh()
+
+    def _keep_in_sight(self) -> None:
+        """Go where the work is, unless somebody reads elsewhere."""
+        at = next((y for y, (kind, _) in enumerate(self._lines) if kind == NOW), -1)
+        height = self.scrollable_content_region.height
+        if at < 0 or not height or self.scroll_offset.y != self._left_at:
+            return
+        if not self._left_at < at < self._left_at + height - 1:
+            self.scroll_to(y=max(0, at - height // 3), animate=False, force=True, immediate=True)
+            self._left_at = self.scroll_offset.y
 
     def _style(self, role: str) -> Style:
         return palette(self)[role]
@@ -213,15 +244,24 @@ class PlanView(ScrollView, can_focus=True):
         base = self.rich_style
         if not self._lines:
             return Line(width).left(f" {self.empty}" if y == 0 else "", self._style("quiet")).strip(base)
-        y += self.scroll_offset.y
-        if y >= len(self._lines):
+        at = y + self.scroll_offset.y
+        if at >= len(self._lines):
             return Strip.blank(width, base)
-        kind, text, changed = self._lines[y]
+        above = at if y else max((title for title in self._titles if title <= at), default=at)
+        if (file := self._titles.get(above)) is not None:
+            return self._title(file, width, base)
+        kind, text = self._lines[at]
+        return Line(width).left(text, self._style(_LOOKS[kind][1])).strip(base)
+
+    def _title(self, file: PlanFile, width: int, base: Style) -> Strip:
         line = Line(width)
-        if kind != "file":
-            return line.left(text, self._style(_ROLES[kind])).strip(base)
-        name, _, progress = text.partition("\0")
-        line.left(f"─ {name} ", self._style("heading")).left(progress + " " if progress else "", self._style("good"))
-        if changed:
-            line.right(f" {age_text(max(0.0, time.time() - changed))} ", self._style("quiet"))
+        if file.changed:
+            line.right(f" {age_text(max(0.0, time.time() - file.changed))} ", self._style("quiet"))
+        progress = f" {file.done}/{file.total} done " if file.total else ""
+        name = cells.safe(file.name, max(8, line.room - len(progress) - _BAR - 4))
+        line.left(f"─ {name} ", self._style("heading"))
+        if file.total:
+            full, rest = cells.bar(file.done, file.total, min(_BAR, max(0, line.room - len(progress) - 1)))
+            role = "good" if file.done == file.total else "meter"
+            line.left(full, self._style(role)).left(rest, self._style("quiet")).left(progress, self._style("good"))
         return line.strip(base, "─", self._style("quiet"))

@@ -27,6 +27,21 @@ _MARKS = {
     Stage.STOPPED: ("■", "quiet"),
     Stage.OK: ("✓", "good"),
 }
+_MILESTONES = {
+    "checkpoint": ("◉", "second"),
+    "context": ("↻", "second"),
+    "phase": ("≡", "heading"),
+    "plan": ("≡", "heading"),
+    "task": ("▸", "heading"),
+    "replan": ("≡", "attention"),
+    "gate": ("◇", "good"),
+    "judge": ("§", "second"),
+    "job": ("»", "second"),
+    "violation": ("!", "bad"),
+}
+"""Marks by the label of an event that a reader of a long transcript looks for; one that turned out well or badly is
+in the colour of that.
+"""
 _RESULTS = {Stage.DOUBT: "attention", Stage.ASKED: "call", Stage.FAILED: "bad"}
 _TONES = {"info": "quiet", "good": "good", "warn": "attention", "bad": "bad", "dim": "quiet"}
 _BITS = {"add": ("+", "good"), "remove": ("-", "bad"), "quiet": (" ", "quiet")}
@@ -96,10 +111,14 @@ def _prose(row: Row, width: int) -> list[TextLine]:
 
 def _event(row: Row, width: int) -> list[TextLine]:
     mark, role = _MARKS.get(row.stage, ("·", _TONES[row.tone]))
+    edge = role
+    if row.stage is Stage.NONE and row.label in _MILESTONES:
+        mark, edge = _MILESTONES[row.label]
+        edge = role if row.tone in ("good", "warn", "bad") else edge
     text = to_display(row.what) + (f" · {to_display(row.result)}" if row.result else "")
     label = to_display(row.label, limit=20)
     shown = _cut(text if text.startswith(label) else f"{label}: {text}", width - 2, _EVENT_LINES)
-    return [TextLine(((f"{mark} " if i == 0 else "  ", role), (part, role))) for i, part in enumerate(shown)]
+    return [TextLine(((f"{mark} " if i == 0 else "  ", edge), (part, role))) for i, part in enumerate(shown)]
 
 
 def _call(row: Row, width: int, now: float, output: Sequence[str]) -> list[TextLine]:

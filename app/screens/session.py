@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Sequence, Set
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar
 
 from rich.style import Style
@@ -19,6 +18,7 @@ from textual.widgets import ContentSwitcher
 
 from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
+from app.screens.plan_reading import PlanReading
 from app.screens.session_commands import SessionCommands
 from harness.events import words
 from harness.events.views import SessionRow
@@ -33,7 +33,7 @@ from widgets.fact_list import Facts
 from widgets.fleet_bar import Banner
 from widgets.help_bar import HelpBar
 from widgets.palette import palette
-from widgets.plan_view import PlanView, Stamp, read, stamps
+from widgets.plan_view import PlanView
 from widgets.tab_line import TabLine
 from widgets.transcript import Transcript
 
@@ -114,9 +114,8 @@ class SessionScreen(SessionCommands):
         self.sid = sid
         self._tab = tab or "transcript"
         self._seq = -1
-        self._stamps: dict[str, Stamp] = {}
-        self._reading = False
         self._searched = False
+        self._plan = PlanReading()
 
     def compose(self) -> ComposeResult:
         yield Banner()
@@ -211,21 +210,10 @@ class SessionScreen(SessionCommands):
             self.query_one("#day", BudgetBar).set_money(fleet.spent_today_nano, fleet.reserved_nano, fleet.day_cap_nano)
 
     async def _read_plan(self) -> None:
-        """Look at the plan files and read those again that changed."""
+        """Look at the plan and its files, and show what changed."""
         row = self.target
-        if row is None or not row.worktree or self._reading:
-            return
-        self._reading = True
-        folder = Path(row.worktree)
-        try:
-            found = await asyncio.to_thread(stamps, folder)
-            if found == self._stamps:
-                return
-            files = await asyncio.to_thread(read, folder, list(found))
-            self._stamps = found
-        finally:
-            self._reading = False
-        if self.stands:
+        files = await self._plan.look(row, self.host.feed) if row is not None else None
+        if files is not None and self.stands:
             self.query_one(PlanView).set_files(files)
 
     async def _read_diff(self) -> None:
@@ -274,7 +262,7 @@ class SessionScreen(SessionCommands):
         self._choose(names[(names.index(self._tab) + step) % len(names)])
 
     def _reload(self) -> None:
-        self._stamps = {}
+        self._plan.forget()
         self._choose(self._tab)
 
     # -- actions -----------------------------------------------------------------------------------

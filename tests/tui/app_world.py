@@ -30,6 +30,7 @@ from harness.events.fold import SessionState, advance
 from harness.events.log import LogWriter
 from harness.events.reader import read
 from harness.events.views import ApprovalView, FleetView, Liveness, SessionRow, counted, row
+from harness.plan.board import board
 from harness.protocol import frames, identity
 from harness.protocol.exchange import Answering
 from harness.protocol.paths import Folders, ensure_private
@@ -458,6 +459,9 @@ class World(Remembering):
     def _op_read(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         session = self._find(r)
         return log_reading.lines(self.folders.session(session.sid), r["from_seq"], r["most_bytes"])
+
+    def _op_plan(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        return {"plan": msgspec.to_builtins(board(self._find(r).state))}
 
     def _op_diff(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         return {**self._find(r).diff, "truncated": False}

@@ -29,6 +29,7 @@ from harness.supervisor.serving.checkpoint_ops import CheckpointOps
 from harness.supervisor.serving.job_ops import JobOps
 from harness.supervisor.serving.memory_ops import MemoryOps
 from harness.supervisor.serving.parts import Parts, text_of
+from harness.supervisor.serving.plan_ops import PlanOps
 from harness.supervisor.serving.score_ops import ScoreOps
 from harness.supervisor.serving.server import Connection, Handler, Reply, Server
 from harness.supervisor.sessions import continuing, unanswered
@@ -111,6 +112,7 @@ class Ops:
             **CheckpointOps(self._p, self._find).table(),
             **JobOps(self._p).table(),
             **MemoryOps(self._p).table(),
+            **PlanOps(self._find).table(),
             **ScoreOps(self._p, self._find).table(),
             **BriefingOps(self._p, self._find).table(),
         }

@@ -1,0 +1,52 @@
+"""A session's plan as clients see it. Texts are untrusted: whoever shows them passes the display function."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class EntryView(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry; ``state`` is one of `plan_state.STATES`, ``evidence`` are records of the newest verdicts on it.
+
+    ``waits_for``: entries that have to pass first; ``undecided``: so many of its criteria no check decides.
+    """
+
+    id: str
+    title: str
+    state: str
+    phase: str = ""
+    depends_on: list[str] = []
+    waits_for: list[str] = []
+    attempts: int = 0
+    evidence: list[int] = []
+    blocked: str = ""
+    undecided: int = 0
+    notes: list[str] = []
+
+
+class PhaseView(msgspec.Struct, frozen=True, kw_only=True):
+    """A phase: a plan without phases is one, without a name. ``gate`` is why it needs a person's word, if it does;
+    ``held``: nothing of it goes on before that word, ``opened``: it was given.
+    """
+
+    name: str
+    passed: int
+    total: int
+    gate: str = ""
+    held: bool = False
+    opened: bool = False
+
+
+class PlanBoard(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a plan stands: ``phase`` is the current one (None: nothing is left), ``at`` the entry that is worked on,
+    ``next`` the one that comes when none is (both may be empty), ``steps`` those the agent set itself for this phase.
+    """
+
+    path: str
+    passed: int
+    phase: str | None
+    phases: list[PhaseView]
+    entries: list[EntryView]
+    at: str = ""
+    next: str = ""
+    steps: list[str] = []

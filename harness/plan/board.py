@@ -1,0 +1,67 @@
+"""A session's plan with its live state, as every client shows it. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from harness.events import types as t
+from harness.events.fold import SessionState
+from harness.events.plan_state import IN_PROGRESS
+from harness.events.plan_views import EntryView, PhaseView, PlanBoard
+from harness.events.ratchet import Plan
+from harness.plan import gates, order
+from harness.plan.iterations import next_entry
+
+
+def board(s: SessionState) -> PlanBoard | None:
+    """The plan of a session as its log has it; None when it has none."""
+    plan = s.plan
+    if plan is None:
+        return None
+    entries = [_entry(plan, entry) for entry in plan.entries.values()]
+    now = gates.current(s)
+    upcoming = next_entry(s)
+    return PlanBoard(
+        path=plan.path,
+        passed=plan.passed,
+        phase=now.name if now is not None else None,
+        phases=_phases(s, plan),
+        entries=entries,
+        at=s.iterations.entry or next((one.id for one in entries if one.state == IN_PROGRESS), ""),
+        next=upcoming.id if upcoming is not None else "",
+        steps=list(s.course.steps),
+    )
+
+
+def _entry(plan: Plan, entry: t.PlanEntry) -> EntryView:
+    one = plan.work.standing[entry.id]
+    return EntryView(
+        id=entry.id,
+        title=entry.title,
+        state=plan.work.state(entry.id, plan.passes[entry.id]),
+        phase=entry.phase,
+        depends_on=list(entry.depends_on),
+        waits_for=order.waits_for(plan, entry),
+        attempts=one.attempts,
+        evidence=list(one.evidence),
+        blocked=one.blocked,
+        undecided=entry.undecided,
+        notes=list(one.notes),
+    )
+
+
+def _phases(s: SessionState, plan: Plan) -> list[PhaseView]:
+    total = Counter(entry.phase for entry in plan.entries.values())
+    passed = Counter(entry.phase for entry in plan.entries.values() if plan.passes[entry.id])
+    held = gates.closed(s)
+    return [
+        PhaseView(
+            name=phase.name,
+            passed=passed[phase.name],
+            total=total[phase.name],
+            gate=phase.gate,
+            held=held is not None and held.name == phase.name,
+            opened=phase.name in plan.work.opened,
+        )
+        for phase in plan.work.phases
+    ]

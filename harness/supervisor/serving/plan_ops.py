@@ -1,0 +1,28 @@
+"""What clients may ask about a session's plan: how it stands now, by the log."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from harness.plan.board import board
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.serving.server import Connection, Handler, Reply
+
+Find = Callable[[Reply], Awaitable[Session]]
+
+
+class PlanOps:
+    """``plan``: answered from the fold, so it costs no look at any file."""
+
+    def __init__(self, find: Find) -> None:
+        self._find = find
+
+    def table(self) -> dict[str, Handler]:
+        """Operations by their name on the wire."""
+        return {"plan": self.plan}
+
+    async def plan(self, c: Connection, m: Reply) -> Reply:
+        """The plan as a `PlanBoard`; None when the session has none."""
+        return {"plan": msgspec.to_builtins(board((await self._find(m)).state))}

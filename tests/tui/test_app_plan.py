@@ -1,0 +1,94 @@
+"""A plan with its live state on the session's screen, and what marks a long transcript."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.events import types as t
+from tests.tui.app_pilot import SIZES, Shown, shown
+from tests.tui.app_world import PAYLOADS, World
+from tests.tui.plan_scene import MARKED, passes, planned
+from widgets.plan_view import PlanView
+
+TO_PLAN = ("enter", "right_square_bracket", "right_square_bracket")
+
+
+def line_of(s: Shown, text: str) -> str:
+    return next(line for line in s.grid if text in line)
+
+
+@pytest.mark.parametrize("size", SIZES[:2])
+async def test_the_plan_stands_in_its_tab_as_the_log_has_it(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with shown(tmp_path, planned, size=size) as s:
+        await s.press(*TO_PLAN)
+        await s.see(
+            "prd.json", "8/14 done", "━━━", "▶ B-09  build part 9", "2 attempts", "note: the table needs an index"
+        )
+        assert "in progress" in line_of(s, "2 attempts")
+        await s.see("✓ B-08", "■ B-10", "blocked: no key for the map service")
+        await s.press("end")
+        await s.see("ship  0/4", "gate: it goes to production", "○ S-01", "after B-09")
+        assert "8/14 done" in line_of(s, "prd.json"), "its title stays"
+        await s.press("home")
+        await s.see("build  8/10", "steps: 1. write the table; 2. index it", "✓ B-01")
+        assert all(len(line) <= size[0] for line in s.grid)
+
+
+@pytest.mark.parametrize("far", [False, True])
+async def test_it_goes_on_by_itself_also_where_no_file_can_be_read(tmp_path: Path, far: bool) -> None:
+    async with shown(tmp_path, planned, far=far) as s:
+        (session,) = s.world.sessions.values()
+        await s.press(*TO_PLAN)
+        await s.see("▶ B-09", "8/14 done")
+        passes(s.world, session, "B-09", 11)
+        s.world.log(session, t.IterationStarted(n=12, entry="S-01", attempt=1, digest="d"))
+        s.world.push_rows(session)
+        await s.see("9/14 done", "✓ B-09", "▶ S-01", "ship  0/4")
+        s.world.log(session, t.GateOpened(phase="ship", message="go"))
+        s.world.push_rows(session)
+        await s.see("◇ gate, opened by you: it goes to production")
+
+
+async def test_the_file_of_the_plan_is_not_shown_beside_it_and_progress_is(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        worktree = world.folders.worktrees / planned(world).sid
+        worktree.mkdir(parents=True)
+        (worktree / "prd.json").write_text('{"userStories": [{"id": "OLD", "title": "x", "passes": true}]}', "utf-8")
+        (worktree / "progress.txt").write_text("looked at the table\n", "utf-8")
+
+    async with shown(tmp_path, scene) as s:
+        await s.press(*TO_PLAN)
+        await s.see("8/14 done")
+        await s.press("end")
+        await s.see("progress.txt", "looked at the table")
+        assert [file.name for file in s.app.screen.query_one(PlanView).files] == ["prd.json", "progress.txt"]
+
+
+async def test_nothing_of_a_hostile_plan_reaches_the_terminal_as_it_is(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        entries = [t.PlanEntry(id=f"{n}{text}", title=text, checks=[], phase=text) for n, text in enumerate(PAYLOADS)]
+        phases = [t.PlanPhase(name=text, gate=text) for text in PAYLOADS]
+        session = world.add(
+            "hostile", t.PlanLoaded(path=PAYLOADS[0] + "\0", form="tasks", entries=entries, phases=phases)
+        )
+        world.log(session, t.PlanUpdated(steps=list(PAYLOADS)))
+        for entry in entries:
+            world.log(session, t.PlanUpdated(entry=entry.id, state="blocked", reason=entry.title, note=entry.title))
+
+    async with shown(tmp_path, scene) as s:
+        await s.press(*TO_PLAN)
+        await s.see("0/14 done")
+        for key in ("home", "pagedown", "pagedown", "end"):
+            await s.press(key)
+            assert s.app.no_control.hits == 0
+
+
+@pytest.mark.parametrize("size", SIZES[:2])
+async def test_a_long_transcript_is_marked_where_something_turned(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with shown(tmp_path, lambda world: world.add("long", *(body for body, _ in MARKED)), size=size) as s:
+        await s.press("enter")
+        await s.see(*(seen for _, seen in MARKED))
+        await s.press("right_square_bracket")
+        await s.see("checkpoint", "context", "gate", "judge", "job", "replan")

@@ -1,0 +1,75 @@
+"""A plan with its live state as lines: phases with their gates, entries as they stand, the one at hand marked. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.events.plan_state import BLOCKED, FAILED, IN_PROGRESS, PASSED
+from harness.events.plan_views import EntryView, PhaseView, PlanBoard
+from widgets.plan_view import MAX_LINES, NOW, PlanFile, PlanLine
+
+_KINDS = {PASSED: "done", FAILED: "failed", BLOCKED: "blocked", IN_PROGRESS: "open"}
+_NAMED = 5
+
+
+def as_file(board: PlanBoard) -> PlanFile:
+    """The plan in the form in which files are shown; its age says nothing, it is as it stands now."""
+    lines = list(_lines(board))
+    if len(lines) > MAX_LINES:
+        lines = [*lines[:MAX_LINES], PlanLine("note", f"{len(lines) - MAX_LINES} more lines")]
+    return PlanFile(board.path, 0.0, tuple(lines), board.passed, len(board.entries))
+
+
+def _lines(board: PlanBoard) -> Iterator[PlanLine]:
+    by_phase: dict[str, list[EntryView]] = {}
+    for entry in board.entries:
+        by_phase.setdefault(entry.phase, []).append(entry)
+    for phase in board.phases:
+        here = phase.name == board.phase
+        if phase.name or phase.gate or len(board.phases) > 1:
+            yield PlanLine("heading", f"{phase.name or '(no phase)'}  {phase.passed}/{phase.total}")
+        if phase.gate:
+            yield _gate(phase)
+        if here and board.steps:
+            steps = "; ".join(f"{n}. {step}" for n, step in enumerate(board.steps, 1))
+            yield PlanLine("text", f"  steps: {steps}")
+        for entry in by_phase.get(phase.name, ()):
+            yield from _entry(entry, board)
+
+
+def _gate(phase: PhaseView) -> PlanLine:
+    if phase.opened:
+        return PlanLine("opened", f"gate, opened by you: {phase.gate}")
+    if phase.held:
+        return PlanLine("call", f"gate, waits for you: {phase.gate}")
+    return PlanLine("text", f"gate: {phase.gate}")
+
+
+def _entry(entry: EntryView, board: PlanBoard) -> Iterator[PlanLine]:
+    at = entry.id == board.at
+    upcoming = entry.id == board.next and not board.at
+    kind = NOW if at else _KINDS.get(entry.state, "open")
+    yield PlanLine(kind, f"{entry.id}  {entry.title}" + ("  ← next" if upcoming else ""))
+    if told := "; ".join(_told(entry, at)):
+        yield PlanLine("fact", told)
+    if entry.blocked:
+        yield PlanLine("fact", f"blocked: {entry.blocked}")
+    if entry.notes and (at or entry.state != PASSED):
+        yield PlanLine("fact", f"note: {entry.notes[-1]}")
+
+
+def _told(entry: EntryView, at: bool) -> Iterator[str]:
+    """What a line's mark does not say; of an entry that passes, only what is unusual."""
+    if at and entry.state != PASSED:
+        yield "in progress"
+    if entry.state == FAILED and not at:
+        yield "failed"
+    if entry.attempts > 1 or (entry.attempts and entry.state == FAILED):
+        yield f"{entry.attempts} attempt{'s' if entry.attempts != 1 else ''}"
+    if entry.evidence and entry.state != PASSED:
+        yield "checked at " + ", ".join(f"#{seq}" for seq in entry.evidence[-3:])
+    if entry.waits_for and entry.state != PASSED:
+        more = len(entry.waits_for) - _NAMED
+        yield "after " + ", ".join(entry.waits_for[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    if entry.undecided and entry.state != PASSED:
+        yield f"{entry.undecided} of its criteria no check decides"

@@ -233,6 +233,15 @@ ACTIONS: tuple[Action, ...] = (
         "raw",
         61,
     ),
+    _a(
+        "view.plan",
+        "Plan",
+        "Show the plan with its live state: in the pane in place of the transcript, of a session in its tab.",
+        "P",
+        "floor panes session",
+        "plan",
+        63,
+    ),
     # panes
     _a(
         "pane.left",

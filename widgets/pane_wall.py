@@ -26,6 +26,7 @@ from widgets.tiling import Direction, Leaf, Node, Rect
 if TYPE_CHECKING:
     from widgets.event_log import EventLog
     from widgets.log_rows import LogSource
+    from widgets.plan_pane import PlanPane
     from widgets.transcript import Transcript
 
 _PLAN = 12
@@ -81,9 +82,11 @@ class PaneWall(Widget, can_focus=True):
         super().__init__(id=dom_id)
         self._tiling = _Tiles()
         self._log_of = log_of
-        self._logs: dict[int, EventLog | Transcript] = {}
+        self._logs: dict[int, EventLog | Transcript | PlanPane] = {}
         self._painted = False
         self._shown: dict[int, str] = {}
+        self._plans: set[int] = set()
+        """Panes that show the plan of their session, not what it says and does."""
         self._rows: Mapping[str, SessionRow] = {}
         self.places: dict[int, Rect] = {1: Rect(0, 0, 0, 0)}
         """Where each pane that is on the screen stands, by its leaf."""
@@ -150,13 +153,18 @@ class PaneWall(Widget, can_focus=True):
         return self.session_of(self.current)
 
     @property
-    def visible_logs(self) -> list[tuple[str, EventLog | Transcript]]:
+    def visible_logs(self) -> list[tuple[str, EventLog | Transcript | PlanPane]]:
         """(session, log widget) of every pane on screen."""
         return [
             (sid, log) for leaf, log in self._logs.items() if (sid := self._shown.get(leaf, "")) and leaf in self.places
         ]
 
-    def current_log(self) -> EventLog | Transcript | None:
+    @property
+    def shows_plan(self) -> bool:
+        """The current pane shows a plan."""
+        return self.current in self._plans
+
+    def current_log(self) -> EventLog | Transcript | PlanPane | None:
         """The log widget of the current pane."""
         return self._logs.get(self.current)
 
@@ -262,6 +270,14 @@ class PaneWall(Widget, can_focus=True):
         self._logs.clear()
         self._assign()
 
+    def toggle_plan(self) -> None:
+        """Show the plan in the current pane, or what it showed before."""
+        self._plans ^= {self.current}
+        if (log := self._logs.pop(self.current, None)) is not None:
+            log.remove()
+        self._shown.pop(self.current, None)
+        self._assign()
+
     def tick(self) -> None:
         """Once a second: what runs moves on."""
         for _, log in self.visible_logs:
@@ -311,10 +327,11 @@ class PaneWall(Widget, can_focus=True):
         for gone in self._logs.keys() - ids:
             self._logs.pop(gone).remove()
             self._shown.pop(gone, None)
+            self._plans.discard(gone)
         for leaf in sorted(ids):
             log = self._logs.get(leaf)
             if log is None:
-                log = self._logs[leaf] = self._new_log()
+                log = self._logs[leaf] = self._new_log(leaf)
                 log.can_focus = False
                 self.mount(log)
             sid = self.session_of(leaf)
@@ -325,7 +342,11 @@ class PaneWall(Widget, can_focus=True):
                 if area := self.places.get(leaf):
                     self.refresh(Region(area.x, area.y, area.width, area.height))
 
-    def _new_log(self) -> EventLog | Transcript:
+    def _new_log(self, leaf: int) -> EventLog | Transcript | PlanPane:
+        if leaf in self._plans:
+            from widgets.plan_pane import PlanPane
+
+            return PlanPane()
         if self.raw:
             from widgets.event_log import EventLog
 

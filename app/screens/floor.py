@@ -15,6 +15,7 @@ from textual.containers import Container
 
 from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
+from app.screens.plan_panes import PlanPanes
 from app.screens.session_commands import SessionCommands
 from harness.events.views import ERRORS, SessionRow
 from widgets import tiling
@@ -41,6 +42,7 @@ class FloorScreen(SessionCommands):
         self._seqs: dict[str, int] = {}
         self._saved_layout: str | None = None
         self._aged = 0.0
+        self._plans = PlanPanes()
 
     def compose(self) -> ComposeResult:
         yield Banner()
@@ -118,6 +120,7 @@ class FloorScreen(SessionCommands):
             self.list.tick(now)
             self.query_one(QueueHead).tick(now)
         self.wall.tick()
+        self._look_at_plans()
         self.query_one(FleetBar).tick(now)
 
     def on_resize(self) -> None:
@@ -170,6 +173,7 @@ class FloorScreen(SessionCommands):
             "pane.close": Handler(lambda: self.wall.close_pane(), self._one_pane),
             "pane.zoom": Handler(self._zoom, self._no_session),
             "view.raw": Handler(self._toggle_raw, self._no_session),
+            "view.plan": Handler(self._toggle_plan, self._no_plan),
             "pane.pin": Handler(self._pin, self._no_session),
             "pane.wider": Handler(lambda: self.wall.grow(across=True, delta=50), self._one_pane),
             "pane.narrower": Handler(lambda: self.wall.grow(across=True, delta=-50), self._one_pane),
@@ -195,6 +199,11 @@ class FloorScreen(SessionCommands):
 
     def _not_in_panes(self) -> str:
         return "" if self.in_panes else "the list has the focus, not the panes"
+
+    def _no_plan(self) -> str:
+        row = self.host.snapshot.rows.get(self.wall.current_session)
+        shown = self.wall.shows_plan
+        return "" if shown or (row is not None and row.plan_total) else "the session of this pane has no plan"
 
     def _one_pane(self) -> str:
         if why := self._no_session():
@@ -226,6 +235,15 @@ class FloorScreen(SessionCommands):
 
     def _toggle_raw(self) -> None:
         self.wall.raw = not self.wall.raw
+
+    def _toggle_plan(self) -> None:
+        self.wall.toggle_plan()
+        self.sync_logs(None)
+        self._look_at_plans()
+
+    def _look_at_plans(self) -> None:
+        for look in self._plans.looks(self.wall.visible_logs, self.host.snapshot, self.host.feed):
+            self.host.run_beside(look)
 
     def _pin(self) -> None:
         if self.list.selected:

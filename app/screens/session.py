@@ -277,6 +277,7 @@ class SessionScreen(SessionCommands):
             "session.why": Handler(lambda: self._choose("why"), self._already_why),
             "session.reload": Handler(self._reload, self._not_read_once),
             "view.raw": Handler(self._toggle_raw),
+            "view.plan": Handler(lambda: self._choose("plan"), self._already_plan),
             "log.search": Handler(self._search, self._not_reading),
             "log.filter": Handler(self._filter, self._not_on_log),
             "log.record": Handler(self._open_row, self._not_reading),
@@ -296,6 +297,9 @@ class SessionScreen(SessionCommands):
 
     def _already_why(self) -> str:
         return "this is the tab that says why" if self._tab == "why" else ""
+
+    def _already_plan(self) -> str:
+        return "this is the tab with the plan" if self._tab == "plan" else ""
 
     def _not_read_once(self) -> str:
         return "" if self._tab in ("diff", "cost", "plan") else "this tab is always up to date"

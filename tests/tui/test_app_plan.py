@@ -8,7 +8,7 @@ import pytest
 
 from harness.events import types as t
 from tests.tui.app_pilot import SIZES, Shown, shown
-from tests.tui.app_world import PAYLOADS, World
+from tests.tui.app_world import PAYLOADS, World, work
 from tests.tui.plan_scene import MARKED, passes, planned
 from widgets.plan_view import PlanView
 
@@ -92,3 +92,27 @@ async def test_a_long_transcript_is_marked_where_something_turned(tmp_path: Path
         await s.see(*(seen for _, seen in MARKED))
         await s.press("right_square_bracket")
         await s.see("checkpoint", "context", "gate", "judge", "job", "replan")
+
+
+@pytest.mark.parametrize("size", SIZES[:2])
+async def test_a_pane_shows_the_plan_and_every_title_counts_it(tmp_path: Path, size: tuple[int, int]) -> None:
+    def scene(world: World) -> None:
+        planned(world)
+        world.add("without", *work())
+
+    async with shown(tmp_path, scene, size=size) as s:
+        session = next(iter(s.world.sessions.values()))
+        await s.see("almanac", "plan 8/14 ━")
+        await s.press("P")
+        await s.see("prd.json", "8/14 done", "▶ B-09  build part 9")
+        passes(s.world, session, "B-09", 11)
+        s.world.push_rows(session)
+        await s.see("9/14 done", "plan 9/14", "✓ B-09")
+        await s.press("down")
+        await s.until("another session there", lambda: "prd.json" not in s.text and "no plan" in s.text)
+        await s.press("P")
+        await s.see("12 passed in 0.40s")
+        await s.press("P")
+        await s.see("the session of this pane has no plan")
+        await s.press("up", "enter", "P")
+        await s.see("Plan & progress", "9/14 done")

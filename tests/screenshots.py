@@ -7,19 +7,22 @@ PNGs are made by headless Chromium with Fira Code and Noto fonts; without Chromi
 from __future__ import annotations
 
 import asyncio
-import os
+import contextlib
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 from app import keymap, models
+from app.demo import long
 from app.demo.fleet import PARTS, Demo
 from app.screens.queue import QueueScreen
 from app.watch_app import WatchApp
+from harness.events.request import Request
 from harness.protocol.client import ensure_supervisor
 from harness.protocol.paths import ensure_private
 from tests.fleetlib import wait_for
@@ -27,6 +30,8 @@ from tests.fleetlib import wait_for
 OUT = Path(__file__).parent.parent / "screenshots"
 SIZES = ((80, 24), (120, 40), (200, 50))
 THEMES = ("light", "ansi")
+Save: TypeAlias = Callable[[str, str], None]
+"""Keeps a picture: its name, and itself as SVG."""
 
 
 def to_png(chromium: str, svg: str, target: Path) -> None:
@@ -67,7 +72,7 @@ async def settle(app: WatchApp) -> None:
             return
 
 
-async def shoot(demo: Demo, save: Callable[[str, str], None], size: tuple[int, int], theme: str, stage: str) -> None:
+async def shoot(demo: Demo, save: Save, size: tuple[int, int], theme: str, stage: str) -> None:
     """The screens of one moment at one size and theme."""
     app = WatchApp(demo.folders, keymap.build("default", {}), theme=theme, first=models.first_look(demo.folders))
     suffix = f"{size[0]}x{size[1]}" + ("" if theme == "dark" else f"-{theme}")
@@ -95,6 +100,69 @@ async def shoot(demo: Demo, save: Callable[[str, str], None], size: tuple[int, i
         await keep("launch")
 
 
+async def shoot_all(demo: Demo, save: Save) -> None:
+    """The demo's four agents: nobody yet, at work, and where two of them wait."""
+    demo.start_simulator(1.0)
+    ensure_supervisor(demo.folders).close()
+    empty = WatchApp(demo.folders, keymap.build("default", {}), first=models.first_look(demo.folders))
+    async with empty.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        await settle(empty)
+        save("floor-empty-120x40", empty.export_screenshot())
+    for part in PARTS:
+        demo.launch(part)
+    await asyncio.to_thread(
+        wait_for, "agents at work", lambda: all(r.get("tool_calls", 0) >= 3 for r in demo.watchfloor("ls")), 60
+    )
+    await shoot(demo, save, (120, 40), "dark", "working")
+    await asyncio.to_thread(wait_for, "push and cap in the queue", lambda: len(demo.watchfloor("approvals")) == 2, 120)
+    await asyncio.to_thread(
+        wait_for, "the others done", lambda: sum(r["state"] == "done" for r in demo.watchfloor("ls")) == 2, 120
+    )
+    for size in SIZES:
+        await shoot(demo, save, size, "dark", "waiting")
+    for theme in THEMES:
+        await shoot(demo, save, (120, 40), theme, "waiting")
+
+
+@contextlib.contextmanager
+def played() -> Iterator[Demo]:
+    """The folders of a demo of its own, which ends with the block."""
+    with tempfile.TemporaryDirectory(prefix="fleet-") as folder:
+        demo = Demo(Path(folder))
+        for path in (demo.folders.state, demo.folders.runtime, demo.folders.config):
+            ensure_private(path)
+        try:
+            yield demo
+        finally:
+            demo.stop()
+
+
+async def shoot_long(demo: Demo, save: Save) -> None:
+    """The long demo where a gate of its plan waits: floor, plan, transcript, and the plan in a pane."""
+    sid = long.prepare(demo, 0.1)
+    await asyncio.to_thread(wait_for, "its gate", lambda: _at_the_gate(demo), 400)
+    for size in SIZES[:2]:
+        suffix = f"{size[0]}x{size[1]}"
+        app = WatchApp(demo.folders, keymap.build("default", {}), first=models.first_look(demo.folders))
+        async with app.run_test(size=size) as pilot:
+            for name, keys in (("pane", ("P",)), ("session", ("enter",)), ("plan", ("P",))):
+                await settle(app)
+                await pilot.press(*keys)
+                await settle(app)
+                save(f"long-{name}-{suffix}", app.export_screenshot())
+    assert [row["sid"] for row in demo.watchfloor("ls")] == [sid]
+
+
+def _at_the_gate(demo: Demo) -> bool:
+    """Whether the plan's gate waits; what else is asked on the way is answered as the demo does."""
+    asked = demo.watchfloor("approvals")
+    for item in asked:
+        if item["kind"] == Request.PROTECTED:
+            demo.watchfloor("deny", str(item["approval_id"]), "The test stays. Write the function.")
+    return any(item["kind"] == Request.GATE for item in asked)
+
+
 async def main() -> int:
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
@@ -104,43 +172,17 @@ async def main() -> int:
         )
         return 1
     OUT.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="fleet-") as folder:
-        demo = Demo(Path(folder))
-        for path in (demo.folders.state, demo.folders.runtime, demo.folders.config):
-            ensure_private(path)
+
+    def save(name: str, svg: str) -> None:
+        to_png(chromium, svg, OUT / f"{name}.png")
+        print(OUT / f"{name}.png", flush=True)
+
+    with played() as demo:
         demo.build()
-        os.chdir(demo.repo)
-        demo.start_simulator(1.0)
-
-        def save(name: str, svg: str) -> None:
-            to_png(chromium, svg, OUT / f"{name}.png")
-            print(OUT / f"{name}.png", flush=True)
-
-        try:
-            ensure_supervisor(demo.folders).close()
-            empty = WatchApp(demo.folders, keymap.build("default", {}), first=models.first_look(demo.folders))
-            async with empty.run_test(size=(120, 40)) as pilot:
-                await pilot.pause()
-                await settle(empty)
-                save("floor-empty-120x40", empty.export_screenshot())
-            for part in PARTS:
-                demo.launch(part)
-            await asyncio.to_thread(
-                wait_for, "agents at work", lambda: all(r.get("tool_calls", 0) >= 3 for r in demo.watchfloor("ls")), 60
-            )
-            await shoot(demo, save, (120, 40), "dark", "working")
-            await asyncio.to_thread(
-                wait_for, "push and cap in the queue", lambda: len(demo.watchfloor("approvals")) == 2, 120
-            )
-            await asyncio.to_thread(
-                wait_for, "the others done", lambda: sum(r["state"] == "done" for r in demo.watchfloor("ls")) == 2, 120
-            )
-            for size in SIZES:
-                await shoot(demo, save, size, "dark", "waiting")
-            for theme in THEMES:
-                await shoot(demo, save, (120, 40), theme, "waiting")
-        finally:
-            demo.stop()
+        with contextlib.chdir(demo.repo):
+            await shoot_all(demo, save)
+    with played() as demo:
+        await shoot_long(demo, save)
     return 0
 
 

@@ -122,7 +122,7 @@ class MemoryList(ScrollView, can_focus=True):
         return 2, key, whose_is, by, max(0, width - 2 - key - whose_is - by)
 
     def _fill(self, line: Line, entry: Entry, style: Mapping[str, Style]) -> None:
-        _, key, whose_is, by, text = self._columns()
+        _, key, whose_is, by, _ = self._columns()
         lesson = isinstance(entry, LessonView)
         said = _by(entry)
         line.left("? " if lesson else "· ", style["attention" if lesson else "quiet"])
@@ -130,9 +130,9 @@ class MemoryList(ScrollView, can_focus=True):
         place = whose(entry.scope, entry.of, self._names)
         line.left(cells.fit(cells.safe(place, whose_is - 1), whose_is), style["quiet"])
         line.left(cells.fit(cells.safe(said, by - 1), by) if by else "", style["quiet"])
-        line.left(cells.safe(_text(entry), text), style["text"])
         ts = entry.ts if isinstance(entry, LessonView) else entry.newest.ts
-        line.right(f" {words.age(ts, self._now)}", style["quiet"])
+        line.right(f" {words.age(ts, self._now):>3} ", style["quiet"])  # a long text gives way to it
+        line.left(cells.safe(_text(entry), line.room), style["text"])
 
 
 def _by(entry: Entry) -> str:

@@ -145,6 +145,16 @@ def bar(used: int, limit: int | None, width: int) -> tuple[str, str]:
     return "━" * full, "─" * (width - full)
 
 
+def plan(row: SessionRow, width: int) -> tuple[tuple[str, str], ...]:
+    """How many entries of its plan pass, in figures and as a meter of ``width`` cells: (text, role) from left to right;
+    its checks are among them.
+    """
+    done, rest = bar(row.plan_passed, row.plan_total, width)
+    whole = row.plan_passed == row.plan_total
+    figures = f"plan {row.plan_passed}/{row.plan_total} "
+    return (figures, "good" if whole else "quiet"), (done, "good" if whole else "meter"), (rest, "quiet")
+
+
 class Line:
     """Builds one strip: runs from the left, runs from the right, and the gap between them filled."""
 

@@ -435,20 +435,13 @@ class PaneWall(Widget, can_focus=True):
         line.left(f" {row.state} ", self._style(cells.role(row.state)))
         if self.zoomed:
             line.left("zoomed ", self._style("attention"))
-        if row.plan_total:
-            self._plan(row, line)
+        parts = cells.plan(row, _PLAN) if row.plan_total else ()
+        if sum(len(text) for text, _ in parts) < line.room:
+            for text, role in parts:
+                line.left(text, self._style(role))
+            line.left(" " if parts else "", edge)
         strip = line.strip(Style.null(), rule, edge)
         return [(segment.text, segment.style or Style.null()) for segment in strip]
-
-    def _plan(self, row: SessionRow, line: Line) -> None:
-        """How many entries of its plan pass: as a bar when there is room for one, else in figures."""
-        figures = f" plan {row.plan_passed}/{row.plan_total} "
-        role = "good" if row.plan_passed == row.plan_total else "meter"
-        if line.room < len(figures):
-            return
-        line.left(figures, self._style("good" if role == "good" else "quiet"))
-        done, rest = cells.bar(row.plan_passed, row.plan_total, min(_PLAN, line.room - 2))
-        line.left(done, self._style(role)).left(rest, self._style("quiet")).left(" ", Style.null())
 
     def _hint_line(self, y: int, width: int, base: Style) -> Strip:
         """The friendly empty wall, centred."""

@@ -17,8 +17,7 @@ class PlanPane(PlanView):
     def set_log(self, source: LogSource | None) -> None:
         """The pane has another session: nothing of it is known yet."""
         self.of = object()
-        self.set_files([])
-        self.scroll_to(y=0, animate=False, force=True, immediate=True)
+        self.clear()
 
     def sync(self) -> bool:
         """Nothing waits here: a plan comes whole."""

@@ -203,6 +203,12 @@ class PlanView(ScrollView, can_focus=True):
         self._files = files
         self._wrap()
 
+    def clear(self) -> None:
+        """Show nothing, and begin at the top again."""
+        self.set_files([])
+        self.scroll_to(y=0, animate=False, force=True, immediate=True)
+        self._left_at = 0
+
     def on_resize(self) -> None:
         self._wrap()
 

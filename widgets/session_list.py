@@ -269,7 +269,8 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
         if self.scrollable_content_region.width >= 28:
             line.right(f" {row.state:>{_STATE_WIDTH}}", state)
         if self.scrollable_content_region.width >= 44:
-            line.right(self._checks(row).ljust(6), self._style("quiet"))
+            counts = f"{row.plan_passed}/{row.plan_total}" if row.plan_total else self._checks(row)
+            line.right(f" {counts:<6}", self._style("quiet"))
         return line.left(cells.safe(row.name, line.room - 1), self._style("name")).strip(base)
 
     def _checks(self, row: SessionRow) -> str:
@@ -291,7 +292,9 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
             line.right(" ", Style.null())
         line.right(words.money(row.spent_nano), self._style("quiet"))
         if row.plan_total:
-            self._plan(row, line, 6 if wide else 3)
+            line.right(" ", Style.null())
+            for text, role in reversed(cells.plan(row, 6 if wide else 3)):
+                line.right(text, self._style(role))
         elif row.no_criterion:
             line.right(
                 f"{cells.UNVERIFIED} no criterion " if wide else f"{cells.UNVERIFIED} ", self._style("attention")
@@ -299,10 +302,3 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
         elif checks := self._checks(row):
             line.right(checks + " ", self._style("good" if row.checks_passed == row.checks_total else "quiet"))
         line.right(" ", Style.null())
-
-    def _plan(self, row: SessionRow, line: Line, width: int) -> None:
-        """How many entries of its plan pass; its checks are among them."""
-        done, rest = cells.bar(row.plan_passed, row.plan_total, width)
-        role = "good" if row.plan_passed == row.plan_total else "meter"
-        line.right(" ", Style.null()).right(rest, self._style("quiet")).right(done, self._style(role))
-        line.right(f"plan {row.plan_passed}/{row.plan_total} ", self._style("good" if role == "good" else "quiet"))

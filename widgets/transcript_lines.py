@@ -27,7 +27,7 @@ _MARKS = {
     Stage.STOPPED: ("■", "quiet"),
     Stage.OK: ("✓", "good"),
 }
-_MILESTONES = {
+MILESTONES = {
     "checkpoint": ("◉", "second"),
     "context": ("↻", "second"),
     "phase": ("≡", "heading"),
@@ -112,8 +112,8 @@ def _prose(row: Row, width: int) -> list[TextLine]:
 def _event(row: Row, width: int) -> list[TextLine]:
     mark, role = _MARKS.get(row.stage, ("·", _TONES[row.tone]))
     edge = role
-    if row.stage is Stage.NONE and row.label in _MILESTONES:
-        mark, edge = _MILESTONES[row.label]
+    if row.stage is Stage.NONE and row.label in MILESTONES:
+        mark, edge = MILESTONES[row.label]
         edge = role if row.tone in ("good", "warn", "bad") else edge
     text = to_display(row.what) + (f" · {to_display(row.result)}" if row.result else "")
     label = to_display(row.label, limit=20)

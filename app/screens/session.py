@@ -46,6 +46,9 @@ TABS = (
     ("why", "Why"),
 )
 
+_PLAN = 10
+"""Cells of a plan's progress in the title."""
+
 
 class SessionLine(Widget):
     """The session's title line: state, name, what it does, money; below it, while something holds it up, what comes
@@ -93,7 +96,10 @@ class SessionLine(Widget):
         state = self._style(cells.role(row.state))
         line.left(f" {cells.row_mark(row)} ", state)
         line.right(f" {words.money(row.spent_nano)} of {words.cap_text(row.cap_nano)} ", self._style("quiet"))
-        if row.checks_total:
+        if row.plan_total:
+            for text, role in reversed(((" ", "quiet"), *cells.plan(row, _PLAN), (" ·", "quiet"))):
+                line.right(text, self._style(role))
+        elif row.checks_total:
             line.right(
                 f" checks {row.checks_passed}/{row.checks_total} ·",
                 self._style("good" if row.checks_passed == row.checks_total else "quiet"),

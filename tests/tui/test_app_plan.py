@@ -28,6 +28,7 @@ async def test_the_plan_stands_in_its_tab_as_the_log_has_it(tmp_path: Path, size
         )
         assert "in progress" in line_of(s, "2 attempts")
         await s.see("✓ B-08", "■ B-10", "blocked: no key for the map service")
+        assert "plan 8/14 ━" in s.grid[0], "and in the session's title"
         await s.press("end")
         await s.see("ship  0/4", "gate: it goes to production", "○ S-01", "after B-09")
         assert "8/14 done" in line_of(s, "prd.json"), "its title stays"

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from harness.events import call_words, said, verdicts
 from harness.events import types as t
 from harness.events.call_words import Bit, Change
+from harness.events.describe import describe
 from harness.events.transcript import PAGE, Kind, Page, Row, Stage
 from tests.unit.test_events_fold import KINDS, line, make
+from widgets.transcript_lines import MILESTONES
 
 TS = "2026-11-22T17:46:01.671Z"
 USAGE = t.Usage(input=1, output=1)
@@ -68,6 +70,13 @@ def started(ident: str) -> t.ToolStarted:
 
 def ended(ident: str, preview: str = "", status: str = "ok", code: int | None = 0, ms: int = 400) -> t.ToolEnded:
     return t.ToolEnded(call_id=ident, status=status, preview=preview, exit_code=code, ms=ms)
+
+
+def test_every_mark_is_of_something_that_happens() -> None:
+    rng = random.Random(1)
+    happens = [t.decode(line(0, kind, make(rng, t.TYPES[kind]))) for kind in KINDS for _ in range(20)]
+    assert set(MILESTONES) <= {describe(record).kind for record in happens}
+    assert all(len(mark) == 1 for mark, _ in MILESTONES.values())
 
 
 # -- on anything -----------------------------------------------------------------------------------

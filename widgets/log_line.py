@@ -16,8 +16,10 @@ from harness.events import types as t
 from harness.events.describe import describe
 from harness.events.untrusted import to_display
 from widgets.cells import Line, fit
+from widgets.milestones import MILESTONES
 
 _KIND = 10
+_MARK = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ def time_width(width: int, compact: bool) -> int:
 
 def heading(width: int) -> str:
     """The column titles of a log that is not compact."""
-    return fit("time", time_width(width, False) + 1) + fit("kind", _KIND + 1) + "what happened"
+    return fit("time", time_width(width, False) + 1 + _MARK) + fit("kind", _KIND + 1) + "what happened"
 
 
 def draw(record: t.Record | None, seq: int, look: Look, needle: str = "") -> Strip:
@@ -65,6 +67,8 @@ def draw(record: t.Record | None, seq: int, look: Look, needle: str = "") -> Str
     columns = time_width(look.width, look.compact)
     line = Line(look.width)
     line.left(fit(_clock(when, columns), columns) + " ", look.style("time") + over)
+    if not look.compact:
+        line.left(fit(MILESTONES[kind][0] if kind in MILESTONES else "", _MARK), look.style(tone) + over)
     line.left(fit(to_display(kind[:40]), _KIND) + " ", look.style(tone) + over)
     words = look.style("dim" if tone == "dim" else "text") + over
     if needle:

@@ -13,6 +13,7 @@ from harness.events.transcript import Kind, Row, Stage
 from harness.events.untrusted import to_display
 from harness.events.words import clock, parse_ts
 from widgets.cells import ELLIPSIS, clip, wrap
+from widgets.milestones import MILESTONES
 from widgets.patch import code_display
 
 Run: TypeAlias = tuple[str, str]
@@ -27,21 +28,6 @@ _MARKS = {
     Stage.STOPPED: ("■", "quiet"),
     Stage.OK: ("✓", "good"),
 }
-MILESTONES = {
-    "checkpoint": ("◉", "second"),
-    "context": ("↻", "second"),
-    "phase": ("≡", "heading"),
-    "plan": ("≡", "heading"),
-    "task": ("▸", "heading"),
-    "replan": ("≡", "attention"),
-    "gate": ("◇", "good"),
-    "judge": ("§", "second"),
-    "job": ("»", "second"),
-    "violation": ("!", "bad"),
-}
-"""Marks by the label of an event that a reader of a long transcript looks for; one that turned out well or badly is
-in the colour of that.
-"""
 _RESULTS = {Stage.DOUBT: "attention", Stage.ASKED: "call", Stage.FAILED: "bad"}
 _TONES = {"info": "quiet", "good": "good", "warn": "attention", "bad": "bad", "dim": "quiet"}
 _BITS = {"add": ("+", "good"), "remove": ("-", "bad"), "quiet": (" ", "quiet")}

@@ -92,7 +92,7 @@ async def test_a_long_transcript_is_marked_where_something_turned(tmp_path: Path
         await s.press("enter")
         await s.see(*(seen for _, seen in MARKED))
         await s.press("right_square_bracket")
-        await s.see("checkpoint", "context", "gate", "judge", "job", "replan")
+        await s.see("◉ checkpoint", "↻ context", "◇ gate", "§ judge", "» job", "≡ replan")
 
 
 @pytest.mark.parametrize("size", SIZES[:2])

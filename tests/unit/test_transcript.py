@@ -17,7 +17,7 @@ from harness.events.call_words import Bit, Change
 from harness.events.describe import describe
 from harness.events.transcript import PAGE, Kind, Page, Row, Stage
 from tests.unit.test_events_fold import KINDS, line, make
-from widgets.transcript_lines import MILESTONES
+from widgets.milestones import MILESTONES
 
 TS = "2026-11-22T17:46:01.671Z"
 USAGE = t.Usage(input=1, output=1)

@@ -22,6 +22,8 @@ from widgets.help_bar import HelpBar
 from widgets.memory_list import Entry, MemoryList, name_of, whose
 
 _BY_ITSELF = "when you believe it, or another session says the same"
+_SHA = 16
+"""Digits of a hash that are shown: enough to tell two versions apart."""
 _FAILURES = (SupervisorError, Unreachable, msgspec.ValidationError)
 
 
@@ -236,7 +238,7 @@ def _of_memory(x: MemoryView, versions: list[VersionView], names: dict[str, str]
     facts = [
         ("memory", f"{x.key}, of {_place(x.scope, x.of, names)}"),
         ("by", f"{newest.by}, {newest.ts[:16].replace('T', ' ')} UTC" + (f": {newest.why}" if newest.why else "")),
-        ("sha", newest.sha),
+        ("sha", newest.sha[:_SHA]),
         *([("until", newest.expires[:16].replace("T", " "))] if newest.expires else []),
         ("text", newest.text),
     ]

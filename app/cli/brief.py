@@ -16,7 +16,7 @@ from app.cli.context import Context
 from app.cli.output import emit, safe, say
 from app.cli.sessions import Usage
 from harness.events.briefing import KINDS, Brief, Figures, Line
-from harness.events.views import NEEDS_YOU, SessionRow
+from harness.events.views import NEEDS_YOU, SessionRow, TroubleView
 from harness.events.words import parse_ts, stretch, usd
 from harness.protocol.client import Client, SupervisorError
 
@@ -25,6 +25,8 @@ _FIRST = timedelta(hours=24)
 _NAME = 24
 _ENTRY = 200
 _PATIENCE_S = 120.0
+Troubles = tuple[TroubleView, ...]
+"""What is wrong with the fleet itself now."""
 _EMPTY = Brief(Figures(), (), (), -1)
 
 
@@ -55,28 +57,30 @@ def brief(ctx: Context, args: argparse.Namespace) -> int:
         raise Usage(str(exc)) from exc
     start = start or since.as_recorded(now - _FIRST)
     until = since.as_recorded(now)
-    told = _gathered(ctx, args.ids, start)
+    told, troubles = _gathered(ctx, args.ids, start)
     if args.json:
-        emit({"since": start, "until": until, "fleet": _fleet(told), "sessions": [_wire(one) for one in told]})
+        fleet = _fleet(told) | {"troubles": msgspec.to_builtins(troubles)}
+        emit({"since": start, "until": until, "fleet": fleet, "sessions": [_wire(one) for one in told]})
     elif args.md:
-        for line in markdown(told, start, now):
+        for line in markdown(told, start, now, troubles):
             say(line)
     else:
-        for line in text(told, start, now):
+        for line in text(told, start, now, troubles):
             say(line)
         if args.since is None and not args.ids:
             looked.remember(ctx.folders.state, until)
     return exits.OK
 
 
-def _gathered(ctx: Context, ids: list[str], start: str) -> list[Told]:
+def _gathered(ctx: Context, ids: list[str], start: str) -> tuple[list[Told], Troubles]:
     with ctx.connect() as client:
         client.wait_up_to(_PATIENCE_S)
-        rows = context.rows(client.call("sessions"))
+        reply = client.call("sessions")
+        rows = context.rows(reply)
         if ids:
             wanted = {str(client.call("session", sid=sid)["row"]["sid"]) for sid in ids}
             rows = [row for row in rows if row.sid in wanted]
-        return [_one(client, row, start) for row in rows]
+        return [_one(client, row, start) for row in rows], context.fleet(reply).troubles
 
 
 def _one(client: Client, row: SessionRow, start: str) -> Told:
@@ -128,9 +132,10 @@ def _wire(one: Told) -> dict[str, object]:
 # -- in words ------------------------------------------------------------------------------------------
 
 
-def text(told: list[Told], start: str, now: datetime) -> Iterator[str]:
+def text(told: list[Told], start: str, now: datetime, troubles: Troubles = ()) -> Iterator[str]:
     """For a terminal; every text of others has passed the display function."""
     yield _headline(told, start, now)
+    yield from (f"  fleet: {_wrong(one, plain)}" for one in troubles)
     for one in (one for one in told if not one.quiet):
         yield ""
         yield _title(one, plain)
@@ -145,9 +150,12 @@ def text(told: list[Told], start: str, now: datetime) -> Iterator[str]:
         yield "record N of a session: watchfloor logs SESSION --after N-1"
 
 
-def markdown(told: list[Told], start: str, now: datetime) -> Iterator[str]:
+def markdown(told: list[Told], start: str, now: datetime, troubles: Troubles = ()) -> Iterator[str]:
     """The same as Markdown, in which texts of others are code: nothing in them is a link, a name or markup."""
     yield f"# {_headline(told, start, now)}"
+    if troubles:
+        yield ""
+    yield from (f"- **fleet** {_wrong(one, code)}" for one in troubles)
     for one in (one for one in told if not one.quiet):
         yield ""
         yield f"## {_title(one, code)}"
@@ -195,6 +203,12 @@ def _figures(f: Figures) -> list[str]:
     )
     found = [f"{count} {one if count == 1 else more}" for count, one, more in counted if count]
     return [*found, usd(f.spent_nano)] if f.replies else found
+
+
+def _wrong(one: TroubleView, quoted: Callable[[str], str]) -> str:
+    cause = f": {quoted(one.cause)}" if one.cause else ""
+    mend = f"; {safe(one.do)}" if one.do else ""
+    return f"{safe(one.headline)}{cause}{mend}" + (f" ({safe(one.command)})" if one.command else "")
 
 
 def _title(one: Told, quoted: Callable[[str], str]) -> str:

@@ -134,7 +134,8 @@ class Course:
     def tell(self, r: t.Record, kind: str, text: str = "", tone: Tone | None = None) -> None:
         """Keep a line; without a text of its own it is what the log says of this record."""
         said = describe(r)
-        line = Line(r.seq, r.ts, kind, words.line(text or f"{said.kind}: {said.summary}"), tone or said.tone)
+        own = said.summary if said.summary.startswith(said.kind) else f"{said.kind}: {said.summary}"
+        line = Line(r.seq, r.ts, kind, words.line(text or own), tone or said.tone)
         if len(self.lines) == KEPT:
             self.forgotten_ts = max(self.forgotten_ts, self.lines[0].ts)
         self.lines.append(line)
@@ -177,6 +178,10 @@ def _paid(c: Course, r: t.Record, b: t.ModelMessage | t.ModelSummary) -> None:
     c.paid.append(b.cost_nano)
 
 
+def _launched(c: Course, r: t.Record, b: t.SessionIntent) -> None:
+    c.tell(r, COURSE, f"launched: {b.goal}")
+
+
 def _loaded(c: Course, r: t.Record, b: t.PlanLoaded) -> None:
     c.planned = {command for entry in b.entries for command in entry.checks}
 
@@ -187,7 +192,7 @@ def _verdict(c: Course, r: t.Record, b: t.CheckVerdict) -> None:
     if b.command in c.planned or b.passed == bool(before):
         return
     if b.passed:
-        c.tell(r, PASSED)
+        c.tell(r, PASSED, f"passes: {b.command}", "good")
     else:
         c.tell(r, ANOMALY, f"passes no more: {b.command}", "bad")
 
@@ -260,6 +265,7 @@ def _keeper(c: Course, r: t.Record, b: t.KeeperStarted) -> None:
 _HANDLERS: Mapping[type[t.Body], Callable[[Course, t.Record, Any], None]] = {
     t.ModelMessage: _paid,
     t.ModelSummary: _paid,
+    t.SessionIntent: _launched,
     t.PlanLoaded: _loaded,
     t.CheckVerdict: _verdict,
     t.ToolProposed: _proposed,
@@ -302,7 +308,6 @@ _TOLD: Mapping[type[t.Body], Callable[[Any], str]] = {
     t.Quarantined: _always(RESTART),
     t.LogRecovered: _always(RESTART),
     t.LeaseEnded: lambda b: RESTART if b.exit_code else "",
-    t.SessionIntent: _always(COURSE),
     t.SessionEnded: lambda b: ANOMALY if b.outcome == "failed" else COURSE,
     t.SessionForked: _always(COURSE),
     t.PhaseBegun: _always(COURSE),

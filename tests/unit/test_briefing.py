@@ -29,7 +29,7 @@ from harness.events.briefing import (
     follow,
 )
 from harness.events.untrusted import to_display
-from harness.events.views import SessionRow
+from harness.events.views import SessionRow, TroubleView
 
 START = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 CENT = 10_000_000
@@ -186,6 +186,12 @@ def test_a_check_is_told_of_when_its_verdict_changes_and_of_a_plan_by_its_entry(
     assert kinds(made) == [(1, PASSED), (3, ANOMALY)]
 
 
+def test_a_line_says_a_thing_once() -> None:
+    intent = t.SessionIntent(name="n", goal="Port\nit", repo="/r", branch="b", worktree="/w", model="opus")
+    made = told(intent, verdict("make test", True), t.SessionEnded(outcome="failed", reason="no"))
+    assert [line.text for line in made.lines] == ["launched: Port it", "passes: make test", "failed: no"]
+
+
 def test_a_commit_is_told_of_once_whether_git_was_heard_or_its_branch_seen() -> None:
     heard = shell("git commit -m x", "[wf/n 7dec9de] Mention the tests")
     assert kinds(told(CREATED, *heard, checkpoint(NEW))) == [(2, COMMIT)]
@@ -262,7 +268,8 @@ def shown(name: str, line: str) -> list[Told]:
 @given(st.one_of(st.just(HOSTILE), st.text()))
 def test_no_text_of_others_acts_on_a_terminal_or_as_markup(hostile: str) -> None:
     for form in (text, markdown):
-        for line in form(shown(hostile, hostile), stamp(0), START):
+        wrong = (TroubleView("f", "h", "n", cause=hostile),)
+        for line in form(shown(hostile, hostile), stamp(0), START, wrong):
             assert line.isprintable(), repr(line)
     span = code(hostile)
     fence = span.partition(" ")[0]
@@ -278,6 +285,14 @@ def test_what_needs_a_person_stands_first_and_each_line_names_its_record() -> No
     assert [line.split()[0] for line in lines[3:5]] == [NEEDS, ANOMALY]
     assert "maker#0" in lines[3]
     assert "maker#1" in lines[4]
+
+
+def test_what_is_wrong_with_the_fleet_itself_stands_on_top() -> None:
+    wrong = (TroubleView("fleet", "disk almost full", "they wait", do="free some space", cause="9 MiB left"),)
+    assert list(text([], stamp(0), START, wrong))[1] == "  fleet: disk almost full: 9 MiB left; free some space"
+    assert list(markdown([], stamp(0), START, wrong))[2] == (
+        "- **fleet** disk almost full: ` 9 MiB left `; free some space"
+    )
 
 
 def test_the_time_of_the_last_look_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -28,12 +28,8 @@ from harness.agents import host
 from harness.agents.desk import Desk
 from harness.brain import warm
 from harness.brain.builtin import BuiltIn
-from harness.linux import kernel, proc
+from harness.linux import heap, kernel, proc
 from harness.protocol import frames
-
-_M_TRIM_THRESHOLD = -1
-_M_MMAP_THRESHOLD = -3
-_LARGE = 128 * 1024
 
 
 def harden() -> None:
@@ -136,16 +132,6 @@ class Nursery:
             os._exit(code)
 
 
-def give_back() -> None:
-    """Large blocks go back to the system when they are freed: a request is a little larger each turn, and the heap
-    would grow by every one of them.
-    """
-    libc = ctypes.CDLL(None)
-    if hasattr(libc, "mallopt"):
-        libc.mallopt(_M_MMAP_THRESHOLD, _LARGE)
-        libc.mallopt(_M_TRIM_THRESHOLD, _LARGE)
-
-
 def main(argv: list[str] | None = None) -> int:
     """Entry point."""
     parser = argparse.ArgumentParser(description="Fork server of brains; started by the supervisor.")
@@ -153,7 +139,7 @@ def main(argv: list[str] | None = None) -> int:
     sock = socket.socket(fileno=parser.parse_args(argv).fd)
     sock.set_inheritable(False)
     harden()
-    give_back()
+    heap.give_back()
     context = warm.load()
     nursery = Nursery(sock, context)
     warm.freeze()

@@ -25,7 +25,7 @@ import msgspec
 from harness.events import types as t
 from harness.events.durable import replace_file
 from harness.events.framing import LogError
-from harness.linux import kernel
+from harness.linux import heap, kernel
 from harness.linux.proc import Identity, identify
 from harness.protocol import identity
 from harness.protocol.paths import STATE_VERSION, STOPPING, FolderError, Folders, ensure_private, resolve
@@ -594,6 +594,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--credentials-fd", type=int, default=-1)
     fd = parser.parse_args(argv).credentials_fd
     os.umask(0o077)
+    heap.one_arena()
     say_without_fail()
     guardian = identify(os.getppid()) if fd >= 0 else None
     if fd >= 0:

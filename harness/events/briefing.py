@@ -30,7 +30,7 @@ RESTART = "restart"
 COURSE = "course"
 KINDS = (NEEDS, ANOMALY, PASSED, COMMIT, DECIDED, RESTART, COURSE)
 """Of lines, in the order in which they deserve to be read."""
-KEPT = 2000
+KEPT = 1000
 """So many lines of a session are kept, the newest; `Brief.forgotten` says when there were more in its time."""
 _SHAS = 50
 _ASKED = "asked"

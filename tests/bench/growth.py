@@ -18,7 +18,7 @@ PATIENCE_S = 1800
 def growth() -> list[Figure]:
     begun = time.monotonic()
     with fleet(config='[caps]\nday_usd = "10000"\nsession_usd = "10000"\n') as f:
-        sid = f.launch(f"commands: {LATE + 2} by shell")
+        sid = f.launch(f"commands: {LATE + 100} by shell")
         f.wait_event(sid, "tool.started")
         worktree, pids = Path(f.row(sid)["worktree"]), {"keeper": f.keeper_pid(sid), "brain": f.brain_pid(sid)}
         held: dict[str, list[float]] = {name: [] for name in pids}

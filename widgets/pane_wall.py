@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from widgets.transcript import Transcript
 
 _PLAN = 12
-"""Cells of a plan's progress in a title."""
+"""Cells of a plan's progress in a title, as long as its figures have theirs."""
 
 
 class _Tiles(Layout):
@@ -435,11 +435,11 @@ class PaneWall(Widget, can_focus=True):
         line.left(f" {row.state} ", self._style(cells.role(row.state)))
         if self.zoomed:
             line.left("zoomed ", self._style("attention"))
-        parts = cells.plan(row, _PLAN) if row.plan_total else ()
-        if sum(len(text) for text, _ in parts) < line.room:
-            for text, role in parts:
+        if row.plan_total:
+            figures = len(cells.plan(row, 0)[0][0])
+            for text, role in cells.plan(row, min(_PLAN, line.room - figures - 1)) if figures < line.room else ():
                 line.left(text, self._style(role))
-            line.left(" " if parts else "", edge)
+            line.left(" ", edge)
         strip = line.strip(Style.null(), rule, edge)
         return [(segment.text, segment.style or Style.null()) for segment in strip]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from harness.events.plan_state import BLOCKED, FAILED, IN_PROGRESS, PASSED
 from harness.events.plan_views import EntryView, PhaseView, PlanBoard
-from widgets.plan_view import MAX_LINES, NOW, PlanFile, PlanLine
+from widgets.plan_view import MAX_LINES, NEXT, NOW, PlanFile, PlanLine
 
 _KINDS = {PASSED: "done", FAILED: "failed", BLOCKED: "blocked", IN_PROGRESS: "open"}
 _NAMED = 5
@@ -48,7 +48,9 @@ def _gate(phase: PhaseView) -> PlanLine:
 def _entry(entry: EntryView, board: PlanBoard) -> Iterator[PlanLine]:
     at = entry.id == board.at
     upcoming = entry.id == board.next and not board.at
-    kind = NOW if at else _KINDS.get(entry.state, "open")
+    kind = _KINDS.get(entry.state, "open")
+    if at or upcoming:
+        kind = NOW if at else NEXT
     yield PlanLine(kind, f"{entry.id}  {entry.title}" + ("  ← next" if upcoming else ""))
     if told := "; ".join(_told(entry, at)):
         yield PlanLine("fact", told)
@@ -60,7 +62,7 @@ def _entry(entry: EntryView, board: PlanBoard) -> Iterator[PlanLine]:
 
 def _told(entry: EntryView, at: bool) -> Iterator[str]:
     """What a line's mark does not say; of an entry that passes, only what is unusual."""
-    if at and entry.state != PASSED:
+    if at:
         yield "in progress"
     if entry.state == FAILED and not at:
         yield "failed"

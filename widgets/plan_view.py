@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.cells import cell_len, chop_cells
+from rich.cells import cell_len
 from rich.style import Style
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
@@ -29,11 +29,13 @@ FILES = ("prd.json", "feature_list.json", "PLAN.md", "TODO.md", "progress.txt", 
 MAX_BYTES = 256 * 1024
 MAX_LINES = 2000
 NOW = "now"
+NEXT = "next"
 _LOOKS = {
     "heading": (" ", "name"),
     "done": ("  ✓ ", "good"),
     "open": ("  ○ ", "text"),
     NOW: ("  ▶ ", "heading"),
+    NEXT: ("  ○ ", "name"),
     "failed": ("  ✗ ", "bad"),
     "blocked": ("  ■ ", "attention"),
     "call": (" ◆ ", "call"),
@@ -50,7 +52,7 @@ _HEADING = re.compile(r"^(#{1,6})\s+(.*)$")
 
 @dataclass(frozen=True, slots=True)
 class PlanLine:
-    """One line to show: ``kind`` is one of `_LOOKS`; a plan has one `NOW` at most."""
+    """One line to show: ``kind`` is one of `_LOOKS`; a plan has one `NOW` or `NEXT` at most."""
 
     kind: str
     text: str
@@ -224,17 +226,16 @@ class PlanView(ScrollView, can_focus=True):
             for line in file.lines:
                 lead = _LOOKS[line.kind][0]
                 shown = to_display(line.text.expandtabs(4).rstrip(), limit=4000)
-                indent = shown[: len(shown) - len(shown.lstrip(" "))]
-                parts = chop_cells(shown, max(4, width - cell_len(lead))) if shown else [""]
+                parts = cells.wrap(shown, max(4, width - cell_len(lead)))
                 self._lines.append((line.kind, lead + parts[0]))
-                self._lines += [(line.kind, " " * cell_len(lead) + indent[:8] + part) for part in parts[1:]]
+                self._lines += [(line.kind, " " * cell_len(lead) + part) for part in parts[1:]]
         self.virtual_size = Size(self.scrollable_content_region.width, len(self._lines))
         self._keep_in_sight()
         self.refresh()
 
     def _keep_in_sight(self) -> None:
         """Go where the work is, unless somebody reads elsewhere."""
-        at = next((y for y, (kind, _) in enumerate(self._lines) if kind == NOW), -1)
+        at = next((y for y, (kind, _) in enumerate(self._lines) if kind in (NOW, NEXT)), -1)
         height = self.scrollable_content_region.height
         if at < 0 or not height or self.scroll_offset.y != self._left_at:
             return

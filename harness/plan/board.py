@@ -19,6 +19,9 @@ def board(s: SessionState) -> PlanBoard | None:
     if plan is None:
         return None
     entries = [_entry(plan, entry) for entry in plan.entries.values()]
+    at = s.iterations.entry
+    if plan.passes.get(at, True):  # none, or one that has passed while its task is being closed
+        at = next((one.id for one in entries if one.state == IN_PROGRESS), "")
     now = gates.current(s)
     upcoming = next_entry(s)
     return PlanBoard(
@@ -27,7 +30,7 @@ def board(s: SessionState) -> PlanBoard | None:
         phase=now.name if now is not None else None,
         phases=_phases(s, plan),
         entries=entries,
-        at=s.iterations.entry or next((one.id for one in entries if one.state == IN_PROGRESS), ""),
+        at=at,
         next=upcoming.id if upcoming is not None else "",
         steps=list(s.course.steps),
     )

@@ -142,8 +142,15 @@ def test_a_phase_with_a_gate_does_not_start_without_a_decision(f: Fleet) -> None
     f.run("resume", sid)
     again = f.approval(sid)
     assert [b for b in bodies(f, sid, t.ToolProposed) if b.tool == "write_file"][1:] == []
+    (told,) = f.json("brief", sid)[0]["sessions"]
+    assert told["upcoming"] == "B Ship"
+    assert [line["text"] for line in told["lines"] if line["kind"] == "passed"][0].startswith("plan: A passes")
+    assert [line["text"].split()[0] for line in told["needs"]] == [again["approval_id"]]
     f.approve(again["approval_id"])
     assert f.wait_state(sid, "done", "failed")["state"] == "done"
+    opened, kept = f.json("receipts", sid)
+    assert (kept["decision"], opened["decision"], opened["outcome"]) == ("deny", "allow", "effect")
+    assert [step["stage"] for step in opened["steps"]] == ["asked", "decided", "taken", "delivered", "effect"]
     kinds = [r.body for r in f.records(sid) if isinstance(r.body, t.PhaseBegun | t.GateOpened)]
     assert [(type(b).__name__, b.phase) for b in kinds] == [
         ("PhaseBegun", ""),

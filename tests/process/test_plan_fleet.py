@@ -144,7 +144,7 @@ def test_a_phase_with_a_gate_does_not_start_without_a_decision(f: Fleet) -> None
     assert [b for b in bodies(f, sid, t.ToolProposed) if b.tool == "write_file"][1:] == []
     (told,) = f.json("brief", sid)[0]["sessions"]
     assert told["upcoming"] == "B Ship"
-    assert [line["text"] for line in told["lines"] if line["kind"] == "passed"][0].startswith("plan: A passes")
+    assert next(line["text"] for line in told["lines"] if line["kind"] == "passed").startswith("plan: A passes")
     assert [line["text"].split()[0] for line in told["needs"]] == [again["approval_id"]]
     f.approve(again["approval_id"])
     assert f.wait_state(sid, "done", "failed")["state"] == "done"

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from harness.brain import conversation, decide
+from harness.brain.context import compaction
 from harness.brain.context.sizes import Sizes
 from harness.brain.view import View
 from harness.events import said, tools
@@ -29,6 +30,8 @@ NUMBERED = "".join(f"{n:6}\t{line}\n" for n, line in enumerate(SOURCE.splitlines
 FILES = "".join(f"src/part_{n:04}.py\n" for n in range(410))
 OUTPUT = "".join(f"tests/test_part_{n}.py::test_part_{n} PASSED    [ {n % 100} %]\n" for n in range(360))
 PROSE = "Step {0}: the part before this one is in place and its tests pass, so on with what SPEC.md lists next. " * 2
+SUMMARY = "\n\n".join(f"{heading}\n{PROSE.format(heading) * 3}" for heading in compaction.HEADINGS).encode()
+SUMMARY_REF = t.BlobRef("5" * 64, len(SUMMARY))
 SCRIPT = 5
 EVERY_S = 20.0
 
@@ -62,7 +65,7 @@ class Bill:
         for body in bodies:
             data = msgspec.json.encode(t.to_wire(body)["data"])
             record = t.Record(self.view.state.seq + 1, TS, "b", 0, msgspec.json.decode(data, type=type(body)))
-            self.view.advance(record, lambda _: b"")
+            self.view.advance(record, lambda ref: SUMMARY if ref == SUMMARY_REF else b"")
             if isinstance(body, t.ModelMessage):
                 self.talk.take(self.view)
                 self.view.forget()
@@ -70,22 +73,24 @@ class Bill:
 
     def turn(self, number: int) -> None:
         begun = time.perf_counter()
-        while isinstance(step := decide.next_step(self.view, self.sizes), decide.Shrink):
+        summaries = 0
+        while isinstance(step := decide.next_step(self.view, self.sizes), decide.Shrink | decide.Sum):
             self.changes += 1
-            self.put(step.change)
+            if isinstance(step, decide.Shrink):
+                self.put(step.change)
+            else:
+                summaries += self.sum(step, number)
         assert isinstance(step, decide.Ask), step
         built = self.talk.build(self.view)
         self.build_ms.append((time.perf_counter() - begun) * 1000)
         blocks = prompt_cache.blocks_of({**self.head, "messages": built.messages})
         total = sum(block.tokens for block in blocks)
         assert total <= self.model.window, "prompt is too long"
-        used = self.cache.account("k", self.model, blocks, number * EVERY_S)
         call, answer = act(number, self.short)
         reply: list[said.Part] = [said.Text(PROSE.format(number)), call]
         out = len(json.dumps(call.input)) // 4 + 30
-        usage = t.Usage(used.input, used.cache_read, used.write_5m, used.write_1h, out)
-        bill = catalog.Tokens(used.input, used.cache_read, used.write_5m, used.write_1h, out)
-        self.nano.append(catalog.cost(self.model, bill))
+        usage, nano = self.billed(blocks, number, out)
+        self.nano.append(summaries + nano)
         self.prompt.append(total)
         sent = self.put(
             t.ModelMessage(
@@ -95,6 +100,31 @@ class Bill:
         call_id = f"c{sent}.0"
         self.put(t.ToolProposed(call_id=call_id, tool=call.tool, input=call.input, ref=call.ref))
         self.put(msgspec.structs.replace(answer, call_id=call_id))
+
+    def billed(self, blocks: list[prompt_cache.Block], number: int, out: int) -> tuple[t.Usage, int]:
+        """What the endpoint says of a request with ``out`` tokens of reply, and its price in nano-USD."""
+        used = self.cache.account("k", self.model, blocks, number * EVERY_S)
+        tokens = (used.input, used.cache_read, used.write_5m, used.write_1h, out)
+        return t.Usage(*tokens), catalog.cost(self.model, catalog.Tokens(*tokens))
+
+    def sum(self, step: decide.Sum, number: int) -> int:
+        """The model summarises its task, as it is asked to; nano-USD of that request."""
+        built = self.talk.build(self.view, compaction.REQUEST)
+        blocks = prompt_cache.blocks_of({**self.head, "messages": built.messages})
+        usage, nano = self.billed(blocks, number, compaction.size(SUMMARY.decode()))
+        change = step.change
+        self.put(
+            t.ModelSummary(request_id="s", message_id="m", model="m", usage=usage, cost_nano=nano),
+            t.ContextCompacted(
+                through_seq=change.keep - 1,
+                handoff=step.handoff,
+                summary=SUMMARY_REF,
+                tokens_before=change.tokens,
+                tokens_after=change.after + compaction.size(SUMMARY.decode()),
+                trigger=change.trigger,
+            ),
+        )
+        return nano
 
     @property
     def usd(self) -> float:

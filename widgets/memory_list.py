@@ -65,6 +65,9 @@ class MemoryList(ScrollView, can_focus=True):
         self._entries = list(entries)
         self._names = names
         self._now = now
+        lessons = sum(isinstance(entry, LessonView) for entry in entries)
+        waits = f"? {lessons} lesson{' waits' if lessons == 1 else 's wait'} for you, " if lessons else ""
+        self.border_title = f"Memory: {waits}{len(entries) - lessons} remembered"
         if all(name_of(entry) != self._selected for entry in entries):
             self._selected = name_of(entries[min(at, len(entries) - 1)]) if entries else None
         self.virtual_size = Size(self.scrollable_content_region.width, len(entries) + 1)
@@ -92,7 +95,8 @@ class MemoryList(ScrollView, can_focus=True):
         self.post_message(self.Chosen())
 
     def on_click(self, event: events.Click) -> None:
-        at = event.y + self.scroll_offset.y - 1
+        inside = event.get_content_offset(self)
+        at = inside.y + self.scroll_offset.y - 1 if inside is not None else -1
         if 0 <= at < len(self._entries):
             self._choose(at)
 

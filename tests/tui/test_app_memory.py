@@ -11,6 +11,7 @@ import pytest
 from harness.memory.records import Place, Scope
 from tests.tui.app_pilot import shown
 from tests.tui.app_world import World
+from widgets.memory_list import MemoryList
 
 REPO = Place(Scope.REPOSITORY, "/srv/thing/.git")
 SIZES = [(80, 24), (120, 40)]
@@ -28,17 +29,27 @@ def remembered(world: World) -> None:
 async def test_all_of_it_is_seen_and_decided(tmp_path: Path, size: tuple[int, int]) -> None:
     async with shown(tmp_path, remembered, size=size) as s:
         await s.press("4")
-        await s.see("whose", "run them with make check", "tabs everywhere", "short answers", "said by")
+        await s.see(
+            "Memory: ? 2 lessons wait for you, 2 remembered",
+            "whose",
+            "run them with make check",
+            "tabs everywhere",
+            "short answers",
+            "said by",
+        )
         assert all(len(line) <= size[0] for line in s.grid)
         assert "\x1b" not in s.text
         await s.press("u")
         await s.see("this is no memory yet")
+        await s.pilot.click(MemoryList, offset=(4, 3))
+        await s.see("style, for you")
+        await s.press("home")
         await s.press("a")
         await s.see("Believe tests", "Every session on this repository is shown it")
         assert not s.world.of("lesson_accept"), "a bare letter decides nothing"
         await s.press("ctrl+y")
         await s.until("it is believed", lambda: s.world.of("lesson_accept"))
-        await s.see("· tests")
+        await s.see("· tests", "Memory: ? 1 lesson waits for you, 3 remembered")
         await s.press("home", "x")
         await s.see("Refuse style")
         await s.press(*"no", "enter")

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from widgets.transcript import Transcript
 
 _PLAN = 12
-"""Cells of a plan's progress in a title, as long as its figures have theirs."""
+"""Cells of a plan's progress in a title, as long as its figures have theirs; fewer than the least say nothing."""
+_LEAST = 3
 
 
 class _Tiles(Layout):
@@ -437,7 +438,8 @@ class PaneWall(Widget, can_focus=True):
             line.left("zoomed ", self._style("attention"))
         if row.plan_total:
             figures = len(cells.plan(row, 0)[0][0])
-            for text, role in cells.plan(row, min(_PLAN, line.room - figures - 1)) if figures < line.room else ():
+            width = min(_PLAN, line.room - figures - 1)
+            for text, role in cells.plan(row, width if width >= _LEAST else 0) if figures < line.room else ():
                 line.left(text, self._style(role))
             line.left(" ", edge)
         strip = line.strip(Style.null(), rule, edge)

@@ -117,7 +117,7 @@ async def test_a_pane_shows_the_plan_and_every_title_counts_it(tmp_path: Path, s
             await s.press("P")
             await s.see("the session of this pane has no plan")
             await s.press("up")
-            await s.see("● almanac running plan 9/14 ━")
+            await s.see("● almanac running plan 9/14 ")
         else:
             await s.press("P")
             await s.until("its transcript again", lambda: "9/14 done" not in s.text)

@@ -5,10 +5,11 @@ Pure; the log keeps all of it.
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import Any
 
 _WHOLE = 400
-"""Bytes of a text up to which its short form would gain nothing."""
+"""Bytes of a text, as a request spells it, up to which its short form would gain nothing."""
 _BEGIN = 150
 
 
@@ -37,7 +38,10 @@ def _short(name: str, value: Any) -> Any:
 
 
 def _begin(text: str) -> str:
-    return text.encode("utf-8", "replace")[:_BEGIN].decode("utf-8", "ignore")
+    begin = text.encode("utf-8", "replace")[:_BEGIN].decode("utf-8", "ignore")
+    while (size := _size(begin)) > _BEGIN:
+        begin = begin[: len(begin) * _BEGIN // size]
+    return begin
 
 
 def _mark(text: str) -> str:
@@ -47,4 +51,5 @@ def _mark(text: str) -> str:
 
 
 def _size(text: str) -> int:
-    return len(text.encode("utf-8", "replace"))
+    """Bytes of it in JSON, which spells one control character with six."""
+    return len(json.dumps(text, ensure_ascii=False).encode("utf-8", "replace")) - 2

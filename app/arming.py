@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 ARM_S = 0.5
 
@@ -47,33 +46,7 @@ class Arming:
         if not self.key:
             return "nothing is selected"
         if self.unread:
-            return "scroll to the end of the card first"
+            return "not all that decides was on screen yet; scroll on first"
         if not self.armed(now):
             return "the card has only just appeared; look, then press again"
         return ""
-
-
-def differences(before: dict[str, Any], after: dict[str, Any], prefix: str = "") -> list[str]:
-    """``field: old → new`` for every part in which two actions differ, in a fixed order; identities of the call itself
-    left out.
-    """
-    found: list[str] = []
-    for name in sorted(before.keys() | after.keys()):
-        if not prefix and name in ("call", "ref"):
-            continue
-        old = before.get(name)
-        new = after.get(name)
-        if old == new:
-            continue
-        if isinstance(old, dict) and isinstance(new, dict):
-            found += differences(old, new, f"{prefix}{name}.")
-        else:
-            found.append(f"{prefix}{name}: {_short(old)} → {_short(new)}")
-    return found
-
-
-def _short(value: object) -> str:
-    if value is None:
-        return "(none)"
-    text = " ".join(str(x) for x in value) if isinstance(value, list) else str(value)
-    return text if len(text) <= 120 else text[:119] + "…"

@@ -18,11 +18,12 @@ def _nothing_against_it() -> str:
 @dataclass(frozen=True, slots=True)
 class Handler:
     """``run`` does the action; ``why_not`` is a sentence that says why it would do nothing now, empty when it would do
-    something.
+    something; ``label`` is what the help bar calls it now, empty for its usual name.
     """
 
     run: Callable[[], object]
     why_not: Callable[[], str] = _nothing_against_it
+    label: Callable[[], str] = _nothing_against_it
 
 
 Handlers: TypeAlias = Mapping[str, Handler]

@@ -16,7 +16,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Static
 
-from app.actions import ACTIONS, EVERYWHERE, SCOPES, show_key
+from app.action_table.action import EVERYWHERE, SCOPES
+from app.actions import ACTIONS, show_key
 from app.keymap import Keymap
 from widgets.cells import Line
 from widgets.palette import palette

@@ -30,6 +30,9 @@ class Host(Protocol):
     frames: int
     """How often the terminal was painted."""
 
+    drafts: dict[str, str]
+    """What was written to a request and not sent, by its id."""
+
     @property
     def snapshot(self) -> Snapshot:
         """What is known now."""
@@ -64,6 +67,9 @@ class Host(Protocol):
 
     def open_session(self, sid: str, tab: str = "") -> None:
         """Show one session."""
+
+    def open_review(self, sid: str) -> None:
+        """Show the work of one session, to look at it and to send comments back."""
 
     def open_queue(self, approval_id: str) -> None:
         """Show the queue, on this request when one is named."""

@@ -158,7 +158,15 @@ def _check(keys: Mapping[str, tuple[str, ...]], where: str) -> None:
 
 
 # Pairs that share a key on purpose: only one of the two can ever be possible at a time, and the help bar shows which.
-_ALTERNATIVES = frozenset({frozenset({"session.pause", "session.resume"}), frozenset({"queue.done", "queue.accept"})})
+_ALTERNATIVES = frozenset(
+    frozenset(pair)
+    for pair in (
+        ("session.pause", "session.resume"),
+        ("queue.done", "queue.accept"),
+        ("go.back", "table.unfilter"),
+        ("go.back", "log.unfilter"),
+    )
+)
 
 
 def _clash(first: str, second: str) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from harness.events import needs
 from harness.events.views import ApprovalView, FleetView, SessionRow
 from harness.protocol.client import Client, SupervisorError, Unreachable
 from harness.protocol.paths import Folders
@@ -54,8 +55,14 @@ class Snapshot:
         return self.link.state == "live"
 
     def approval(self, approval_id: str) -> ApprovalView | None:
-        """The open request of this id."""
+        """The open request, or the item of a session that hangs, of this id."""
+        if (row := self.rows.get(needs.session_of(approval_id))) is not None:
+            return needs.held(row)
         return next((view for view in self.approvals if view.approval_id == approval_id), None)
+
+    def needs(self) -> tuple[ApprovalView, ...]:
+        """Everything that needs a person: what the queue shows."""
+        return needs.items(self.rows.values(), self.approvals)
 
 
 WHOLE = frozenset({"rows", "approvals"})

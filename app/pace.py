@@ -1,5 +1,5 @@
 """Whether a key that decides was pressed by a hand: not at machine speed, not right after a paste, not together with
-other input. Pure.
+other input; and how long news wait behind a key. Pure.
 """
 
 from __future__ import annotations
@@ -9,6 +9,15 @@ MACHINE_GAP_S = 0.025
 QUIET_S = 1.0
 """For so long after a paste, or after input at machine speed, nothing is decided."""
 _BURST = 3
+KEY_FIRST_S = 0.05
+"""Seconds after a key in which nothing new is shown, so that what the key did is painted first."""
+NEWS_S = 0.25
+"""Seconds after which news are shown however many keys come."""
+
+
+def news_after_key(not_before: float, pressed: float, shown: float) -> float:
+    """From when on news may be shown, after a key: ``not_before`` held until then, ``shown`` is when news were last."""
+    return max(not_before, min(pressed + KEY_FIRST_S, shown + NEWS_S))
 
 
 class Pace:

@@ -43,10 +43,11 @@ def launch(
     may_change: Sequence[str] = (),
     role: str = "",
     judge: Mapping[str, Any] | None = None,
+    start: str = "",
 ) -> dict[str, Any]:
     """The arguments of ``launch``; ``repo`` is absolute, an empty ``model`` is its role's or that configured, ``caps``
     are those of `caps_of`, ``protect`` and ``may_change`` patterns of files beyond those configured,
-    ``judge`` what `launch` says of one.
+    ``judge`` what `launch` says of one, ``start`` what it begins from when that is not what the checkout shows.
 
     Raises ConfigError on an unusable key.
     """
@@ -66,6 +67,7 @@ def launch(
         "protect": list(protect),
         "may_change": list(may_change),
         "role": role,
+        "start": start,
         **(judge or {}),
         **_key(cfg),
     }
@@ -96,6 +98,11 @@ def desire(folders: Folders, sid: str, state: str, reason: str | None = None) ->
 def go_on(folders: Folders, sid: str, wish: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of ``continue``; ``wish`` is what `wish_of` made. Raises ConfigError on an unusable key."""
     return {"sid": sid, **wish, **_key_here(folders)}
+
+
+def resolve(folders: Folders, sid: str, words: str) -> dict[str, Any]:
+    """The arguments of ``resolve``. Raises ConfigError on an unusable key."""
+    return {"sid": sid, "text": words, **_key_here(folders)}
 
 
 def memory(view: MemoryView) -> dict[str, Any]:
@@ -130,6 +137,29 @@ def decide(
         **{name: item for name, item in given.items() if item is not None},
     }
     return made | (_key_here(folders) if decision == "retry" else {})
+
+
+def grant(
+    view: ApprovalView, *, scope: str, expires: str, count: str, first: str = "", under: str = "", typed: str = ""
+) -> dict[str, Any]:
+    """The arguments of ``grant`` and ``grant_preview``: a rule made of this request as it was shown, from typed text.
+
+    Raises Unusable.
+    """
+    try:
+        lasting = seconds(expires)
+    except ValueError as exc:
+        raise Unusable("expires", str(exc)) from exc
+    return {
+        "approval_id": view.approval_id,
+        "action_hash": view.action_hash,
+        "scope": scope,
+        "expires_s": lasting,
+        "count": _whole("count", count),
+        "first": _whole("first", first or "0"),
+        "under": under,
+        "typed": typed.strip(),
+    }
 
 
 def _key(cfg: Config) -> dict[str, Any]:

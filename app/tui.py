@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 from concurrent.futures import Future
 
 from harness.protocol.config import ConfigError, load
@@ -30,6 +31,7 @@ def run(folders: Folders, session: str | None = None) -> int:
     )
     look.start()
     from app import keymap, themes
+    from app import looked as looked_at
     from app.watch_app import WatchApp
 
     settings = load(folders)
@@ -47,5 +49,9 @@ def run(folders: Folders, session: str | None = None) -> int:
     except TimeoutError:
         looked.add_done_callback(lambda late: late.result().close())  # the feed makes a connection of its own
     theme = themes.remembered(folders.state / themes.FILE) or settings.ui.theme
-    app = WatchApp(folders, keys, theme=theme, session=session, first=first)
-    return app.run() or app.return_code or 0
+    away = looked_at.away(folders.state, settings.ui.brief_after, time.time())
+    app = WatchApp(folders, keys, theme=theme, session=session, first=first, away=away, notify=settings.notify)
+    try:
+        return app.run() or app.return_code or 0
+    finally:
+        looked_at.left(folders.state, time.time())

@@ -17,17 +17,19 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from app import themes
-from app.actions import EVERYWHERE
+from app.action_table.action import EVERYWHERE
+from app.calling import AWAY_S, Calling
 from app.feed import PATIENCE, Feed, Patience
 from app.handlers import Handler, Handlers, bindings
 from app.host import Host
 from app.keymap import Keymap
 from app.models import Dirty, FirstLook, Snapshot
-from app.pace import MACHINE_GAP_S, Pace
+from app.pace import MACHINE_GAP_S, Pace, news_after_key
 from app.safety import NoControl, quiet_driver
 from app.screens.base import WatchScreen
 from harness.events.untrusted import to_display
 from harness.protocol.client import SupervisorError, Unreachable
+from harness.protocol.config import NotifyConfig
 from harness.protocol.paths import Folders
 from harness.protocol.transport import Transport
 
@@ -57,8 +59,10 @@ class WatchApp(App[int]):
         theme: str = "dark",
         session: str | None = None,
         first: FirstLook | None = None,
+        away: bool = False,
         patience: Patience = PATIENCE,
         transport: Transport | None = None,
+        notify: NotifyConfig | None = None,
     ) -> None:
         self.pace = Pace()
         super().__init__(driver_class=quiet_driver(self.pace))
@@ -67,11 +71,16 @@ class WatchApp(App[int]):
         self.feed = Feed(folders, self.wake, first, patience, transport)
         self.no_control = NoControl()
         self.prefix = ""
+        self.drafts: dict[str, str] = {}
+        self._reviews: dict[str, Review] = {}
         self.frames = 0
         self._first_session = session
+        self._away = away
+        self.calling = Calling(notify or NotifyConfig(), self._ring)
+        self._opened = time.monotonic()
         self._ticker: Timer | None = None
         self._quiet_ticks = 0
-        self._not_before = 0.0
+        self._not_before = self._synced_at = 0.0
         self._came = False
         self._explained = ""
         self._explained_until = 0.0
@@ -147,6 +156,7 @@ class WatchApp(App[int]):
         begin = time.monotonic()
         if begin < self._not_before:
             return
+        self._synced_at = begin
         dirty = self.feed.take_dirty()
         more = False
         came = self._came
@@ -155,7 +165,7 @@ class WatchApp(App[int]):
             more = screen.take(self.feed.snapshot, dirty) or more
             if came:
                 more = screen.sync_logs(None) or more
-        if dirty & Dirty.ROWS and self._first_session is not None:
+        if dirty & Dirty.ROWS and (self._first_session is not None or self._away):
             self._open_first()
         # Keys come first: under a flood at most a third of the time goes into syncing.
         end = time.monotonic()
@@ -173,6 +183,18 @@ class WatchApp(App[int]):
             screen.clock(now)
             if not self.snapshot.live:
                 screen.sync_logs(None)
+        if self.snapshot.live:
+            self.calling.look(self.snapshot.needs(), now, watched=self.watched)
+
+    @property
+    def watched(self) -> bool:
+        """Somebody is in front of this screen, as far as its terminal and the last key tell."""
+        quiet = time.monotonic() - max(self._opened, self.pace.pressed)
+        return self.app_focus and quiet < AWAY_S
+
+    def _ring(self, sequences: str) -> None:
+        if self._driver is not None:
+            self._driver.write(sequences)
 
     def shown_screens(self) -> list[WatchScreen]:
         """The screens that can be seen: the top one, and what lies under it as far as it is modal."""
@@ -189,6 +211,10 @@ class WatchApp(App[int]):
     def _open_first(self) -> None:
         sid = self._first_session
         self._first_session = None
+        away = self._away and bool(self.snapshot.rows)
+        self._away = False
+        if away and sid is None and len(self.screen_stack) == 1:
+            self._look_back("brief")
         if sid is not None and sid in self.snapshot.rows:
             self.open_session(sid)
 
@@ -210,6 +236,7 @@ class WatchApp(App[int]):
     def _note(self, event: events.Event) -> None:
         if isinstance(event, events.Key):
             self.pace.note(event.key, event.time)
+            self._not_before = news_after_key(self._not_before, time.monotonic(), self._synced_at)
         elif isinstance(event, (events.MouseDown, events.MouseUp)):
             self.pace.note(type(event).__name__, event.time)
         elif isinstance(event, events.Paste):
@@ -286,8 +313,11 @@ class WatchApp(App[int]):
             "go.floor": Handler(self._back_to_floor, self._at_floor),
             "go.queue": Handler(lambda: self.open_queue(""), self._at_queue),
             "go.costs": Handler(self._open_costs, self._at_costs),
+            "go.fleet": Handler(self._open_fleet, self._at_fleet),
             "go.memory": Handler(self._open_memory, self._at_memory),
             "go.back": Handler(self._back, self._at_floor),
+            "go.brief": Handler(lambda: self._look_back("brief")),
+            "go.history": Handler(lambda: self._look_back("history")),
             "session.launch": Handler(self._open_launch),
         }
 
@@ -310,6 +340,9 @@ class WatchApp(App[int]):
 
     def _at_costs(self) -> str:
         return "these are the costs" if self._is_at("costs") else ""
+
+    def _at_fleet(self) -> str:
+        return "this is the fleet" if self._is_at("fleet") else ""
 
     def _at_memory(self) -> str:
         return "this is the memory" if self._is_at("memory") else ""
@@ -345,10 +378,20 @@ class WatchApp(App[int]):
 
         self._only(CostsScreen())
 
+    def _open_fleet(self) -> None:
+        from app.screens.fleet import FleetScreen
+
+        self._only(FleetScreen())
+
     def _open_memory(self) -> None:
         from app.screens.memory import MemoryScreen
 
         self._only(MemoryScreen())
+
+    def _look_back(self, tab: str) -> None:
+        from app.screens.back import BackScreen
+
+        self.push_screen(BackScreen(tab))
 
     def _open_launch(self) -> None:
         from app.screens.launch import LaunchForm
@@ -369,6 +412,13 @@ class WatchApp(App[int]):
         from app.screens.session import SessionScreen
 
         self.push_screen(SessionScreen(sid, tab))
+
+    def open_review(self, sid: str) -> None:
+        """Show the work of one session, with what was viewed and said of it before."""
+        from app.review import Review
+        from app.screens.review import ReviewScreen
+
+        self.push_screen(ReviewScreen(sid, self._reviews.setdefault(sid, Review())))
 
     def _only(self, screen: Screen[Any]) -> None:
         """Show a screen directly above the floor, so that going back from anywhere is short."""
@@ -418,6 +468,7 @@ class WatchApp(App[int]):
 
 
 if TYPE_CHECKING:
+    from app.review import Review
     from widgets.log_rows import LogSource
 
     def _as_host(app: WatchApp) -> Host:

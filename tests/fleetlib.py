@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.events import types as t
-from harness.events.fold import SessionState, fold
+from harness.events.fold import fold
 from harness.events.reader import read
+from harness.events.session_state import SessionState
 from harness.protocol.client import Client, Unreachable
 from harness.protocol.paths import Folders, ensure_private
 from harness.protocol.transport import UnixSocket

@@ -91,6 +91,7 @@ async def shoot(demo: Demo, save: Save, size: tuple[int, int], theme: str, stage
         assert isinstance(app.screen, QueueScreen)
         await pilot.press("escape", "enter")
         await keep("session")
+        await pilot.press("right_square_bracket")  # past the log
         for name in ("plan", "diff"):
             await pilot.press("right_square_bracket")
             await keep(f"session-{name}")
@@ -98,6 +99,12 @@ async def shoot(demo: Demo, save: Save, size: tuple[int, int], theme: str, stage
         await keep("help")
         await pilot.press("escape", "n")
         await keep("launch")
+        await pilot.press("escape", "4")
+        await keep("fleet")
+        await pilot.press("T")
+        await keep("timeline")
+        await pilot.press("escape", "b")
+        await keep("since")
 
 
 async def shoot_all(demo: Demo, save: Save) -> None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 from rich.style import Style
+from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from harness.events.views import ApprovalView
-from widgets.card_text import CardLine, card_lines, shown_hash, wrap
+from widgets.card_text import Card, CardLine, card, card_lines, shown_hash, wrap
 from widgets.cells import Line
 
 _ROLES = (
@@ -29,12 +30,23 @@ _ROLES = (
     "add",
     "remove",
     "hunk",
+    "fold",
+    "unusual",
 )
 
 
-class ApprovalCard(ScrollView, can_focus=True):
-    """Draws `card_lines` of an `ApprovalView`. Text never passes a markup parser."""
+class ApprovalCard(ScrollView, can_focus=True, inherit_bindings=False):
+    """Draws `card` of an `ApprovalView`. Text never passes a markup parser.
 
+    A page is turned by the screen alone, one a frame, so that no row is passed unpainted.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "scroll_up", show=False),
+        Binding("down", "scroll_down", show=False),
+        Binding("home", "scroll_home", show=False),
+        Binding("end", "scroll_end", show=False),
+    ]
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         *(f"ac--{role}" for role in _ROLES),
         "ac--claim",
@@ -66,6 +78,8 @@ class ApprovalCard(ScrollView, can_focus=True):
         & > .ac--claim-head { color: $text-muted; text-style: bold; }
         & > .ac--claim { color: $text-muted; text-style: italic; }
         & > .ac--mark { color: $text-muted; }
+        & > .ac--fold { color: $primary; }
+        & > .ac--unusual { color: $warning; text-style: bold; }
     }
     ApprovalCard:ansi {
         & > .ac--badge-low, & > .ac--badge-medium {
@@ -82,8 +96,12 @@ class ApprovalCard(ScrollView, can_focus=True):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         self._view: ApprovalView | None = None
-        self._card: list[CardLine] = []
+        self._card: Card | None = None
+        self._lines: list[CardLine] = []
+        self._needed = 0
+        self._unfolded = False
         self._rows: list[tuple[str, str, str]] = []
+        self._needed_rows = 0
         self._unseen: set[int] = set()
         self._wrapped = 0
         self._hash = ""
@@ -96,8 +114,13 @@ class ApprovalCard(ScrollView, can_focus=True):
 
     @property
     def fully_shown(self) -> bool:
-        """True once every row, the last one included, was painted since the card or its size changed."""
+        """True once every row that has to be seen was painted since the card or its size changed."""
         return self._view is not None and bool(self._rows) and not self._unseen
+
+    @property
+    def begun(self) -> bool:
+        """True once any row of the card was painted: before that there is no page to turn from."""
+        return bool(self._rows) and not (self._needed_rows and len(self._unseen) == self._needed_rows)
 
     @property
     def shown_hash(self) -> str:
@@ -109,8 +132,26 @@ class ApprovalCard(ScrollView, can_focus=True):
         if view == self._view:
             return
         self._view = view
-        self._card = card_lines(view) if view is not None else []
+        self._card = card(view) if view is not None else None
         self._hash = shown_hash(view) if view is not None else ""
+        self._unfolded = False
+        self._draw()
+
+    @property
+    def foldable(self) -> bool:
+        """True when there are facts that can be folded and unfolded."""
+        return self._card is not None and self._card.facts is not None and self._card.facts.folded
+
+    def fold(self) -> None:
+        """Show the machine facts that are folded, or fold them again."""
+        if self.foldable:
+            self._unfolded = not self._unfolded
+            at = self.scroll_offset.y
+            self._draw()
+            self.scroll_to(0, at, animate=False)
+
+    def _draw(self) -> None:
+        self._lines, self._needed = self._card.lines(unfolded=self._unfolded) if self._card is not None else ([], 0)
         self._wrap()
         self.scroll_to(0, 0, animate=False)
         self.refresh()
@@ -120,7 +161,9 @@ class ApprovalCard(ScrollView, can_focus=True):
         shown.
         """
         self._view = None
-        self._card = lines
+        self._card = None
+        self._lines = lines
+        self._needed = len(lines)
         self._hash = ""
         self._wrap()
         self.scroll_to(0, 0, animate=False)
@@ -130,17 +173,18 @@ class ApprovalCard(ScrollView, can_focus=True):
         if self.size.width != self._wrapped:
             self._wrap()
         else:
-            self._unseen = set(range(len(self._rows)))
+            self._unseen = set(range(self._needed_rows))
         self.refresh()
 
     def _wrap(self) -> None:
         self._wrapped = self.size.width
-        self._rows = (
-            [(mark, text, line.role) for line in self._card for mark, text in wrap(line, self._wrapped)]
-            if self._wrapped
-            else []
-        )
-        self._unseen = set(range(len(self._rows)))
+        self._rows = []
+        self._needed_rows = 0
+        for at, line in enumerate(self._lines if self._wrapped else []):
+            self._rows += [(mark, text, line.role) for mark, text in wrap(line, self._wrapped)]
+            if at < self._needed:
+                self._needed_rows = len(self._rows)
+        self._unseen = set(range(self._needed_rows))
         self.virtual_size = Size(self._wrapped, len(self._rows))
 
     def render_line(self, y: int) -> Strip:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 _MINUTE_S = 60
 _MOST = 10
 _SPARKS = "▁▂▃▄▅▆▇█"
@@ -37,12 +39,16 @@ class Burn:
 
     def spark(self, now: float, width: int = 5) -> str:
         """The last minutes as bars, the highest of them full; empty while nothing was spent."""
-        minutes = self._by_minute(now)[-width:]
-        most = max(minutes, default=0)
-        if not most:
-            return ""
-        return "".join(_SPARKS[nano * (len(_SPARKS) - 1) // most] for nano in minutes)
+        return bars(self._by_minute(now)[-width:])
 
     def _by_minute(self, now: float) -> list[int]:
         here = int(now // _MINUTE_S)
         return [self._spent.get(minute, 0) for minute in range(here - _MOST + 1, here + 1)]
+
+
+def bars(amounts: Sequence[int]) -> str:
+    """Amounts as bars, the highest of them full; empty while all are nothing."""
+    most = max(amounts, default=0)
+    if most <= 0:
+        return ""
+    return "".join(_SPARKS[amount * (len(_SPARKS) - 1) // most] for amount in amounts)

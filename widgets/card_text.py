@@ -1,50 +1,37 @@
-"""What an approval card says, as text. Pure: built from the action alone; the agent's claim comes last, apart and
-labelled.
+"""What an approval card says, as text. Pure: built from the action and from what was looked up when it was asked; the
+agent's claim stands apart and labelled.
 
-Every line is safe display text. Each argument and each script line stands by itself, so that two different actions
-never read the same; the hash of the whole action, computed here from what is shown, closes the account.
+Every line is safe display text. Above the rule stands what decides, below it machine facts, which are folded while they
+are as they were approved before. The hash of the whole action, computed here from what is shown, closes the account.
 """
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from rich.cells import chop_cells
-
-from harness.events import tools, trouble
-from harness.events.action import (
-    Action,
-    BadAction,
-    CheckAction,
-    ExecAction,
-    FileAction,
-    PushAction,
-    RecordAction,
-    ShellAction,
-    Wire,
-    action_hash,
-    from_wire,
-)
+from harness.events import person_tool, trouble
+from harness.events.action import Action, BadAction, Wire, action_hash, from_wire
 from harness.events.cap import Cap
-from harness.events.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNFENCED, Effect
+from harness.events.card_facts import KEY, notes_of
 from harness.events.request import Request
 from harness.events.untrusted import to_display, to_display_lines
 from harness.events.views import NOT_COMPARED, NOT_SHOWN, ApprovalView
 from harness.events.words import usd
-from widgets.patch import code_display, patch_display, roles
+from widgets.card_action import WILL_RUN, consequences, wants, will_run
+from widgets.card_facts import Facts, facts
+from widgets.card_line import CardLine, wrap
+from widgets.card_notes import effects_of, purpose
+from widgets.patch import patch_display, roles
 
 CLAIM = "CLAIMED BY THE AGENT (not verified)"
-WILL_RUN = "WILL RUN"
-WORDS = "THE AGENT'S WORDS (the end of its reply)"
-CHANGED = "ASKED AGAIN: WHAT CHANGED SINCE YOU DECIDED"
-_CONTINUED = "    ↪ "
+WORDS = "THE AGENT'S WORDS"
+CHANGED = "CHANGED SINCE YOU LOOKED: ASKED AGAIN, BECAUSE"
+_RULE = "┄" * 24
 _RISKS = {"low": "LOW RISK", "medium": "MEDIUM RISK", "high": "HIGH RISK", "critical": "CRITICAL"}
 _KINDS: dict[str, str] = {
-    Request.TOOL: "asks to leave the fence",
     Request.CAP: "has reached a cap",
     Request.AUTH: "and all that use its key cannot log in",
     Request.ENDPOINT: "and all that use its key are refused",
@@ -55,58 +42,87 @@ _KINDS: dict[str, str] = {
     Request.PROTECTED: "changed files that decide whether its work is done",
     Request.PLAN: "wrote a plan from its goal, to be worked on once you accept it",
     Request.GATE: "has come to a gate of its plan",
+    trouble.HELD: "does not go on, and asks nothing",
+    trouble.RINGS: "goes on, and wants a look",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class CardLine:
-    """One line of a card: safe text, and its role (badge, head, label, run, text, dim, warn, add, remove, hunk, claim,
-    rule).
-    """
+class Card:
+    """``above`` are the lines that decide; ``facts`` is None where a request has no action."""
 
-    text: str
-    role: str = "text"
+    above: tuple[CardLine, ...]
+    facts: Facts | None
+
+    def lines(self, *, unfolded: bool) -> tuple[list[CardLine], int]:
+        """(the lines to draw, how many of them, from the first, have to be seen before it is approved)."""
+        out = list(self.above)
+        if self.facts is None:
+            return out, len(out)
+        if self.facts.folded:
+            out.append(CardLine(f"{_RULE[:3]} {'▾' if unfolded else '▸'} {self.facts.words}", "fold"))
+            needed = len(out)
+            return (out + list(self.facts.others) if unfolded else out), needed
+        out += [CardLine(_RULE, "rule"), *self.facts.needed]
+        return [*out, *self.facts.others], len(out)
+
+
+def card(view: ApprovalView) -> Card:
+    """The card of a request."""
+    action = _action(view.action)
+    notes = notes_of(view.detail)
+    asks = view.kind == Request.TOOL
+    out = _head(view, action)
+    if not asks or action is None:
+        out += [CardLine(line) for line in to_display_lines(view.title)]
+    if action is None and asks:
+        out.append(CardLine("What it would run cannot be read. Deny it.", "warn"))
+    if asks:
+        out += _changed_since(view.detail)
+    if not asks or action is None:
+        out += [*_offered(view.detail), *_details(view.detail), *_next(view.kind)]
+    if asks and action is not None:
+        out += [CardLine("• " + text, "warn") for text in consequences(action)]
+    out += [CardLine("• " + text, "warn") for text in left_out(view.diff)]
+    if notes is not None:
+        out += effects_of(notes)
+    if action is not None:
+        whole = bool(view.diff) and not left_out(view.diff)
+        out += will_run(action, WILL_RUN if asks else "WAS TO RUN", compared=whole)
+    if view.diff:
+        out += [CardLine("CHANGES", "label"), *diff_lines(view.diff)]
+    out += _rule(view)
+    if words := view.detail.get("asks"):
+        out += [CardLine(""), CardLine(WORDS, "claim-head"), *_said(str(words))]
+    if notes is not None:
+        out += purpose(notes)
+    if view.claim:
+        out += [CardLine(CLAIM, "claim-head"), *_said(view.claim)]
+    closing = _hashes(view)
+    if action is None or any(line.role == "warn" for line in closing):
+        out += closing
+        closing = []
+    return Card(tuple(out), facts(action, notes, runs=asks, closing=closing) if action is not None else None)
 
 
 def card_lines(view: ApprovalView) -> list[CardLine]:
-    """The whole card, in the order in which it should be read."""
+    """The whole card with nothing folded, in the order in which it should be read."""
+    return card(view).lines(unfolded=True)[0]
+
+
+def _head(view: ApprovalView, action: Action | None) -> list[CardLine]:
     risk = _RISKS.get(view.risk, to_display(view.risk).upper())
-    out = [CardLine(f" {risk} ", "badge-" + (view.risk if view.risk in _RISKS else "critical"))]
-    out.append(
-        CardLine(f"{to_display(view.session_name)} {_KINDS.get(view.kind, 'asks: ' + to_display(view.kind))}", "head")
-    )
-    action = _action(view.action)
-    if view.kind != Request.TOOL or action is None:
-        out += [CardLine(line) for line in to_display_lines(view.title)]
-    if action is None:
-        if view.kind == Request.TOOL:
-            out.append(CardLine("What it would run cannot be read. Deny it.", "warn"))
-        out += [*_details(view.detail), *_next(view.kind)]
-        out += _hashes(view)
-    else:
-        if view.kind == Request.TOOL:
-            out += _changed_since(view.detail)
-            out += [CardLine("• " + text, "warn") for text in consequences(action)]
-            out += [CardLine("• " + text, "warn") for text in left_out(view.diff)]
-        else:
-            out += [*_details(view.detail), *_next(view.kind)]
-        out += [CardLine(""), *will_run(action, WILL_RUN if view.kind == Request.TOOL else "WAS TO RUN")]
-        out += [CardLine(""), *_reach(action), *_preconditions(action)]
-        out += _rule(view)
-        out += _fine_print(action)
-        out += _hashes(view)
-    if words := view.detail.get("asks"):
-        out += [
-            CardLine(""),
-            CardLine(WORDS, "claim-head"),
-            *(CardLine("┊ " + line, "claim") for line in to_display_lines(str(words))),
-        ]
-    if view.diff:
-        out += [CardLine(""), CardLine("CHANGES", "label"), *diff_lines(view.diff)]
-    if view.claim:
-        out += [CardLine(""), CardLine("┄" * 24, "rule"), CardLine(CLAIM, "claim-head")]
-        out += [CardLine("┊ " + line, "claim") for line in to_display_lines(view.claim)]
-    return out
+    asks = _KINDS.get(view.kind, "asks: " + to_display(view.kind))
+    if view.kind == Request.TOOL:
+        asks = "asks for something" if action is None else wants(action)
+    head = f"{to_display(view.session_name)} {asks}"
+    if view.kind in trouble.NO_REQUEST:
+        return [CardLine(head, "head")]  # nothing is asked, so nothing is at risk
+    return [CardLine(f" {risk} · {head} ", "badge-" + (view.risk if view.risk in _RISKS else "critical"))]
+
+
+def _said(words: str) -> list[CardLine]:
+    return [CardLine("┊ " + line, "claim") for line in to_display_lines(words)]
 
 
 def shown_text(view: ApprovalView) -> str:
@@ -119,17 +135,6 @@ def shown_hash(view: ApprovalView) -> str:
     return sha256(shown_text(view).encode()).hexdigest()
 
 
-def wrap(line: CardLine, width: int) -> list[tuple[str, str]]:
-    """(mark, text) for each row of one line: nothing is cut off, continued rows carry a mark that is not part of the
-    text.
-    """
-    first = chop_cells(line.text, max(1, width))
-    if len(first) <= 1:
-        return [("", line.text)]
-    rest = line.text[len(first[0]) :]
-    return [("", first[0]), *((_CONTINUED, part) for part in chop_cells(rest, max(1, width - len(_CONTINUED))))]
-
-
 def _action(wire: Wire | None) -> Action | None:
     """The action behind a card; None when there is none, or it cannot be read."""
     try:
@@ -138,208 +143,11 @@ def _action(wire: Wire | None) -> Action | None:
         return None
 
 
-def consequences(action: Action) -> list[str]:
-    """What leaves the fence, one sentence an effect."""
-    writes = tools.writes_file(action.tool)
-    found = [_consequence(effect, writes) for effect in action.effects] or ["It stays inside the fence."]
-    why = action.unprotected
-    return [*found, f"Why it cannot be undone: {to_display(why)}."] if why else found
-
-
-def _consequence(effect: Effect, writes: bool) -> str:
-    shown = to_display(effect.what or "")
-    if effect == NETWORK:
-        return (
-            "It can reach any host, including services on this machine's loopback. What it sends cannot be taken back."
-        )
-    if effect.host is not None:
-        return f"It can reach {_host_words(effect.host)}. What it sends cannot be taken back."
-    if effect == UNFENCED:
-        return "It runs without a fence: with all your rights, on all your files."
-    if effect == PUSH_FORCE:
-        return "It can overwrite commits on the remote."
-    if effect.publishes:
-        return f"It publishes to {shown}. Others can see it at once."
-    if effect.is_outside:
-        return f"It {'writes' if writes else 'reads or writes'} {shown}, outside its worktree."
-    if effect == NO_UNDO:
-        return "What it changes in its worktree cannot be undone: the state before it cannot be kept."
-    return to_display(str(effect))
-
-
-def _host_words(host: str) -> str:
-    """A named host, with the ports that it means."""
-    return to_display(host) + ("" if ":" in host.rpartition("]")[2] else " at ports 80 and 443")
-
-
-def will_run(action: Action, label: str = WILL_RUN) -> list[CardLine]:
-    """Exactly what runs: each argument, or each script line, or the file tool and its input, and where."""
-    tool = to_display(action.tool)
-    if isinstance(action, ExecAction | PushAction):
-        out = _arguments(f"{label}  {tool}", action.argv)
-    elif isinstance(action, ShellAction | CheckAction):
-        out = _script(f"{label}  {tool}", action.script)
-    elif isinstance(action, RecordAction):
-        out = [CardLine(f"{label}  {tool}, of what Watchfloor keeps itself", "label"), *_inputs(action)]
-    else:
-        out = _file(f"{label}  {tool}", action)
-    if (blob := action.input_blob) is not None:
-        out.append(CardLine(f"  input of {blob.bytes} bytes, SHA-256 {to_display(blob.sha)}", "dim"))
-    if isinstance(action, PushAction):
-        url = action.to.url
-        out.append(CardLine(f"  remote  “{to_display(action.remote)}”  {to_display(url)}", "run"))
-        out += _letters(url + action.remote)
-        for new, ref, old in action.to.refspecs:
-            out.append(CardLine(f"  {to_display(new)} → {to_display(ref)}, now {to_display(old)}", "run"))
-    out.append(CardLine(f"  in  “{to_display(action.cwd)}”", "run"))
-    return out
-
-
-def _arguments(head: str, argv: Sequence[str]) -> list[CardLine]:
-    out = [CardLine(f"{head}, {len(argv)} argument{'s' if len(argv) != 1 else ''}, no shell", "label")]
-    width = len(str(len(argv) - 1))
-    for i, part in enumerate(argv):
-        out += [CardLine(f"  {i:>{width}}  “{to_display(part)}”", "run"), *_letters(part)]
-    return out
-
-
-def _script(head: str, script: str) -> list[CardLine]:
-    lines = script.split("\n")
-    out = [CardLine(f"{head}, a shell script of {len(lines)} line{'s' if len(lines) != 1 else ''}", "label")]
-    width = len(str(len(lines)))
-    for i, text in enumerate(lines, 1):
-        out += [CardLine(f"  {i:>{width}} │{code_display(text)}", "run"), *_letters(text)]
-    return out
-
-
-def _file(head: str, action: FileAction) -> list[CardLine]:
-    out = [
-        CardLine(head, "label"),
-        CardLine(f"  “{to_display(action.path)}”", "run"),
-        *_letters(action.path),
-    ]
-    out += _inputs(action)
-    if action.content_sha is not None:
-        out.append(CardLine(f"  SHA-256 of the new text  {to_display(action.content_sha)}", "dim"))
-    return out
-
-
-def _inputs(action: Action) -> list[CardLine]:
-    """What was given beside the path."""
-    given = sorted((action.input or {}).items())
-    return [line for name, value in given if name != "path" for line in _value(name, value)]
-
-
-def _value(name: str, value: object) -> list[CardLine]:
-    if isinstance(value, str) and "\n" in value:
-        lines = value.split("\n")
-        return [
-            CardLine(f"  {to_display(name)}, {len(lines)} lines", "dim"),
-            *(CardLine(f"  │{code_display(line)}", "run") for line in lines),
-        ]
-    return [CardLine(f"  {to_display(name)}  “{to_display(str(value))}”", "run")]
-
-
-def _letters(text: str) -> list[CardLine]:
-    """Name the letters that only look like plain ones."""
-    strange = list(dict.fromkeys(ch for ch in text if not ch.isascii() and ch.isalnum()))
-    if not strange:
-        return []
-    named = ", ".join(
-        f"{to_display(ch)} U+{ord(ch):04X} {unicodedata.name(ch, 'unnamed').lower()}" for ch in strange[:6]
-    )
-    more = f" and {len(strange) - 6} more" if len(strange) > 6 else ""
-    return [CardLine(f"      ▲ not plain ASCII: {named}{more}", "warn")]
-
-
-def _reach(action: Action) -> list[CardLine]:
-    fence = action.fence
-    out = [CardLine("MAY REACH", "label")]
-    if not fence.fenced:
-        out.append(CardLine("  everything you can: no fence", "warn"))
-    hosts = [to_display(host) for host in fence.hosts]
-    said = "yes" if fence.network else "no"
-    if hosts:
-        said = f"only {', '.join(hosts)}"
-    warn = "warn" if fence.network or hosts else "text"
-    out.append(CardLine(f"  network  {said}   access  {to_display(action.access)}", warn))
-    if isinstance(action, PushAction):
-        out += _push_reach(action)
-    out += [CardLine(f"  writes  “{to_display(path)}”") for path in fence.write]
-    out += [CardLine(f"  outside  “{to_display(path)}”", "warn") for path in action.outside]
-    return out
-
-
-def _push_reach(action: PushAction) -> list[CardLine]:
-    """What of the user's takes part in a push: git itself, address rewrites, and the hooks of a remote on this
-    machine.
-    """
-    out = [
-        CardLine(
-            "  git runs outside the fence, as you, with your own git credentials; no hook of your repository runs",
-            "warn",
-        )
-    ]
-    address = action.to.named.address if action.to.named is not None else ""
-    local = action.to.local
-    if local is not None:
-        runs = [to_display(name) for name in (*local.hooks, *local.programs)]
-        said = f"its hooks and programs run as you: {', '.join(runs)}" if runs else "it has no hooks"
-        out.append(
-            CardLine(
-                f"  the remote is a folder of this machine, “{to_display(local.folder)}”; {said}",
-                "warn",
-            )
-        )
-    elif address and address != action.to.url:
-        out.append(
-            CardLine(
-                f"  the address is written “{to_display(address)}”; your git configuration leads it to the one shown"
-                " above",
-                "warn",
-            )
-        )
-    if action.note:
-        out.append(CardLine(f"  {to_display(action.note)}", "dim"))
-    return out
-
-
-def _fine_print(action: Action) -> list[CardLine]:
-    """What is the same for nearly every action of a session: shown last, because it is bound by the decision all the
-    same.
-    """
-    out = [CardLine("FINE PRINT", "label")]
-    out += [CardLine(f"  reads  “{to_display(path)}”", "dim") for path in action.fence.read]
-    for bind in action.fence.binds:
-        out.append(CardLine("  bound  " + "  ".join(f"“{to_display(part)}”" for part in bind), "dim"))
-    pairs = "  ".join(f"{to_display(name)}=“{to_display(value)}”" for name, value in sorted(action.env.items()))
-    out.append(CardLine(f"  environment  {pairs or 'empty'}", "dim"))
-    out.append(CardLine(f"  stopped after {action.timeout_s} s", "dim"))
-    return out
-
-
-def _preconditions(action: Action) -> list[CardLine]:
-    pre = action.pre
-    if pre is None:
-        return []
-    out = [CardLine("CHECKED AGAIN JUST BEFORE IT RUNS", "label")]
-    for name, value in sorted(pre.items()):
-        if isinstance(value, dict):
-            out += [
-                CardLine(f"  {to_display(str(name))}  “{to_display(str(key))}”  {to_display(str(item))}", "dim")
-                for key, item in sorted(value.items())
-            ]
-        else:
-            out.append(CardLine(f"  {to_display(str(name))}  {to_display(str(value))}", "dim"))
-    return out
-
-
 def _rule(view: ApprovalView) -> list[CardLine]:
     if not view.rule and not view.reason:
         return []
     return [
-        CardLine("WHY YOU ARE ASKED", "label"),
-        CardLine(f"  rule {to_display(view.rule)}: {to_display(view.reason)}"),
+        CardLine(f"Why you are asked: rule {to_display(view.rule)}: {to_display(view.reason)}", "dim"),
     ]
 
 
@@ -375,7 +183,7 @@ def _next(kind: str) -> list[CardLine]:
     """What becomes of the session while nobody answers."""
     return (
         []
-        if kind == Request.TOOL
+        if kind in (Request.TOOL, *trouble.NO_REQUEST)
         else [
             CardLine(""),
             CardLine("UNTIL YOU ANSWER", "label"),
@@ -384,11 +192,21 @@ def _next(kind: str) -> list[CardLine]:
     )
 
 
+def _offered(detail: Mapping[str, Any]) -> list[CardLine]:
+    """The answers that a question offers, by the numbers that choose them."""
+    offered = person_tool.choices(detail)
+    if not offered:
+        return []
+    lines = [CardLine(f"  {number}  {to_display(option)}", "run") for number, option in enumerate(offered, 1)]
+    return [CardLine(""), CardLine("ANSWERS TO CHOOSE FROM", "label"), *lines]
+
+
 def _details(detail: Mapping[str, Any]) -> list[CardLine]:
     cap = Cap.of(detail.get("cap"))
     money = cap is not None and cap.in_usd
     out = []
-    for name, value in sorted((name, value) for name, value in detail.items() if name != "asks"):
+    told = ("asks", person_tool.CHOICES, KEY)
+    for name, value in sorted((name, value) for name, value in detail.items() if name not in told):
         shown = str(value)
         if name == "part":
             shown = trouble.part(shown)
@@ -426,3 +244,20 @@ def diff_lines(diff: str) -> list[CardLine]:
 
 def _list(value: object) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else []
+
+
+__all__ = [
+    "CHANGED",
+    "CLAIM",
+    "Card",
+    "CardLine",
+    "card",
+    "card_lines",
+    "consequences",
+    "diff_lines",
+    "left_out",
+    "shown_hash",
+    "shown_text",
+    "will_run",
+    "wrap",
+]

@@ -83,6 +83,11 @@ def count(number: int) -> str:
     return str(number)
 
 
+def length(text: str) -> int:
+    """How many cells a text takes."""
+    return cell_len(text)
+
+
 def fit(text: str, width: int) -> str:
     """Exactly ``width`` cells: padded with blanks, or cut with an ellipsis."""
     if width <= 0:
@@ -153,6 +158,13 @@ def plan(row: SessionRow, width: int) -> tuple[tuple[str, str], ...]:
     whole = row.plan_passed == row.plan_total
     figures = f"plan {row.plan_passed}/{row.plan_total} "
     return (figures, "good" if whole else "quiet"), (done, "good" if whole else "meter"), (rest, "quiet")
+
+
+def lines(row: SessionRow) -> str:
+    """The lines that it added and removed, as ``+40-3``; empty while nobody counted them."""
+    if row.files is None:
+        return ""
+    return f"+{count(row.lines_added)}-{count(row.lines_removed)}" if row.files else "–"
 
 
 class Line:

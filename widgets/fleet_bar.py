@@ -81,7 +81,7 @@ class FleetBar(PaintedLines):
         elif phrase:
             line.right(cells.safe(phrase, self.size.width // 2) + " ", self._style("call"))
         elif not ok:
-            line.right(f"{fence} ", self._style("alarm"))
+            line.right(f" {cells.clip(fence, self.size.width // 3)} ", self._style("alarm"))
         line.left(" ", text).left(words.money(f.spent_today_nano), text).left(" today", quiet)
         if f.day_cap_nano is not None:
             line.left(f" of {words.cap_text(f.day_cap_nano)} ", quiet)
@@ -91,8 +91,9 @@ class FleetBar(PaintedLines):
         if self._rate and self.size.width >= _WITH_RATE:
             line.left(f" {self._rate}", quiet)
         for said, role in self._counts():
-            if cell_len(said) + 2 <= line.room:
-                line.left("  ", text).left(said, self._style(role))
+            if cell_len(said) + 2 > line.room:
+                break  # nothing that matters less may stand where this had no room
+            line.left("  ", text).left(said, self._style(role))
         return line.strip(self.rich_style)
 
     def _counts(self) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ from harness.events.memory_views import LessonView, MemoryView
 from widgets import cells
 from widgets.cells import Line
 from widgets.palette import palette
+from widgets.selecting import SelectingLines
 
 Entry: TypeAlias = LessonView | MemoryView
 Name: TypeAlias = tuple[str, str, str, str]
@@ -37,7 +38,7 @@ def whose(scope: str, of: str, names: Mapping[str, str]) -> str:
     return parts[-1].removesuffix(".git") if parts else of
 
 
-class MemoryList(ScrollView, can_focus=True):
+class MemoryList(SelectingLines, ScrollView, can_focus=True):
     """The selection is pinned to an entry."""
 
     DEFAULT_CSS = """
@@ -67,7 +68,7 @@ class MemoryList(ScrollView, can_focus=True):
         self._now = now
         lessons = sum(isinstance(entry, LessonView) for entry in entries)
         waits = f"? {lessons} lesson{' waits' if lessons == 1 else 's wait'} for you, " if lessons else ""
-        self.border_title = f"Memory: {waits}{len(entries) - lessons} remembered"
+        self.border_title = f" Memory: {waits}{len(entries) - lessons} remembered "
         if all(name_of(entry) != self._selected for entry in entries):
             self._selected = name_of(entries[min(at, len(entries) - 1)]) if entries else None
         self.virtual_size = Size(self.scrollable_content_region.width, len(entries) + 1)

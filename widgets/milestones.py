@@ -10,6 +10,7 @@ MILESTONES = {
     "task": ("▸", "heading"),
     "replan": ("≡", "attention"),
     "gate": ("◇", "good"),
+    "contract": ("§", "heading"),
     "judge": ("§", "second"),
     "job": ("»", "second"),
     "violation": ("!", "bad"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from harness.events.untrusted import to_display
 
 _INDENT = 64
+_RANGE = re.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@", re.ASCII)
 
 
 def roles(lines: Iterable[str]) -> list[str]:
@@ -48,6 +50,12 @@ def _counts(hunk: str) -> tuple[int, int]:
     except ValueError:
         return 0, 0
     return old, new
+
+
+def hunk_range(hunk: str) -> tuple[int, int]:
+    """The first line of a hunk on the old and on the new side; (0, 0) when it does not say."""
+    found = _RANGE.match(hunk)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def code_display(text: str) -> str:

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from typing import ClassVar
 
 from rich.style import Style
 from textual import events
+from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -20,14 +22,22 @@ from harness.events.views import ApprovalView
 from widgets import cells
 from widgets.cells import Line
 from widgets.palette import palette
+from widgets.queue_groups import Item, alike, items
 from widgets.queue_head import by_weight
 
 LINES = 2
 
 
-class QueueList(ScrollView, can_focus=True):
-    """Two lines a request: who asks and how much is at stake, then what for."""
+class QueueList(ScrollView, can_focus=True, inherit_bindings=False):
+    """Two lines a request: who asks and how much is at stake, then what for.
 
+    It takes no key that turns a page: those are the card's, however many requests there are.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("home", "to(0)", show=False),
+        Binding("end", "to(-1)", show=False),
+    ]
     DEFAULT_CSS = """
     QueueList {
         background: $background;
@@ -46,7 +56,9 @@ class QueueList(ScrollView, can_focus=True):
 
     def __init__(self, *, dom_id: str | None = None) -> None:
         super().__init__(id=dom_id)
-        self._views: list[ApprovalView] = []
+        self._all: list[ApprovalView] = []
+        self._items: list[Item] = []
+        self._unfolded: set[str] = set()
         self._selected = ""
 
     @property
@@ -56,37 +68,63 @@ class QueueList(ScrollView, can_focus=True):
 
     @property
     def views(self) -> list[ApprovalView]:
-        """The requests in the order shown."""
-        return self._views
+        """The requests that have a line, in the order shown."""
+        return [item.view for item in self._items]
+
+    @property
+    def group(self) -> list[ApprovalView]:
+        """The selected request and those like it."""
+        return alike(self._all, self._selected)
 
     def set_views(self, views: Iterable[ApprovalView]) -> None:
         """Take the open requests.
 
-        The selected one stays selected; when it is gone the one that stood after it follows.
+        The selected one stays selected; when it is gone one like it follows, or else what stood after it.
         """
-        before = [view.approval_id for view in self._views]
-        self._views = by_weight(views, time.time())
-        ids = [view.approval_id for view in self._views]
+        before = [view.approval_id for view in self.views]
+        like = [view.approval_id for view in self.group]
+        self._all = by_weight(views, time.time())
+        ids = {view.approval_id for view in self._all}
         if self._selected not in ids:
             at = before.index(self._selected) if self._selected in before else 0
-            self._select(next((x for x in before[at + 1 :] + before[:at][::-1] if x in ids), ids[0] if ids else ""))
-        self.virtual_size = Size(self.scrollable_content_region.width, len(self._views) * LINES)
+            follow = [*like, *before[at + 1 :], *before[:at][::-1], *(view.approval_id for view in self._all)]
+            self._select(next((x for x in follow if x in ids), ""))
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        self._items = items(self._all, self._unfolded, self._selected)
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self._items) * LINES)
         self.refresh()
+
+    def unfold(self) -> None:
+        """Show each request of the selected one's group, or fold them again."""
+        name = next((view.alike for view in self.group), "")
+        if name:
+            self._unfolded ^= {name}
+            self._lay_out()
+            self._reveal()
 
     def select(self, approval_id: str) -> bool:
         """Put the selection on a request; False when it is not open."""
-        if all(view.approval_id != approval_id for view in self._views):
+        if all(view.approval_id != approval_id for view in self._all):
             return False
         self._select(approval_id)
+        if all(view.approval_id != approval_id for view in self.views):
+            self._lay_out()
         self._reveal()
         return True
 
     def move(self, step: int) -> None:
-        """Move the selection by so many requests."""
-        ids = [view.approval_id for view in self._views]
+        """Move the selection by so many lines."""
+        ids = [view.approval_id for view in self.views]
         if ids:
             at = ids.index(self._selected) if self._selected in ids else 0
             self.select(ids[max(0, min(len(ids) - 1, at + step))])
+
+    def action_to(self, at: int) -> None:
+        """Put the selection on the first request (0) or the last one (-1)."""
+        if self._items:
+            self.select(self._items[at].view.approval_id)
 
     def _select(self, approval_id: str) -> None:
         if approval_id != self._selected:
@@ -95,18 +133,18 @@ class QueueList(ScrollView, can_focus=True):
             self.refresh()
 
     def _reveal(self) -> None:
-        at = next((i for i, view in enumerate(self._views) if view.approval_id == self._selected), None)
+        at = next((i for i, item in enumerate(self._items) if item.view.approval_id == self._selected), None)
         if at is not None:
             self.scroll_to_region(Region(0, at * LINES, 1, LINES), animate=False, force=True)
 
     def on_resize(self) -> None:
-        self.virtual_size = Size(self.scrollable_content_region.width, len(self._views) * LINES)
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self._items) * LINES)
         self._reveal()
 
     def on_click(self, event: events.Click) -> None:
         at = (event.y + self.scroll_offset.y) // LINES
-        if 0 <= at < len(self._views):
-            self.select(self._views[at].approval_id)
+        if 0 <= at < len(self._items):
+            self.select(self._items[at].view.approval_id)
 
     def _style(self, role: str) -> Style:
         return palette(self)[role]
@@ -115,23 +153,30 @@ class QueueList(ScrollView, can_focus=True):
         width = self.scrollable_content_region.width
         base = self.rich_style
         at, part = divmod(y + self.scroll_offset.y, LINES)
-        if at >= len(self._views):
+        if at >= len(self._items):
             return Strip.blank(width, base)
-        view = self._views[at]
+        item = self._items[at]
+        view = item.view
         chosen = view.approval_id == self._selected
         if chosen:
             base = base + self._style("chosen" if self.has_focus else "selected")
         line = Line(width).left("▌" if chosen else " ", self._style("meter"))
         risk = self._style("alarm" if view.risk in ("critical", "high") else "attention")
         if part == 0:
-            line.left("◆ ", risk)
+            line.left("  └ " if item.inside else "", self._style("quiet"))
+            line.left("! " if view.kind in trouble.NO_REQUEST else "◆ ", risk)
             line.right(f"{words.age(view.ts, time.time()):>4} ", self._style("quiet"))
+            at_risk = "" if view.kind in trouble.NO_REQUEST else f" {view.risk}"
             line.right(
-                " deferred" if view.deferred is not None else f" {view.risk}",
+                " deferred" if view.deferred is not None else at_risk,
                 self._style("quiet") if view.deferred is not None else risk,
             )
             return line.left(cells.safe(view.session_name, line.room - 1), self._style("name")).strip(base)
-        line.left("  ", base)
+        line.left("    " if item.inside else "  ", base)
+        if item.size > 1 and not item.inside:
+            line.left(f"{item.size} alike: ", self._style("attention"))
+        if view.detail.get("changed"):
+            line.left("changed since you looked: ", risk)
         if view.kind != Request.TOOL:
             line.left(trouble.request(view.kind) + ": ", self._style("quiet"))
         return line.left(cells.safe(view.title, line.room - 1), self._style("text" if chosen else "quiet")).strip(base)

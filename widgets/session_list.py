@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 
 from rich.style import Style
 from textual import events
@@ -13,9 +14,10 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from harness.events import words
+from harness.events import burned, words
 from harness.events.views import DONE, ERRORS, GROUPS, NEEDS_YOU, REVIEW, RUNNING, SessionRow
 from widgets import cells
+from widgets.burn import bars
 from widgets.cells import Line
 from widgets.lines import PaintedLines
 from widgets.palette import palette
@@ -23,6 +25,17 @@ from widgets.palette import palette
 TITLES = {group: group.upper() for group in GROUPS}
 _TITLE_ROLES = {NEEDS_YOU: "call", ERRORS: "alarm"}
 _STATE_WIDTH = 8
+_OF_COUNTS = ("checks_passed", "checks_total", "plan_passed", "plan_total", "no_criterion")
+_FIRST = attrgetter("sid", "name", "state", "asks", "verified", *_OF_COUNTS)
+_OF_LINES = ("group", "files", "lines_added", "lines_removed")
+_SECOND = attrgetter(
+    "sid", "state", "detail", "next", "spent_nano", "reserved_nano", "cap_nano", *_OF_LINES, *_OF_COUNTS
+)
+"""What of a row its first and its second line show."""
+_TABLE = 72
+"""From so many cells on, the list is a table with one line a session."""
+_NAME = 18
+_SPARK = 5
 
 
 def ordered(rows: Iterable[SessionRow]) -> list[SessionRow]:
@@ -103,6 +116,7 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
         self._rows: list[SessionRow] = []
         self._items: list[Item] = []
         self._ages: list[str] = []
+        self._faces: list[tuple[object, ...]] = []
         self._selected = ""
         self._dense = False
         self._empty: tuple[str, ...] = ()
@@ -124,15 +138,14 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
         sids = [r.sid for r in self._rows]
         if self._selected not in sids:
             self._select(self._neighbour(before, set(sids)) or (sids[0] if sids else ""))
-        self._relayout(before)
+        self._relayout()
 
     def select(self, sid: str) -> bool:
         """Put the selection on a session; False when it is not in the list."""
         if all(r.sid != sid for r in self._rows):
             return False
-        before = self._items
         self._select(sid)
-        self._relayout(before)
+        self._relayout()
         self._reveal()
         return True
 
@@ -146,11 +159,8 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
 
     def tick(self, now: float) -> None:
         """Repaint the lines whose shown age changed."""
-        ages = self._age_column(now)
-        changed = [y for y, (old, new) in enumerate(zip(self._ages, ages, strict=False)) if old != new]
-        self._ages = ages
-        if changed:
-            self._refresh_lines(changed)
+        self._ages = self._age_column(now)
+        self._repaint()
 
     def _select(self, sid: str) -> None:
         if sid != self._selected:
@@ -168,23 +178,38 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
     def _age_column(self, now: float) -> list[str]:
         return [_lasted(item.row, now) if item.row is not None and item.part == 0 else "" for item in self._items]
 
-    def _relayout(self, before: list[Item]) -> None:
+    def _relayout(self) -> None:
         height = self.size.height
         groups = len({r.group for r in self._rows})
-        self._dense = bool(height) and len(self._rows) * 2 + groups > height
+        self._dense = self._as_table or (bool(height) and len(self._rows) * 2 + groups > height)
         self._items = layout(self._rows, self._selected, dense=self._dense)
-        old_ages = self._ages
         self._ages = self._age_column(time.time())
-        if len(before) != len(self._items) or self.virtual_size.width != self.scrollable_content_region.width:
-            self.virtual_size = Size(self.scrollable_content_region.width, len(self._items))
+        size = Size(self.scrollable_content_region.width, len(self._items))
+        if self.virtual_size != size:
+            self.virtual_size = size
             self.refresh()
-            return
-        same_age = (
-            [*map(str.__eq__, old_ages, self._ages)] if len(old_ages) == len(self._ages) else [False] * len(self._items)
-        )
-        self._refresh_lines(
-            [y for y, (old, new) in enumerate(zip(before, self._items, strict=True)) if old != new or not same_age[y]]
-        )
+        self._repaint()
+
+    def _repaint(self) -> None:
+        """Have those lines painted again that look different now: under a flood rows change all the time, and few of
+        them on the screen.
+        """
+        before = self._faces
+        self._faces = [self._face(item, age) for item, age in zip(self._items, self._ages, strict=True)]
+        if len(before) == len(self._faces):
+            self._refresh_lines([y for y, (old, new) in enumerate(zip(before, self._faces, strict=True)) if old != new])
+        else:
+            self.refresh()
+
+    def _face(self, item: Item, age: str) -> tuple[object, ...]:
+        """All that decides how a line looks, but for size, theme and focus, which have everything painted again."""
+        row = item.row
+        if row is None:
+            return item.group, item.count
+        shown = _FIRST(row) if item.part == 0 else _SECOND(row)
+        if self._as_table:
+            shown = _FIRST(row), _SECOND(row), row.burned_step, row.burned
+        return item.part, self._dense, row.sid == self._selected, age, shown
 
     def _refresh_lines(self, lines: list[int]) -> None:
         if len(lines) > 8:
@@ -202,11 +227,11 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
             return
         top = lines[0] - 1 if lines[0] == 1 or self._items[lines[0] - 1].row is None else lines[0]
         self.scroll_to_region(Region(0, top, 1, lines[-1] - top + 1), animate=False, force=True)
-        self.refresh()
 
     def on_resize(self) -> None:
-        self._relayout([])
+        self._relayout()
         self._reveal()
+        self.refresh()
 
     def on_focus(self) -> None:
         self.refresh()
@@ -264,7 +289,26 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
             .strip(base)
         )
 
+    @property
+    def _as_table(self) -> bool:
+        return self.scrollable_content_region.width >= _TABLE
+
+    def _table_line(self, row: SessionRow, age: str, line: Line, base: Style) -> Strip:
+        """One line with columns: name, what it does now, plan or checks, lines, spend, how fast, for how long."""
+        now = time.time()
+        quiet = self._style("quiet")
+        counts = f"{row.plan_passed}/{row.plan_total}" if row.plan_total else self._checks(row)
+        spark = bars(burned.lately(row.burned_step, row.burned, now)[-_SPARK:])
+        near = row.cap_nano is not None and row.spent_nano + row.reserved_nano >= row.cap_nano * 0.9
+        line.right(f" {age:>5} ", quiet).right(f" {spark:>{_SPARK}}", self._style("meter"))
+        line.right(f" {words.money(row.spent_nano):>7}", self._style("attention") if near else quiet)
+        line.right(f" {cells.lines(row):>8}", self._style("text")).right(f" {counts:>5}", quiet)
+        line.left(cells.fit(cells.safe(row.name, _NAME - 1), _NAME), self._style("name"))
+        return line.left(cells.safe(row.detail, line.room), self._style("text" if row.next else "quiet")).strip(base)
+
     def _dense_line(self, row: SessionRow, age: str, line: Line, state: Style, base: Style) -> Strip:
+        if self._as_table:
+            return self._table_line(row, age, line, base)
         line.right(f" {age:>4} ", self._style("quiet"))
         if self.scrollable_content_region.width >= 28:
             line.right(f" {row.state:>{_STATE_WIDTH}}", state)
@@ -291,6 +335,8 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
             line.right(rest, self._style("quiet")).right(used, self._style("attention" if near else "meter"))
             line.right(" ", Style.null())
         line.right(words.money(row.spent_nano), self._style("quiet"))
+        if row.files and (wide or row.group == REVIEW):
+            line.right(f"{cells.lines(row)} ", self._style("text"))
         if row.plan_total:
             line.right(" ", Style.null())
             for text, role in reversed(cells.plan(row, 6 if wide else 3)):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -15,9 +14,9 @@ from app.cli import context, exits, since
 from app.cli.context import Context
 from app.cli.output import emit, safe, say
 from app.cli.sessions import Usage
-from harness.events.briefing import KINDS, Brief, Figures, Line
+from app.told import EMPTY, Told, Troubles, figures, headline, in_order, total, unmoved
+from harness.events.briefing import Brief, Line
 from harness.events.views import NEEDS_YOU, SessionRow, TroubleView
-from harness.events.words import parse_ts, stretch, usd
 from harness.protocol.client import Client, SupervisorError
 
 _FIRST = timedelta(hours=24)
@@ -25,23 +24,6 @@ _FIRST = timedelta(hours=24)
 _NAME = 24
 _ENTRY = 200
 _PATIENCE_S = 120.0
-Troubles = tuple[TroubleView, ...]
-"""What is wrong with the fleet itself now."""
-_EMPTY = Brief(Figures(), (), (), -1)
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What is told of one session: ``problem`` says why nothing of it could be read."""
-
-    row: SessionRow
-    brief: Brief
-    upcoming: str = ""
-    problem: str = ""
-
-    @property
-    def quiet(self) -> bool:
-        return not (self.brief.lines or self.brief.needs or self.brief.figures.replies or self.problem)
 
 
 def brief(ctx: Context, args: argparse.Namespace) -> int:
@@ -85,12 +67,12 @@ def _gathered(ctx: Context, ids: list[str], start: str) -> tuple[list[Told], Tro
 
 def _one(client: Client, row: SessionRow, start: str) -> Told:
     """A session of which nothing was recorded meanwhile is not asked about; one that cannot be read hides no other."""
-    if row.last_ts < start and not row.approvals and row.seq >= 0:
-        return Told(row, _EMPTY)
+    if unmoved(row, start):
+        return Told(row, EMPTY)
     try:
         reply = client.call("brief", sid=row.sid, since=start)
     except SupervisorError as exc:
-        return Told(row, _EMPTY, problem=str(exc))
+        return Told(row, EMPTY, problem=str(exc))
     return Told(row, context.convert(reply["brief"], Brief), reply["upcoming"])
 
 
@@ -99,16 +81,11 @@ def _one(client: Client, row: SessionRow, start: str) -> Told:
 
 def _fleet(told: Iterable[Told]) -> dict[str, object]:
     every = list(told)
-    total = _total(every)
-    return msgspec.structs.asdict(total) | {
+    return msgspec.structs.asdict(total(every)) | {
         "sessions": len(every),
         "moved": sum(one.brief.figures.records for one in every),
         "needs_you": sum(len(one.brief.needs) for one in every),
     }
-
-
-def _total(told: Iterable[Told]) -> Figures:
-    return sum((one.brief.figures for one in told), Figures())
 
 
 def _wire(one: Told) -> dict[str, object]:
@@ -134,12 +111,12 @@ def _wire(one: Told) -> dict[str, object]:
 
 def text(told: list[Told], start: str, now: datetime, troubles: Troubles = ()) -> Iterator[str]:
     """For a terminal; every text of others has passed the display function."""
-    yield _headline(told, start, now)
+    yield headline(told, start, now)
     yield from (f"  fleet: {_wrong(one, plain)}" for one in troubles)
     for one in (one for one in told if not one.quiet):
         yield ""
         yield _title(one, plain)
-        for line in _sorted(one):
+        for line in in_order(one):
             yield f"  {line.kind:<8} {_clock(line)}  {_name(one)}#{line.seq:<6} {safe(line.text)}"
         yield from (f"  {rest}" for rest in _rest(one, plain))
     if quiet := _quiet(told):
@@ -152,7 +129,7 @@ def text(told: list[Told], start: str, now: datetime, troubles: Troubles = ()) -
 
 def markdown(told: list[Told], start: str, now: datetime, troubles: Troubles = ()) -> Iterator[str]:
     """The same as Markdown, in which texts of others are code: nothing in them is a link, a name or markup."""
-    yield f"# {_headline(told, start, now)}"
+    yield f"# {headline(told, start, now)}"
     if troubles:
         yield ""
     yield from (f"- **fleet** {_wrong(one, code)}" for one in troubles)
@@ -160,7 +137,7 @@ def markdown(told: list[Told], start: str, now: datetime, troubles: Troubles = (
         yield ""
         yield f"## {_title(one, code)}"
         yield ""
-        for line in _sorted(one):
+        for line in in_order(one):
             yield f"- **{line.kind}** {_clock(line)} {code(f'{one.row.name}#{line.seq}')} {code(line.text)}"
         yield from (f"- {rest}" for rest in _rest(one, code))
     if quiet := _quiet(told):
@@ -181,30 +158,6 @@ def code(raw: str) -> str:
     return f"{fence} {shown} {fence}"
 
 
-def _headline(told: list[Told], start: str, now: datetime) -> str:
-    then = parse_ts(start)
-    ago = stretch(now.timestamp() - then) if then is not None else start
-    moved = sum(one.brief.figures.records for one in told)
-    needs = sum(len(one.brief.needs) for one in told)
-    parts = [f"{moved} of {_many(len(told), 'session')} moved", *_figures(_total(told))]
-    return f"Since {ago} ago ({start[:16].replace('T', ' ')} UTC): " + " · ".join(
-        [*parts, *([f"{needs} need{'' if needs != 1 else 's'} you"] if needs else [])]
-    )
-
-
-def _figures(f: Figures) -> list[str]:
-    counted = (
-        (f.passed, "passed", "passed"),
-        (f.commits, "commit", "commits"),
-        (f.asked, "question to you", "questions to you"),
-        (f.decided, "decision", "decisions"),
-        (f.restarts, "restart", "restarts"),
-        (f.anomalies, "anomaly", "anomalies"),
-    )
-    found = [f"{count} {one if count == 1 else more}" for count, one, more in counted if count]
-    return [*found, usd(f.spent_nano)] if f.replies else found
-
-
 def _wrong(one: TroubleView, quoted: Callable[[str], str]) -> str:
     cause = f": {quoted(one.cause)}" if one.cause else ""
     mend = f"; {safe(one.do)}" if one.do else ""
@@ -214,13 +167,7 @@ def _wrong(one: TroubleView, quoted: Callable[[str], str]) -> str:
 def _title(one: Told, quoted: Callable[[str], str]) -> str:
     mark = " ✓" if one.row.verified else ""
     head = f"{quoted(one.row.name)} ({safe(one.row.sid)}) {safe(one.row.state)}{mark}"
-    return " · ".join([head, *_figures(one.brief.figures)])
-
-
-def _sorted(one: Told) -> list[Line]:
-    """What it needs first, then by kind, and in the order of the log."""
-    lines = [*one.brief.needs, *one.brief.lines]
-    return sorted(lines, key=lambda line: (KINDS.index(line.kind), line.seq))
+    return " · ".join([head, *figures(one.brief.figures)])
 
 
 def _rest(one: Told, quoted: Callable[[str], str]) -> Iterator[str]:
@@ -246,7 +193,3 @@ def _name(one: Told) -> str:
 
 def _clock(line: Line) -> str:
     return safe(line.ts[5:16].replace("T", " "))
-
-
-def _many(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"

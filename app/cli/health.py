@@ -28,7 +28,7 @@ FENCE_SECONDS = 60
 
 def verify(ctx: Context, args: argparse.Namespace) -> int:
     """Works without a supervisor: it reads the logs only."""
-    found = sorted(ctx.folders.sessions.glob("*/log")) if ctx.folders.sessions.is_dir() else []
+    found = [path for root in (ctx.folders.sessions, ctx.folders.archive) for path in sorted(root.glob("*/log"))]
     if args.id:
         try:
             wanted = SessionName.parse(args.id).own()
@@ -38,7 +38,7 @@ def verify(ctx: Context, args: argparse.Namespace) -> int:
         if not found:
             return _not_found(args.id)
     else:
-        found += [path for path in (ctx.folders.ledger, ctx.folders.memory) if path.is_dir()]
+        found += [path for path in (ctx.folders.ledger, ctx.folders.memory, ctx.folders.grants) if path.is_dir()]
     bad = 0
     for path in found:
         name = path.parent.name if path.name == "log" else path.name

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from app import records
-from app.cli import exits
+from app.cli import archive, exits
 from app.cli.context import Context
 from app.cli.log_filter import Last, Wanted, wanted
 from app.cli.output import escaped, safe, say
@@ -39,7 +39,7 @@ def logs(ctx: Context, args: argparse.Namespace) -> int:
     except ValueError as exc:
         raise Usage(str(exc)) from exc
     with ctx.look() as client:
-        reply = client.call("session", sid=args.id)
+        reply = archive.session(client, args.id)
         folder = Path(reply["folder"])
         ended = bool(reply["state"].get("ended"))
         if isinstance(client, Client) and not records.readable(client.transport, folder):

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "start": ("demo", "launch", "continue", "fork"),
     "look": ("attach", "brief", "ls", "show", "logs", "plan", "diff", "cost", "score", "jobs", "checkpoints"),
-    "decide": ("approvals", "approve", "deny", "reject", "answer", "defer", "receipts"),
-    "steer": ("say", "pause", "resume", "stop", "compact", "checkpoint", "restore", "undo", "rm"),
-    "prepare": ("spec", "roles", "judge", "memory"),
+    "take the work": ("merge", "open"),
+    "decide": ("approvals", "approve", "deny", "reject", "answer", "defer", "receipts", "grant", "grants", "revoke"),
+    "steer": ("say", "pause", "resume", "stop", "snooze", "compact", "checkpoint", "restore", "undo", "rm", "purge"),
+    "prepare": ("spec", "roles", "judge", "contract", "memory", "policy"),
     "care for the fleet": ("doctor", "verify", "supervisor", "service", "adopt"),
     "set up the shell": ("completion", "keys"),
 }

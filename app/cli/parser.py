@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import NoReturn
 
-from app.cli import brief_grammar, jobs_grammar, memory_grammar, overview
+from app.cli import brief_grammar, grants_grammar, jobs_grammar, memory_grammar, merge_grammar, overview, policy_grammar
 from harness.events.untrusted import to_display
 from harness.protocol.config import FRESH
 
@@ -77,6 +77,9 @@ def build() -> argparse.ArgumentParser:
 
     launch = verb("launch", "start an agent on a repository", json=True)
     launch.add_argument("--repo", metavar="DIR", default=".", help="git repository to work on (default: here)")
+    launch.add_argument(
+        "--branch", metavar="NAME", help="begin from this branch, tag or commit (default: what the checkout shows)"
+    )
     goal = launch.add_mutually_exclusive_group(required=True)
     goal.add_argument("--goal", metavar="TEXT", help="what to achieve")
     goal.add_argument("--goal-file", metavar="F", help="file that says what to achieve (- for standard input)")
@@ -138,6 +141,11 @@ def build() -> argparse.ArgumentParser:
     )
     launch.add_argument("--name", metavar="N", help="short name (default: made from the goal)")
     launch.add_argument(
+        "--review",
+        action="store_true",
+        help="first a planner writes a contract that the evaluator agrees to; then the work, and --judge by it",
+    )
+    launch.add_argument(
         "--judge", action="store_true", help="done only when a judge, who knows nothing but the work, is satisfied too"
     )
     launch.add_argument(
@@ -155,6 +163,7 @@ def build() -> argparse.ArgumentParser:
 
     ls = verb("ls", "list the sessions", json=True)
     ls.add_argument("--names", action="store_true", help="only ids and names, one a line; starts nothing")
+    ls.add_argument("--archived", action="store_true", help="what is kept of removed sessions, with what they cost")
     session(verb("show", "show one session", json=True))
 
     logs = verb("logs", "print a session's event log", json=True)
@@ -185,6 +194,9 @@ def build() -> argparse.ArgumentParser:
         action="store_true",
         help="with ID: all that would change, where the card shows only its beginning and end",
     )
+    approvals.add_argument(
+        "--facts", action="store_true", help="with ID: the machine facts too that equal what you approved before"
+    )
     approvals.add_argument("--names", action="store_true", help="only ids, one a line; starts nothing")
     approve = verb("approve", "let a waiting action run, exactly as it was shown", json=True)
     approve.add_argument("id", metavar="ID", help="approval id")
@@ -205,9 +217,12 @@ def build() -> argparse.ArgumentParser:
     deny = verb("deny", "refuse a waiting action, with the reason", json=True)
     deny.add_argument("id", metavar="ID", help="approval id")
     deny.add_argument("reason", metavar="REASON", help="why; the agent reads it")
-    answer = verb("answer", "answer instead of running: the text becomes the action's result", json=True)
+    answer = verb(
+        "answer", "answer a question; for another request the text is its result, and nothing runs", json=True
+    )
     answer.add_argument("id", metavar="ID", help="approval id")
-    answer.add_argument("text", metavar="TEXT", help="the answer")
+    answer.add_argument("text", metavar="TEXT", nargs="?", help="the answer; with --option what you add to it")
+    answer.add_argument("--option", metavar="N", type=int, help="choose the Nth of the answers that a question offers")
     defer = verb("defer", "put a request at the end of the queue", json=True)
     defer.add_argument("ids", metavar="ID", nargs="+", help="approval ids")
 
@@ -245,7 +260,11 @@ def build() -> argparse.ArgumentParser:
     go_on.add_argument("--cap-calls", metavar="N", help="new hard cap in tool calls, or +N")
 
     verb("cost", "what each session has spent against its cap", json=True)
-    session(verb("diff", "what a session changed since its start", json=True))
+    merge_grammar.add_diff(verb("diff", "what a session changed since its start", json=True))
+    merge_grammar.add_open(verb("open", "open your shell or editor in a session's worktree"))
+    merge_grammar.add_merge(
+        verb("merge", "bring a session's work into your branch; its checks run on the result first", json=True)
+    )
     for name, text in (
         ("pause", "pause sessions at their next turn"),
         ("resume", "let paused sessions go on"),
@@ -254,6 +273,11 @@ def build() -> argparse.ArgumentParser:
         p = verb(name, text, json=True)
         p.add_argument("ids", metavar="ID", nargs="+", help="session ids, beginnings of them, or names")
         p.add_argument("--reason", metavar="TEXT", default="", help="kept in the log")
+    snooze = verb(
+        "snooze", "put the alarms of a session off for a while; they ring again if they still hold", json=True
+    )
+    session(snooze)
+    snooze.add_argument("--for", dest="stretch", metavar="TIME", default="1h", help="such as 30m or 8h (default: 1h)")
     undo = verb(
         "undo", "bring a session's worktree back to what it was before a call; this can itself be undone", json=True
     )
@@ -268,6 +292,7 @@ def build() -> argparse.ArgumentParser:
     score.add_argument("ids", metavar="ID", nargs="*", help="sessions (default: all; with one, what it made as well)")
     brief_grammar.add_brief(verb("brief", "what happened since you looked, and what needs you", json=True))
     brief_grammar.add_receipts(verb("receipts", "what became of each request that you were asked", json=True))
+    grants_grammar.add(verb)
     jobs_grammar.add(verb("jobs", "list the jobs that run, print what one printed, end one", json=True))
     session(verb("checkpoints", "list the checkpoints of a session, newest first", json=True))
     checkpoint = verb("checkpoint", "keep a session's work as it is now: files, git state, plan", json=True)
@@ -281,7 +306,7 @@ def build() -> argparse.ArgumentParser:
     fork.add_argument("--at", metavar="CHECKPOINT", default="", help="where to begin (default: the work as it is now)")
     fork.add_argument("--goal", metavar="TEXT", default="", help="another goal (default: the same)")
     fork.add_argument("--name", metavar="N", default="", help="short name (default: made from the goal)")
-    rm = verb("rm", "remove an ended session; refuses while work is unsaved or unpushed", json=True)
+    rm = verb("rm", "archive an ended session: its worktree goes, log and costs stay; never unsaved work", json=True)
     session(rm)
     rm.add_argument(
         "--force",
@@ -293,12 +318,16 @@ def build() -> argparse.ArgumentParser:
         action="store_true",
         help="keep unsaved and unpushed work as refs/watchfloor/kept/ID in the repository, then remove",
     )
+    purge = verb("purge", "delete the log and payloads of archived sessions for good", json=True)
+    purge.add_argument("ids", metavar="ID", nargs="+", help="whole ids, or names, as in: watchfloor ls --archived")
     session(verb("attach", "open the floor on one session"))
     session(verb("verify", "check the event logs: framing, checksums, chain", json=True), optional=True)
     session(verb("plan", "show a session's plan: the state of each entry, its evidence, what comes next", json=True))
+    session(verb("contract", "print what planner and evaluator agreed on before the work", json=True))
     spec = verb("spec", "read a specification before an agent does: what of it can no machine decide?", json=True)
     spec.add_argument("what", choices=("check",))
     spec.add_argument("file", metavar="FILE", help="feature_list.json, prd.json, or a text whose lists are criteria")
+    policy_grammar.add(verb("policy", "check a policy, explain a verdict, try a file over the past"))
     memory_grammar.add(
         verb("memory", "what agents and you remember beyond one conversation: look, change, accept, undo")
     )

@@ -9,8 +9,8 @@ import msgspec
 from app.cli import context, exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say
-from harness.events.fold import SessionState
 from harness.events.plan_views import EntryView, PhaseView
+from harness.events.session_state import SessionState
 from harness.plan.board import board
 
 _TITLE = 200

@@ -14,7 +14,7 @@ from app.cli import context, exits
 from app.cli.context import Context
 from app.cli.output import age, emit, safe, say, table
 from app.cli.sessions import Refused, Usage
-from harness.events import trouble
+from harness.events import needs, person_tool, trouble
 from harness.events.cap import Cap
 from harness.events.request import Request
 from harness.events.views import ApprovalView
@@ -39,14 +39,25 @@ def approvals(ctx: Context, args: argparse.Namespace) -> int:
         return exits.OK
     with ctx.connect() as client:
         reply = client.call("approvals")
+        hanging = [] if args.json else needs.items(context.rows(client.call("sessions")), ())
     if args.json:
         for item in reply["approvals"]:
             emit(item)
         return exits.OK
     waiting = context.approvals(reply)
-    if not waiting:
+    if not waiting and not hanging:
         say("nothing waits for you")
         return exits.OK
+    if waiting:
+        _table(ctx, waiting)
+    for item in hanging:
+        said = f"{safe(item.session_name, 24)} {trouble.request(item.kind)}: {safe(item.title, 300)}"
+        command = f" ({safe(item.detail[needs.COMMAND])})" if needs.COMMAND in item.detail else ""
+        say(f"{said}; {safe(item.detail[needs.DO])}{command}")
+    return exits.OK
+
+
+def _table(ctx: Context, waiting: list[ApprovalView]) -> None:
     body = [
         (
             a.approval_id,
@@ -61,7 +72,6 @@ def approvals(ctx: Context, args: argparse.Namespace) -> int:
     ]
     for line in table(("ID", "SESSION", "KIND", "RISK", "AGE", "OPTIONS", "WHAT"), body, width=max(ctx.width, 120)):
         say(line)
-    return exits.OK
 
 
 def _whole(client: Client, view: ApprovalView) -> ApprovalView:
@@ -81,14 +91,14 @@ def _whole(client: Client, view: ApprovalView) -> ApprovalView:
 
 def _card(ctx: Context, args: argparse.Namespace) -> int:
     """The whole card of one request as text, and what approving it takes."""
-    from widgets.card_text import card_lines, shown_hash, wrap
+    from widgets.card_text import card, shown_hash, wrap
 
     with ctx.connect() as client:
         reply = client.call("approval", approval_id=args.id)
         view = context.convert(reply["approval"], ApprovalView)
         if args.whole and view.diff:
             view = _whole(client, view)
-    lines = card_lines(view)
+    lines, _ = card(view).lines(unfolded=args.facts or args.json)
     if args.json:
         emit(
             {
@@ -117,7 +127,11 @@ def _choices(view: ApprovalView) -> list[str]:
         lines = [f"raise it:    {approve} --raise-to X", f"finish up:   {approve} --finish"]
     elif view.kind in (Request.QUESTION, Request.REFUSAL):
         lines = [f"answer it:   watchfloor answer {safe(view.approval_id)} TEXT"]
-        lines += [f"finished:    {approve} --choose done"] if "done" in view.options else [f"try again:   {approve}"]
+        if offered := person_tool.choices(view.detail):
+            span = "1" if len(offered) == 1 else f"1 to {len(offered)}"
+            lines.append(f"choose one:  watchfloor answer {safe(view.approval_id)} --option N   (N is {span})")
+        lines += [f"finished:    {approve} --choose done"] if "done" in view.options else []
+        lines += [f"try again:   {approve}"] if "retry" in view.options else []
     elif {"allow", "retry"} & set(view.options):
         lines = [f"approve it:  {approve}"]
     else:
@@ -151,7 +165,7 @@ def _decide(
     return exits.OK
 
 
-def _seen(view: ApprovalView, given: str | None, decision: str) -> None:
+def seen(view: ApprovalView, given: str | None, decision: str) -> None:
     """Raise Refused unless the hash that was given, which high and critical risk need, is the hash of this request's
     action.
     """
@@ -200,7 +214,7 @@ def approve(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
         view = _find(client, args.id)
         decision, more = _chosen(args, view, edited)
-        _seen(view, args.hash, decision)
+        seen(view, args.hash, decision)
         return _decide(ctx, client, view, decision, args, **more)
 
 
@@ -249,8 +263,13 @@ def _negative(view: ApprovalView) -> str:
 
 
 def answer(ctx: Context, args: argparse.Namespace) -> int:
+    if args.text is None and args.option is None:
+        raise Usage("an answer needs a TEXT, or --option N to choose one of the answers that the request offers")
     with ctx.connect() as client:
-        return _decide(ctx, client, _find(client, args.id), "answer", args, message=args.text)
+        view = _find(client, args.id)
+        if args.option is not None and (problem := person_tool.unchosen(view.detail, args.option)):
+            raise Usage(f"--option: {problem}; see them: watchfloor approvals {view.approval_id}")
+        return _decide(ctx, client, view, "answer", args, message=args.text, value=args.option)
 
 
 def defer(ctx: Context, args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Verbs on sessions: launch, ls, show, say, diff, cost, pause, resume, stop, rm, attach."""
+"""Verbs on sessions: launch, ls, show, say, cost, pause, resume, stop, rm, attach."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.cli.context import Context
 from app.cli.output import age, emit, emit_all, safe, say, table
 from harness.events import trouble
 from harness.events.views import GROUPS, SessionRow
-from harness.events.words import cap_text, money, usd
+from harness.events.words import cap_text, counted, money, usd
 from harness.protocol import config as configuration
 
 _NONE = "◇"
@@ -61,7 +61,13 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
         protect=args.protect,
         may_change=[*args.may_change, *(["**"] if args.may_change_tests else [])],
         role=args.role,
-        judge={"judge": args.judge, "judge_model": args.judge_model, "judge_cycles": args.judge_cycles},
+        start=_start(args.branch),
+        judge={
+            "review": args.review,
+            "judge": args.judge,
+            "judge_model": args.judge_model,
+            "judge_cycles": args.judge_cycles,
+        },
     )
     with ctx.connect() as client:
         reply = client.call("launch", **request)
@@ -78,9 +84,15 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
     return exits.OK
 
 
+def _start(given: str | None) -> str:
+    if given is not None and not given.strip():
+        raise Usage("--branch takes the name of a branch, tag or commit")
+    return given or ""
+
+
 def _decided(args: argparse.Namespace) -> bool:
     """True when something other than checks decides when it is done, or nothing shall."""
-    return bool(args.plan or args.plan_from_goal or args.judge or args.no_criterion)
+    return bool(args.plan or args.plan_from_goal or args.judge or args.review or args.no_criterion)
 
 
 def _asked(args: argparse.Namespace) -> list[str]:
@@ -129,6 +141,10 @@ def _names(ctx: Context) -> int:
 def ls(ctx: Context, args: argparse.Namespace) -> int:
     if args.names:
         return _names(ctx)
+    if args.archived:
+        from app.cli import archive
+
+        return archive.ls(ctx, args)
     with ctx.look() as client:
         reply = client.call("sessions")
     if args.json:
@@ -191,8 +207,8 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
         (
             "spent",
             (
-                f"{usd(row.spent_nano)} of {cap_text(row.cap_nano)}, {row.tokens:,} tokens in {row.requests} requests,"
-                f" {row.tool_calls} tool calls"
+                f"{usd(row.spent_nano)} of {cap_text(row.cap_nano)}, {counted(row.tokens, 'token')} in"
+                f" {counted(row.requests, 'request')}, {counted(row.tool_calls, 'tool call')}"
             ),
         ),
         ("checks", _checks(row)),
@@ -215,17 +231,6 @@ def message(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
         client.call("say", **requests.say(args.id, args.text))
     return _done(args, "the agent reads it at its next turn")
-
-
-def diff(ctx: Context, args: argparse.Namespace) -> int:
-    with ctx.connect() as client:
-        reply = client.call("diff", sid=args.id)
-    if args.json:
-        emit({"files": reply["files"], "patch": reply["patch"]})
-        return exits.OK
-    for line in str(reply["patch"]).split("\n"):
-        say(safe(line))
-    return exits.OK
 
 
 _DAYS = 14
@@ -261,7 +266,8 @@ def cost(ctx: Context, args: argparse.Namespace) -> int:
         say(line)
     for d in reply["days"][-_DAYS:]:
         held = f", {usd(d['reserved_nano'])} reserved" if d["reserved_nano"] else ""
-        say(f"{safe(d['day'])}  {usd(d['nano'])}  {d['tokens']:,} tokens in {d['requests']:,} requests{held}")
+        sent = f"{counted(d['tokens'], 'token')} in {counted(d['requests'], 'request')}"
+        say(f"{safe(d['day'])}  {usd(d['nano'])}  {sent}{held}")
     say(
         f"today {usd(fleet.spent_today_nano)} of {cap_text(fleet.day_cap_nano)}; in all"
         f" {usd(fleet.spent_total_nano)} of {cap_text(fleet.fleet_cap_nano)}"
@@ -298,9 +304,12 @@ def remove(ctx: Context, args: argparse.Namespace) -> int:
         reply = client.call("remove", sid=args.id, force_keep=args.keep_as_ref, force=args.force)
     kept, lost = ([str(text) for text in reply.get(name, [])] for name in ("kept", "lost"))
     if args.json:
-        emit({"kept": kept, "lost": lost, "checkpoints": reply.get("checkpoints", 0)})
+        gone = {"checkpoints": reply.get("checkpoints", 0), "archived": reply.get("archived", False)}
+        emit({"kept": kept, "lost": lost, **gone})
         return exits.OK
     say("removed" + (f"; kept {', '.join(safe(k) for k in kept)}" if kept else ""))
+    if reply.get("archived"):
+        say("  its log and costs stay: watchfloor ls --archived")
     for text in lost:
         say(f"  not saved: {safe(text)}")
     if gone := reply.get("checkpoints", 0):

@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from harness.events.fold import SessionState
+from harness.events.archived import listed
 from harness.events.salvage import salvage
+from harness.events.session_state import SessionState
 from harness.events.views import ERRORS, FleetView, Liveness, SessionRow, row
 from harness.protocol.client import SupervisorError
 from harness.protocol.paths import Folders
@@ -35,6 +36,8 @@ class Shelf:
             return {"rows": msgspec.to_builtins(rows), "fleet": msgspec.to_builtins(_totals(rows))}
         if op == "session":
             return self._session(str(arguments.get("sid", "")))
+        if op == "archived":
+            return {"rows": msgspec.to_builtins(listed(self._folders.archive))}
         if op == "costs":
             return self._costs()
         raise SupervisorError("foreign", f"{op} needs a supervisor, and this state folder is not driven")

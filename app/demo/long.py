@@ -20,9 +20,10 @@ from app.cli.output import emit, warn
 from app.demo import stage
 from app.demo.fleet import Demo, DemoError, Part
 from harness.events import types as t
-from harness.events.fold import SessionState, advance
+from harness.events.fold import advance
 from harness.events.reader import read
 from harness.events.request import Request
+from harness.events.session_state import SessionState
 from harness.protocol.client import ensure_supervisor
 from harness.protocol.config import NANO, usd_to_nano
 

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from textual.screen import Screen
 
-from app.actions import ACTIONS, BY_ID, EVERYWHERE, Action, show_key
+from app.action_table.action import EVERYWHERE, Action
+from app.actions import ACTIONS, BY_ID, show_key
 from app.handlers import Handler, Handlers
 from app.host import Host, host_of
 from app.models import Dirty, Snapshot
@@ -20,6 +21,9 @@ class WatchScreen(Screen[Any]):
 
     SCOPES: ClassVar[tuple[str, ...]] = ()
     AUTO_FOCUS: ClassVar[str | None] = None
+
+    LEAVES_FIRST: ClassVar[str] = ""
+    """The action that the key back does instead, while it is possible: leaving a filter, say."""
 
     _keys_asked = False
     _synced: Snapshot | None = None
@@ -45,6 +49,8 @@ class WatchScreen(Screen[Any]):
 
     def can(self, ident: str) -> bool:
         """True when the action exists here (or everywhere) and would do something now."""
+        if ident == "go.back" and self.LEAVES_FIRST and self.can(self.LEAVES_FIRST):
+            return False
         handler = self.handler(ident)
         return handler is not None and not handler.why_not()
 
@@ -92,8 +98,13 @@ class WatchScreen(Screen[Any]):
         for action in self.active_actions():
             key = next((k for k in self.host.keys.keys[action.id] if not self._taken(k)), None)
             if action.bar and key is not None:
-                entries.append((action.bar, (action.id, show_key(key), action.label)))
+                entries.append((action.bar, (action.id, show_key(key), self.label_of(action))))
         return [entry for _, entry in sorted(entries, key=lambda e: e[0])]
+
+    def label_of(self, action: Action) -> str:
+        """What the action is called in the help bar now."""
+        handler = self.handler(action.id)
+        return (handler.label() if handler is not None else "") or action.label
 
     def _taken(self, key: str) -> bool:
         focused = self.focused

@@ -24,9 +24,10 @@ from widgets.cells import Line
 from widgets.fleet_bar import Banner
 from widgets.help_bar import HelpBar
 from widgets.palette import palette
+from widgets.selecting import SelectingLines
 
 
-class CostTable(ScrollView, can_focus=True):
+class CostTable(SelectingLines, ScrollView, can_focus=True):
     """One line a session, dearest first; the selection is pinned to a session."""
 
     DEFAULT_CSS = """

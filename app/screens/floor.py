@@ -128,8 +128,12 @@ class FloorScreen(SessionCommands):
             self.call_after_refresh(self.wall.arrange_by_default)
 
     def on_session_list_moved(self, message: SessionList.Moved) -> None:
-        self.wall.follow(message.sid)
-        self.show_keys()
+        self.call_after_refresh(self._follow, message.sid)  # the selection is seen first, then what it leads to
+
+    def _follow(self, sid: str) -> None:
+        if self.stands and self.list.selected == sid:
+            self.wall.follow(sid)
+            self.show_keys()
 
     def on_session_list_opened(self, message: SessionList.Opened) -> None:
         self.host.open_session(message.sid)

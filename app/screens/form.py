@@ -49,6 +49,20 @@ class Form(ModalScreen[Any]):
         """Say why nothing was done; dialogs say it inline."""
         self.host.tell(text)
 
+    @property
+    def is_open(self) -> bool:
+        """The person still sees it: what was sent is answered here, and else by the host."""
+        return self.is_attached and self.is_running
+
+    def close_with(self, refused: str, about: str, done: str) -> None:
+        """What became of what was sent: a refusal is said and it stays open, success is told and closes it."""
+        if refused:
+            self.complain(refused) if self.is_open else self.host.tell(f"{about}: {refused}", bad=True)
+            return
+        self.host.tell(done)
+        if self.is_open:
+            self.dismiss(None)
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "do":
             return str(parameters[0]) in self._own_handlers

@@ -86,13 +86,7 @@ class ContinueDialog(Dialog):
         except Unreachable as exc:
             said = str(exc)
         self._sending = False
-        here = self.is_attached and self.is_running
-        if said:
-            self.complain(said) if here else self.host.tell(f"{self._row.name}: {said}", bad=True)
-            return
-        self.host.tell(f"{self._row.name}: goes on")
-        if here:
-            self.dismiss(None)
+        self.close_with(said, self._row.name, f"{self._row.name}: goes on")
 
     def result(self) -> dict[str, Any]:
         typed = {name: self.query_one(f"#{name}", Input).value for name in _FIELDS}

@@ -194,7 +194,7 @@ class LaunchForm(Form):
         try:
             reply = await self.host.feed.call("launch", **request)
         except (SupervisorError, Unreachable) as exc:
-            if self.is_attached and self.is_running:
+            if self.is_open:
                 self._complain(_field_of(str(exc)), str(exc))
             return
         finally:
@@ -203,7 +203,7 @@ class LaunchForm(Form):
             f"launched {reply.get('name', '')}"
             + ("" if request["checks"] else "; without checks it ends on the agent's word")
         )
-        if self.is_attached and self.is_running:
+        if self.is_open:
             self.dismiss(str(reply.get("sid", "")))
         if warnings := [str(text) for text in reply.get("warnings", [])]:
             self.app.push_screen(Notice("Launched", str(reply.get("name", "")), "; ".join(warnings)))

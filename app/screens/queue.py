@@ -13,10 +13,12 @@ from textual.content import Content
 from textual.widgets import Static
 
 from app import requests
-from app.arming import ARM_S, Arming, differences
+from app.arming import ARM_S, Arming
 from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
+from app.screens import queue_all
 from app.screens.base import WatchScreen
+from harness.events import needs
 from harness.events.action import BadAction, from_wire
 from harness.events.cap import Cap
 from harness.events.request import Request
@@ -34,6 +36,7 @@ from widgets.queue_list import QueueList
 _WATCH_S = 0.1
 _NOTICE_S = 4.0
 _BAD_NOTICE_S = 10.0
+_SNOOZE_S = 3600
 _NOTHING = "no request is selected"
 
 
@@ -51,7 +54,8 @@ class QueueScreen(WatchScreen):
         self._shown: ApprovalView | None = None
         self.arming = Arming()
         self._sent: set[str] = set()
-        self._changed: dict[str, list[str]] = {}
+        self._needs: tuple[ApprovalView, ...] = ()
+        self._refused_as_stale: tuple[ApprovalView, str] | None = None
         self._notice = Content("")
         self._notice_until = 0.0
         self._told_to_scroll = False
@@ -62,7 +66,6 @@ class QueueScreen(WatchScreen):
         with Container(id="queue"):
             yield QueueList()
             with Vertical(id="right"):
-                yield Static("", id="changed")
                 yield ApprovalCard()
                 yield Static("", id="foot")
         yield HelpBar()
@@ -94,11 +97,15 @@ class QueueScreen(WatchScreen):
     # -- what is shown -----------------------------------------------------------------------------
 
     def sync(self, snapshot: Snapshot, dirty: Dirty) -> bool:
-        if dirty & Dirty.APPROVALS:
+        if dirty & (Dirty.APPROVALS | Dirty.ROWS):
             self._sent &= {view.approval_id for view in snapshot.approvals}
-            self.requests.set_views(view for view in snapshot.approvals if view.approval_id not in self._sent)
+            needs = tuple(view for view in snapshot.needs() if view.approval_id not in self._sent)
+            if needs != self._needs:  # rows change all the time, and what they need seldom
+                self._needs = needs
+                self.requests.set_views(needs)
             if self._first and self.requests.select(self._first):
                 self._first = ""
+            self._follow_stale()
             self._show_selected()
         if dirty & Dirty.LINK:
             self.query_one(Banner).say(
@@ -106,12 +113,30 @@ class QueueScreen(WatchScreen):
             )
         return False
 
+    def _follow_stale(self) -> None:
+        """Select the request that is asked anew in place of one that was refused as stale, unless the person has moved
+        on meanwhile.
+        """
+        if self._refused_as_stale is None:
+            return
+        old, left_at = self._refused_as_stale
+        if any(view.approval_id == old.approval_id for view in self._needs):
+            return
+        again = next((v for v in self._needs if (v.sid, v.call_id) == (old.sid, old.call_id) and v.call_id), None)
+        if left_at and self.requests.selected != left_at:
+            self._refused_as_stale = None
+        elif again is not None:
+            self._refused_as_stale = None
+            self.requests.select(again.approval_id)
+        else:
+            self._refused_as_stale = (old, self.requests.selected)
+
     def clock(self, now: float) -> None:
         self.requests.refresh()
 
     def tell(self, text: str, *, bad: bool) -> bool:
         # A toast would cover lines of the card while they count as shown.
-        self._notice = Content.styled(to_display(text, limit=300), "bold $error" if bad else "$success")
+        self._notice = Content.styled(to_display(text, limit=300), "bold $error" if bad else "bold")
         self._notice_until = time.monotonic() + (_BAD_NOTICE_S if bad else _NOTICE_S)
         self._told_to_scroll = False
         self._show_foot()
@@ -131,8 +156,6 @@ class QueueScreen(WatchScreen):
         self._shown = view
         self.arming = Arming()
         self.card.set_view(view)
-        self.query_one("#changed", Static).update(_changed(self._changed.get(view.approval_id, []) if view else []))
-        self.query_one("#changed").display = bool(view and self._changed.get(view.approval_id))
         self._watch_card()
         self.show_keys()
 
@@ -170,9 +193,16 @@ class QueueScreen(WatchScreen):
         if view is None:
             return (
                 Content("")
-                if self.host.snapshot.approvals
-                else Content.styled("Nothing needs you. Requests appear here by themselves.", "$text-muted")
+                if self.requests.views
+                else Content.styled(
+                    f"Nothing needs you. {keys.shown('go.history')} shows what was decided,"
+                    f" {keys.shown('go.brief')} what happened since you looked.",
+                    "$text-muted",
+                )
             )
+        if not view.options:
+            puts_off = f"; {keys.shown('queue.defer')} puts its alarm off for an hour" if self._rings() else ""
+            return Content.styled(f"{keys.shown('queue.session')} opens its session{puts_off}", "$text-muted")
         if not self._approving(view):
             return Content("")
         if self.arming.since is None:
@@ -187,11 +217,20 @@ class QueueScreen(WatchScreen):
             )
         if not self.arming.armed(now):
             return Content.styled("○ looking …", "$text-muted")
-        what = "approves exactly this, once" if "allow" in view.options else "tries again"
+        what = self._approval(view)[1]
         more = "; then you type the session's name" if view.risk == "critical" else ""
+        if self.card.foldable:
+            more += f" · {keys.shown('queue.facts')} shows the facts"
         return Content.assemble((f"● {keys.shown('queue.approve')} ", "bold $success"), (what + more, "$text-muted"))
 
     # -- actions ----------------------------------------------------------------------------------
+
+    @staticmethod
+    def _approval(view: ApprovalView) -> tuple[str, str]:
+        """What approving this kind of request is called, and what it does."""
+        if "allow" not in view.options:
+            return "try again", "tries again"
+        return _APPROVAL.get(view.kind, ("approve", "approves exactly this, once"))
 
     @staticmethod
     def _approving(view: ApprovalView) -> bool:
@@ -211,11 +250,17 @@ class QueueScreen(WatchScreen):
             "queue.card_down": Handler(self._card_down, self._nothing_shown),
             "queue.session": Handler(self._open_session, self._nothing_shown),
             "queue.changes": Handler(self._show_changes, self._no_changes),
-            "queue.defer": Handler(self._defer, self._nothing_shown),
+            "queue.facts": Handler(lambda: self.card.fold(), self._nothing_folded),
+            "queue.defer": Handler(self._defer, self._not_deferrable, lambda: "snooze 1h" if self._rings() else ""),
             "queue.approve": Handler(
-                self._approve, self._unless("there is nothing to approve in this request", "allow", "retry")
+                self._approve,
+                self._unless("there is nothing to approve in this request", "allow", "retry"),
+                lambda: self._approval(self._shown)[0] if self._shown is not None else "",
             ),
             "queue.edit": Handler(self._edit, self._not_editable),
+            "queue.unfold": Handler(lambda: self.requests.unfold(), self._alone),
+            "queue.all": Handler(self._approve_all, self._not_all),
+            "queue.rule": Handler(self._make_rule, self._no_rule),
             "queue.deny": Handler(self._deny, self._unless("this request cannot be denied", "deny")),
             "queue.answer": Handler(self._answer, self._unless("this request takes no answer", "answer")),
             "queue.raise": Handler(self._raise, self._unless("this request is not about a cap", "raise")),
@@ -249,16 +294,45 @@ class QueueScreen(WatchScreen):
     def _nothing_shown(self) -> str:
         return "" if self._shown is not None else _NOTHING
 
+    def _rings(self) -> bool:
+        """What is shown is no request, but a session whose alarm rings."""
+        view = self._shown
+        row = None if view is None else self.host.snapshot.rows.get(needs.session_of(view.approval_id))
+        return row is not None and bool(row.alarms)
+
+    def _not_deferrable(self) -> str:
+        if self._shown is None:
+            return _NOTHING
+        if self._rings():
+            return ""
+        return "" if self._shown.options else "it asks nothing; open its session to see what helps"
+
     def _no_changes(self) -> str:
         if self._shown is None:
             return _NOTHING
         return "" if self._shown.diff else "this request changes no file"
+
+    def _nothing_folded(self) -> str:
+        if self._shown is None:
+            return _NOTHING
+        return "" if self.card.foldable else "nothing of this card is folded"
 
     def _not_editable(self) -> str:
         if self._shown is None:
             return _NOTHING
         editable = "allow_edited" in self._shown.options and _input_of(self._shown) is not None
         return "" if editable else "this request has no input that could be edited"
+
+    def _alone(self) -> str:
+        return "" if len(self.requests.group) > 1 else "no other open request is like this one"
+
+    def _not_all(self) -> str:
+        return _NOTHING if self._shown is None else queue_all.refusal(self._shown, self.requests.group)
+
+    def _no_rule(self) -> str:
+        if self._shown is None:
+            return _NOTHING
+        return "" if self._is(Request.TOOL) else "only a call that asks to leave the fence can get a rule"
 
     def _not_in_doubt(self) -> str:
         if self._shown is None:
@@ -276,7 +350,7 @@ class QueueScreen(WatchScreen):
 
     def _card_down(self) -> None:
         # One page per frame: a page that was scrolled past unpainted would never count as shown.
-        if self._paged_at < self.host.frames:
+        if self.card.begun and self._paged_at < self.host.frames:
             self._paged_at = self.host.frames
             self.card.scroll_page_down(animate=False)
 
@@ -346,18 +420,44 @@ class QueueScreen(WatchScreen):
 
         self.app.push_screen(EditInput(view.session_name, given), edited)
 
+    def _approve_all(self) -> None:
+        self._watch_card()
+        view = self._shown
+        if view is None or self._refused():
+            return
+        chosen = queue_all.same(view, self.requests.group)
+        shown = self._proof()
+
+        def decided(yes: bool | None) -> None:
+            for one in chosen if yes else []:
+                self._decide(one, "allow", shown_hash=shown if one.approval_id == view.approval_id else "")
+
+        self.app.push_screen(queue_all.question(chosen), decided)
+
+    def _make_rule(self) -> None:
+        from app.screens.granting import GrantDialog
+
+        self._watch_card()
+        if self._shown is not None and not self._refused():
+            self.app.push_screen(GrantDialog(self._shown))
+
     def _deny(self) -> None:
         self._with_text("Deny", "deny", "The agent reads your reason and goes on without this.", "deny")
 
     def _answer(self) -> None:
-        what = (
-            "Your text is its next instruction."
-            if self._is(Request.QUESTION, Request.REFUSAL)
-            else "Your text becomes the result of the call; nothing runs."
-        )
-        self._with_text("Answer", "answer", what, "send", lines=True)
+        from app.screens import answering
 
-    def _with_text(self, title: str, decision: str, text: str, submit: str, *, lines: bool = False) -> None:
+        view = self._shown
+        if view is None:
+            return
+        shown = self._proof()
+
+        def answered(given: answering.Answer) -> None:
+            self._decide(view, "answer", shown_hash=shown, message=given.message, value=given.number)
+
+        answering.ask(self.app, self.host, view, answered)
+
+    def _with_text(self, title: str, decision: str, text: str, submit: str) -> None:
         from app.screens.dialogs import Ask
 
         view = self._shown
@@ -375,7 +475,6 @@ class QueueScreen(WatchScreen):
                 view.session_name,
                 f"{view.title}{'' if view.title.endswith(('?', '!', '.')) else '.'} {text}",
                 submit=submit,
-                lines=lines,
             ),
             written,
         )
@@ -437,10 +536,14 @@ class QueueScreen(WatchScreen):
             self._decide(self._shown, decision)
 
     def _defer(self) -> None:
-        if self._shown is not None:
-            self.host.send(
-                "deferred; it stays open, at the end of the queue", "defer", approval_id=self._shown.approval_id
-            )
+        view = self._shown
+        if view is None:
+            return
+        if self._rings():
+            said = f"{view.session_name}: its alarm rings again in an hour, if it still holds"
+            self.host.send(said, "snooze", sid=view.sid, seconds=_SNOOZE_S)
+            return
+        self.host.send("deferred; it stays open, at the end of the queue", "defer", approval_id=view.approval_id)
 
     def _proof(self) -> str:
         """Hash of the exact text that is on screen, so that the record shows what was seen."""
@@ -458,7 +561,7 @@ class QueueScreen(WatchScreen):
         except SupervisorError as exc:
             self._sent.discard(view.approval_id)
             if exc.code == "stale":
-                await self._refresh_stale(view)
+                self._refused_as_stale = (view, "")
             self.host.tell(str(exc), bad=True)
         except configuration.ConfigError as exc:
             self._sent.discard(view.approval_id)
@@ -467,24 +570,18 @@ class QueueScreen(WatchScreen):
             self._sent.discard(view.approval_id)
             self.host.tell(f"{exc}; the request is still open as far as this screen knows", bad=True)
         else:
+            self.host.drafts.pop(view.approval_id, None)
             said = _DONE_OF.get((view.kind, decision)) or _DONE.get(decision, decision)
             self.host.tell(f"{view.session_name}: {said}")
         if self.stands:
             self.sync(self.host.snapshot, Dirty.APPROVALS)
 
-    async def _refresh_stale(self, before: ApprovalView) -> None:
-        """Show the request as it is now, with what changed since it was looked at."""
-        import msgspec
 
-        try:
-            reply = await self.host.feed.call("approval", approval_id=before.approval_id)
-            after = msgspec.convert(reply["approval"], ApprovalView)
-        except (SupervisorError, Unreachable, msgspec.ValidationError, KeyError):
-            return  # the request is gone or unreadable: the next push of open requests shows that
-        self._changed[before.approval_id] = differences(before.action or {}, after.action or {})
-        self._shown = None
-
-
+_APPROVAL: dict[str, tuple[str, str]] = {
+    Request.PROTECTED: ("accept", "lets its version count from now on"),
+    Request.PLAN: ("accept plan", "accepts the plan; the work begins"),
+    Request.GATE: ("go on", "lets the phase go on"),
+}
 _DONE_OF: dict[tuple[str, str], str] = {
     (Request.QUESTION, "done"): "taken as finished",
     (Request.PROTECTED, "allow"): "allowed; its version counts from now on",
@@ -507,13 +604,6 @@ _DONE = {
     "unknown": "recorded as unknown",
     "retry": "trying again",
 }
-
-
-def _changed(lines: list[str]) -> Content:
-    if not lines:
-        return Content("")
-    head = Content.styled("Changed since you looked; look again:", "bold $warning")
-    return Content("\n").join([head, *(Content("  " + to_display(line)) for line in lines[:6])])
 
 
 def _input_of(view: ApprovalView) -> dict[str, Any] | None:

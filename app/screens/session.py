@@ -114,6 +114,7 @@ class SessionScreen(SessionCommands):
     CSS_PATH = "session.tcss"
     SCOPES: ClassVar[tuple[str, ...]] = ("session",)
     BINDINGS: ClassVar[list[BindingType]] = bindings("session")
+    LEAVES_FIRST: ClassVar[str] = "log.unfilter"
 
     def __init__(self, sid: str, tab: str = "") -> None:
         super().__init__()
@@ -286,6 +287,7 @@ class SessionScreen(SessionCommands):
             "view.plan": Handler(lambda: self._choose("plan"), self._already_plan),
             "log.search": Handler(self._search, self._not_reading),
             "log.filter": Handler(self._filter, self._not_on_log),
+            "log.unfilter": Handler(lambda: self.log_view.set_filter(None), self._not_filtered),
             "log.record": Handler(self._open_row, self._not_reading),
             "log.next": Handler(lambda: self.log_view.next_match(forward=True), self._not_searched),
             "log.previous": Handler(lambda: self.log_view.next_match(forward=False), self._not_searched),
@@ -315,6 +317,9 @@ class SessionScreen(SessionCommands):
 
     def _not_reading(self) -> str:
         return "" if self._reads else "this is for the transcript and the log; go to their tabs"
+
+    def _not_filtered(self) -> str:
+        return "" if self._on_log and self.log_view.groups is not None else "nothing is filtered"
 
     def _not_searched(self) -> str:
         if why := self._not_on_log():

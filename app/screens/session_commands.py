@@ -8,6 +8,7 @@ from collections.abc import Callable
 from app import requests
 from app.handlers import Handler, Handlers
 from app.screens.base import WatchScreen
+from harness.events import needs
 from harness.events.views import SessionRow
 from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
@@ -26,10 +27,12 @@ class SessionCommands(WatchScreen):
             "session.pause": Handler(self._pause, self._reason(not_pausing)),
             "session.resume": Handler(self._resume, self._reason(not_resuming)),
             "session.continue": Handler(self._continue, self._reason(not_continuing)),
+            "session.review": Handler(self._review, self._reason(_anything)),
             "session.stop": Handler(self._stop, self._reason(not_going_on)),
             "session.remove": Handler(self._remove, self._reason(not_removing)),
             "session.undo": Handler(self._undo, self._reason(not_undoing)),
             "session.job": Handler(self._end_job, self._reason(not_ending_a_job)),
+            "session.answer": Handler(self._answer, self._no_question),
             "session.say": Handler(self._say, self._reason(not_going_on)),
         }
 
@@ -64,6 +67,10 @@ class SessionCommands(WatchScreen):
         if row := self.target:
             self.app.push_screen(ContinueDialog(row))
 
+    def _review(self) -> None:
+        if row := self.target:
+            self.host.open_review(row.sid)
+
     def _stop(self) -> None:
         if row := self.target:
             self._ask_stop(row)
@@ -92,9 +99,12 @@ class SessionCommands(WatchScreen):
 
         def decided(yes: bool | None) -> None:
             if yes:
-                self.host.send(f"{row.name}: removed", "remove", sid=row.sid)
+                self.host.send(f"{row.name}: removed, its log is archived", "remove", sid=row.sid)
 
-        text = "Its worktree is deleted. That is refused while it holds work that is neither committed nor pushed."
+        text = (
+            "Its worktree is deleted; log and costs stay (watchfloor ls --archived). That is refused while it holds"
+            " work that is neither committed nor pushed."
+        )
         self.app.push_screen(Confirm("Remove", row.name, text, "remove it"), decided)
 
     def _undo(self) -> None:
@@ -154,6 +164,22 @@ class SessionCommands(WatchScreen):
         text = f"{row.jobs[-1]}. Its agent is told that it was cancelled, and goes on.{others}"
         self.app.push_screen(Confirm("End a job of", row.name, text, "end it"), decided)
 
+    def _no_question(self) -> str:
+        row = self.target
+        if row is None:
+            return "no session is selected"
+        return "" if needs.question_of(self.host.snapshot.approvals, row.sid) else f"{row.name} asks nothing"
+
+    def _answer(self) -> None:
+        from app.screens import answering
+
+        row = self.target
+        view = needs.question_of(self.host.snapshot.approvals, row.sid) if row is not None else None
+        if view is not None:
+            answering.ask(
+                self.app, self.host, view, lambda given: self.host.run_beside(answering.send(self.host, view, given))
+            )
+
     def _say(self) -> None:
         from app.screens.dialogs import Ask
 
@@ -169,6 +195,10 @@ class SessionCommands(WatchScreen):
 
 
 _ENDED = ("done", "stopped", "failed")
+
+
+def _anything(row: SessionRow) -> str:
+    return ""
 
 
 def not_pausing(row: SessionRow) -> str:

@@ -10,7 +10,7 @@ from harness.agents.agent import Agent
 from harness.agents.journal import Journal
 from harness.agents.peer import Link
 from harness.events import types as t
-from harness.events.fold import SessionState
+from harness.events.session_state import SessionState
 
 _TOLD_S = 2.0
 """Seconds between two words to the supervisor about what the agent is at; shorter thoughts are not told at all."""

@@ -5,7 +5,7 @@ agent says. Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from harness.agents import judged
 from harness.agents.judged import Court
@@ -109,10 +109,11 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
         outcome = UNDECIDED if seen.undecided else PASSED
         return Turned(outcome, f"{total} of {total} checks passed")
     if not failing:
-        also = f"; its reply ends in a question: {question}" if question else ""
-        also = f"; put back before: {some(list(seen.put_back))}{also}" if seen.put_back else also
+        also = f"; put back before: {some(list(seen.put_back))}" if seen.put_back else ""
         if seen.undecided:
             also = f"; {seen.undecided} entries of its plan are decided by no check{also}"
+        if question:
+            return _asks_beside(asks, f"all checks passed ({total} of {total}){also}", seen)
         end = End("done", f"{why}{total} of {total} checks passed{also}", not seen.undecided, summary)
         return _judged(end, claim, seen)
     names = ", ".join(f"{c} ({ran[c].outcome})" for c in failing)[:500]
@@ -131,6 +132,12 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
         still = f"{len(failing)} of {total} checks still fail after {seen.rounds} rounds: {names}"
         return End("failed", still, False, summary)
     return Say(_report(failing, total, ran, seen))
+
+
+def _asks_beside(asks: Park, verdict: str, seen: Evidence) -> Park:
+    """A question although all checks passed: its answer may change the work, so no judge is asked before it."""
+    unheard = "" if seen.court is None else "; the judge was not asked"
+    return replace(asks, verdict=verdict + unheard, verified=not seen.undecided and seen.court is None)
 
 
 def _gist(words: str) -> str:

@@ -26,8 +26,8 @@ from harness.agents.errors import CannotGoOn, Conflict, Fenced, Interruption, No
 from harness.agents.journal import Journal
 from harness.events import tools
 from harness.events import types as t
-from harness.events.fold import SessionState
 from harness.events.framing import LogError
+from harness.events.session_state import SessionState
 from harness.protocol.config import Credential
 
 OK = 0
@@ -58,6 +58,10 @@ class Spec(msgspec.Struct, frozen=True):
     """The size that its requests are to be kept within, as far as it makes them itself."""
     api_clearing: int = 0
     """Input tokens from which the endpoint itself is to clear old tool results; 0 = never."""
+    api_compaction: int = 0
+    """Those from which it is to summarise what came before; 0 = never."""
+    api_memory: bool = False
+    """Its own memory tool stands in the place of ours."""
     endpoint: str = ""
     """The credential's short name: whose gate its requests pass."""
     deadlines: tuple[float, float, float] = (300.0, 300.0, 3600.0)
@@ -118,8 +122,7 @@ class Host:
             case steps.Wait():
                 self._desk.follow(_IDLE_S, self._desk.accounts.link)
             case steps.Park():
-                breaker = [] if step.breaker is None else [step.breaker]
-                append([*breaker, t.SessionParked(why=step.why, detail=step.detail, since=step.since)])
+                append(parked(step))
                 self._agent.park()
                 return OK
             case steps.Turned():
@@ -173,6 +176,14 @@ class Host:
             return t.ToolProposed(call_id=call_id, tool=tool, input=given, ref=ref, claim=claim)
         blob = self._desk.put_blob(data, "application/json")
         return t.ToolProposed(call_id=call_id, tool=tool, input_blob=blob, ref=ref, claim=claim)
+
+
+def parked(step: steps.Park) -> list[t.Body]:
+    """The records of a park."""
+    park = t.SessionParked(
+        why=step.why, detail=step.detail, since=step.since, verdict=step.verdict, verified=step.verified
+    )
+    return [park] if step.breaker is None else [step.breaker, park]
 
 
 def turned(s: SessionState, step: steps.Turned) -> list[t.Body]:

@@ -18,6 +18,7 @@ from harness.events import blobs, fold, reader, snapshots
 from harness.events import types as t
 from harness.events.framing import BadLine, check_line, hash_of
 from harness.events.offsets import OffsetIndex
+from harness.events.session_state import SessionState
 from harness.protocol import frames
 
 _LEASE_S = 10.0
@@ -40,7 +41,7 @@ class Journal:
         self._memory = folder / "memory"
         self._line = b""
         self._link: Link | None = None
-        self.state = fold.SessionState()
+        self.state = SessionState()
         self.on_record: Callable[[t.Record], None] = _nobody
         """Who is told of each record, once it is folded."""
         self.following = True
@@ -57,7 +58,7 @@ class Journal:
             if recall(known.more):
                 after = known.seq
             else:
-                fold.become(self.state, fold.SessionState())
+                fold.become(self.state, SessionState())
         for line in reader.read(self._log) if known is None or after < 0 else self._behind(known):
             self._fold(t.decode(line), line)
 

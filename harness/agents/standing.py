@@ -5,8 +5,8 @@ from __future__ import annotations
 from harness.agents.steps import Leave, Park, Say, Wait
 from harness.events.endpoints import ITEM_KINDS
 from harness.events.evaluation import Stage
-from harness.events.fold import SessionState
 from harness.events.request import Request
+from harness.events.session_state import SessionState
 from harness.plan import gates, hooks, iterations
 from harness.plan.due import due
 
@@ -49,6 +49,8 @@ def outstanding(s: SessionState) -> Park | Wait | None:
     waiting = next((a for a in s.approvals.values() if not a.call_id and a.kind not in ITEM_KINDS), None)
     if waiting is not None:
         return Park(HUMAN_KINDS.get(waiting.kind, "approval"), waiting.title)
+    if s.contract.due and s.contract.opened is None:
+        return Wait("the brief for the contract is being laid out")
     if s.judging.stage is Stage.REQUESTED:
         return Wait("the case for the judge is being laid out")
     if hooks.due(s) is not None:

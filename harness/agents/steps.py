@@ -53,13 +53,16 @@ class Wait:
 class Park:
     """Leave no process behind; ``why`` as in `SessionParked` (and ``breaker``, with the breaker that opened).
 
-    ``since``: since when the endpoint that it waits for is not to be asked.
+    ``since``: since when the endpoint that it waits for is not to be asked. ``verdict`` and ``verified``: with what the
+    work would be done if nothing were asked.
     """
 
     why: str
     detail: str = ""
     breaker: t.BreakerOpened | None = None
     since: str = ""
+    verdict: str = ""
+    verified: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import json
 import ssl
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import anthropic
 import httpx2
@@ -18,19 +19,23 @@ from harness.agents.agent import Agent, Doing
 from harness.agents.desk import Desk
 from harness.agents.errors import CannotGoOn, Conflict, Refused, Stopped
 from harness.agents.host import BLOB_FROM, Spec
-from harness.agents.steps import Again, Park, Step
-from harness.brain import conversation, court, memory, prompt, retry, stream
+from harness.agents.steps import Again, Park, Step, Wait
+from harness.brain import agreement, allowance, conversation, court, memory, own_means, prompt, retry, stream
+from harness.brain.agreement import Agree, AskAuthor, Keep
+from harness.brain.allowance import Cost
 from harness.brain.context import compaction
 from harness.brain.context.sizes import PER_TOKEN, Sizes
 from harness.brain.court import AskJudge, Conclude
 from harness.brain.decide import Abandon, Ask, Shrink, Sum, next_step
 from harness.brain.draft import Draft
+from harness.brain.own_means import Own
 from harness.brain.view import DamagedMessage, View
 from harness.events import blocks, layers, said
 from harness.events import types as t
+from harness.events.contract_events import PLANS
 from harness.events.evaluation_events import JUDGES
 from harness.roles import pinned
-from harness.roles.role import JUDGE, WORKER
+from harness.roles.role import JUDGE, PLANNER, WORKER
 
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 15.0
@@ -51,6 +56,7 @@ class BuiltIn(Agent):
         self._spec = spec
         self._desk = desk
         self._context = context
+        self._own = Own(spec.api_clearing, spec.api_compaction, spec.api_memory)
         self._connected: anthropic.Anthropic | None = None
         self._view = View(state=desk.session)
         self._talk = conversation.Talk()
@@ -62,6 +68,7 @@ class BuiltIn(Agent):
         self._remembered = -1
         self._sizes = Sizes(spec.context_tokens, prompt.context_window(spec.model), spec.max_tokens)
         self._reply: stream.Progress | None = None
+        self._litter = False
 
     # -- what it is told ---------------------------------------------------------------------------
 
@@ -106,9 +113,10 @@ class BuiltIn(Agent):
 
     def start(self) -> None:
         role = pinned.of(self._desk.session.intent, WORKER)
-        self._tools = conversation.cached_tools(role.offered())
+        ours = role.offered()
+        self._tools = conversation.cached_tools(own_means.offered(self._own, ours))
         self._system = conversation.system_blocks(role.prompt)
-        self._fixed_bytes = len(json.dumps([self._tools, self._system]).encode())
+        self._fixed_bytes = len(json.dumps([conversation.cached_tools(ours), self._system]).encode())
         credential = self._spec.credential
         try:
             self._connected = stream.make_client(credential.base_url, credential.key, self._context)
@@ -150,16 +158,36 @@ class BuiltIn(Agent):
                 case Conclude():
                     self._desk.append([step.ended])
                     return Again()
+                case AskAuthor():
+                    return self._post(lambda head: self._for_an_author(step, head), step)
+                case Keep():
+                    text = self._desk.put_blob(step.text.encode("utf-8", "replace"), "text/markdown")
+                    self._desk.append([t.ContractDrafted(n=step.n, text=text, answers=list(step.answers))])
+                    return Again()
+                case Agree():
+                    self._desk.append([step.agreed])
+                    return Again()
                 case Abandon():
                     self._abandon(step.request)
                     return Again()
                 case Shrink():
                     self._desk.append([step.change])
                     return Again()
+                case Wait():
+                    self._tidy()
+                    return step
                 case _:
                     return step
         except conversation.Unanswered as exc:
             raise CannotGoOn(f"the brain cannot go on with this log: {exc}") from exc
+
+    def _tidy(self) -> None:
+        """The SDK's objects of a request hold each other, and with them its whole body: let go of them while nobody
+        waits.
+        """
+        if self._litter:
+            self._litter = False
+            gc.collect()
 
     def _abandon(self, request: t.ModelRequest) -> None:
         self._desk.accounts.settle(Reservation(request.reservation, request.reserved_nano), None)
@@ -194,7 +222,7 @@ class BuiltIn(Agent):
             self._tools,
             talk.encoded,
             no_tools,
-            clear_from=self._spec.api_clearing,
+            own=replace(self._own, compact_from=0) if summary else self._own,
         )
         return Draft(
             request,
@@ -210,25 +238,37 @@ class BuiltIn(Agent):
     def _for_the_judge(self, step: AskJudge, head: int) -> Draft:
         started = self._desk.session.judging.started
         assert started is not None
-        try:
-            case = self._desk.read_blob(started.case).decode("utf-8", "replace")
-        except (OSError, ValueError) as exc:
-            raise CannotGoOn(f"the case for the judge cannot be read: {exc}") from exc
+        case = self._shown(started.case, "the case for the judge")
         prompt_of_judge = pinned.of(self._desk.session.intent, JUDGE).prompt
         replies = self._view.court.replies
         request = court.request(prompt_of_judge, started.model, started.criteria, case, replies, self._spec.max_tokens)
-        counted = stream.count_tokens(self._client, request)
-        return Draft(
-            request,
-            court.most_tokens(request) if counted is None else counted + counted // 20 + court.SCHEMA_TOKENS,
-            step.request_id or f"j{head}.{self._spec.gen}",
-            step.attempt,
-            purpose=JUDGES,
-        )
+        return self._aside(request, step.request_id or f"j{head}.{self._spec.gen}", step.attempt, JUDGES)
 
-    def _post(self, make: Callable[[int], Draft], step: Ask | Sum | AskJudge) -> Step:
+    def _for_an_author(self, step: AskAuthor, head: int) -> Draft:
+        opened = self._desk.session.contract.opened
+        assert opened is not None
+        brief = self._shown(opened.brief, "the brief for the contract")
+        role = pinned.of(self._desk.session.intent, PLANNER if step.purpose == PLANS else JUDGE)
+        talk = self._view.agreement.talk
+        request = agreement.request(step, role.prompt, opened, brief, talk, self._spec.max_tokens)
+        return self._aside(request, step.request_id or f"c{head}.{self._spec.gen}", step.attempt, step.purpose)
+
+    def _shown(self, ref: t.BlobRef, what: str) -> str:
+        try:
+            return self._desk.read_blob(ref).decode("utf-8", "replace")
+        except (OSError, ValueError) as exc:
+            raise CannotGoOn(f"{what} cannot be read: {exc}") from exc
+
+    def _aside(self, request: stream.Request, request_id: str, attempt: int, purpose: str) -> Draft:
+        """A request of somebody else than the agent, with an estimate that is never too low."""
+        counted = stream.count_tokens(self._client, request)
+        most = court.most_tokens(request) if counted is None else counted + counted // 20 + court.SCHEMA_TOKENS
+        return Draft(request, most, request_id, attempt, purpose=purpose)
+
+    def _post(self, make: Callable[[int], Draft], step: Ask | Sum | AskJudge | AskAuthor) -> Step:
         """Pay for one attempt of what ``make`` drafts at the head of the log, and send it."""
         desk = self._desk
+        self._tidy()
         try:
             admitted = desk.accounts.admit(self._spec.endpoint)
         except Refused as exc:
@@ -241,12 +281,17 @@ class BuiltIn(Agent):
         draft = make(head)
         request = draft.request
         try:
+            readings = 2 if request.own.compacts(draft.estimate) else 1
             reservation = desk.accounts.reserve(
-                draft.id, draft.attempt, request.model, draft.estimate, request.max_tokens
+                draft.id, draft.attempt, request.model, draft.estimate * readings, request.max_tokens * readings
             )
         except Refused as exc:
             return self._no_money(exc)
         self._patience = _FIRST_PAUSE_S
+        worst = Cost(reservation.nano, (draft.estimate + request.max_tokens) * readings)
+        if why := self._over(draft.purpose, worst):
+            desk.accounts.settle(reservation, t.Usage())
+            return Park("judge" if draft.purpose == JUDGES else "error", why)
         sent = draft.as_sent(reservation, head)
         try:
             desk.append([sent], head)
@@ -254,8 +299,16 @@ class BuiltIn(Agent):
             desk.accounts.settle(reservation, t.Usage())
             raise
         self._send(sent, reservation, request, admitted.probe, step)
-        gc.collect()  # the SDK's objects of a request hold each other, and with them its whole body
+        self._litter = True
         return Again()
+
+    def _over(self, purpose: str, worst: Cost) -> str:
+        """Why the role that would speak may not spend so much more; empty when it may, and for the agent itself."""
+        part = allowance.PART.get(purpose)
+        if part is None:
+            return ""
+        role = pinned.of(self._desk.session.intent, part)
+        return allowance.refusal(role, self._view.spent.of(part), worst)
 
     def _room(self, step: Ask) -> int:
         return max(self._spec.max_tokens, min(_MOST_TOKENS, self._spec.max_tokens << step.room))
@@ -300,7 +353,7 @@ class BuiltIn(Agent):
         reservation: Reservation,
         request: stream.Request,
         probe: bool,
-        step: Ask | Sum | AskJudge,
+        step: Ask | Sum | AskJudge | AskAuthor,
     ) -> None:
         """Send, then put the reply or the failure on record, with what it cost.
 
@@ -419,11 +472,16 @@ class BuiltIn(Agent):
             price_source=cost.source,
             ms=reply.ms,
             purpose=sent.purpose,
+            compaction=reply.compaction if reply.compaction.total else None,
         )
-        if not reply.detail:
-            return [message]
-        details = f"the endpoint gave details on this stop: {reply.detail[:1000]}"
-        return [message, t.HarnessNote(level="warning", text=details, component="brain")]
+        notes: list[t.Body] = []
+        if reply.compaction.total:
+            told = f"the endpoint summarised by itself what came before: {reply.compaction.given:,} tokens read for it"
+            notes.append(t.HarnessNote(level="info", text=told, component="brain"))
+        if reply.detail:
+            details = f"the endpoint gave details on this stop: {reply.detail[:1000]}"
+            notes.append(t.HarnessNote(level="warning", text=details, component="brain"))
+        return [message, *notes]
 
 
 def _nobody() -> None:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from harness.agents import done, standing, steps
 from harness.agents.judged import Court
 from harness.agents.steps import Park, Propose, Say, Wait
-from harness.brain import court, prompt
+from harness.brain import agreement, court, prompt
 from harness.brain.context import compaction, room
 from harness.brain.context.handoff import handoff
 from harness.brain.context.sizes import Sizes
@@ -30,12 +30,15 @@ SAME_CALLS = 5
 """Breaker: the same call so often in a row."""
 TOOL_ERRORS = 10
 """Breaker: so many tool errors in a row."""
+DENIALS = 3
+"""Breaker: so many denied calls in a row, for an agent that looks for a way around an answer."""
 IDLE_TURNS = 20
 """Breaker: so many turns in which no file, commit or check changed, three times as many with commands."""
 _MAX_PAUSES = 8
 _MAX_CUT_CALLS = 3
 _MAX_OVERFLOWS = 3
 _MOST_ROOM = 2
+_MOST_DENIAL = 300
 _MOST_SAID = 4000
 
 
@@ -76,7 +79,7 @@ class Sum:
     request_id: str = ""
 
 
-Step: TypeAlias = Ask | Abandon | Shrink | Sum | court.AskJudge | court.Conclude | steps.Step
+Step: TypeAlias = Ask | Abandon | Shrink | Sum | court.AskJudge | court.Conclude | agreement.Step | steps.Step
 
 
 def next_step(v: View, sizes: Sizes | None = None) -> Step:
@@ -144,6 +147,9 @@ def _next(v: View) -> Step:
     before_the_judge = court.next_step(v.court, s.judging)
     if before_the_judge is not None:
         return before_the_judge
+    before_work = agreement.next_step(v.agreement, s.contract) if v.finish_seq < 0 else None
+    if before_work is not None:
+        return before_work
     if last is not None and v.finished:
         return _done(v, last)
     if (news := standing.news(s)) is not None:
@@ -212,7 +218,9 @@ def _turn(v: View, last: ModelTurn | None) -> Step:
 
 
 def _breaker(v: View) -> Park | None:
+    denied = f"its calls are denied, the last one: {' '.join(v.denied_why.split())[:_MOST_DENIAL]}"
     for opens, count, kind, detail in (
+        (v.denied_in_row >= DENIALS, v.denied_in_row, "denials", denied),
         (v.same_calls >= SAME_CALLS, v.same_calls, "same_call", "the agent made the same call again and again"),
         (v.errors_in_row >= TOOL_ERRORS, v.errors_in_row, "tool_errors", "one tool call after the other failed"),
         (

@@ -10,7 +10,7 @@ import msgspec
 
 from harness.brain.conversation import Kept, Talk
 from harness.brain.view import View
-from harness.events.fold import SessionState
+from harness.events.session_state import SessionState
 
 
 class _Memory(msgspec.Struct, frozen=True):

@@ -10,12 +10,10 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import select
-import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn, cast
 
 import anthropic
@@ -33,7 +31,9 @@ from anthropic.types.beta import (
 )
 
 from harness.agents.errors import Interruption
+from harness.brain import own_means
 from harness.brain.errors import Overdue, TooLarge
+from harness.brain.own_means import Own
 from harness.brain.retry import Failure, classify, used_up_s
 from harness.events.blocks import STOPS, Block
 from harness.events.types import Usage
@@ -48,8 +48,6 @@ _NAME = re.compile(r"[A-Za-z0-9_.:|/=+-]{1,256}")
 """Ids and tool names are sent back with every later request: what the API would not take must not enter the log."""
 _LONGEST_MODEL = 256
 _MOST_COUNTED = 1 << 40
-_CLEARING_BETA = "context-management-2025-06-27"
-_KEPT_USES = 3
 MAX_CONTENT = 4 << 20
 """Bytes of a reply's content, as JSON: what a frame to the keeper carries."""
 _MAX_RAW = 128 << 20
@@ -70,8 +68,8 @@ class Request:
     """Keep the tools in the request (the prompt cache holds) but let the model use none."""
     schema: Block | None = None
     """The JSON schema that the reply is held to."""
-    clear_from: int = 0
-    """Input tokens from which the endpoint itself clears old tool results; 0 = never."""
+    own: Own = field(default_factory=Own)
+    """What the endpoint itself may do with the context."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +85,8 @@ class Reply:
     detail: str = ""
     used_up_s: float | None = None
     """Seconds until a rate limit of which this reply took the last is filled again."""
+    compaction: Usage = field(default_factory=Usage)
+    """The part of ``usage`` that a compaction by the endpoint took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +120,20 @@ class Paced(httpx2.SyncByteStream):
     def close(self) -> None:
         self._inner.close()
 
-    def finish(self, connection: socket.socket) -> None:
-        """Take in the end of a stream whose reply is complete, so that its connection can serve the next request; one
-        that does not come at once is not waited for.
+    def finish(self, wire: Any) -> None:
+        """Take in the end of a stream whose reply is complete, so that its connection can serve the next request.
+
+        It may have come with the last piece, which only the HTTP layer knows; one that does not come at once is not
+        waited for: raises ReadTimeout. ``wire`` is that layer's stream, whose reads wait as long as a reply may.
         """
-        while select.select([connection], (), (), END_S)[0] and next(self._chunks, None) is not None:
-            continue
+        read: Callable[[int, float], bytes] = wire.read
+        wire.read = lambda most, timeout=END_S: read(most, min(timeout, END_S))
+        begun = time.monotonic()
+        try:
+            while next(self._chunks, None) is not None and time.monotonic() - begun < END_S:
+                continue
+        finally:
+            del wire.read
 
     def said(self, size: int) -> None:
         """A piece of content has come. Raises TooLarge."""
@@ -204,7 +212,6 @@ def attempt(
             # the first one was for its beginning
             response.request.extensions.get("timeout", {})["read"] = deadlines.silence_s
             for event in stream:
-                watch()
                 if event.type == "message_start":
                     heard()
                 size = _size(event.delta) if event.type == "content_block_delta" else 0
@@ -223,7 +230,7 @@ def attempt(
                 return Failure("cut", "the stream ended before the reply was complete")
             message = stream.current_message_snapshot
             with contextlib.suppress(Exception):  # the reply is complete, whatever is wrong behind it
-                paced.finish(response.extensions["network_stream"].get_extra_info("socket"))
+                paced.finish(response.extensions["network_stream"])
         return accept(message, received, request.tools, int((time.monotonic() - begun) * 1000), used_up)
     except Interruption:
         raise
@@ -236,7 +243,7 @@ def attempt(
 def _size(delta: object) -> int:
     return sum(
         len(value)
-        for name in ("text", "partial_json", "thinking", "data")
+        for name in ("text", "partial_json", "thinking", "data", "content")
         if isinstance(value := getattr(delta, name, None), str)
     )
 
@@ -256,10 +263,9 @@ def _open(client: anthropic.Anthropic, request: Request, deadlines: Deadlines) -
         head["output_config"] = {"format": {"type": "json_schema", "schema": request.schema}}
     if request.no_tools and request.tools:
         head["tool_choice"] = {"type": "none"}
-    headers: dict[str, str] = {}
-    if request.clear_from:
-        head["context_management"] = {"edits": [_clearing(request.clear_from)]}
-        headers["anthropic-beta"] = _CLEARING_BETA
+    wanted, betas = own_means.fields(request.own, request.messages)
+    head |= wanted
+    headers = {"anthropic-beta": ",".join(sorted(betas))} if betas else {}
     body = b'%b,"messages":%b}' % (json.dumps(head, ensure_ascii=False).encode()[:-1], request.messages)
     timeout = httpx2.Timeout(connect=_CONNECT_S, read=deadlines.first_s, write=_WRITE_S, pool=_CONNECT_S)
 
@@ -271,16 +277,6 @@ def _open(client: anthropic.Anthropic, request: Request, deadlines: Deadlines) -
         )
 
     return BetaMessageStreamManager(send, output_format=anthropic.not_given)
-
-
-def _clearing(from_tokens: int) -> dict[str, Any]:
-    """The endpoint's own clearing, in steps that pay for the prompt cache that each breaks."""
-    return {
-        "type": "clear_tool_uses_20250919",
-        "trigger": {"type": "input_tokens", "value": from_tokens},
-        "keep": {"type": "tool_uses", "value": _KEPT_USES},
-        "clear_at_least": {"type": "input_tokens", "value": from_tokens // 4},
-    }
 
 
 def accept(
@@ -316,7 +312,8 @@ def accept(
     if reason not in ("refusal", "model_context_window_exceeded"):
         if (reason == "tool_use") != bool(calls):
             return Failure("cut", f"the reply stopped with {reason} but holds {len(calls)} tool calls", usage=usage)
-        required = {str(tool["name"]): bool(tool.get("input_schema", {}).get("required")) for tool in tools}
+        schemas = {str(tool["name"]): tool.get("input_schema") for tool in tools}
+        required = {name: schema is None or bool(schema.get("required")) for name, schema in schemas.items()}
         for i in calls:
             if why := _bad_call(content[i], received.inputs.get(i, ""), required):
                 return Failure("cut", why, usage=usage)
@@ -325,7 +322,17 @@ def accept(
             return Failure("cut", "two calls of the reply have the same id", usage=usage)
     detail = message.stop_details
     said = "" if detail is None else json.dumps(detail.to_dict(mode="json"), ensure_ascii=False)
-    return Reply(message.id, str(_whole(message.model)), reason, usage, content, ms, str(_whole(said)), used_up)
+    return Reply(
+        message.id,
+        str(_whole(message.model)),
+        reason,
+        usage,
+        content,
+        ms,
+        str(_whole(said)),
+        used_up,
+        compaction_of(message.usage),
+    )
 
 
 def _whole(value: object) -> object:
@@ -372,8 +379,13 @@ def usage_of(u: BetaUsage) -> Usage:
 
     Raises ValueError on what is no count.
     """
+    return _counted(u) + compaction_of(u)
+
+
+def compaction_of(u: BetaUsage) -> Usage:
+    """What a compaction that the endpoint made by itself took. Raises ValueError on what is no count."""
     made = [one for one in u.iterations or [] if isinstance(one, BetaCompactionIterationUsage)]
-    return sum((_counted(one) for one in made), _counted(u))
+    return sum((_counted(one) for one in made), Usage())
 
 
 def _counted(u: BetaUsage | BetaCompactionIterationUsage) -> Usage:

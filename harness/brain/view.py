@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from harness.brain.agreement import Agreement
+from harness.brain.allowance import Spent
 from harness.brain.context import compaction, rules
 from harness.brain.context.facts import Facts
 from harness.brain.context.results import told
@@ -22,6 +24,8 @@ from harness.events import course, fold, said, tools
 from harness.events import types as t
 from harness.events.earlier import parts_in
 from harness.events.memory_events import NOW
+from harness.events.session_state import SessionState
+from harness.plan import contract
 
 LoadBlob = Callable[[t.BlobRef], bytes]
 
@@ -91,7 +95,7 @@ class CallFact:
 class View:
     """Everything `decide.next_step` and `conversation.Talk` look at. Built only by `take`."""
 
-    state: fold.SessionState = field(default_factory=fold.SessionState)
+    state: SessionState = field(default_factory=SessionState)
     turns: list[ModelTurn | UserTurn] = field(default_factory=list)
     models: list[ModelTurn] = field(default_factory=list)
     calls: dict[str, CallFact] = field(default_factory=dict)
@@ -144,6 +148,9 @@ class View:
     same_calls: int = 0
     last_hash: str = ""
     errors_in_row: int = 0
+    denied_in_row: int = 0
+    """Calls since the newest one that was not denied, by a person or by the policy."""
+    denied_why: str = ""
     idle_turns: int = 0
     idle_points: int = 0
     claimed_turns: int = 0
@@ -151,6 +158,10 @@ class View:
     believing: bool = True
     outcomes: dict[str, int | None] = field(default_factory=dict)
     court: Court = field(default_factory=Court)
+    agreement: Agreement = field(default_factory=Agreement)
+    spent: Spent = field(default_factory=Spent)
+    contract: str = ""
+    """What was agreed on before the work, as requests show it."""
 
     @property
     def last_model(self) -> ModelTurn | None:
@@ -195,7 +206,10 @@ class View:
         Raises DamagedMessage when a reply or a summary is neither inline nor in a readable blob.
         """
         self.facts.advance(r)
+        self.spent.take(r.body)
         if self.court.take(r, lambda body, seq: _parts(seq, body, load)):
+            return
+        if self.agreement.take(r, lambda body, seq: _parts(seq, body, load)):
             return
         body = r.body
         match body:
@@ -203,6 +217,8 @@ class View:
                 self.model = body.model
                 self.criteria = tuple(body.checks)
                 self.fresh += _bytes(body.goal)
+            case t.ContractAgreed() if body is self.state.contract.agreed:
+                self._agreed(r, body, load)
             case t.ContextCleared():
                 self._cleared(r, body)
             case t.ContextReset():
@@ -270,6 +286,17 @@ class View:
             case _:
                 pass
 
+    def _agreed(self, r: t.Record, body: t.ContractAgreed, load: LoadBlob) -> None:
+        try:
+            text = load(body.text).decode("utf-8", "replace")
+        except (OSError, ValueError) as exc:
+            raise DamagedMessage(
+                f"the contract agreed at seq {r.seq} cannot be read from its blob {body.text.sha[:12]}: {exc}"
+            ) from exc
+        self.contract = contract.layer(contract.shown(text, body.objections))
+        self.begins_seq = r.seq
+        self.fresh += _bytes(self.contract)
+
     def _user(self, r: t.Record, body: t.UserMessage) -> None:
         if body.origin == "goal" and self.state.intent is not None and body.text == self.state.intent.goal:
             return
@@ -282,7 +309,7 @@ class View:
 
     def _begin_anew(self) -> None:
         """The breakers count from here."""
-        self.same_calls = self.errors_in_row = self.compactions = 0
+        self.same_calls = self.errors_in_row = self.denied_in_row = self.compactions = 0
         self._progress()
 
     def _new_instruction(self) -> None:
@@ -301,11 +328,11 @@ class View:
     def _model(self, r: t.Record, body: t.ModelMessage, load: LoadBlob) -> None:
         parts = _parts(r.seq, body, load)
         calls = said.calls_of(parts)
-        turn = ModelTurn(r.seq, body.stop, body.usage, tuple(parts), calls)
+        turn = ModelTurn(r.seq, body.stop, body.context, tuple(parts), calls)
         self.turns.append(turn)
         self.models.append(turn)
         self.facts.replied(r.seq, parts)
-        self.measured = body.usage.total
+        self.measured = body.context.total
         self.fresh = 0
         seen = [] if body.stop in DROPPED else shown(parts, body.stop == said.CALLS)
         if seen:
@@ -400,6 +427,8 @@ class View:
         self.fresh = 0
 
     def _proposed(self, r: t.Record, body: t.ToolProposed) -> None:
+        if body.by_merge:
+            return
         command = str((body.input or {}).get("command", "")) if body.by_harness else ""
         last = self.last_model
         of = last.seq if last is not None and not body.by_harness else -1
@@ -442,6 +471,8 @@ class View:
                 self._progress()
             return
         self.errors_in_row = 0 if body.status == "ok" else self.errors_in_row + 1
+        self.denied_in_row = self.denied_in_row + 1 if body.status == "denied" else 0
+        self.denied_why = body.preview if body.status == "denied" else ""
         self.compactions = 0 if body.status == "ok" else self.compactions
         if body.files_changed:
             self._claim()

@@ -1,7 +1,7 @@
 """Does a reply end by asking the person something? Pure and conservative: polite closings, rhetoric, quotations and
 code ask nothing.
 
-A question that is missed ends the session as not verified, with the words on record; one that is seen where none is
+A question that is missed ends the session, with the words on record; one that is seen where none is
 costs a night. So only the end of the reply counts: its last paragraph, or the question right before a list, a quotation
 or code that it closes with, and before a paragraph that only waits or thanks.
 """

@@ -51,6 +51,15 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
         """The share of the input that came from the cache; None without any input."""
         return self.cache_read / self.given if self.given else None
 
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input - other.input,
+            self.cache_read - other.cache_read,
+            self.cache_write_5m - other.cache_write_5m,
+            self.cache_write_1h - other.cache_write_1h,
+            self.output - other.output,
+        )
+
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.input + other.input,

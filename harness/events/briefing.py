@@ -18,8 +18,10 @@ import msgspec
 
 from harness.events import trouble, words
 from harness.events import types as t
-from harness.events.describe import Tone, describe
+from harness.events.describe import describe
+from harness.events.describing.line import Tone
 from harness.events.evaluation_events import SATISFIED
+from harness.events.merge_events import MERGED
 
 NEEDS = "needs"
 ANOMALY = "anomaly"
@@ -301,6 +303,7 @@ _TOLD: Mapping[type[t.Body], Callable[[Any], str]] = {
     t.BreakerOpened: _always(ANOMALY),
     t.ToolInDoubt: _always(ANOMALY),
     t.EvaluationEnded: _judged,
+    t.ContractAgreed: lambda b: ANOMALY if b.objections else COURSE,
     t.PlanFlipped: lambda b: PASSED if b.passes else ANOMALY,
     t.PlanUpdated: lambda b: ANOMALY if b.state == "blocked" else "",
     t.ProgressKept: lambda b: ANOMALY if b.did else "",
@@ -314,5 +317,6 @@ _TOLD: Mapping[type[t.Body], Callable[[Any], str]] = {
     t.UndoEnded: lambda b: ANOMALY if b.error else COURSE,
     t.CheckpointRestored: _always(COURSE),
     t.MemoryChanged: _always(COURSE),
+    t.MergeEnded: lambda b: COURSE if b.outcome == MERGED else ANOMALY,
 }
 """Records whose own words are the line, and of which kind it is; empty = none this time."""

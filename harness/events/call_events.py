@@ -7,6 +7,7 @@ from typing import Any
 from harness.events import tools
 from harness.events.body import BlobRef, Body, By
 from harness.events.evaluation_events import RAN_FOR
+from harness.events.merge_events import RAN_FOR as RAN_FOR_MERGE
 
 
 class ToolProposed(Body, frozen=True, kw_only=True):
@@ -40,6 +41,13 @@ class ToolProposed(Body, frozen=True, kw_only=True):
     def by_judge(self) -> bool:
         """True for a command that a judge wants to see run; it decides nothing by itself."""
         return self.tool == tools.CHECK and self.ref.startswith(RAN_FOR)
+
+    @property
+    def by_merge(self) -> bool:
+        """True for a check on the result of a merge: it says nothing of the session's own files, and its agent never
+        hears of it.
+        """
+        return self.tool == tools.CHECK and self.ref.startswith(RAN_FOR_MERGE)
 
 
 class ToolJudged(Body, frozen=True, kw_only=True):
@@ -76,7 +84,7 @@ class ApprovalRequested(Body, frozen=True, kw_only=True):
 
 class ApprovalDecided(Body, frozen=True, kw_only=True):
     """``decision``: allow, allow_edited, deny, answer, raise, finish, stop, done, failed, unknown, retry, keep. Used
-    once.
+    once. ``cap`` is the cap that the request was about, in whose unit a ``value`` to raise it to is counted.
     """
 
     TYPE = "approval.decided"
@@ -88,6 +96,7 @@ class ApprovalDecided(Body, frozen=True, kw_only=True):
     message: str = ""
     edited: dict[str, Any] | None = None
     value: int | None = None
+    cap: str = ""
     by: By = By()
     shown_hash: str = ""
 

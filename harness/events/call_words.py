@@ -11,9 +11,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from harness.events import plan_tool, tools, verdicts
+from harness.events import person_tool, plan_tool, tools, verdicts
 from harness.events import types as t
-from harness.events.describe import call_text
+from harness.events.describing.calls import call_text
 from harness.events.tools import Words, Writes
 
 LONGEST = 600
@@ -92,6 +92,8 @@ def about(tool: str, data: dict[str, Any] | None) -> str:
     if tool == tools.HISTORY:
         wanted = [line(str(data[name])) for name in ("grep", "type") if data.get(name)]
         return "its log" + (f" for {', '.join(wanted)}" if wanted else "")
+    if tool == person_tool.NAME:
+        return line(str(data.get("question", "")))
     path = data.get("path")
     if tool == "search":
         return line(str(data.get("pattern", ""))) + (f" in {line(str(path))}" if path else "")
@@ -198,6 +200,8 @@ def _number(count: int, thing: str) -> str:
 
 
 def _read(tool: str, body: t.ToolEnded) -> str:
+    if tool == person_tool.NAME:
+        return line(f"answered: {body.preview}")
     if body.truncated or body.output is not None:
         return ""
     return _number(len(body.preview.splitlines()), words(tool).finds)

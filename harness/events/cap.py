@@ -70,15 +70,29 @@ class Cap(StrEnum):
         return self.amount(value) if self.in_usd or self.in_seconds else f"{value:,} {self.unit}"
 
     @property
+    def named(self) -> str:
+        """Whose cap on what it is, in words."""
+        whose, _, what = self.value.partition(".")
+        return f"{_WHOSE[whose]} {_WHAT[what]}"
+
+    @property
     def unit(self) -> str:
         """What its amounts are counted in, in words."""
         return _UNITS[self.value.partition(".")[2]]
 
 
 _UNITS = {"usd": "USD", "tokens": "tokens", "wall": "seconds", "calls": "tool calls"}
+_WHOSE = {"session": "its", "day": "today's", "fleet": "the fleet's"}
+_WHAT = {"usd": "money", "tokens": "tokens", "wall": "time", "calls": "tool calls"}
 _FIELDS = {"usd": "usd_nano", "tokens": "tokens", "wall": "wall_s", "calls": "tool_calls"}
 OF_SESSION = tuple(cap for cap in Cap if cap.of_session)
 """The caps that a session has of its own."""
+
+
+def named(spelled: str) -> str:
+    """A cap as a record names it, in words; as it is spelled when it is not known here."""
+    cap = Cap.of(spelled)
+    return spelled if cap is None else cap.named
 
 
 def amount_of(spelled: str, value: int) -> str:

@@ -14,7 +14,7 @@ import msgspec
 from harness.events import types as t
 
 _MOST_NAMED = 3
-_RANK = ("phase", "entry", "check")
+_RANK = ("phase", "entry", "check", "ended")
 """Which milestone gives a checkpoint its name, when several came together."""
 
 
@@ -134,6 +134,8 @@ def _label(why: str, what: list[str]) -> str:
     named = ", ".join(what[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
     if why == "phase":
         return f"phase {named} ended"
+    if why == "ended":
+        return "as its processes were ended"
     if why == "entry":
         return f"{'entries' if len(what) > 1 else 'entry'} {named} passed"
     return f"{'checks' if len(what) > 1 else 'check'} passed: {named}"[:200]
@@ -157,6 +159,11 @@ def _changed(s: Checkpoints, r: t.Record) -> Checkpoints:
 
 def _started(s: Checkpoints, r: t.Record, b: t.ToolStarted) -> Checkpoints:
     return _changed(s, r) if b.snapshot else s
+
+
+def _ended(s: Checkpoints, r: t.Record, b: t.KeeperStarted) -> Checkpoints:
+    """The keeper before it was told to end, or fell: what it left is kept before anything goes on."""
+    return _reached(s, r, "ended", "") if s.changed_seq >= 0 else s
 
 
 def _passed(s: Checkpoints, r: t.Record, b: t.CheckVerdict) -> Checkpoints:
@@ -235,6 +242,7 @@ def _forked(s: Checkpoints, r: t.Record, b: t.SessionForked) -> Checkpoints:
 
 _HANDLERS: Mapping[type[t.Body], Callable[[Checkpoints, t.Record, Any], Checkpoints]] = {
     t.SessionCreated: _begun,
+    t.KeeperStarted: _ended,
     t.ToolStarted: _started,
     t.CheckVerdict: _passed,
     t.PlanLoaded: _planned,

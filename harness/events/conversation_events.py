@@ -23,7 +23,7 @@ class ModelRequest(Body, frozen=True, kw_only=True):
 
     ``delivers`` are call ids whose results it carries; ``layers`` says about how many tokens of it are what, and
     ``working`` within how many it is kept. ``purpose``: empty for a turn, ``summary`` for what `ModelSummary` answers,
-    ``judge`` for a request of the judge.
+    ``judge``, ``planner`` or ``evaluator`` for a request of theirs.
     """
 
     TYPE = "model.request"
@@ -44,7 +44,8 @@ class ModelRequest(Body, frozen=True, kw_only=True):
 class ModelMessage(Body, frozen=True, kw_only=True):
     """A complete reply, every call of it whole; ``stop`` is one of `said.STOPS`.
 
-    Its parts stand inline or in a blob (a JSON array).
+    Its parts stand inline or in a blob (a JSON array). ``compaction`` is the part of ``usage`` that the endpoint took
+    to summarise by itself what came before.
     """
 
     TYPE = "model.message"
@@ -59,6 +60,12 @@ class ModelMessage(Body, frozen=True, kw_only=True):
     price_source: str = ""
     ms: int = 0
     purpose: str = ""
+    compaction: Usage | None = None
+
+    @property
+    def context(self) -> Usage:
+        """What the reply itself read and said: the size of its context."""
+        return self.usage if self.compaction is None else self.usage - self.compaction
 
 
 class ModelFailed(Body, frozen=True, kw_only=True):

@@ -21,7 +21,7 @@ class Draft:
     def take(self, seq: int, body: Body) -> None:
         """Apply one record."""
         match body:
-            case t.ModelMessage():
+            case t.ModelMessage() if not body.purpose:
                 self.claim = seq if body.stop == said.DONE else -1
             case t.UserMessage():
                 self.claim = -1

@@ -109,6 +109,7 @@ class LogWriter:
         self._pending: list[bytes] = []
         self._unsynced = False
         self._anchor = anchor.Anchor(folder_fd)
+        self._to_note: anchor.Head | None = None
         self.taken_leave = False
         """True when whoever wrote the log before us closed it after its last record; False after a kill, a crash or a
         power cut.
@@ -206,25 +207,37 @@ class LogWriter:
         self._chain = chain
         return seq
 
-    def commit(self, sync: bool) -> None:
-        """Write the batch; with ``sync`` everything written so far is on the disk when this returns.
+    def commit(self, sync: bool, *, note: bool = True) -> list[bytes]:
+        """Write the batch; with ``sync`` everything written so far is on the disk when this returns. The lines of the
+        batch, with their line feeds.
 
-        Raises NoSpace (batch dropped, the log as before it), Poisoned. What is in the log by then is never refused:
-        trouble with the segment after it shows in `poisoned` and at the next call.
+        Without ``note`` the anchor beside the log lags until `note`, so that whoever waits is told first. Raises
+        NoSpace (batch dropped, the log as before it), Poisoned. What is in the log by then is never refused: trouble
+        with the segment after it shows in `poisoned` and at the next call.
         """
         self._refuse_poisoned()
-        if self._pending:
-            self._write(b"".join(self._pending))
-            self._pending.clear()
+        lines = self._pending
+        if lines:
+            self._write(b"".join(lines))
+            self._pending = []
             self._durable = (self._head, self._hash, self._chain)
             self._unsynced = True
         if sync and self._unsynced:
             self._sync(self._fd)
             self._unsynced = False
-            self._note_head()
+            self._to_note = anchor.Head(self._head, self._hash, False) if self._head >= 0 else None
+            if note:
+                self.note()
         if self._size >= self._segment_bytes:
             with contextlib.suppress(Poisoned):
                 self._seal()
+        return lines
+
+    def note(self) -> None:
+        """Keep beside the log what the newest sync reached, unless that is done."""
+        if self._to_note is not None:
+            self._anchor.put(self._to_note)
+            self._to_note = None
 
     def close(self) -> None:
         """Drop what is pending and let go of the log; everything committed is flushed first unless poisoned.
@@ -291,6 +304,7 @@ class LogWriter:
     def _note_head(self, *, closed: bool = False) -> None:
         """Keep beside the log how far it reaches; only after a sync, so that this is never ahead of the disk."""
         seq, chain, _ = self._durable
+        self._to_note = None
         if seq >= 0:
             self._anchor.put(anchor.Head(seq, chain, closed))
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import msgspec
 
 from harness.events import types as t
-from harness.events.fold import SessionState, advance
+from harness.events.fold import advance
 from harness.events.framing import GENESIS, LogError
 from harness.events.reader import Scan, segment_name, segments
+from harness.events.session_state import SessionState
 
 
 class Salvage:

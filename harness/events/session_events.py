@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.events.body import Body, By, Caps
 from harness.events.checkpoint_events import Forked
+from harness.events.contract_events import ContractWanted
 from harness.events.evaluation_events import JudgeWanted
 from harness.events.iteration_events import Ways
 from harness.events.role_events import PinnedRole
@@ -39,10 +40,14 @@ class SessionIntent(Body, frozen=True, kw_only=True):
     gates: list[str] = []
     """Gates of its phases beyond those of the file, each ``PHASE=reason``."""
     judge: JudgeWanted | None = None
+    contract: ContractWanted | None = None
+    """Nobody works before planner and evaluator agreed on one."""
     roles: list[PinnedRole] = []
     """Who plays which part, word for word as it was at the launch."""
     forked: Forked | None = None
     """Where it began, when that is another session."""
+    start: str = ""
+    """The commit that it begins from, when one was named; else the repository's HEAD as its worktree is made."""
 
 
 class SessionCreated(Body, frozen=True, kw_only=True):
@@ -76,6 +81,11 @@ class SessionParked(Body, frozen=True, kw_only=True):
     until: str = ""
     since: str = ""
     """``limited``: since when the endpoint is not to be asked."""
+    verdict: str = ""
+    """``question``: what the checks said of the work that it asks about, when all passed; ``verified`` when nothing
+    else was left to decide it.
+    """
+    verified: bool = False
 
 
 class SessionEnded(Body, frozen=True, kw_only=True):

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from harness.events import plan_tool
+from harness.events import memory_files, person_tool, plan_tool
 from harness.events.action import CheckAction, ExecAction, FileAction, RecordAction, ShellAction
 from harness.events.addresses import MAX_HOSTS, BadAddress, normal_host
+from harness.events.words import instant
 
 READ = "read"
 REVERSIBLE = "reversible"
@@ -371,14 +372,23 @@ TABLE: dict[str, Tool] = {
             plan_tool.REQUIRED,
         ),
         Tool(
+            person_tool.NAME,
+            RecordAction.KIND,
+            REVERSIBLE,
+            person_tool.DESCRIPTION,
+            person_tool.PROPERTIES,
+            person_tool.REQUIRED,
+            words=Words("ask"),
+        ),
+        Tool(
             JOB,
             FileAction.KIND,
             READ,
             "Look at the jobs that `exec` or `shell` started with job: true. status: how each is and its last lines."
             " wait: think of nothing until the job has ended, or earlier when it prints a line that fits `until` or"
-            " after `after_s`; it costs nothing while it lasts, so wait instead of asking again and again. cancel: end"
-            " it. Files that a job writes change under your hands as long as it runs, and no done criterion is checked"
-            " before it has ended.",
+            " after `after_s`, or `at` a time; it costs nothing while it lasts, so wait instead of asking again and"
+            " again. cancel: end it. Files that a job writes change under your hands as long as it runs, and no done"
+            " criterion is checked before it has ended.",
             {
                 "action": {"type": "string", "enum": ["status", "wait", "cancel"]},
                 "job": {"type": "string", "description": "Which one, e.g. j1 (default: the only one, or any)."},
@@ -394,6 +404,13 @@ TABLE: dict[str, Tool] = {
                     "minimum": 1,
                     "maximum": MAX_JOB_S,
                     "description": "With wait: end the wait after so many seconds; without a job it is a clock.",
+                },
+                "at": {
+                    "type": "string",
+                    "description": (
+                        "With wait, instead of after_s: end it at this time, with its zone, e.g. 2026-11-24T08:30:00Z"
+                        " or 2026-11-24T09:30+01:00."
+                    ),
                 },
             },
             ("action",),
@@ -492,6 +509,8 @@ def validate(tool: str, value: object) -> str | None:
         return f"there is no tool named {tool[:60]!r}; the tools are {', '.join(TABLE)}"
     if not isinstance(value, dict):
         return f"{tool}: the input must be an object"
+    if tool == MEMORY and memory_files.meant(value):
+        return memory_files.problem(value)
     known = {**spec.properties, "why": _WHY}
     for name in value:
         if name not in known:
@@ -572,6 +591,9 @@ def _meaning(tool: str, value: dict[str, Any]) -> str | None:
         return f"{tool}: hosts: {problem}"
     if tool == plan_tool.NAME:
         return plan_tool.problem(value)
+    if tool == person_tool.NAME:
+        options = _text(f"{tool}: options", "\n".join(value.get("options", [])), MAX_CONTENT)
+        return options or person_tool.problem(value)
     kind = ALL[tool].kind
     if kind == ExecAction.KIND:
         if not value["argv"][0]:
@@ -593,8 +615,12 @@ def _job(value: dict[str, Any]) -> str | None:
         return "limit_s is the limit of a job; give it together with job: true, else timeout_s"
     if value.get("job") is True and "timeout_s" in value:
         return "timeout_s is the limit of a call; a job has limit_s"
-    if value.get("action") in ("status", "cancel") and ("until" in value or "after_s" in value):
-        return "until and after_s say when a wait ends; give them with the action wait"
+    if value.get("action") in ("status", "cancel") and {"until", "after_s", "at"} & value.keys():
+        return "until, after_s and at say when a wait ends; give them with the action wait"
+    if "at" in value and "after_s" in value:
+        return "at and after_s both say when the wait ends; give one of them"
+    if "at" in value and instant(value["at"]) is None:
+        return "at is a time with its zone, such as 2026-11-24T08:30:00Z"
     return None
 
 

@@ -16,7 +16,9 @@ from typing import Any
 from harness.events import call_words, said, tools, trouble, words
 from harness.events import types as t
 from harness.events.call_words import Bit
-from harness.events.describe import Tone, describe
+from harness.events.describe import describe
+from harness.events.describing.approvals import chosen
+from harness.events.describing.line import Tone
 
 PAGE = 256
 LOOK_AHEAD = 2048
@@ -217,7 +219,7 @@ class Page:
             record.ts,
             Kind.CALL,
             call_words.what(body.tool, body.input),
-            label="check" if body.by_harness else "",
+            label="check" if body.by_harness or body.by_merge else "",
             stage=Stage.PROPOSED,
             added=changed.added,
             removed=changed.removed,
@@ -289,7 +291,7 @@ class Page:
             self.rows[at] = replace(self.rows[at], stage=Stage.ASKED, what=what, label=trouble.request(body.kind))
 
     def _decided(self, record: t.Record, body: t.ApprovalDecided) -> None:
-        how = body.decision.replace("_", " ") + (f": {call_words.line(body.message)}" if body.message else "")
+        how = chosen(body) + (f": {call_words.line(body.message)}" if body.message else "")
         if call := self._calls.get(body.call_id):
             call.note = {"allow": "you allowed it", "allow_edited": "you allowed it, edited"}.get(body.decision, "")
             self._settle(call, record, Stage.PROPOSED, f"you decided: {how}")
@@ -392,6 +394,7 @@ _SILENT = frozenset(
         t.SessionCreated,
         t.EvaluationRequested,
         t.EvaluationStarted,
+        t.ContractOpened,
         t.ModelRequest,
         t.LeaseGranted,
         t.ApprovalDeferred,

@@ -202,15 +202,17 @@ _CODES = {
     "ledger": "ledger unknown_reservation",
     "worktree": (
         "workspace not_a_repository git_too_old git_missing git_failed partial_clone branch_exists worktree_exists"
-        " damaged_worktree publish_failed too_much cannot_keep repository_busy no_shfmt remote_unreachable"
+        " damaged_worktree publish_failed too_much cannot_keep cannot_move not_followed repository_busy no_shfmt"
+        " remote_unreachable"
     ),
     # What a client or an agent asked for and did not get: its message says why and its hint what to do, and nothing is
     # held up by it.
     "refused": (
-        "ambiguous bad_caps bad_check bad_edit bad_goal bad_name bad_option bad_pattern bad_plan bad_request bad_role"
-        " bad_value brain_hello_first busy cancelled cannot_start cap conflict ended expired gone name_taken"
-        " no_commits no_repo no_worktree not_ended not_found not_git not_kept not_open not_ready not_running not_undone"
-        " nothing other_host paused poison refused stale stale_lease too_large unexamined unreadable unsaved"
+        "ambiguous archived bad_caps bad_check bad_edit bad_goal bad_grant bad_name bad_option bad_pattern bad_plan"
+        " bad_request bad_role bad_start bad_value brain_hello_first busy cancelled cannot_start cap conflict ended"
+        " expired gone name_taken no_alarm no_commits no_repo no_worktree not_ended not_found not_git not_kept"
+        " not_open not_ready not_running not_undone nothing other_host paused poison refused stale stale_lease"
+        " too_large undeleted unexamined unreadable unsaved untyped"
     ),
 }
 CODES: dict[str, str] = {code: kind for kind, codes in _CODES.items() for code in codes.split()}
@@ -329,6 +331,27 @@ PARKED: dict[str, Words] = {
     "ledger": SESSION["ledger"],
 }
 """Why an agent waits without a process (`session.parked`), and what an open request of a kind means for its session."""
+ALARM = Words(
+    "wants a look",
+    "it goes on meanwhile",
+    "see what it does; tell it something, pause it, or put the alarm off",
+    command="watchfloor snooze {sid}",
+)
+FAILED = Words(
+    "failed",
+    "nothing more of it runs; its worktree, branch and log stay",
+    "continue it with words, rounds, a higher cap or another check; or remove it",
+    "session.continue",
+    "watchfloor continue {sid} TEXT",
+    person=True,
+)
+"""A session that ended without reaching its goal."""
+HELD = "held"
+RINGS = "rings"
+NO_REQUEST = (HELD, RINGS)
+"""Kinds of queue items that are no requests: a session that something holds up or that failed, and one that goes on and
+wants a look.
+"""
 _REQUESTED: dict[str, str] = {Request.TOOL: "approval", Request.RESTART: "error"}
 
 REQUESTS: dict[str, str] = {
@@ -428,4 +451,6 @@ def part(name: str) -> str:
 
 def request(kind: str) -> str:
     """What a request is about, in front of its title."""
+    if kind in NO_REQUEST:
+        return "hangs" if kind == HELD else "wants a look"
     return REQUESTS.get(kind, kind.replace("_", " "))

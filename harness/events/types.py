@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from harness.events import earlier
+from harness.events.alarm_events import AlarmCleared, AlarmRaised, AlarmSnoozed
 from harness.events.body import BlobRef, Body, By, Caps, Usage
 from harness.events.call_events import (
     ApprovalDecided,
@@ -41,6 +42,7 @@ from harness.events.context_events import (
     ContextWanted,
     ModelSummary,
 )
+from harness.events.contract_events import ContractAgreed, ContractDrafted, ContractOpened, ContractWanted
 from harness.events.conversation_events import ModelFailed, ModelMessage, ModelRequest, UserMessage
 from harness.events.course_events import PlanUpdated
 from harness.events.draft_events import PlanDrafted
@@ -51,6 +53,7 @@ from harness.events.evaluation_events import (
     Finding,
     JudgeWanted,
 )
+from harness.events.grant_events import GrantMade, GrantUsed
 from harness.events.iteration_events import (
     ApproachFailed,
     HooksEnded,
@@ -62,6 +65,7 @@ from harness.events.iteration_events import (
 )
 from harness.events.job_events import JobEnded, JobStarted, JobWaiting
 from harness.events.memory_events import MemoryChanged, MemoryShown
+from harness.events.merge_events import MergeChecked, MergeEnded, MergeHandedBack, MergeStarted
 from harness.events.money_events import BreakerOpened, BudgetReached, CapsRaised, FinishUp
 from harness.events.note_events import HarnessNote, TimePassed
 from harness.events.phase_events import GateOpened, PhaseBegun
@@ -77,6 +81,7 @@ from harness.events.plan_events import (
     RatchetViolation,
     ViolatedFile,
 )
+from harness.events.policy_events import PolicyRead
 from harness.events.rules_events import RulesKnown, RulesRead
 from harness.events.session_events import (
     KeeperStarted,
@@ -95,6 +100,9 @@ from harness.events.undo_events import UndoEnded, UndoStarted
 
 __all__ = [
     "TYPES",
+    "AlarmCleared",
+    "AlarmRaised",
+    "AlarmSnoozed",
     "ApproachFailed",
     "ApprovalDecided",
     "ApprovalDeferred",
@@ -117,6 +125,10 @@ __all__ = [
     "ContextKept",
     "ContextReset",
     "ContextWanted",
+    "ContractAgreed",
+    "ContractDrafted",
+    "ContractOpened",
+    "ContractWanted",
     "Envelope",
     "EvaluationEnded",
     "EvaluationRequested",
@@ -125,6 +137,8 @@ __all__ = [
     "FinishUp",
     "Forked",
     "GateOpened",
+    "GrantMade",
+    "GrantUsed",
     "HarnessNote",
     "HooksEnded",
     "IterationEnded",
@@ -139,6 +153,10 @@ __all__ = [
     "LogRecovered",
     "MemoryChanged",
     "MemoryShown",
+    "MergeChecked",
+    "MergeEnded",
+    "MergeHandedBack",
+    "MergeStarted",
     "ModelFailed",
     "ModelMessage",
     "ModelRequest",
@@ -152,6 +170,7 @@ __all__ = [
     "PlanPhase",
     "PlanRestored",
     "PlanUpdated",
+    "PolicyRead",
     "ProgressKept",
     "Quarantined",
     "RatchetAnswered",

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.events import trouble
+from harness.events.alarm_events import AlarmRaised
 from harness.events.endpoints import EndpointView
 
 if TYPE_CHECKING:
-    from harness.events.fold import Context, OpenApproval, SessionState
+    from harness.events.session_state import Context, OpenApproval, SessionState
 
 NEEDS_YOU = "needs you"
 """It has an open request."""
 ERRORS = "errors"
-"""Something is wrong that asks nobody, and does not end by itself."""
+"""Something is wrong that asks nobody, and does not end by itself; an item of the queue all the same (`needs`)."""
 RUNNING = "running"
 REVIEW = "to review"
 """It says it is done, and its work still lies on its own branch."""
@@ -62,6 +63,12 @@ class ApprovalView(msgspec.Struct, frozen=True, omit_defaults=True):
     deferred: str | None = None
     repo: str = ""
     branch: str = ""
+    alike: str = ""
+    """Equal for requests that are so similar that they form one item; empty for one that stands alone."""
+    same: str = ""
+    """Equal for requests that differ in nothing but their call and the state of their worktree; empty for what is
+    critical, which is decided one by one.
+    """
 
 
 class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -99,6 +106,8 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     checks_total: int = 0
     plan_passed: int = 0
     plan_total: int = 0
+    merged: str = ""
+    """The branch that holds its work."""
     no_criterion: bool = False
     """Nothing but its agent's word decides whether it is done."""
     approvals: list[str] = []
@@ -112,6 +121,15 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     ended: bool = False
     asks: str = ""
     """The kind of its request that comes first (see `Request`); empty: it has none."""
+    files: int | None = None
+    lines_added: int = 0
+    lines_removed: int = 0
+    """What it changed against its base, as counted lately; ``files`` None: nobody counted."""
+    burned: list[int] = []
+    burned_step: int = 0
+    """Of what goes on: nano-USD by stretches of time, up to this one (`harness.events.burned`)."""
+    alarms: list[str] = []
+    """What rings: why a session that runs wants a look, in words."""
     next: str = ""
     """What happens next by itself, in words; with ``do``, what a person can do about it, by the key of ``action`` or
     the ``command``.
@@ -185,7 +203,7 @@ def state_of(s: SessionState, live: Liveness) -> tuple[str, str, str]:
     """(state, detail, evidence) of a session: the single place where a row's state is chosen."""
     at = f"seq {s.seq} {s.last_event}"
     if s.ended is not None:
-        return s.ended.outcome, s.ended.reason, at
+        return s.ended.outcome, "; ".join(filter(None, (s.merging.words(), s.ended.reason))), at
     if s.desired == "stopped":
         return "stopped", "stopping" if live.brain else s.desired_reason or "stopped by you", at
     if s.intent is None:
@@ -234,8 +252,8 @@ def words_of(s: SessionState, state: str) -> trouble.Words | None:
         return trouble.requested(first.kind) if first is not None else None
     if state in ("parked", "limited"):
         return trouble.parked("paused" if s.desired == "paused" or s.parked is None else s.parked.why)
-    if state == "failed" and s.ended is None:
-        return trouble.SESSION["set_aside"]
+    if state == "failed":
+        return trouble.SESSION["set_aside"] if s.ended is None else trouble.FAILED
     return trouble.SESSION["gone"] if state == "lost" else None
 
 
@@ -304,8 +322,11 @@ def row(
     reserved_nano: int = 0,
     price: str = "",
     tokens: int = 0,
+    now: float = 0.0,
 ) -> SessionRow:
-    """The row of one session; money from the ledger when given, else from the log."""
+    """The row of one session; money from the ledger when given, else from the log. ``now`` (seconds since the epoch)
+    decides which alarms ring that were put off.
+    """
     state, detail, evidence = state_of(s, live)
     i = s.intent
     since = s.ended_ts or s.last_ts
@@ -320,7 +341,7 @@ def row(
         sid=sid,
         name=s.name or sid,
         state=state,
-        group=_GROUP_OF.get(state, RUNNING),
+        group=DONE if s.ended is not None and s.merging.merged else _GROUP_OF.get(state, RUNNING),
         detail=detail,
         since=since,
         repo=i.repo if i else "",
@@ -346,6 +367,7 @@ def row(
         checks_total=len(s.checks),
         plan_passed=s.plan.passed if s.plan else 0,
         plan_total=len(s.plan.entries) if s.plan else 0,
+        merged=s.merging.merged,
         no_criterion=without_criterion(s),
         approvals=list(s.approvals),
         jobs=[f"{name}: {job.what[:_JOB]}" for name, job in s.jobs.running.items()],
@@ -355,6 +377,25 @@ def row(
         desired=s.desired,
         ended=s.terminal,
         asks=asked.kind if asked is not None else "",
+        burned=[] if s.terminal else list(s.burned.nano),
+        burned_step=s.burned.step,
     )
     words = words_of(s, state)
-    return made if words is None else _say(made, words)
+    if words is not None:
+        return _say(made, words)
+    ringing = s.alarms.ringing(now) if state in ("running", "starting") else []
+    return _alarmed(made, ringing) if ringing else made
+
+
+def _alarmed(made: SessionRow, ringing: list[AlarmRaised]) -> SessionRow:
+    """It runs, and wants a look."""
+    first = ringing[0]
+    rests_on = ", ".join(map(str, first.evidence))
+    told = msgspec.structs.replace(
+        made,
+        group=ERRORS,
+        detail=f"{first.words} · now {made.detail}",
+        evidence=f"records {rests_on}" if rests_on else made.evidence,
+        alarms=[one.words for one in ringing],
+    )
+    return _say(told, trouble.ALARM)

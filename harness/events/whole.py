@@ -21,6 +21,8 @@ def payloads(records: Iterable[t.Record]) -> list[t.BlobRef]:
         match record.body:
             case t.ModelMessage():
                 found.append(record.body.parts_blob)
+            case t.ContractDrafted() | t.ContractAgreed():
+                found.append(record.body.text)
             case t.ContextCompacted():
                 found.append(record.body.summary)
             case t.ToolProposed():
@@ -54,6 +56,11 @@ def _of(record: t.Record, stored: Mapping[str, str]) -> list[Fact]:
             summary = stored.get(body.summary.sha, "") or "not readable here"
             facts = [("context", describe(record).summary), ("", when), ("summary", summary)]
             return [*facts, ("hand-off", body.handoff)]
+        case t.ContractDrafted() | t.ContractAgreed():
+            text = stored.get(body.text.sha, "") or "not readable here"
+            unmet = body.objections if isinstance(body, t.ContractAgreed) else []
+            facts = [("contract", describe(record).summary), ("", when), ("", text)]
+            return [*facts, *(("not met", one) for one in unmet)]
         case t.UserMessage():
             return [(body.origin, when), ("", body.text)]
         case t.ToolProposed():

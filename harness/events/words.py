@@ -44,6 +44,15 @@ def parse_ts(ts: str) -> float | None:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
+def instant(text: str) -> float | None:
+    """Seconds since the epoch of a time that names its zone (RFC 3339); None for anything else."""
+    try:
+        made = datetime.fromisoformat(text)
+        return made.timestamp() if made.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None
+
+
 def span(seconds: float) -> str:
     """A stretch of time in at most four cells: ``5s``, ``12m``, ``3h``, ``9d``; never negative.
 
@@ -97,3 +106,8 @@ def line(text: str, most: int = 240) -> str:
     """Any text as one line of bounded length: what is quoted cannot pass for a line of ours."""
     flat = " ".join(text[: 4 * most].split())
     return flat if len(flat) <= most else f"{flat[: most - 2]} …"
+
+
+def counted(n: int, noun: str) -> str:
+    """``1 commit``, ``2 commits``."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"

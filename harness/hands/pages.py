@@ -39,7 +39,9 @@ def page(text: str, first: int, most: int, room: int) -> str:
     if not total:
         return "(the output is empty)"
     if not shown:
-        raise NoSuchPage(f"the output has only {total} lines; offset {first} is beyond its end")
+        raise NoSuchPage(
+            f"the output has only {total} line{'' if total == 1 else 's'}; offset {first} is beyond its end"
+        )
     if first > 1 or last < total:
         more = f"; go on with offset {last + 1}" if last < total else ""
         shown.append(f"(lines {first} to {last} of {total}{more})")

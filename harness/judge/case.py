@@ -63,8 +63,7 @@ def text(case: Case) -> str:
     parts.append(("checks", _checks(case.checks)))
     parts.append(("files", _files(case.files)))
     parts.append(("change", _change(case)))
-    seal = hashlib.sha256("\0".join(body for _, body in parts).encode("utf-8", "replace")).hexdigest()[:12]
-    marked = "\n\n".join(f"<{name}-{seal}>\n{body}\n</{name}-{seal}>" for name, body in parts)
+    seal, marked = sealed(parts)
     runs = (
         f"You may have at most {case.runs} commands run before you decide; name them in `run`."
         if case.runs
@@ -76,6 +75,12 @@ def text(case: Case) -> str:
         f"Answer in JSON: a finding for each of {', '.join(one.id for one in case.criteria)}; then drift, summary, run"
         f" and verdict. {runs}"
     )
+
+
+def sealed(parts: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    """The marks' ending, and the parts between marks that nothing inside them can close."""
+    seal = hashlib.sha256("\0".join(body for _, body in parts).encode("utf-8", "replace")).hexdigest()[:12]
+    return seal, "\n\n".join(f"<{name}-{seal}>\n{body}\n</{name}-{seal}>" for name, body in parts)
 
 
 def _criteria(criteria: Sequence[Criterion]) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 
 from harness.events import course_events, plan_state
 from harness.events import types as t
-from harness.events.fold import SessionState
 from harness.events.plan_tool import BLOCKED, NOTE, REPLAN, SHOW, START, STEPS
 from harness.events.ratchet import Plan
+from harness.events.session_state import SessionState
 from harness.plan import order
 
 _SHOWN = 40

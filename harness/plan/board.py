@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 from harness.events import types as t
-from harness.events.fold import SessionState
 from harness.events.plan_state import IN_PROGRESS
 from harness.events.plan_views import EntryView, PhaseView, PlanBoard
 from harness.events.ratchet import Plan
+from harness.events.session_state import SessionState
 from harness.plan import gates, order
 from harness.plan.iterations import next_entry
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.events.fold import SessionState
 from harness.events.plan_events import PlanEntry
+from harness.events.session_state import SessionState
 from harness.events.words import line
 from harness.plan.iterations import Begin
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.events.fold import SessionState
 from harness.events.request import Request
+from harness.events.session_state import SessionState
 from harness.plan import spec
 from harness.plan.criteria import Problem
 from harness.plan.formats import BadPlan, Plan, read

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.events.fold import SessionState
+from harness.events.session_state import SessionState
 from harness.plan.progress import Flip, Seen, Wanted, flips
 
 PLAN_CRITERION = "plan "

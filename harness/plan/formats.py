@@ -20,6 +20,7 @@ MAX_BYTES = 4 << 20
 MAX_ENTRIES = 5000
 _DEPENDS = ("depends_on", "dependsOn", "blockedBy")
 _WHITE = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
 
 
 class BadPlan(ValueError):
@@ -93,11 +94,15 @@ def read(data: bytes) -> Plan:
     return Plan(text, form, entries, _canonical(around), _groups(around))
 
 
-def flip(plan: Plan, index: int, passes: bool) -> Plan:
-    """The plan with one entry's ``passes`` set; no other byte of its text changes."""
-    entry = plan.entries[index]
-    text = plan.text[: entry.at] + ("true" if passes else "false") + plan.text[entry.end :]
-    return read(text.encode())
+def flipped(plan: Plan, passes: Mapping[int, bool]) -> Plan:
+    """The plan with the ``passes`` of these entries, by index, set; no other byte of its text changes."""
+    parts: list[str] = []
+    done = 0
+    for index in sorted(passes):
+        entry = plan.entries[index]
+        parts += [plan.text[done : entry.at], "true" if passes[index] else "false"]
+        done = entry.end
+    return read("".join([*parts, plan.text[done:]]).encode())
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -219,7 +224,7 @@ def _members(text: str, at: int) -> Iterator[tuple[str, int]]:
     """(key, where its value begins) of the object that begins at ``at``."""
     at = _skip(text, at + 1)
     while text[at] != "}":
-        key, end = json.JSONDecoder().raw_decode(text, at)
+        key, end = _DECODER.raw_decode(text, at)
         value = _skip(text, _skip(text, end) + 1)
         yield key, value
         at = _skip(text, _after(text, value))
@@ -239,4 +244,4 @@ def _elements(text: str, at: int) -> Iterator[int]:
 
 def _after(text: str, at: int) -> int:
     """Where the value that begins at ``at`` has ended."""
-    return json.JSONDecoder().raw_decode(text, at)[1]
+    return _DECODER.raw_decode(text, at)[1]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from harness.events import types as t
-from harness.events.fold import SessionState
 from harness.events.iteration_events import UNDECIDED
 from harness.events.ratchet import Plan
+from harness.events.session_state import SessionState
 from harness.plan import order
 
 _LISTED = 30

@@ -7,8 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from harness.events.fold import SessionState
 from harness.events.iterations import Chore
+from harness.events.session_state import SessionState
 
 _MOST = 6000
 """Characters that are told of all hooks together."""

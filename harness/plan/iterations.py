@@ -9,10 +9,10 @@ import shlex
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from harness.events.fold import SessionState
 from harness.events.iteration_events import NEVER, PER_ITERATION, IterationEnded, Ways
 from harness.events.iterations import COMMIT, SETUP
 from harness.events.plan_events import PlanEntry
+from harness.events.session_state import SessionState
 from harness.events.words import line
 from harness.plan import gates, order
 from harness.plan.due import due as flips_due

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.plan import criteria
-from harness.plan.formats import Entry, Plan, flip
+from harness.plan.formats import Entry, Plan, flipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +73,13 @@ def flips(
     return due
 
 
-def text(plan: Plan, passes: Mapping[str, bool]) -> str:
-    """The plan's text with each entry's ``passes`` as given; entries that are not named stay."""
-    made = plan
-    for index, entry in enumerate(plan.entries):
-        if passes.get(entry.id, entry.passes) != made.entries[index].passes:
-            made = flip(made, index, passes[entry.id])
-    return made.text
+def standing(plan: Plan, passes: Mapping[str, bool]) -> Plan:
+    """The plan with each entry's ``passes`` as given; entries that are not named stay."""
+    return flipped(
+        plan,
+        {
+            index: passes[entry.id]
+            for index, entry in enumerate(plan.entries)
+            if passes.get(entry.id, entry.passes) != entry.passes
+        },
+    )

@@ -73,7 +73,23 @@ def tighten(verdict: Verdict, action: Action, rules: Sequence[Rule], whose: str)
     if worst is None or order.index(worst.verdict) <= order.index(verdict.verdict):
         return verdict
     reason = worst.reason or f"{whose} asks for your decision"
-    return Verdict(worst.verdict, f"{whose}: {worst.name}", reason, worst.risk or verdict.risk)
+    risk = max(worst.risk or verdict.risk, verdict.risk, key=RISKS.index)
+    return Verdict(worst.verdict, f"{whose}: {worst.name}", reason, risk)
+
+
+def explain(action: Action, policy: Policy) -> list[str]:
+    """Why `judge` says what it says, one line for each rule that is about the action and each effect that it has."""
+    if action.refused:
+        return [f"refused whatever the policy says: {action.refused}"]
+    hit = [rule for rule in policy.rules if _matches(rule, action, action.effects)]
+    lines = [f"{rule.verdict} by {rule.name}, line {rule.line} of {policy.source}" for rule in hit]
+    for effect in action.effects:
+        cover = next((rule for rule in hit if rule.verdict == "allow" and _covers(rule, effect)), None)
+        how = "no allow rule covers it" if cover is None else f"covered by {cover.name}, line {cover.line}"
+        lines.append(f"effect {effect} ({_words(effect)}): {how}")
+    if not action.effects:
+        lines.append("it has no effect outside the fence")
+    return lines
 
 
 def risk_of(action: Action, effect: Effect) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
@@ -11,9 +12,22 @@ from harness.protocol.exchange import Broken, Closed, Ended, Exchange, Push, Rep
 from harness.protocol.frames import FrameError, HalfFrame
 
 M = TypeVar("M")
+_READ_BYTES = 1 << 16
 
 
-class Wire(asyncio.Protocol, Generic[M]):
+class _Room(threading.local):
+    """Where this thread's event loop reads to: what is read is taken out before anything else is read. A buffer of each
+    read's own, as a plain protocol has it, is mapped and unmapped for every frame.
+    """
+
+    def __init__(self) -> None:
+        self.bytes = memoryview(bytearray(_READ_BYTES))
+
+
+_room = _Room()
+
+
+class Wire(asyncio.BufferedProtocol, Generic[M]):
     """One connection. ``take`` makes messages of what comes (`Exchange.take` or `Answering.take`), ``on_message`` gets
     each of them, ``on_lost`` is called once at the end, when ``end`` says why.
     """
@@ -36,9 +50,12 @@ class Wire(asyncio.Protocol, Generic[M]):
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return _room.bytes
+
+    def buffer_updated(self, nbytes: int) -> None:
         try:
-            for message in self._take(data):
+            for message in self._take(bytes(_room.bytes[:nbytes])):
                 self._on_message(self, message)
         except FrameError as exc:
             self.end = Broken(str(exc))

@@ -20,6 +20,7 @@ from harness.protocol.profiles import LEAST_CONTEXT, Profiles
 DEFAULT_BASE_URL = "https://api.anthropic.com"
 NANO = 1_000_000_000
 FRESH = ("per-task", "per-iteration", "never")
+SCREENS = ("bell", "osc9", "osc777", "off")
 
 
 class ConfigError(Exception):
@@ -185,9 +186,43 @@ class HooksConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class AlarmsConfig:
+    """When a session that runs wants a look, 0 = never: ``silent`` seconds without a sign of work, ``no_progress_usd``
+    nano-USD within an hour without a step closer to its goal, ``minute_usd`` nano-USD a minute, ``same_failure``
+    failures of one check in a row in the same way.
+    """
+
+    silent: int = 1800
+    no_progress_usd: int = 5 * NANO
+    minute_usd: int = NANO
+    same_failure: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyConfig:
+    """How a person is called who does not watch. ``command``: a program and its arguments that get each notice on their
+    input, instead of the desktop's own (``desktop``: whether that is used); ``screen``: what an open screen does that
+    nobody watches (one of `SCREENS`); ``dwell``: seconds that something waits first, ``cool_down``: seconds between two
+    notices, ``again``: seconds after which what is risky is named again (0 = never).
+    """
+
+    command: tuple[str, ...] = ()
+    desktop: bool = True
+    screen: str = "bell"
+    dwell: int = 20
+    cool_down: int = 120
+    again: int = 900
+
+
+@dataclass(frozen=True, slots=True)
 class UiConfig:
+    """How the screen looks and is steered; ``brief_after``: seconds of absence after which it opens with what happened
+    (0 = never).
+    """
+
     theme: str = "dark"
     preset: str = "default"
+    brief_after: int = 4 * 3600
     keys: dict[str, str] = field(default_factory=dict)
 
 
@@ -206,6 +241,8 @@ class Config:
     checkpoints: CheckpointConfig = field(default_factory=CheckpointConfig)
     plan: PlanConfig = field(default_factory=PlanConfig)
     hooks: HooksConfig = field(default_factory=HooksConfig)
+    alarms: AlarmsConfig = field(default_factory=AlarmsConfig)
+    notify: NotifyConfig = field(default_factory=NotifyConfig)
     profiles: Profiles = field(default_factory=Profiles)
     ui: UiConfig = field(default_factory=UiConfig)
 
@@ -229,6 +266,8 @@ _SECTIONS: dict[str, type] = {
     "checkpoints": CheckpointConfig,
     "plan": PlanConfig,
     "hooks": HooksConfig,
+    "alarms": AlarmsConfig,
+    "notify": NotifyConfig,
     "ui": UiConfig,
 }
 _DURATION = re.compile(r"(\d+)\s*([smhd])")
@@ -333,14 +372,55 @@ def _line_of(source: str, section: str, key: str) -> int:
     return 1
 
 
+def _amount(raw: Any) -> int:
+    """Nano-USD of an amount as a file gives it. Raises ValueError."""
+    if isinstance(raw, bool) or not isinstance(raw, (int, float, str)):
+        raise ValueError('must be an amount in USD such as "2.50", or false for none')
+    return usd_to_nano(raw if isinstance(raw, str) else f"{raw:.9f}".rstrip("0").rstrip("."))
+
+
+def _of_alarms(key: str, raw: Any) -> int:
+    """A setting of ``[alarms]``: a stretch of time, an amount or a number; false = never. Raises ValueError."""
+    if raw is False:
+        return 0
+    if key.endswith("_usd"):
+        value = _amount(raw)
+    else:
+        value = seconds(raw) if isinstance(raw, str) and key == "silent" else _int(raw)
+    if not value:
+        raise ValueError("must be more than 0, or false for no such alarm")
+    return value
+
+
+def _of_notify(key: str, raw: Any) -> int:
+    """A stretch of time of ``[notify]``, a week at most. Raises ValueError."""
+    if raw is False and key == "again":
+        return 0
+    value = seconds(raw) if isinstance(raw, str) else _int(raw)
+    if value > 7 * 86_400 or (key == "cool_down" and not value):
+        raise ValueError("must be a stretch of time such as 30s or 15m, a week at most; only dwell may be 0")
+    if key == "again" and value < 60:
+        raise ValueError("must be at least 1m, or false for never")
+    return value
+
+
 def _value(section: str, key: str, raw: Any) -> Any:
+    if (section, key) == ("ui", "brief_after"):
+        if raw is False:
+            return 0
+        after = seconds(raw) if isinstance(raw, str) else _int(raw)
+        if after < 0:
+            raise ValueError("must be a stretch of time such as 4h, or false for never")
+        return after
+    if section == "alarms":
+        return _of_alarms(key, raw)
+    if section == "notify" and key not in ("command", "desktop", "screen"):
+        return _of_notify(key, raw)
     if section == "caps":
         if raw is False:
             return None
         if key.endswith("_usd"):
-            if isinstance(raw, bool) or not isinstance(raw, (int, float, str)):
-                raise ValueError('must be an amount in USD such as "2.50", or false for no cap')
-            return usd_to_nano(raw if isinstance(raw, str) else f"{raw:.9f}".rstrip("0").rstrip("."))
+            return _amount(raw)
         if key == "session_wall":
             return seconds(raw) if isinstance(raw, str) else _int(raw)
         return _int(raw)
@@ -378,6 +458,8 @@ def _value(section: str, key: str, raw: Any) -> Any:
         return _int(raw)
     if not isinstance(raw, str):
         raise ValueError("must be a string")
+    if section == "notify" and raw not in SCREENS:
+        raise ValueError(f"must be one of {', '.join(SCREENS)}")
     if section == "plan" and raw not in FRESH:
         raise ValueError(f"must be one of {', '.join(FRESH)}")
     if key == "base_url" and raw and (problem := url_problem(raw)):
@@ -389,6 +471,10 @@ def _listed(section: str, text: str) -> str:
     """One item of a list: a pattern of files, a command, or a folder."""
     if section == "ratchet":
         return _pattern(text)
+    if section == "notify":
+        if not text or "\0" in text:
+            raise ValueError("a program and its arguments must not be empty nor hold a null character")
+        return text
     if section == "hooks":
         if not text.strip():
             raise ValueError("a command must not be empty")

@@ -35,6 +35,11 @@ class Folders:
         return self.state / "sessions"
 
     @property
+    def archive(self) -> Path:
+        """What stays of removed sessions, until somebody purges it."""
+        return self.state / "archive"
+
+    @property
     def worktrees(self) -> Path:
         return self.state / "worktrees"
 
@@ -46,6 +51,11 @@ class Folders:
     def memory(self) -> Path:
         """The log of what is remembered outside all contexts."""
         return self.state / "memory"
+
+    @property
+    def grants(self) -> Path:
+        """The log of rules that a person made of requests."""
+        return self.state / "grants"
 
     @property
     def index(self) -> Path:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 LEAST_CONTEXT = 20_000
 LEAST_CLEARING = 10_000
+LEAST_COMPACTION = 50_000
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
     """``working_tokens``: the size that its requests are kept within (0 = as for every model); ``api_clearing``: input
-    tokens from which the endpoint itself clears old tool results (0 = never).
+    tokens from which the endpoint itself clears old tool results (0 = never); ``api_compaction``: those from which it
+    summarises what came before (0 = never); ``api_memory``: its own memory tool stands in the place of ours.
     """
 
     working_tokens: int = 0
     api_clearing: int = 0
+    api_compaction: int = 0
+    api_memory: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,9 @@ class Profiles:
         """The profile with the longest name that this model's begins with."""
         fitting = [name for name in self.by_name if model.startswith(name)]
         return self.by_name[max(fitting, key=len)] if fitting else Profile()
+
+
+_LEAST = {"working_tokens": LEAST_CONTEXT, "api_clearing": LEAST_CLEARING, "api_compaction": LEAST_COMPACTION}
 
 
 class BadProfile(ValueError):
@@ -45,15 +53,19 @@ def parse(table: Mapping[str, object]) -> Profiles:
     for name, raw in table.items():
         if not isinstance(raw, dict):
             raise BadProfile(name, f'must be a section: write [profiles."{name}"]')
-        made[name] = Profile(**{key: _tokens(key, value) for key, value in raw.items()})
+        made[name] = Profile(**{key: _setting(key, value) for key, value in raw.items()})
     return Profiles(made)
 
 
-def _tokens(key: str, value: object) -> int:
+def _setting(key: str, value: object) -> Any:
     known = sorted(f.name for f in fields(Profile))
     if key not in known:
         raise BadProfile(key, f"unknown key; known: {', '.join(known)}")
-    least = {"working_tokens": LEAST_CONTEXT, "api_clearing": LEAST_CLEARING}[key]
+    if key == "api_memory":
+        if not isinstance(value, bool):
+            raise BadProfile(key, "must be true or false")
+        return value
+    least = _LEAST[key]
     if isinstance(value, bool) or not isinstance(value, int) or (value != 0 and value < least):
         raise BadProfile(key, f"must be a number of tokens, {least} at least, or 0 for none of its own")
     return value

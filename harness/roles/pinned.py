@@ -5,9 +5,9 @@ from __future__ import annotations
 from harness.events import tools
 from harness.events.call_events import ToolProposed
 from harness.events.evaluation import Stage
-from harness.events.fold import SessionState
 from harness.events.role_events import PinnedRole
 from harness.events.session_events import SessionIntent
+from harness.events.session_state import SessionState
 from harness.roles.role import JUDGE, PARTS, WORKER, Role, parse
 from harness.roles.shelf import shipped
 
@@ -29,6 +29,8 @@ def refusal(s: SessionState, proposed: ToolProposed) -> str:
     """Why whoever proposed a call may not use that tool, or nothing; who thinks for the session has no say in it."""
     if proposed.own:
         return ""
+    if s.contract.due:
+        return "nobody works before the contract of this session is agreed"
     if proposed.by_judge and s.judging.stage is Stage.STARTED:
         judge = of(s.intent, JUDGE)
         return "" if judge.may_use(tools.CHECK) else f"the role {judge.name} may have nothing run"

@@ -6,12 +6,10 @@ Standard library only.
 from __future__ import annotations
 
 import json
-import os
 from collections import deque
-from collections.abc import Iterator
 from typing import Any
 
-from harness.events import framing, reader
+from harness.events import framing
 from harness.events.calls import CallError
 from harness.events.log import LogWriter, NoSpace, Poisoned, Recovery
 from harness.events.reader import Place
@@ -47,8 +45,6 @@ class Journal:
         self.staged = 0
         self._log = LogWriter.open(folder.log, sid, take=self._read, after=self.unproved)
         self._committed = self.memory
-        self._mark = (self._log.segment, self._log.size)
-        self._fd = os.open(folder.log / reader.segment_name(self._log.segment), os.O_RDONLY | os.O_CLOEXEC)
 
     def _read(self, line: bytes) -> None:
         self._remember(framing.seq_of(line), line[:-1])
@@ -124,19 +120,24 @@ class Journal:
         Raises NoSpace, Poisoned (nothing of it is in force).
         """
         try:
-            self._log.commit(sync)
+            lines = self._log.commit(sync, note=False)
         except (NoSpace, Poisoned):
             self.memory = self._committed
             raise
         finally:
             self.staged = 0
         self._committed = self.memory
-        fresh = list(self._fresh())
+        last = self._log.written
+        fresh = [(seq, line[:-1]) for seq, line in enumerate(lines, last - len(lines) + 1)]
         for seq, line in fresh:
             self._remember(seq, line)
         if sync and fresh and self._since_checkpoint >= self._checkpoint_bytes:
             self._keep_checkpoint(*fresh[-1])
         return fresh
+
+    def settle(self) -> None:
+        """What is due after a commit and nobody waits for: how far the log is durable is noted beside it."""
+        self._log.note()
 
     def _keep_checkpoint(self, seq: int, line: bytes) -> None:
         """Spare the next keeper what was read or written up to this record, the newest; one that ended its segment is
@@ -170,21 +171,7 @@ class Journal:
 
     def close(self) -> None:
         """Flush and let go of the log. Raises Poisoned when the flush fails."""
-        os.close(self._fd)
         self._log.close()
-
-    def _fresh(self) -> Iterator[tuple[int, bytes]]:
-        """What the last commit added: read back from the file, since only those bytes are the log."""
-        segment, size = self._mark
-        self._mark = (self._log.segment, self._log.size)
-        end = self._log.size if self._log.segment == segment else os.fstat(self._fd).st_size
-        data = os.pread(self._fd, end - size, size)
-        if self._log.segment != segment:
-            os.close(self._fd)
-            self._fd = os.open(self._folder.log / reader.segment_name(self._log.segment), os.O_RDONLY | os.O_CLOEXEC)
-        for line in data.split(b"\n"):
-            if framing.is_event(line):
-                yield framing.seq_of(line), line
 
     def _remember(self, seq: int, line: bytes) -> None:
         self._recent.append((seq, line))

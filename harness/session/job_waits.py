@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.events import job_words
 from harness.events.lines import Pattern, newest
-from harness.events.words import stretch
+from harness.events.words import instant, stretch
 from harness.hands import job_log
 from harness.protocol.paths import SessionFolder
 from harness.session.errors import OpError
@@ -24,6 +24,8 @@ from harness.session.jobs import EndCall, Job, Jobs, Write
 from harness.session.turns import Timer, Turns
 
 _TAIL = 4 * 1024
+_LOOK_S = 30.0
+"""Seconds after which the clock is looked at again: it may be set, and a machine sleeps."""
 
 
 @dataclass(slots=True)
@@ -131,26 +133,46 @@ class Waits:
     def _wait(self, call_id: str, name: str, given: dict[str, Any], end_call: EndCall) -> None:
         until = str(given.get("until", ""))
         after = given.get("after_s")
+        at = instant(str(given.get("at", "")))
         known = self._known()
         told = next((end for end in known.values() if end.get("told") == call_id or end["job"] == name), None)
         if told is not None and (not name or name not in self._jobs.now):
             self._end(call_id, end_call, job_words.ended(told))
             return
         job = self._one(name) if name or until else None
-        if job is None and not self._jobs.running and after is None:
+        if job is None and not self._jobs.running and after is None and at is None:
             raise OpError(
-                "not_found", f"there is nothing to wait for: {self._names()}; give after_s to wait for a time"
+                "not_found", f"there is nothing to wait for: {self._names()}; give after_s or at to wait for a time"
             )
         pattern = _pattern(until)
-        wait = _Wait(call_id, end_call, job.name if job else "", _words(job, until, after), time.monotonic())
+        wait = _Wait(
+            call_id,
+            end_call,
+            job.name if job else "",
+            _words(job, until, after, str(given.get("at", ""))),
+            time.monotonic(),
+        )
         self._write("job.waiting", {"call_id": call_id, "job": wait.job, "words": wait.words})
         self._open[call_id] = wait
         if after is not None:
             wait.timer = self._loop.call_later(
                 float(after), functools.partial(self._over, call_id, f"{stretch(float(after))} are over")
             )
+        if at is not None:
+            self._look(call_id, at)
         if pattern is not None and job is not None:
             job.say(until={"call": call_id, "pattern": until, "since": job.shown})
+
+    def _look(self, call_id: str, at: float) -> None:
+        """End the wait once the clock says so."""
+        wait = self._open.get(call_id)
+        if wait is None:
+            return
+        left = at - time.time()
+        if left <= 0:
+            self._over(call_id, "the time that you wait for has come")
+            return
+        wait.timer = self._loop.call_later(min(left, _LOOK_S), functools.partial(self._look, call_id, at))
 
     # -- what ends a wait --------------------------------------------------------------------------
 
@@ -200,13 +222,15 @@ def _pattern(until: str) -> Pattern | None:
         raise OpError("bad_request", f"until {exc}") from exc
 
 
-def _words(job: Job | None, until: str, after: object) -> str:
+def _words(job: Job | None, until: str, after: object, at: str) -> str:
     """What is waited for, for a person: ``job j3: make train, or until "epoch 10"``."""
     parts = [f"job {job.name}: {job.what}" if job is not None else "its jobs"]
     if until:
         parts.append(f'until it prints "{until}"')
     if isinstance(after, int | float):
         parts.append(f"for {stretch(after)} at most")
+    if at:
+        parts.append(f"until {at} at the latest")
     return ", ".join(parts)
 
 

@@ -48,6 +48,8 @@ BRAIN_TYPES = frozenset(
         "breaker.opened",
         "evaluation.requested",
         "evaluation.ended",
+        "contract.drafted",
+        "contract.agreed",
         "session.parked",
         "session.ended",
         "harness.note",
@@ -121,7 +123,7 @@ class Ops:
         loop.on_frame = self._frame
         loop.on_closed = self._gone
         loop.after_turn = self._turn
-        loop.more = self._feeds.hungry
+        loop.more = self._sent
 
     # -- frames in, replies out --------------------------------------------------------------------
 
@@ -181,6 +183,11 @@ class Ops:
                 if conn.tail is not None:
                     self._feeds.drop(conn)
                     conn.farewell("damaged", str(exc))
+
+    def _sent(self) -> bool:
+        """Everybody was answered: do what nobody waits for. True while a subscriber has room for more history."""
+        self._journal.settle()
+        return self._feeds.hungry()
 
     def _gone(self, conn: Conn) -> None:
         self._feeds.drop(conn)

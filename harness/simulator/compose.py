@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.simulator import tokens
@@ -18,6 +18,7 @@ _START: dict[str, dict[str, Any]] = {
     "text": {"text": ""},
     "thinking": {"thinking": "", "signature": ""},
     "tool_use": {"input": {}},
+    "compaction": {"content": None},
 }
 
 
@@ -53,17 +54,16 @@ class Message:
     stop_reason: str
     prompt: Tokens
     output: int
+    compacted: Tokens | None = None
+    """What the compaction that its first block comes from took, beside the figures of the message."""
 
     def usage(self, output: int) -> dict[str, object]:
-        p = self.prompt
-        return {
-            "input_tokens": p.input,
-            "cache_creation_input_tokens": p.write_5m + p.write_1h,
-            "cache_read_input_tokens": p.cache_read,
-            "cache_creation": {"ephemeral_5m_input_tokens": p.write_5m, "ephemeral_1h_input_tokens": p.write_1h},
-            "output_tokens": output,
-            "service_tier": "standard",
-        }
+        counted = _usage(self.prompt, output)
+        told: dict[str, object] = {**counted, "service_tier": "standard"}
+        if self.compacted is not None:
+            made = {"type": "compaction", **_usage(self.compacted, self.compacted.output)}
+            told["iterations"] = [made, {"type": "message", **counted}]
+        return told
 
     def body(self) -> dict[str, object]:
         """The answer to a request without streaming."""
@@ -114,11 +114,24 @@ class Message:
             for part in _split(self.inputs[i], 48):
                 yield {"type": "input_json_delta", "partial_json": part}, tokens.of_text(part)
             return
+        if block["type"] == "compaction":
+            yield {"type": "compaction_delta", "content": block["content"]}, 0
+            return
         name = "text" if block["type"] == "text" else "thinking"
         for part in _split(block[name], 24):
             yield {"type": f"{name}_delta", name: part}, tokens.of_text(part)
         if name == "thinking":
             yield {"type": "signature_delta", "signature": block["signature"]}, 0
+
+
+def _usage(p: Tokens, output: int) -> dict[str, object]:
+    return {
+        "input_tokens": p.input,
+        "cache_creation_input_tokens": p.write_5m + p.write_1h,
+        "cache_read_input_tokens": p.cache_read,
+        "cache_creation": {"ephemeral_5m_input_tokens": p.write_5m, "ephemeral_1h_input_tokens": p.write_1h},
+        "output_tokens": output,
+    }
 
 
 def _split(text: str, size: int) -> Iterator[str]:
@@ -170,3 +183,8 @@ def message(turn: Turn, *, model: str, seed: str, prompt: Tokens, max_tokens: in
         add({"type": "text", "text": "…"}, "", 1)
     stop = "max_tokens" if cut else turn.stop_reason or ("tool_use" if turn.calls else "end_turn")
     return Message(identifier("msg", seed), model, content, inputs, stop, prompt, max(1, max_tokens - left))
+
+
+def begun_with(made: dict[str, Any], message: Message, took: Tokens) -> Message:
+    """The message behind the block of a compaction, which took so many tokens of its own."""
+    return replace(message, content=[made, *message.content], inputs=["", *message.inputs], compacted=took)

@@ -32,6 +32,9 @@ from harness.simulator import scenarios as shipped
 from harness.simulator.faults import FaultError, parse_fault
 from harness.simulator.script import Call, Heard, Scenario, Script, Turn
 
+_BESIDE = ("judge", "planner", "contract")
+"""Scenarios of those who speak beside the agent."""
+
 
 class LibraryError(Exception):
     """A scenario file cannot be used; the message names the file and what is wrong."""
@@ -65,8 +68,8 @@ def load(folder: Path | None = None) -> Library:
         for s in _of_module(importlib.import_module(f"{shipped.__name__}.{info.name}"), info.name)
     ]
     fallback = [s for s in found if s.name == "fallback"]
-    judge = [s for s in found if s.name == "judge"]  # before all others: a case holds the goal that they know
-    return Library((*judge, *own, *(s for s in found if s.name not in ("judge", "fallback")), *fallback))
+    beside = [s for s in found if s.name in _BESIDE]  # before all others: what they are shown holds the goal
+    return Library((*beside, *own, *(s for s in found if s.name not in (*_BESIDE, "fallback")), *fallback))
 
 
 def _of_module(module: object, where: str) -> Iterable[Scenario]:

@@ -72,7 +72,10 @@ class Heard:
 
 _HANDOFF = re.compile(r"Hand-off from the earlier part of this session\b[^:]*: (\d+) earlier replies")
 _SUMMARY = re.compile(r"\bsummary\b.*\bunder exactly these headings\b", re.DOTALL)
-_BESIDE = re.compile(rf"Done criteria: |Rules of this project, |Summary of your current task, |{_HANDOFF.pattern}")
+_BESIDE = re.compile(
+    "Done criteria: |Rules of this project, |Summary of your current task, |Contract of this session, "
+    rf"|{_HANDOFF.pattern}"
+)
 
 Script = Generator[Turn, Heard, None]
 

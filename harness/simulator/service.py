@@ -12,7 +12,7 @@ from typing import Any
 
 from aiohttp import web
 
-from harness.simulator import catalog, compose, prompt_cache, stream, tokens, validate
+from harness.simulator import catalog, compaction, compose, prompt_cache, stream, tokens, validate
 from harness.simulator.errors import ApiError
 from harness.simulator.faults import Fault, FaultBook, FaultError
 from harness.simulator.library import Library
@@ -103,7 +103,8 @@ class Service:
         if fault is not None and not fault.in_stream:
             raise fault.as_error()
         self.limiter.admit(key, now)
-        blocks = prompt_cache.blocks_of(body)
+        counted = {**body, "messages": compaction.after(body["messages"])}
+        blocks = prompt_cache.blocks_of(counted)
         model = catalog.find(body["model"])
         total = sum(b.tokens for b in blocks)
         if total > model.window:
@@ -118,14 +119,24 @@ class Service:
             turn = Turn("x" * fault.size)
             room = fault.size
         prompt = self.cache.account(key, model, blocks, now)
+        made: dict[str, Any] | None = None
+        took = prompt
+        if (least := compaction.trigger(body)) is not None and total >= least:
+            made = compaction.block(counted["messages"])
+            took = replace(prompt, output=compaction.output_of(made))
+            rest = prompt_cache.blocks_of({**body, "messages": [{"role": "assistant", "content": [made]}]})
+            prompt = self.cache.account(key, model, rest, now)
         offered = {tool["name"] for tool in body.get("tools") or []}
         message = compose.message(_offered(turn, offered), model=model.id, seed=seed, prompt=prompt, max_tokens=room)
         message = replace(message, output=min(message.output, body["max_tokens"]))  # what more is sent is nobody's bill
+        if made is not None:
+            message = compose.begun_with(made, message, took)
         return Answer(key, scenario.name, goal, model, message, fault)
 
     def _bill(self, request: web.Request, answer: Answer, output: int) -> None:
         p = answer.message.prompt
         used = catalog.Tokens(p.input, p.cache_read, p.write_5m, p.write_1h, output)
+        used += answer.message.compacted or catalog.Tokens()
         nano = self.meter.bill(answer.key, answer.scenario, answer.goal, answer.model, used)
         self.limiter.used(answer.key, self.clock(), p.input + p.write_5m + p.write_1h, output)
         request["bill"] = {
@@ -165,7 +176,8 @@ class Service:
         """POST /v1/messages/count_tokens: the sum that a request of this body would be billed for."""
         self._key(request)
         body = validate.check(await self._body(request), counting=True, betas=_betas(request))
-        return web.json_response({"input_tokens": sum(b.tokens for b in prompt_cache.blocks_of(body))})
+        counted = {**body, "messages": compaction.after(body["messages"])}
+        return web.json_response({"input_tokens": sum(b.tokens for b in prompt_cache.blocks_of(counted))})
 
     async def models(self, request: web.Request) -> web.StreamResponse:
         """GET /v1/models."""

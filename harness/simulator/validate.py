@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from harness.simulator import catalog, edits
+from harness.simulator import catalog, compaction, edits
 from harness.simulator.errors import ApiError
 
 _FIELDS = frozenset(
@@ -44,9 +44,21 @@ _FIELDS = frozenset(
     )
 )
 _BLOCKS = frozenset(
-    ("text", "tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "search_result")
+    (
+        "text",
+        "tool_use",
+        "tool_result",
+        "thinking",
+        "redacted_thinking",
+        "image",
+        "document",
+        "search_result",
+        compaction.KIND,
+    )
 )
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}\Z")
+_VENDORS = {"memory_20250818": "memory"}
+"""By type of a tool that the service knows: the name that it must have."""
 Block = dict[str, Any]
 
 
@@ -77,6 +89,7 @@ def check(body: object, *, counting: bool = False, betas: frozenset[str] = froze
     _tools(body.get("tools"))
     _system(body.get("system"))
     _messages(body["messages"], model)
+    compaction.check(body["messages"], betas)
     return body
 
 
@@ -134,11 +147,26 @@ def _tools(tools: object) -> None:
         if tool["name"] in names:
             raise _fail("tools: Tool names must be unique.")
         names.add(tool["name"])
+        if tool.get("type", "custom") != "custom":
+            _vendors(i, tool)
+            continue
         schema = tool.get("input_schema")
         if not isinstance(schema, dict):
             raise _fail(f"tools.{i}.custom.input_schema: Field required")
         if schema.get("type") != "object":
             raise _fail(f"tools.{i}.custom.input_schema.type: Input should be 'object'")
+
+
+def _vendors(i: int, tool: Block) -> None:
+    """A tool whose schema the service itself knows."""
+    name = _VENDORS.get(str(tool["type"]))
+    if name is None:
+        raise _fail(f"tools.{i}: Input tag '{tool['type']}' found using 'type' does not match any of the expected tags")
+    if tool["name"] != name:
+        raise _fail(f"tools.{i}.{tool['type']}.name: Input should be '{name}'")
+    for field in tool:
+        if field not in ("type", "name", "cache_control"):
+            raise _fail(f"tools.{i}.{tool['type']}.{field}: Extra inputs are not permitted")
 
 
 def _system(system: object) -> None:

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.events import types as t
-from harness.events.fold import SessionState
 from harness.events.framing import LogError
 from harness.events.log import LogWriter
 from harness.events.salvage import salvage
+from harness.events.session_state import SessionState
 from harness.protocol import identity, locks
 from harness.protocol.paths import FolderError, Folders, SessionFolder, ensure_private, resolve
 from harness.protocol.session_names import is_session_id

@@ -35,6 +35,16 @@ def undo_id() -> str:
     return "u" + _encode(secrets.randbits(35), 7)
 
 
+def grant_id() -> str:
+    """``g`` and seven characters."""
+    return "g" + _encode(secrets.randbits(35), 7)
+
+
+def merge_id() -> str:
+    """``m`` and seven characters."""
+    return "m" + _encode(secrets.randbits(35), 7)
+
+
 def slug(text: str, limit: int = 24) -> str:
     """A short name made of a goal's first words: lower-case ASCII letters, digits and dashes."""
     words = re.findall(r"[a-z0-9]+", text.lower())

@@ -30,9 +30,11 @@ from harness.linux.proc import Identity, identify
 from harness.protocol import identity
 from harness.protocol.paths import STATE_VERSION, STOPPING, FolderError, Folders, ensure_private, resolve
 from harness.protocol.session_names import is_session_id
+from harness.supervisor.calls import grant_book
 from harness.supervisor.calls.answers import Answers
 from harness.supervisor.calls.approvals import Approvals
 from harness.supervisor.calls.call_flow import CallFlow
+from harness.supervisor.calls.granting import Granting
 from harness.supervisor.calls.judging import Judging
 from harness.supervisor.calls.recall import Recall
 from harness.supervisor.endpoints.credentials import Credentials
@@ -43,7 +45,7 @@ from harness.supervisor.fleet.index import Entry, Index, mark_of
 from harness.supervisor.fleet.rooms import Indexed
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.guardian import EXIT_ASKED, EXIT_BROKEN, EXIT_OTHER_LIVES, EXIT_REFUSED
-from harness.supervisor.memories.book import Book
+from harness.supervisor.memories import book as memory_book
 from harness.supervisor.money.cap_waits import CapWaits
 from harness.supervisor.money.purse import Purse
 from harness.supervisor.money.reservations import Bookkeeper
@@ -57,14 +59,18 @@ from harness.supervisor.sessions.conductor import Conductor, unfinished
 from harness.supervisor.sessions.continuing import Continuing
 from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.sessions.launch import Launcher
+from harness.supervisor.sessions.merging import Merging
 from harness.supervisor.sessions.restoring import Restoring
 from harness.supervisor.sessions.undo import Undo
 from harness.supervisor.settings import Settings, follow
 from harness.supervisor.stderr import say_without_fail
 from harness.supervisor.threads import at_home
 from harness.supervisor.upkeep import clock, epochs
+from harness.supervisor.upkeep.alarm_watch import AlarmWatch
+from harness.supervisor.upkeep.extents import Extents
 from harness.supervisor.upkeep.fence_report import FenceReport
 from harness.supervisor.upkeep.health import Disk
+from harness.supervisor.upkeep.notifying import Notifying
 from harness.supervisor.upkeep.space import Space
 from harness.supervisor.upkeep.tasks import Upkeep
 from harness.workspace import processes
@@ -153,7 +159,7 @@ class Supervisor:
         self._closed = asyncio.Event()
         self.settings = settings
         self.purse = purse
-        self.book = Book(folders.memory, self._remembered)
+        self.book = memory_book.open_book(folders.memory, self._remembered)
         self._unindexed: set[str] = set()
         self._index_event = asyncio.Event()
         self.orphaned = False
@@ -161,13 +167,16 @@ class Supervisor:
         self.index = Index(folders.index)
         self.keepers = Keepers(folders, epoch)
         self.gates = Gates(credentials, lambda: self.settings.config, self.fleet, lambda: self.server.nudge())
+        credentials.changed = self.gates.rekeyed
         self.fleet.at_gate = self.gates.words
         self.brains = Brains(folders, epoch, self.gates, lambda: self.settings.config, self._later)
-        judging = Judging(self.settings)
         self.recall = Recall(self.book, self._later)
+        self.granting = Granting(grant_book.open_book(folders.grants), self.recall)
+        judging = Judging(self.settings, self.granting, self.fleet.approved)
         answers = Answers(self.book, self.recall, credentials.keys)
-        self.call_flow = CallFlow(self.settings, judging, answers, self._met)
+        self.call_flow = CallFlow(self.settings, judging, answers, self.granting, self._met)
         self.launcher = Launcher(folders, self.fleet, self.keepers, self.settings, credentials)
+        self.merging = Merging(self.fleet, self.keepers, self.settings)
         self.caps = CapWaits(self.fleet, purse)
         self.space = Space(folders)
         self.conductor = Conductor(
@@ -176,6 +185,7 @@ class Supervisor:
             self.brains,
             self.call_flow,
             self.launcher,
+            self.merging,
             self.recall,
             purse,
             self.caps,
@@ -193,6 +203,7 @@ class Supervisor:
             purse=self.purse,
             book=self.book,
             recall=self.recall,
+            granting=self.granting,
             brains=self.brains,
             gates=self.gates,
             conductor=self.conductor,
@@ -202,6 +213,7 @@ class Supervisor:
             fence=self.fence,
             undo=Undo(self.keepers),
             restoring=Restoring(self.keepers, self.settings, self.launcher),
+            merging=self.merging,
             continuing=Continuing(self.fleet, self.keepers, self.conductor, self.launcher),
             disk=self.disk,
             stop=self._asked_to_stop,
@@ -210,6 +222,16 @@ class Supervisor:
         table = {**self.ops.table(), **BrainOps(parts).table()}
         self.server = Server(folders.supervisor_socket, self.fleet, table, self.ops)
         self.ops.server = self.server
+        self.extents = Extents(self.fleet, lambda: self.server.looked_at)
+        self.watch = AlarmWatch(self.fleet, lambda: self.settings.config.alarms)
+        self.notifying = Notifying(
+            self.fleet,
+            lambda: self.settings.config.notify,
+            lambda: self.server.looked_at,
+            credentials.keys,
+            settings.problems,
+            folders.state / "notices.json",
+        )
         self.upkeep = Upkeep(settings.problems, self.server.nudge, self._broken)
 
     def _later(self, session: Session, seconds: float) -> None:
@@ -373,6 +395,9 @@ class Supervisor:
         keep("guarding the socket", lambda: self.server.guard(lambda: self._make_place(lock)))
         keep("sending changes to the screens", self.server.push)
         keep("watching over the state folder", lambda: self._still_ours(lock))
+        keep("counting what sessions changed", self.extents.run)
+        keep("watching for what wants a look", self.watch.run)
+        keep("calling a person who does not watch", self.notifying.run)
         keep("watching the clock", lambda: clock.follow(self._time_went_on, self._clocks))
         if any(not s.finished for s in self.fleet):
             self.upkeep.once("loading the brains' nursery", self._warm)
@@ -511,6 +536,7 @@ class Supervisor:
             async with asyncio.timeout(_LAST_WRITES):
                 await asyncio.gather(*(s.kept() for s in self.fleet))
         await self.book.close()
+        await self.granting.book.close()
         await self.index.flush()
         await self.index.close()
         await asyncio.gather(self.keepers.nursery.close(), self.brains.nursery.close())
@@ -524,7 +550,7 @@ def prepare(folders: Folders) -> int:
     ensure_private(folders.state)
     if (foreign := identity.look(folders.state)) is not None:
         raise identity.ForeignState(foreign)
-    for folder in (folders.runtime, folders.sessions, folders.worktrees, folders.keeper_sockets):
+    for folder in (folders.runtime, folders.sessions, folders.worktrees, folders.archive, folders.keeper_sockets):
         ensure_private(folder)
     # without a configuration folder there are only the defaults, and nothing to watch
     with contextlib.suppress(OSError):

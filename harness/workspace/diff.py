@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harness.workspace.ground import Ground
-from harness.workspace.look import look, tip
+from harness.workspace.look import View, look, tip
 from harness.workspace.private import Worktree
 
 MAX_PATCH = 2 * 1024 * 1024
 """Bytes of patch text that `diff` returns at most."""
 _BINARY_PROBE = 8000
+_UNPLAIN = re.compile(rb'[\x00-\x1f\x7f"\\]')
 _COMMON = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all", "--find-renames")
 
 
@@ -42,7 +44,39 @@ class Diff:
     truncated: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much was changed against the base; lines of binary and of too large files are not among them."""
+
+    files: int
+    added: int
+    removed: int
+
+
 _STATUS = {"A": "added", "M": "modified", "D": "deleted", "R": "renamed", "C": "added", "T": "type", "U": "modified"}
+
+
+def extent(tree: Worktree) -> Extent:
+    """The size of what `diff` shows, without making its patch. Untracked files are read up to ``MAX_PATCH`` in all."""
+    with look(tree, tip(tree)) as view:
+        seen = view.walk()
+        uncompared = view.changes(seen).uncompared
+        changes = [change for change in _changed(view, tree.base) if change.path not in uncompared]
+        room = MAX_PATCH
+        for name in sorted({*seen.untracked, *seen.nested}):
+            change, patch = _new_file(view.ground, name, room)
+            changes.append(change)
+            room -= len(patch or b"")
+            room = max(room, 0)
+    added = sum(change.added or 0 for change in changes)
+    removed = sum(change.removed or 0 for change in changes)
+    return Extent(len(changes) + len(uncompared), added, removed)
+
+
+def _changed(view: View, base: str) -> list[FileChange]:
+    """What git follows and sees as changed."""
+    args = (*_COMMON, "--raw", "--numstat", "-z", "--end-of-options", base, "--")
+    return _tracked(view.scratch.git.run("diff-index", "--cached", *args))
 
 
 def diff(tree: Worktree, limit: int = MAX_PATCH) -> Diff:
@@ -51,9 +85,7 @@ def diff(tree: Worktree, limit: int = MAX_PATCH) -> Diff:
         seen = view.walk()
         uncompared = view.changes(seen).uncompared
         git = view.scratch.git
-        files = _tracked(
-            git.run("diff-index", "--cached", *_COMMON, "--raw", "--numstat", "-z", "--end-of-options", tree.base, "--")
-        )
+        files = _changed(view, tree.base)
         _, raw = git.call(
             "diff-index", "--cached", *_COMMON, "--patch", "--end-of-options", tree.base, "--", limit=limit + 1
         )
@@ -62,7 +94,7 @@ def diff(tree: Worktree, limit: int = MAX_PATCH) -> Diff:
         truncated = len(raw) > limit
         for name in sorted(uncompared):
             files = [*(f for f in files if f.path != name), FileChange(name, "modified", None, None)]
-            pieces.append(b"diff --git a/%s b/%s\nToo large to compare\n" % (os.fsencode(name), os.fsencode(name)))
+            pieces.append(b"diff --git %s %s\nToo large to compare\n" % (spelled("a/", name), spelled("b/", name)))
         for name in sorted({*seen.untracked, *seen.nested}):
             change, patch = _new_file(view.ground, name, max(limit - size, 0))
             files.append(change)
@@ -98,8 +130,7 @@ def _new_file(ground: Ground, name: str, room: int) -> tuple[FileChange, bytes |
 
     Links and special files are named, not read.
     """
-    shown = os.fsencode(name)
-    head = b"diff --git a/%s b/%s\nnew file\n" % (shown, shown)
+    head = b"diff --git %s %s\nnew file\n" % (spelled("a/", name), spelled("b/", name))
     try:
         data = ground.read(name, room)
     except OSError as exc:
@@ -113,5 +144,13 @@ def _new_file(ground: Ground, name: str, room: int) -> tuple[FileChange, bytes |
     body = b"".join(b"+" + line + b"\n" for line in lines)
     if data and not data.endswith(b"\n"):
         body += b"\\ No newline at end of file\n"
-    hunk = b"--- /dev/null\n+++ b/%s\n@@ -0,0 +1,%d @@\n" % (shown, count) if count else b""
+    hunk = b"--- /dev/null\n+++ %s\n@@ -0,0 +1,%d @@\n" % (spelled("b/", name), count) if count else b""
     return FileChange(name, "untracked", count, 0), head + hunk + body
+
+
+def spelled(side: str, name: str) -> bytes:
+    """A name as git spells it in a patch: one that could end its line, and forge those below, stands in quotes."""
+    raw = os.fsencode(side + name)
+    if not _UNPLAIN.search(raw):
+        return raw
+    return b'"' + _UNPLAIN.sub(lambda found: b"\\%03o" % ord(found[0]), raw) + b'"'

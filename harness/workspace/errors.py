@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.events.words import counted
+
 
 class WorkspaceError(Exception):
     """Base of all workspace errors. ``code`` is stable and goes over the socket."""
@@ -93,20 +95,22 @@ class UnsavedWork(WorkspaceError):
     ) -> None:
         parts = [why] if why else []
         parts += [
-            _named(names, what)
-            for names, what in (
-                (files, "uncommitted files"),
-                (nested, "nested repositories"),
-                (ignored, "ignored files"),
+            _named(names, one if len(names) == 1 else many)
+            for names, one, many in (
+                (files, "uncommitted file", "uncommitted files"),
+                (nested, "nested repository", "nested repositories"),
+                (ignored, "ignored file", "ignored files"),
             )
             if names
         ]
         if commits:
-            parts.append(f"{commits} commits that are on no other branch and at no remote")
-        note = f" ({reproducible} files in ignored folders go in any case)" if reproducible else ""
+            verb = "is" if commits == 1 else "are"
+            parts.append(f"{counted(commits, 'commit')} that {verb} on no other branch and at no remote")
+        goes = "goes" if reproducible == 1 else "go"
+        note = f" ({counted(reproducible, 'file')} in ignored folders {goes} in any case)" if reproducible else ""
         super().__init__(
-            f"the worktree holds {' and '.join(parts)}{note}; push or merge them, or remove with force_keep to keep"
-            " them under refs/watchfloor/kept"
+            f"the worktree holds {' and '.join(parts)}{note}; push or merge it, or keep it under"
+            " refs/watchfloor/kept: rm --keep-as-ref"
         )
         self.files = list(files)
         self.commits = commits

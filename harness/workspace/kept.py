@@ -66,7 +66,7 @@ def keep(tree: Worktree, sid: str, view: View, load: Load) -> str:
     repository = Git(tree.common)
     ref = next(name for name in _names(sid) if repository.commit(name) is None)
     for left in reversed(range(_TRIES)):
-        commit = _written(view, load, sid) if load else view.commit
+        commit = written(view, load, f"Unsaved work of session {sid}") if load else view.commit
         repository.run("update-ref", "-m", "watchfloor: kept work of a session", ref, commit, "0" * len(commit))
         try:  # a `gc --prune=now` may have taken the new objects just before the ref held them
             repository.run("rev-list", "--objects", "--quiet", commit, "--not", view.commit)
@@ -152,9 +152,9 @@ def _names(sid: str) -> Iterator[str]:
         yield f"{REFS}{sid}-{number}"
 
 
-def _written(view: View, load: Load, sid: str) -> str:
-    """Write the objects into the repository's store and return the commit; its name in our own scratch repository is
-    nobody's.
+def written(view: View, load: Load, message: str, who: str = _WHO) -> str:
+    """Write the objects into the repository's store and return the commit, by ``who`` (name and address); its name in
+    our own scratch repository is nobody's. Raises CannotKeep, GitFailed.
     """
     git = view.scratch.storing
     ref = f"refs/heads/{os.urandom(8).hex()}"
@@ -165,7 +165,7 @@ def _written(view: View, load: Load, sid: str) -> str:
     def feed() -> None:
         try:
             with open(write, "wb") as out:
-                _stream(out, view, load, ref, sid)
+                _stream(out, view, load, ref, message, who)
         except BrokenPipeError:
             pass  # git ended first and says why
         except Exception as exc:  # handed to the caller below: without its last line git takes nothing of the stream
@@ -191,15 +191,15 @@ def _written(view: View, load: Load, sid: str) -> str:
     return commit
 
 
-def _stream(out: IO[bytes], view: View, load: Load, ref: str, sid: str) -> None:
-    message = f"Unsaved work of session {sid}\n".encode()
+def _stream(out: IO[bytes], view: View, load: Load, ref: str, words: str, who: str) -> None:
+    message = f"{words}\n".encode("utf-8", "replace")
     if load.archives:
         message += (
             f"\nWhat git takes into no commit lies in *{ARCHIVE}: tar -xf in its folder brings it back.\n".encode()
         )
     out.write(
         b"commit %s\ncommitter %s %d +0000\ndata %d\n%s\n"
-        % (ref.encode(), _WHO.encode(), time.time(), len(message), message)
+        % (ref.encode(), who.encode(), time.time(), len(message), message)
     )
     out.write(b"from %s\n" % view.commit.encode())
     for parent in load.parents:

@@ -211,6 +211,11 @@ def newest_commits(tree: Worktree, most: int) -> list[str]:
     return [text.rstrip() for text in log.decode("utf-8", "replace").split("\n") if text.strip()]
 
 
+def paths(tree: Worktree) -> list[str]:
+    """Files of the worktree's base, by name. Raises GitFailed."""
+    return sorted(path for path, entry in _entries(tree.git, tree.base).items() if entry.mode in _FILES)
+
+
 def paths_named(tree: Worktree, names: Collection[str]) -> list[str]:
     """Files of the worktree's base that have one of these names, in any folder. Raises GitFailed."""
     found = _entries(tree.git, tree.base)

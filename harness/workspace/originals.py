@@ -140,6 +140,12 @@ def digest(ground: Ground, path: str, kind: Kind) -> str:
     return made.hexdigest()
 
 
+def digest_of(mode: str, body: bytes) -> str:
+    """The digest of a file that a commit has with this mode."""
+    before = {_LINK: b"link\0", "100755": b"x"}.get(mode, b"-")
+    return hashlib.sha256(before + body).hexdigest()
+
+
 def _same_settings(view: View, path: str) -> bool:
     """True when only parts of the file changed that have nothing to do with checking."""
     name = item_name(path)
@@ -259,6 +265,18 @@ def content(tree: Worktree, path: str, limit: int) -> bytes | None:
             if exc.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EINVAL, errno.EFBIG, errno.EACCES):
                 return None
             raise
+
+
+def at_base(tree: Worktree, path: str, limit: int) -> bytes | None:
+    """The beginning of a file of the base, ``limit`` bytes and one more where there are more; None when it has none.
+    Raises GitFailed.
+    """
+    size = tree.git.run("cat-file", "-s", f"{tree.base}:{path}", ok=(0, 128))
+    if not size.strip().isdigit():
+        return None
+    if int(size) > 4 * limit:
+        return b" " * (limit + 1)
+    return tree.git.run("cat-file", "blob", f"{tree.base}:{path}")[: limit + 1]
 
 
 def both(tree: Worktree, differences: Sequence[Difference], aside: Path) -> list[tuple[bytes | None, bytes | None]]:

@@ -38,7 +38,7 @@ _LEAVING = "leaving"
 """Beside the private directory once nothing of the worktree can be lost: the branch's commit and the refs that keep
 work.
 """
-_AS_THEY_LIE = "* -text -ident -filter -working-tree-encoding -crlf\n"
+AS_THEY_LIE = "* -text -ident -filter -working-tree-encoding -crlf\n"
 """Attributes by which git writes the files of a checkpoint as they lay there, whatever the repository says."""
 _HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
@@ -106,9 +106,11 @@ def _tree(saved: _Saved, private: Path) -> Worktree:
     )
 
 
-def create(repo: Path, worktree: Path, branch: str, private: Path, start: Start | None = None) -> Worktree:
-    """Make the worktree of a session at ``worktree`` on a new ``branch`` from the repository's HEAD, or from where
-    ``start`` says, and its private git directory.
+def create(
+    repo: Path, worktree: Path, branch: str, private: Path, start: Start | None = None, at: str = ""
+) -> Worktree:
+    """Make the worktree of a session at ``worktree`` on a new ``branch`` from the repository's HEAD, from the commit
+    ``at`` or from where ``start`` says, and its private git directory.
 
     Safe to call again after a crash at any point: what an earlier attempt left is finished or taken away. On failure
     the new branch does not stay. Raises NotARepository, NoCommits, BranchExists, WorktreeExists, GitFailed.
@@ -124,7 +126,7 @@ def create(repo: Path, worktree: Path, branch: str, private: Path, start: Start 
         git = Git.of(repository.git_dir)
         if saved is not None:
             _undo(Git.of(Path(saved.common)), saved, private)
-        begin = start or _at_head(repository)
+        begin = start or _plainly_at(at or head_commit(repository))
         if lost := next((c for c in (begin.base, begin.head, begin.commit) if git.commit(c) is None), ""):
             raise DamagedWorktree(f"commit {lost[:12]} is no longer in {repository.root}, so nothing can begin there")
         git.run("check-ref-format", "--branch", branch)
@@ -138,7 +140,7 @@ def create(repo: Path, worktree: Path, branch: str, private: Path, start: Start 
             begin.base,
             str(repository.root),
             str(repository.common),
-            dirty=0 if start is not None else _dirty(repository, begin.base, private),
+            dirty=0 if start is not None or at else _dirty(repository, begin.base, private),
             head=begin.head,
         )
         _save(private, saved)
@@ -161,7 +163,7 @@ def create(repo: Path, worktree: Path, branch: str, private: Path, start: Start 
             tree = _tree(saved, private)
             if start is not None:
                 _fill(tree, start)
-            private_dir.make(tree, _identity(repository), start.head if start is not None else "")
+            private_dir.make(tree, identity(repository), start.head if start is not None else "")
             private_dir.prepare(tree)
         except BaseException as exc:
             _undo(git, saved, private)
@@ -176,9 +178,8 @@ def create(repo: Path, worktree: Path, branch: str, private: Path, start: Start 
     return tree
 
 
-def _at_head(repository: Repository) -> Start:
-    head = head_commit(repository)
-    return Start(head, head, head)
+def _plainly_at(commit: str) -> Start:
+    return Start(commit, commit, commit)
 
 
 def _fill(tree: Worktree, start: Start) -> None:
@@ -188,7 +189,7 @@ def _fill(tree: Worktree, start: Start) -> None:
     with scratch(tree.common, tree.private.parent) as made:
         plain = (("core.autocrlf", "false"), ("core.protectHFS", "false"), ("core.protectNTFS", "false"))
         git = replace(made.git, work_tree=tree.root, extra=(*made.git.extra, *plain))
-        (git.git_dir / "info" / "attributes").write_text(_AS_THEY_LIE, "ascii")
+        (git.git_dir / "info" / "attributes").write_text(AS_THEY_LIE, "ascii")
         git.run("read-tree", start.commit)
         git.run("checkout-index", "--all", "--quiet")
     Git.of(tree.admin).run("read-tree", "--reset", start.head)
@@ -284,7 +285,7 @@ def _fetches(git: Git) -> bool:
     return git.call("config", "--get-regexp", r"^(remote\..*\.promisor|extensions\.partialclone)$", ok=(0, 1))[0] == 0
 
 
-def _identity(repository: Repository) -> tuple[str, str]:
+def identity(repository: Repository) -> tuple[str, str]:
     """The user's name and address for commits, from the repository or the user's own configuration."""
     git = Git(repository.common).with_env(GIT_CONFIG_GLOBAL=os.path.expanduser("~/.gitconfig"))
     name = git.text("config", "--get", "user.name", ok=(0, 1))

@@ -19,14 +19,14 @@ from pathlib import Path
 
 from harness.linux.proc import descendants
 from tests.bench.table import Figure, bench, ratio
-from tests.bench.turns import TURNS, WARM_UP, spent, with_children_s
+from tests.bench.turns import SPARE, TURNS, WARM_UP, spent, with_children_s
 from tests.fleetlib import KEY, Fleet, fleet, wait_for
 
 PAIRS = 2
 PATIENCE_S = 900
 MODEL = "claude-haiku-4-5"
 """One to which Claude Code sends the plain form of the Messages API."""
-_GOAL = f"commands: {WARM_UP + TURNS + 2} by "
+_GOAL = f"commands: {WARM_UP + TURNS + SPARE} by "
 _QUIET = {
     name: "1"
     for name in (

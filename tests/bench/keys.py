@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import re
+import statistics
 import time
 from collections.abc import Callable
 from multiprocessing.sharedctypes import Synchronized
@@ -20,6 +21,7 @@ from tests.bench.table import Figure, bench, percentile
 
 RATE = 2000
 KEYS = 80
+RUNS = 5
 _ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 _SELECTED = re.compile(r"▌\S (job-\d\d)")
 
@@ -47,9 +49,12 @@ def _press(screen: Screen, key: bytes, arrived: Callable[[str], bool]) -> tuple[
 def _walk(screen: Screen, path: list[str] | None = None) -> tuple[list[float], list[str]]:
     """Twenty rows down and up again, twice; `path` are the names that an earlier walk met."""
     samples: list[float] = []
+    screen.send(b"j")  # there and back: only a row that looks different is painted
+    screen.quiet(0.3, 1.0)
     screen.seen.clear()
-    while not (here := _selected(screen)):  # the ages in the list are painted anew each second
-        screen.pump(0.5)
+    screen.send(b"k")
+    screen.quiet(0.3, 1.0)
+    here = _selected(screen)
     names = [here]
     for i in range(KEYS):
         expected = path[i] if path else None
@@ -105,23 +110,25 @@ def keys() -> list[Figure]:
                 while not sent.value:
                     screen.pump(0.1)
                 begin, first = time.perf_counter(), sent.value
-                loaded, _ = _walk(screen, path)
+                runs = [_walk(screen, path)[0] for _ in range(RUNS)]
                 rate = (sent.value - first) / (time.perf_counter() - begin)
             finally:
                 stop.value = 1
                 while loader.is_alive():
                     screen.pump(0.1)
-    p95, p95_idle = percentile(loaded, 0.95), percentile(idle, 0.95)
-    note = f"p95 {p95:.0f} ms at {rate:,.0f} events/s reached; idle p95 {p95_idle:.0f} ms"
+    p95s = [percentile(run, 0.95) for run in runs]
+    p95, p95_idle = statistics.median(p95s), percentile(idle, 0.95)
+    each = ", ".join(f"{value:.0f}" for value in p95s)
+    note = f"p95 of each run {each} ms at {rate:,.0f} events/s reached; idle p95 {p95_idle:.0f} ms"
     return [
         Figure(
-            "key to paint, 32 sessions under load",
+            f"key to paint, 32 sessions under load, p95 of {RUNS} runs",
             "ms",
-            loaded,
-            "p95 ≤ 50 ms",
-            p95 <= 50,
-            idle,
-            "idle",
+            p95s,
+            "median ≤ 40 ms",
+            p95 <= 40,
+            [p95_idle],
+            "idle p95",
             p95 / p95_idle,
             note,
         )

@@ -61,9 +61,17 @@ def test_no_key_and_wrong_key_need_you_at_once() -> None:
         item = f.approval(sid)
         assert item["kind"] == "auth"
         assert f.base_url in item["title"]
+        assert "set ANTHROPIC_API_KEY in a terminal" in item["detail"]["todo"]
+        assert str(f.folders.config_file) in item["detail"]["todo"]
+        other = f.launch(play("Done."), name="waits-too")
+        assert "set ANTHROPIC_API_KEY" in f.run("launch", "--repo", str(f.repository()), "--goal", play("Done.")).stdout
+        wait_for("all stand in line", lambda: sum("request" in r["detail"] for r in f.json("ls", "--json")) >= 2)
+        assert [a["approval_id"] for a in f.json("approvals", "--json")] == [item["approval_id"]], "one for the fleet"
         f.extra["ANTHROPIC_API_KEY"] = KEY
-        f.approve(item["approval_id"])
-        f.wait_state(sid, "done")
+        third = f.launch(play("Done."), name="brings-it")
+        for each in (sid, other, third):
+            f.wait_state(each, "done")
+        assert f.json("approvals", "--json") == [], "a key that is set needs no answer"
     with fleet(key="sk-wrong") as f:
         sid = f.launch(play("Done."))
         item = f.approval(sid)

@@ -14,11 +14,12 @@ import pytest
 
 from harness.events import snapshots
 from harness.events import types as t
-from harness.events.fold import SessionState, fold
+from harness.events.fold import fold
 from harness.events.framing import LogError
 from harness.events.log import LogWriter
 from harness.events.offsets import OffsetIndex
 from harness.events.reader import read, verify
+from harness.events.session_state import SessionState
 from harness.events.tail import Tail
 
 SID = "abcdefghij"

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from harness.events import anchor, blobs, regular, snapshots
-from harness.events.fold import SessionState
 from harness.events.framing import BadLine
 from harness.events.log import DamagedLog, LogWriter
 from harness.events.offsets import OffsetIndex
 from harness.events.reader import read, verify
 from harness.events.salvage import salvage
+from harness.events.session_state import SessionState
 from harness.events.tail import Tail
 from harness.protocol.paths import SessionFolder
 from harness.supervisor.fleet import fold_cache

@@ -57,6 +57,30 @@ python3 -m compileall -q src
 python3 -m py_compile script.py
 python3 -m unittest discover -s src
 python3 -m venv --without-pip out/venv
+python3 -m venv --without-pip .venv && .venv/bin/pip install -q --no-index -e . || true
+.venv/bin/pip list --format=freeze
+.venv/bin/python -m pytest -q -x
+pip install --no-index --find-links wheels thing
+npm test -- --watch=false
+npm ci --offline
+npm run build && rm -rf dist
+npx --no-install eslint src
+cargo build --offline
+cargo test --offline -- --nocapture
+cargo fmt && cargo clippy --offline -- -D warnings
+cargo clean
+go build ./... && go test ./...
+rm -rf build dist *.egg-info .pytest_cache
+rm -rf target node_modules/.cache
+mkdir -p build && cd build && cmake .. && make
+git restore --staged . && git checkout -- README.md
+git reset --hard HEAD && git clean -fdx
+git rebase -i HEAD~1 || git rebase --abort
+git rm -r --cached node_modules || true
+mv src lib && git add -A && git commit -q -m 'Move it'
+find . -name '*.pyc' -delete
+truncate -s 0 log.txt
+tar czf out/all.tgz src && rm -rf src
 python3 -c "open('out/a','w').write('x')"
 python3 -c 'import os; os.replace("out/a", "out/b")'
 find . -name '*.py' | xargs wc -l

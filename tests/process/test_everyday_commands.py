@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,15 +69,28 @@ def test_nobody_is_asked(tree: Worktree, start: int) -> None:
     assert asked == []
 
 
-def test_what_leaves_the_fence_still_asks(tree: Worktree, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("tool", "given", "named"),
+    [
+        ("shell", {"script": "ls", "access": "unfenced"}, "with all your rights, outside the fence"),
+        ("exec", {"argv": ["ls"], "access": "unfenced"}, "with all your rights, outside the fence"),
+        ("shell", {"script": "curl x", "access": "network"}, "any host"),
+        (
+            "exec",
+            {"argv": ["pip", "install", "x"], "access": "network", "hosts": ["pypi.org", "files.pythonhosted.org"]},
+            "reaches pypi.org over the network; reaches files.pythonhosted.org over the network",
+        ),
+        ("write_file", {"path": "/srv/outside/file", "content": "x"}, "/srv/outside/file, outside the worktree"),
+        ("read_file", {"path": "/etc/hostname"}, "/etc/hostname, outside the worktree"),
+    ],
+)
+def test_what_leaves_the_fence_asks_and_names_the_real_reason(
+    tree: Worktree, tool: str, given: dict[str, Any], named: str
+) -> None:
     """The corpus would pass with a policy that asks about nothing at all."""
-    for tool, given in (
-        ("shell", {"script": "ls", "access": "unfenced"}),
-        ("shell", {"script": "ls", "access": "network"}),
-        ("exec", {"argv": ["ls"], "access": "unfenced"}),
-        ("write_file", {"path": str(tmp_path / "outside"), "content": "x"}),
-    ):
-        assert verdict(tree, 1, tool, given)[1].verdict == "ask", given
+    said = verdict(tree, 1, tool, given)[1]
+    assert said.verdict == "ask"
+    assert named in said.reason
 
 
 @pytest.mark.fence

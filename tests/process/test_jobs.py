@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -93,17 +94,24 @@ def test_a_job_outlives_its_call_other_calls_run_beside_it_and_a_wait_ends_with_
 
     with pytest.raises(Refused, check=lambda exc: exc.code == "busy"):
         link.call("undo", undo_id="u1", call_id="c0.2", snapshot="s1.x", by={})
-    execute(link, tool(work, "c0.3", action="wait"))
-    recorded(fleet, "job.waiting", call_id="c0.3")
+    execute(link, tool(work, "c0.3", action="wait", at="2026-01-02T03:04:05Z"))
+    assert "the time that you wait for has come" in text_of(fleet, "c0.3"), "it has come long ago"
+    soon = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
+    execute(link, tool(work, "c0.4", action="wait", job="j1", at=soon))
+    assert f"until {soon} at the latest" in recorded(fleet, "job.waiting", call_id="c0.4")["words"]
+    assert "has come\n\njob j1 runs since" in text_of(fleet, "c0.4")
+    assert datetime.now(UTC) >= datetime.fromisoformat(soon)
+    execute(link, tool(work, "c0.5", action="wait"))
+    recorded(fleet, "job.waiting", call_id="c0.5")
     (work / "end").touch()
     end = recorded(fleet, "job.ended", job="j1")
-    assert (end["status"], end["exit_code"], end["told"]) == ("error", 3, "c0.3")
+    assert (end["status"], end["exit_code"], end["told"]) == ("error", 3, "c0.5")
     assert end["last"] == "begun\nepoch 1\nall of it"
-    assert "job j1 failed, exit code 3" in text_of(fleet, "c0.3")
+    assert "job j1 failed, exit code 3" in text_of(fleet, "c0.5")
     assert not os.listdir(fleet.folder().jobs)
     read = {"tool": "read_output", "kind": "file", "path": ".", "input": {"call": "j1"}}
-    execute(link, action(work, "c0.4", ["x"], access="fence", **read))
-    assert "all of it" in text_of(fleet, "c0.4")
+    execute(link, action(work, "c0.6", ["x"], access="fence", **read))
+    assert "all of it" in text_of(fleet, "c0.6")
 
 
 def test_a_job_that_leaves_processes_and_ignores_the_signal_is_gone_when_it_was_cancelled(

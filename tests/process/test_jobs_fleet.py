@@ -11,7 +11,7 @@ import pytest
 
 from app.cli.exits import NOT_FOUND
 from harness.events import types as t
-from tests.fleetlib import Fleet, alive, fleet, kill, make_repository, play, wait_for
+from tests.fleetlib import Fleet, alive, fleet, git, kill, make_repository, play, wait_for
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -93,9 +93,13 @@ def test_a_fleet_that_is_told_to_end_puts_all_on_record_within_the_grace_and_goe
         assert isinstance(ended, t.JobEnded)
         assert (ended.status, ended.exit_code) == ("cancelled", 0) or ended.status == "ok"
         assert (worktree / "saved").read_text() == "saved\n"
-        assert [b.status for b in bodies(f, sid, t.ToolEnded) if isinstance(b, t.ToolEnded)][-1] == "cancelled"
-        f.run("supervisor", "start")
+        status = [b.status for b in bodies(f, sid, t.ToolEnded) if isinstance(b, t.ToolEnded)][-1]
+        assert status in ("cancelled", "error"), "its keeper ended it, or the signal that the program got itself"
+        f.run("resume", sid)
         assert f.wait_state(sid, "done", timeout=90)["verified"]
+        made = [b for b in bodies(f, sid, t.CheckpointCreated) if isinstance(b, t.CheckpointCreated)]
+        assert made[0].label == "as its processes were ended", "what it left is kept before it goes on"
+        assert git(worktree, "show", f"{made[0].commit}:ran") == "ran\n"
         assert (worktree / "ran").read_text() == "ran\nran\n"
         assert [b.jobs for b in bodies(f, sid, t.UserMessage) if isinstance(b, t.UserMessage) and b.jobs] == [["j1"]]
         assert len(bodies(f, sid, t.JobStarted)) == 1

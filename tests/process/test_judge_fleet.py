@@ -15,7 +15,7 @@ import pytest
 from harness.events import blobs
 from harness.events import types as t
 from harness.events.evaluation_events import JUDGES
-from harness.events.fold import SessionState
+from harness.events.session_state import SessionState
 from tests.fleetlib import Fleet, fleet, make_repository, play, wait_for
 
 pytestmark = pytest.mark.timeout(300)
@@ -166,3 +166,34 @@ def test_calibration_counts_what_the_judge_called_what_and_spends_no_more_than_i
     assert poor.returncode == 1
     assert {json.loads(line).get("verdict", "none") for line in poor.stdout.splitlines()} == {"none"}
     assert f.run("judge", "calibrate", "--only", "nothing", check=False).returncode == 2
+
+
+TASKS = [
+    {"description": "A", "steps": ["File `one.txt` exists", "It reads well"], "passes": False},
+    {"description": "B", "steps": ["It is pleasant to look at"], "passes": False},
+]
+
+
+def test_tasks_in_contexts_of_their_own_are_judged_together_when_the_last_was_tried(f: Fleet) -> None:
+    """What no command decides ends a task's iteration undecided: the judge's word makes it pass."""
+    repo = make_repository(f.root / "tasks", {"feature_list.json": json.dumps(TASKS), "notes.txt": "keep\n"})
+    work = [write("one.txt"), PRAISE, write("two.txt"), PRAISE, write("two.txt", "2\n"), PRAISE, write("x.txt"), PRAISE]
+    more = ("--plan", "feature_list.json", "--fresh", "per-task", "--judge")
+    sid = f.launch(f"{play(*work)} [[judge needs_revision | satisfied]]", repo=repo, more=more)
+    row = f.wait_state(sid, "done", "failed", "waiting")
+    assert (row["state"], row["verified"], row["plan_passed"]) == ("done", True, 2), row["detail"]
+    records = f.records(sid)
+    begun = [(r.seq, r.body.entry) for r in records if isinstance(r.body, t.IterationStarted)]
+    assert [entry for _, entry in begun] == ["F-001", "F-002"]
+    over = [r.body for r in records if isinstance(r.body, t.IterationEnded)]
+    assert [(b.entry, b.outcome) for b in over] == [("F-001", "undecided"), ("F-002", "undecided")]
+    judged = [(r.seq, r.body.verdict) for r in records if isinstance(r.body, t.EvaluationEnded)]
+    assert [verdict for _, verdict in judged] == ["needs_revision", "satisfied"]
+    assert begun[-1][0] < judged[0][0], "nobody judges a plan that was not tried to its end"
+    flips = [(r.seq, r.body.entry, r.body.passes) for r in records if isinstance(r.body, t.PlanFlipped)]
+    assert [(entry, passes) for _, entry, passes in flips] == [("F-001", True), ("F-002", True)]
+    assert flips[0][0] > judged[1][0]
+    back = [r.seq for r in records if isinstance(r.body, t.UserMessage) and "Judged in cycle 1" in r.body.text]
+    assert len(back) == 1
+    assert judged[0][0] < back[0] < judged[1][0], "what it said reached the agent once, before the next cycle"
+    assert f.violations() == []

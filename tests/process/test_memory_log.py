@@ -14,16 +14,17 @@ from typing import cast
 import pytest
 
 from harness.events import types as t
+from harness.events.folded_log import FoldedLog
 from harness.memory import rules
 from harness.memory.model import broken
 from harness.memory.records import Actor, Origin, Place, Scope, sha_of
 from harness.memory.rules import Wish
-from harness.memory.store import Store
+from harness.memory.store import MEMORIES
 from harness.supervisor.calls.answers import Answers
 from harness.supervisor.calls.recall import Recall
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.memories.book import Book
+from harness.supervisor.memories.book import open_book
 from tests.fleetlib import alive, wait_for
 
 REPO = Place(Scope.REPOSITORY, "/srv/thing/.git")
@@ -32,15 +33,16 @@ _WRITER = """
 import sys
 from pathlib import Path
 from harness.memory import rules
-from harness.memory.store import Store
+from harness.events.folded_log import FoldedLog
+from harness.memory.store import MEMORIES
 from tests.process.test_memory_log import wish
-store = Store.open(Path(sys.argv[1]))
+store = FoldedLog.open(MEMORIES, Path(sys.argv[1]))
 number = 0
 while True:
-    entries = rules.write(store.memories, wish(f"text {number}"))
+    entries = rules.write(store.folded, wish(f"text {number}"))
     store.keep(entries)
     for entry in entries:
-        store.memories.apply(entry)
+        store.folded.apply(entry)
     print(number, flush=True)
     number += 1
 """
@@ -71,21 +73,21 @@ def test_a_killed_writer_loses_nothing_it_acknowledged_and_a_copied_folder_says_
         wait_for("the writer's death", lambda pid=writer.pid: not alive(pid))
         writer.wait()
         last = int([line for line in told if line.endswith("\n")][-1])
-        store = Store.open(folder)
-        versions = store.memories.by_key[REPO, "build"].versions
+        store = FoldedLog.open(MEMORIES, folder)
+        versions = store.folded.by_key[REPO, "build"].versions
         assert broken(versions) == ""
         # what was written and not yet told may be there too, nothing after it
         assert versions[-1].text in (f"text {last}", f"text {last + 1}")
         store.close()
     copy = shutil.copytree(folder, tmp_path / "copied" / "memory")
-    again = Store.open(copy)
-    assert again.memories.by_key == store.memories.by_key
+    again = FoldedLog.open(MEMORIES, copy)
+    assert again.folded.by_key == store.folded.by_key
     again.close()
 
 
 def test_a_full_disk_is_said_and_the_next_change_goes_on_from_what_stands(tmp_path: Path) -> None:
     async def play() -> None:
-        book = Book(tmp_path / "memory", _nothing)
+        book = open_book(tmp_path / "memory", _nothing)
         await book.change(lambda m: rules.write(m, wish("one")))
         size = (tmp_path / "memory" / "000001.jsonl").stat().st_size
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -102,28 +104,28 @@ def test_a_full_disk_is_said_and_the_next_change_goes_on_from_what_stands(tmp_pa
         await book.close()
 
     asyncio.run(play())
-    store = Store.open(tmp_path / "memory")
-    assert [v.text for v in store.memories.by_key[REPO, "build"].versions] == ["one", "three"]
+    store = FoldedLog.open(MEMORIES, tmp_path / "memory")
+    assert [v.text for v in store.folded.by_key[REPO, "build"].versions] == ["one", "three"]
     store.close()
 
 
 def test_a_damaged_log_is_named_and_refused_and_what_was_seen_twice_before_a_fall_is_believed(tmp_path: Path) -> None:
     folder = tmp_path / "memory"
-    store = Store.open(folder)
+    store = FoldedLog.open(MEMORIES, folder)
     for session in ("s1", "s2"):
         said = Wish(REPO, "style", Origin(Actor.AGENT, NOW, session), "tabs")
-        entry = rules.propose(store.memories, said)[0]  # the second one is cut off from what follows from it
+        entry = rules.propose(store.folded, said)[0]  # the second one is cut off from what follows from it
         store.keep([entry])
-        store.memories.apply(entry)
+        store.folded.apply(entry)
     store.close()
 
     async def play() -> None:
-        book = Book(folder, _nothing)
+        book = open_book(folder, _nothing)
         assert (await book.read()).get(REPO, "style", NOW) is not None
         await book.close()
         first = folder / "000001.jsonl"
         first.write_bytes(first.read_bytes().replace(b"tabs", b"tubs", 1))
-        damaged = Book(folder, _nothing)
+        damaged = open_book(folder, _nothing)
         with pytest.raises(OpError, match="cannot be read") as refused:
             await damaged.read()
         assert refused.value.code == "damaged"
@@ -154,13 +156,13 @@ def test_a_call_that_is_answered_again_after_a_fall_writes_once_and_tells_the_sa
         return [mine, REPO]
 
     async def play() -> None:
-        book = Book(tmp_path / "memory", _nothing)
+        book = open_book(tmp_path / "memory", _nothing)
         answers = Answers(book, cast("Recall", SimpleNamespace(of=places)), lambda: ())
         session = cast("Session", SimpleNamespace(sid="s1", track=SimpleNamespace(calls=calls), append=append))
         for call_id in ("c0.0", "c1.0"):
             await answers.answer(session, call_id)
         await book.close()
-        after = Book(tmp_path / "memory", _nothing)  # of the supervisor that follows one that fell
+        after = open_book(tmp_path / "memory", _nothing)  # of the supervisor that follows one that fell
         answers = Answers(after, cast("Recall", SimpleNamespace(of=places)), lambda: ())
         for call_id in ("c0.0", "c1.0"):
             await answers.answer(session, call_id)

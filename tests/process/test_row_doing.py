@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 import urllib.request
+from pathlib import Path
 
+from harness.protocol.client import Client
+from harness.protocol.transport import UnixSocket
 from tests.fleetlib import HOLD, fleet, play, wait_for
 
 SLOW = [{"kind": "trickle", "after_bytes": 700, "rate": 40}]
@@ -24,11 +29,32 @@ def test_the_row_says_how_far_a_slow_reply_has_come() -> None:
         assert "KiB so far" not in f.row(sid)["detail"]
 
 
-def test_the_row_says_which_command_runs() -> None:
+def indexed(index: Path, sid: str) -> bool:
+    """The index has the lines of this session."""
+    with contextlib.closing(sqlite3.connect(f"file:{index}?mode=ro", uri=True)) as db:
+        rows = db.execute("SELECT row FROM sessions WHERE sid=?", (sid,)).fetchall()
+    return any(b"lines_added" in row for (row,) in rows)
+
+
+def test_the_row_says_which_command_runs_and_what_it_changed_to_who_looks() -> None:
     with fleet() as f:
-        sid = f.launch(play([HOLD], "Done."))
-        f.wait_event(sid, "tool.started")
-        row = wait_for("the command on the row", lambda: r if "sh -c 'while " in (r := f.row(sid))["detail"] else None)
+        sid = f.launch(play([("write_file", {"path": "new.txt", "content": "one\ntwo\n"})], [HOLD], "Done."))
+        wait_for("the command on the row", lambda: "sh -c 'while " in f.row(sid)["detail"])
+        row = f.row(sid)
         assert row["state"] == "running"
+        assert "files" not in row, "while nobody looks, nothing is counted"
         f.release(sid)
         assert f.wait_state(sid, "done")["detail"] != row["detail"]
+        with Client(UnixSocket(f.folders.supervisor_socket), name="looking") as looking:
+            looking.call("subscribe")
+            row = wait_for("its lines are counted", lambda: r if (r := f.row(sid)).get("files") else None)
+            changes = looking.call("diff", sid=sid)["files"]
+        counted = {"new.txt": 2} | {c["path"]: c["added"] for c in changes}
+        assert counted["new.txt"] == 2
+        assert row["files"] == len(changes)
+        assert row["lines_added"] == sum(c["added"] or 0 for c in changes)
+        assert row.get("lines_removed", 0) == sum(c["removed"] or 0 for c in changes)
+        wait_for("it is in the index", lambda: indexed(f.folders.index, sid))
+        f.run("supervisor", "stop")
+        f.run("supervisor", "start")
+        assert f.row(sid)["lines_added"] == row["lines_added"], "the index remembers what was counted"

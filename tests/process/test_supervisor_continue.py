@@ -339,8 +339,18 @@ def test_words_said_answer_the_question_too(f: Fleet) -> None:
     assert f.violations() == []
 
 
-def test_checks_that_pass_end_it_with_the_question_in_sight(f: Fleet) -> None:
+def test_a_question_beside_checks_that_pass_is_asked_with_their_verdict_and_taken_as_verified(f: Fleet) -> None:
     sid = f.launch(play("All of it is done. Should I also write docs?"), checks=("true",), name="passes")
+    asked = f.approval(sid)
+    assert (asked["kind"], asked["title"]) == ("question", "Should I also write docs?")
+    assert asked["detail"]["checks"] == "all checks passed (1 of 1)"
+    assert "all checks passed (1 of 1)" in f.run("approvals", asked["approval_id"]).stdout
+    assert f.row(sid)["state"] == "waiting"
+    kill(f.supervisor_pid())
+    f.run("ls")
+    assert f.approval(sid)["approval_id"] == asked["approval_id"]
+    f.run("approve", asked["approval_id"], "--choose", "done")
     row = ended_again(f, sid, 1, "done")
     assert row["verified"]
-    assert row["detail"].endswith("its reply ends in a question: Should I also write docs?")
+    assert row["detail"].endswith("you took it as finished; all checks passed (1 of 1)")
+    assert f.violations() == []

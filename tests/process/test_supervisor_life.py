@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from harness.events import types as t
 from harness.protocol import frames
 from harness.protocol.client import Client, SupervisorError, Unreachable
 from harness.protocol.transport import UnixSocket
@@ -392,10 +393,14 @@ def test_asked_twice_in_vain_is_not_asked_a_third_time(f: Fleet) -> None:
         item = f.approval(sid)
         f.run("reject", item["approval_id"], "--reason", "never")
         wait_for("it to be decided", lambda gone=item["approval_id"]: gone not in f.state(sid).approvals)
+    paused = wait_for("a question how to go on", lambda: next((a for a in f.json("approvals")), None))
+    assert (paused["kind"], "3 in a row" in paused["title"]) == ("question", True)
+    f.run("answer", paused["approval_id"], "leave it")
     f.wait_state(sid, "done")
-    ended = [r.body for r in f.records(sid) if r.type == "tool.ended"]
-    assert [e.status for e in ended] == ["denied"] * 3  # type: ignore[attr-defined]
-    assert sum(r.type == "approval.requested" for r in f.records(sid)) == 2
+    ended = [r.body for r in f.records(sid) if isinstance(r.body, t.ToolEnded)]
+    assert [e.status for e in ended] == ["denied"] * 3
+    kinds = [r.body.kind for r in f.records(sid) if isinstance(r.body, t.ApprovalRequested)]
+    assert kinds == ["tool", "tool", "question"]
 
 
 def test_policy_that_denies_now_voids_an_open_question(f: Fleet) -> None:

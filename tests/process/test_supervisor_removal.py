@@ -1,5 +1,5 @@
 """`watchfloor rm` on a whole fleet: what a push of the session brought to a remote is saved, everything else stops
-it.
+it, and log and costs stay until they are purged.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleetlib import fleet, git, play, wait_for
+from tests.fleetlib import Fleet, fleet, git, play, wait_for
 
 pytestmark = pytest.mark.fence
 COMMIT = ("shell", {"script": "echo work > work.txt; git add work.txt; git commit -qm work"})
@@ -24,11 +24,38 @@ def test_a_commit_that_the_session_pushed_counts_as_saved(tmp_path: Path) -> Non
         f.approve(f.approval(sid)["approval_id"])
         f.wait_state(sid, "done")
         assert git(tmp_path / "up.git", "log", "-1", "--format=%s", "topic").strip() == "work"
-        assert f.json("rm", sid)[0]["kept"] == []
+        spent = f.row(sid)["spent_nano"]
+        early = f.run("purge", sid, check=False)
+        assert (early.returncode, "remove it first" in early.stderr) == (5, True)
+        gone = f.json("rm", sid)[0]
+        assert (gone["kept"], gone["archived"]) == ([], True)
         assert (
             git(f.root / "repo", "for-each-ref", "--format=%(refname)", "refs/heads/watchfloor", "refs/watchfloor")
             == ""
         )
+        _stays_until_it_is_purged(f, sid, spent)
+
+
+def _stays_until_it_is_purged(f: Fleet, sid: str, spent: int) -> None:
+    assert f.json("ls") == []
+    assert not f.folders.session(sid).root.exists()
+    assert not (f.folders.worktrees / sid).exists()
+    f.run("supervisor", "stop")
+    assert [(one["sid"], one["state"], one["spent_nano"]) for one in f.json("ls", "--archived")] == [
+        (sid, "done", spent)
+    ]
+    assert spent > 0
+    assert sid in f.run("ls", "--archived").stdout
+    assert "session.ended" in f.run("logs", sid[:8], "--json").stdout
+    assert [(one["log"], one["ok"]) for one in f.json("verify", sid)] == [(sid, True)]
+    assert {path.name for path in (f.folders.archive / sid).iterdir() if path.is_dir()} <= {"blobs", "log"}
+    wrong = f.run("purge", sid, "nobody", check=False)
+    assert (wrong.returncode, "'nobody'" in wrong.stderr) == (4, True)
+    assert f.run("purge", sid[:8], check=False).returncode == 4
+    assert f.json("purge", sid, sid) == [{"sid": sid, "purged": True}]
+    assert list(f.folders.archive.iterdir()) == []
+    assert f.run("logs", sid, check=False).returncode == 4
+    assert f.json("cost")[0]["removed"]["spent_nano"] == spent
 
 
 def test_a_commit_whose_push_was_denied_is_unsaved(tmp_path: Path) -> None:
@@ -42,7 +69,7 @@ def test_a_commit_whose_push_was_denied_is_unsaved(tmp_path: Path) -> None:
         f.wait_state(sid, "done")
         refused = f.run("rm", sid, check=False)
         assert refused.returncode == 5
-        assert "1 commits" in refused.stderr
+        assert "1 commit that is" in refused.stderr
 
 
 def test_a_nested_repository_is_named_and_kept() -> None:

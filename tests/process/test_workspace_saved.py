@@ -203,7 +203,7 @@ def test_a_commit_is_saved_when_it_is_provably_elsewhere(tree: Worktree, where: 
         )
     known = {"pushed": [commit, "not a commit", "f" * 40], "another-commit": [tree.base]}.get(where, [])
     if where in ("nowhere", "another-commit"):
-        with pytest.raises(UnsavedWork, match="1 commits"):
+        with pytest.raises(UnsavedWork, match="1 commit that is"):
             worktrees.remove(tree, "s1", pushed=known)
         assert git(tree.repo, "rev-parse", tree.branch) == commit
     else:
@@ -214,7 +214,7 @@ def test_a_worktree_that_was_deleted_by_hand_still_has_its_commits(tree: Worktre
     (tree.root / "a.txt").write_text("work\n")
     commit = commit_as_agent(tree, "a.txt")
     shutil.rmtree(tree.root)
-    with pytest.raises(UnsavedWork, match="1 commits"):
+    with pytest.raises(UnsavedWork, match="1 commit that is"):
         worktrees.remove(tree, "s1")
     assert worktrees.remove(tree, "s1", force_keep=True) == [KEPT]
     assert git(tree.repo, "rev-parse", KEPT) == commit

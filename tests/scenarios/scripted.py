@@ -1,11 +1,13 @@
 """Scenarios written in the goal itself: ``play: [{"text": …, "calls": [[tool, input], …]}, …]``; ``long: N``, N turns
-of ordinary work and a pause; ``commands: N by TOOL``, N turns of one small shell command each.
+of ordinary work and a pause; ``commands: N by TOOL``, N turns of one small shell command each; ``a file a task``, for a
+plan whose entries are numbers: each task writes ``<entry>.txt``.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 from harness.simulator.script import Call, Scenario, Script, Turn
 
@@ -16,9 +18,14 @@ def _play(goal: str) -> Script:
     for turn in turns:
         yield Turn(
             turn.get("text", ""),
-            tuple(Call(tool, arguments) for tool, arguments in turn.get("calls", [])),
+            tuple(Call(tool, _full(arguments)) for tool, arguments in turn.get("calls", [])),
             stop_reason=turn.get("stop_reason", ""),
         )
+
+
+def _full(arguments: dict[str, Any]) -> dict[str, Any]:
+    """``{"times": N, "of": TEXT}`` is a long text, which no command line would take."""
+    return {k: v["of"] * v["times"] if isinstance(v, dict) and "times" in v else v for k, v in arguments.items()}
 
 
 def _long(goal: str) -> Script:
@@ -49,7 +56,19 @@ def _commands(goal: str) -> Script:
         yield Turn(f"Turn {turn}.", (Call(name, {_COMMAND_IN[name]: f"echo {turn} > turn"}),))
 
 
+_TASK = re.compile(r"^Task \d+ of this session\b.*? work on (\d+) of", re.MULTILINE)
+
+
+def _file_a_task(goal: str) -> Script:
+    """What it is at is read in the page that each task begins with."""
+    entry = _TASK.search(goal)
+    if entry is not None:
+        yield Turn(f"{entry[1]} is a file.", (Call("write_file", {"path": f"{entry[1]}.txt", "content": "done\n"}),))
+    yield Turn("It is done.")
+
+
 SCENARIOS = [
+    Scenario("file-a-task", re.compile(r"\ba file a task\b"), _file_a_task),
     Scenario("commands", re.compile(r"commands:\s*\d+ by \w+"), _commands),
     Scenario("long", re.compile(r"long:\s*\d+"), _long),
     Scenario("scripted", re.compile(r"play:\s*\["), _play),

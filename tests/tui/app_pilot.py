@@ -94,9 +94,11 @@ async def shown(
     session: str | None = None,
     patience: Patience = PATIENCE,
     far: bool = False,
+    away: bool = False,
 ) -> AsyncIterator[Shown]:
     """The application on a floor made by ``scene``, connected; ``looked``: as the program does it, with a look at the
-    fleet before the first paint; ``far``: from where the sessions' folders cannot be read.
+    fleet before the first paint; ``far``: from where the sessions' folders cannot be read; ``away``:
+    after an absence.
     """
     world = World(folders(root))
     scene(world)
@@ -106,7 +108,14 @@ async def shown(
     transport = Far(world.folders.supervisor_socket) if far else None
     keys = keymap.build(preset, {})
     app = WatchApp(
-        world.folders, keys, theme=theme, session=session, first=first, patience=patience, transport=transport
+        world.folders,
+        keys,
+        theme=theme,
+        session=session,
+        first=first,
+        patience=patience,
+        transport=transport,
+        away=away,
     )
     try:
         async with app.run_test(size=size, notifications=True) as pilot:

@@ -23,18 +23,21 @@ from typing import Any
 
 import msgspec
 
-from harness.events import said
+from harness.events import briefing, receipts, said
 from harness.events import types as t
 from harness.events.action import action_hash
-from harness.events.fold import SessionState, advance
+from harness.events.fold import advance
 from harness.events.log import LogWriter
 from harness.events.reader import read
+from harness.events.session_state import SessionState
 from harness.events.views import ApprovalView, FleetView, Liveness, SessionRow, counted, row
 from harness.plan.board import board
 from harness.protocol import frames, identity
 from harness.protocol.exchange import Answering
 from harness.protocol.paths import Folders, ensure_private
 from harness.supervisor.serving import log_reading
+from harness.supervisor.serving.briefing_ops import Gathered, read_on
+from tests.tui.grants_world import Granting
 from tests.tui.memory_world import Refused, Remembering
 
 NANO = 1_000_000_000
@@ -63,11 +66,12 @@ class Session:
         return row(self.sid, self.state, self.live)
 
 
-class World(Remembering):
+class World(Remembering, Granting):
     """A fleet of sessions behind a supervisor socket."""
 
     def __init__(self, folders_: Folders, calls_file: Path | None = None) -> None:
-        super().__init__()
+        Remembering.__init__(self)
+        Granting.__init__(self)
         self.folders = folders_
         self.sessions: dict[str, Session] = {}
         self.calls: list[dict[str, Any]] = []
@@ -192,6 +196,8 @@ class World(Remembering):
             detail=dict(fields.get("detail", {})),
             repo="/home/you/shop",
             branch=f"watchfloor/{session.sid}",
+            alike=str(fields.get("alike", "")),
+            same=str(fields.get("same", "")),
         )
         session.views[approval_id] = view
         return view
@@ -309,6 +315,12 @@ class World(Remembering):
             if (view := session.views.get(r["approval_id"])) is not None:
                 return session, view
         raise Refused(code, f"request {r['approval_id']!r} is not open")
+
+    def asked(self, r: dict[str, Any]) -> ApprovalView:
+        view = self._open(r, "not_open")[1]
+        if r["action_hash"] != view.action_hash:
+            raise Refused("stale", "what you made a rule of is not what would run now")
+        return view
 
     @staticmethod
     def _refuse_ended(session: Session, wanted: str = "running") -> None:
@@ -445,7 +457,7 @@ class World(Remembering):
             raise Refused("busy", f"{session.state.name} has not ended")
         self.sessions.pop(session.sid).writer.close()
         self.push_rows(gone=[session.sid])
-        return {"kept": [], "lost": [], "checkpoints": 0}
+        return {"kept": [], "lost": [], "checkpoints": 0, "archived": True}
 
     def _op_launch(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         if not r["goal"].strip():
@@ -463,8 +475,23 @@ class World(Remembering):
     def _op_plan(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         return {"plan": msgspec.to_builtins(board(self._find(r).state))}
 
+    def _op_timeline(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        return {"stretches": msgspec.to_builtins(self._find(r).state.stretches.all)}
+
     def _op_diff(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         return {**self._find(r).diff, "truncated": False}
+
+    def _op_brief(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        session = self._find(r)
+        known = read_on(self.folders.session(session.sid).log, Gathered(), session.state.seq)
+        told = msgspec.to_builtins(briefing.brief(known.course, str(r.get("since", ""))))
+        return {"sid": session.sid, "name": session.state.name, "upcoming": "", "brief": told}
+
+    def _op_receipts(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        session = self._find(r)
+        known = read_on(self.folders.session(session.sid).log, Gathered(), session.state.seq)
+        found = msgspec.to_builtins(receipts.receipts(known.history))
+        return {"sid": session.sid, "name": session.state.name, "receipts": found}
 
     def _op_costs(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         usage = {"input": 1200, "cache_read": 34000, "output": 900}

@@ -7,21 +7,34 @@ from pathlib import Path
 import pytest
 from textual.widgets._toast import Toast
 
-from app.actions import ACTIONS, BY_ID, EVERYWHERE
+from app.action_table.action import EVERYWHERE
+from app.actions import ACTIONS, BY_ID
 from app.handlers import Handlers
+from app.screens.back import BackScreen
 from app.screens.base import WatchScreen
 from app.screens.costs import CostsScreen
+from app.screens.fleet import FleetScreen
 from app.screens.floor import FloorScreen
 from app.screens.form import Form
 from app.screens.memory import MemoryScreen
 from app.screens.queue import QueueScreen
+from app.screens.review import ReviewScreen
 from app.screens.session import SessionScreen
 from app.watch_app import WatchApp
 from harness.events import types as t
 from tests.tui.app_pilot import shown
 from tests.tui.app_world import World, crowd
 
-SCREENS: tuple[type[WatchScreen], ...] = (FloorScreen, QueueScreen, CostsScreen, SessionScreen, MemoryScreen)
+SCREENS: tuple[type[WatchScreen], ...] = (
+    FloorScreen,
+    QueueScreen,
+    CostsScreen,
+    SessionScreen,
+    FleetScreen,
+    MemoryScreen,
+    BackScreen,
+    ReviewScreen,
+)
 
 
 def table(of: type[WatchScreen | Form | WatchApp]) -> Handlers:
@@ -120,7 +133,7 @@ async def test_the_queue_says_what_a_request_does_not_offer(tmp_path: Path) -> N
 @pytest.mark.parametrize("scene", [lambda world: None, crowd])
 async def test_every_action_is_possible_or_says_why_on_every_screen(tmp_path: Path, scene: object) -> None:
     async with shown(tmp_path, scene) as s:  # type: ignore[arg-type]
-        for keys in ((), ("2",), ("3",), ("4",), ("escape", "enter")):
+        for keys in ((), ("2",), ("3",), ("4",), ("5",), ("escape", "enter"), ("d",)):
             await s.press(*keys)
             await s.pilot.pause(0.05)
             possible = {action.id for action in s.screen.active_actions()}

@@ -209,7 +209,7 @@ async def test_pause_resume_and_stop_ask_the_supervisor(tmp_path: Path) -> None:
         floor(s).list.select(sid)
         await s.press("p")
         await s.until("paused", lambda: s.app.snapshot.rows[sid].desired == "paused")
-        assert "p" not in {key for _, key, _ in s.help}
+        await s.until("no offer to pause it again", lambda: "p" not in {key for _, key, _ in s.help})
         await s.press("u")
         await s.until("resumed", lambda: s.app.snapshot.rows[sid].desired == "running")
         await s.press("s")
@@ -454,7 +454,7 @@ async def test_every_key_in_the_help_bar_of_the_panes_does_something(tmp_path: P
         await _prove(s, lambda: floor(s).wall.focus(), 1)
 
 
-@pytest.mark.parametrize("open_with", [("2",), ("enter",), ("3",)])
+@pytest.mark.parametrize("open_with", [("2",), ("enter",), ("3",), ("4",), ("4", "slash", "c", "enter")])
 async def test_every_key_in_the_help_bar_of_other_screens_does_something(
     tmp_path: Path, open_with: tuple[str, ...]
 ) -> None:

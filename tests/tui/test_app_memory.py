@@ -28,7 +28,7 @@ def remembered(world: World) -> None:
 @pytest.mark.parametrize("size", SIZES)
 async def test_all_of_it_is_seen_and_decided(tmp_path: Path, size: tuple[int, int]) -> None:
     async with shown(tmp_path, remembered, size=size) as s:
-        await s.press("4")
+        await s.press("5")
         await s.see(
             "Memory: ? 2 lessons wait for you, 2 remembered",
             "whose",
@@ -60,7 +60,7 @@ async def test_all_of_it_is_seen_and_decided(tmp_path: Path, size: tuple[int, in
 
 async def test_a_poisoned_memory_is_rolled_back(tmp_path: Path) -> None:
     async with shown(tmp_path, remembered) as s:
-        await s.press("4")
+        await s.press("5")
         await s.see("POISON")
         await s.press("j", "j")
         await s.see("v2 modified", "v1 created")
@@ -81,5 +81,5 @@ async def test_a_poisoned_memory_is_rolled_back(tmp_path: Path) -> None:
 
 async def test_an_empty_memory_says_how_it_fills(tmp_path: Path) -> None:
     async with shown(tmp_path) as s:
-        await s.press("4")
+        await s.press("5")
         await s.see("Nothing is remembered yet", "memory set")

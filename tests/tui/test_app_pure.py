@@ -16,7 +16,8 @@ from rich.segment import Segment
 from textual.color import Color
 
 from app import actions, keymap, themes
-from app.arming import ARM_S, Arming, differences
+from app.action_table.action import SCOPES
+from app.arming import ARM_S, Arming
 from app.safety import NoControl, ReplyFilter
 from app.screens.launch import FieldError, Wish, request_of
 from harness.events import words
@@ -225,7 +226,7 @@ def test_every_action_has_words_and_a_known_scope() -> None:
     for action in actions.ACTIONS:
         assert action.title
         assert action.help.endswith(".")
-        assert set(action.scopes) <= set(actions.SCOPES)
+        assert set(action.scopes) <= set(SCOPES)
         assert action.bar == 0 or action.label
 
 
@@ -263,12 +264,6 @@ def test_any_burst_of_early_presses_never_finds_the_card_armed(offsets: list[flo
 def test_anything_new_on_screen_starts_over(other: tuple[str, ...], at: float) -> None:
     state = Arming().observe(KEY, True, 0.0).observe(other, True, at)
     assert state.refusal(at)
-
-
-def test_differences_name_what_changed_and_nothing_else() -> None:
-    before = {"call": "c1.0", "argv": ["git", "push"], "env": {"A": "1"}, "cwd": "/x"}
-    after = {"call": "c2.0", "argv": ["git", "push", "-f"], "env": {"A": "2"}, "cwd": "/x"}
-    assert differences(before, after) == ["argv: git push → git push -f", "env.A: 1 → 2"]
 
 
 # -- drawing ---------------------------------------------------------------------------------------

@@ -9,9 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 from textual import events
+from textual.keys import key_to_character
 
 from app.arming import ARM_S
 from app.screens.queue import QueueScreen
+from harness.events import types as t
 from harness.events.action import action_hash
 from tests.tui.app_pilot import SIZES, Shown, shown
 from tests.tui.app_world import NANO, PUSH, SCENES, World, crowd, stamp
@@ -154,13 +156,28 @@ async def test_a_long_card_must_be_seen_to_its_end(tmp_path: Path) -> None:
         await s.see("more below")
         await s.pilot.pause(2 * ARM_S)
         await s.press("ctrl+y")
-        await s.see("scroll to the end")
+        await s.see("scroll on first")
         assert not s.world.of("decide")
         await arm(s)
         await s.see("approves exactly this, once")
-        assert "scroll to the end" not in s.text, "what is done is not asked for any more"
+        assert "scroll on first" not in s.text, "what is done is not asked for any more"
         await s.press("ctrl+y")
         await s.until("the decision", lambda: s.world.of("decide"))
+
+
+async def test_a_page_key_right_behind_the_one_that_opens_the_queue_skips_nothing(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        world.ask(world.add("long"), PUSH, claim="because\n" * 20, diff="\n".join(f"+line {n}" for n in range(60)))
+
+    async with shown(tmp_path, scene, size=(80, 24)) as s:
+        for key in ("2", "space"):
+            pressed = events.Key(key, key_to_character(key))
+            pressed.set_sender(s.app)
+            s.app.post_message(pressed)
+        await s.see("more below")
+        assert queue(s).card.scroll_offset.y == 0, "no page is turned that was not painted"
+        await arm(s)
+        await s.see("approves exactly this, once")
 
 
 async def test_a_resize_shows_the_card_anew_and_disarms_it(tmp_path: Path) -> None:
@@ -195,29 +212,88 @@ async def test_new_requests_never_move_the_selection_or_take_the_focus(tmp_path:
         assert s.world.of("decide")[0]["approval_id"] == chosen
 
 
-async def test_the_decision_is_for_what_was_shown_even_when_it_changed_underneath(tmp_path: Path) -> None:
-    async with shown(tmp_path, one) as s:
+@pytest.mark.parametrize("moved", [False, True])
+async def test_a_stale_request_is_followed_by_the_one_that_is_asked_anew(tmp_path: Path, moved: bool) -> None:
+    def scene(world: World) -> None:
+        one(world)
+        for name in ("second", "third"):
+            world.ask(world.add(name), PUSH, ts=stamp(30))
+
+    async with shown(tmp_path, scene) as s:
         await s.press("2")
         await arm(s)
-        session = next(iter(s.world.sessions.values()))
+        session = next(x for x in s.world.sessions.values() if x.state.name == "cart-discount")
         (view,) = session.views.values()
-        other = (view.action or {}) | {"argv": ["git", "push", "--force", "origin", "main"]}
-        session.views[view.approval_id] = msgspec.structs.replace(view, action=other, action_hash=action_hash(other))
-        s.world.refuse["decide"] = {"code": "stale", "message": "what you decided on is not what would run now"}
+        queue(s).choose(view.approval_id)
+        await s.see("cart-discount wants to push")
+        await arm(s)
+        s.world.refuse["decide"] = {"code": "stale", "message": "what it would run on has changed"}
         await s.press("ctrl+y")
         await s.until("the decision", lambda: s.world.of("decide"))
-        assert s.world.of("decide")[0]["action_hash"] == view.action_hash
-        s.world.push_approvals()
-        await s.see(
-            "Changed since you looked", "argv: git push origin HEAD:refs/heads/main → git push --force", "--force"
-        )
         s.world.refuse.clear()
+        del session.views[view.approval_id]
+        s.world.push_approvals()
+        await s.until("the request gone", lambda: queue(s).view and queue(s).view.approval_id != view.approval_id)
+        between = queue(s).view
+        assert between is not None
+        if moved:
+            await s.press("end" if queue(s).requests.views[-1].approval_id != between.approval_id else "home")
+        chosen = queue(s).requests.selected
+        other = (view.action or {}) | {"argv": ["git", "push", "--force", "origin", "main"]}
+        again = msgspec.structs.replace(
+            view,
+            approval_id="aagainxy",
+            action=other,
+            action_hash=action_hash(other),
+            detail={"changed": ["argv: git push → git push --force"]},
+        )
+        session.views[again.approval_id] = again
+        s.world.push_approvals()
+        await s.see("changed since you looked: ")
+        assert queue(s).requests.selected == (chosen if moved else "aagainxy")
+        if moved:
+            return
+        await s.see("CHANGED SINCE YOU LOOKED", "argv: git push → git push --force")
         await s.press("ctrl+y")
         assert len(s.world.of("decide")) == 1
         await arm(s)
         await s.press("ctrl+y")
         await s.until("the second decision", lambda: len(s.world.of("decide")) == 2)
         assert s.world.of("decide")[1]["action_hash"] == action_hash(other)
+
+
+async def test_keys_that_turn_a_page_are_always_the_cards(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        for n in range(8):
+            long = PUSH | {"env": {f"NAME_{i}": "x" * 70 for i in range(30)}}
+            world.ask(world.add(f"many-{n}"), long, ts=stamp(60))
+
+    async with shown(tmp_path, scene, size=(80, 24)) as s:
+        await s.press("2")
+        await s.see("wants to push")
+        for focused in ("QueueList", "ApprovalCard"):
+            queue(s).query_one(focused).focus()
+            for key in ("pagedown", "space", "ctrl+d"):
+                queue(s).card.scroll_to(0, 0, animate=False)
+                chosen = queue(s).requests.selected
+                await s.until("the top", lambda: queue(s).card.scroll_offset.y == 0)
+                await s.pilot.pause()
+                await s.press(key)
+                await s.until(f"{key} turned the card", lambda: queue(s).card.scroll_offset.y > 0)
+                assert queue(s).requests.selected == chosen
+        queue(s).query_one("QueueList").focus()
+        await s.press("end")
+        await s.until("the last", lambda: queue(s).requests.selected == queue(s).requests.views[-1].approval_id)
+
+
+async def test_what_approving_does_is_called_by_its_name(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        world.ask(world.add("failed"), kind="restart", title="it fails", options=["retry", "stop"], ts=stamp(60))
+
+    async with shown(tmp_path, scene, size=(120, 40)) as s:
+        await s.press("2")
+        await s.see("ctrl+y try again", "tries again")
+        assert "approve" not in s.grid[-1]
 
 
 async def test_critical_needs_the_name_typed(tmp_path: Path) -> None:
@@ -397,3 +473,54 @@ async def test_notices_never_cover_the_card(tmp_path: Path) -> None:
         s.app.tell("a notice")
         await s.see("a notice")
         assert not s.app.screen.query(Toast)
+
+
+def hanging(world: World) -> None:
+    world.add("cart", t.SessionEnded(outcome="failed", reason="2 of 3 checks fail: pytest \x1b[2J"))
+    world.add("quiet", t.SessionEnded(outcome="done", reason="3 of 3 checks passed", verified=True))
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_failed_session_is_an_item_that_says_what_to_do_and_takes_no_decision(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    async with shown(tmp_path, hanging, size=size) as s:
+        await s.see("✗ 1 error" if size[0] >= 80 else "cart")
+        await s.press("2")
+        await s.see("hangs: 2 of 3 checks fail", "continue it with words")
+        assert "quiet" not in "\n".join(s.grid)
+        for key in ("ctrl+y", "w", "r", "d", "z"):
+            await s.press(key)
+        assert not s.world.of("decide")
+        assert not s.world.of("defer")
+        assert s.app.no_control.hits == 0
+        await s.press("enter")
+        await s.see("watchfloor continue" if size[0] >= 120 else "cart")
+        assert type(s.app.screen).__name__ == "SessionScreen"
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_key_that_defers_puts_the_alarm_of_a_session_off(tmp_path: Path, size: tuple[int, int]) -> None:
+    alarm = t.AlarmRaised(alarm="silent", words="nothing came of it for 40m \x1b[2J", value=2400, limit=1800)
+
+    def scene(world: World) -> None:
+        world.log(world.add("cart"), alarm)
+
+    async with shown(tmp_path, scene, size=size) as s:
+        await s.press("2")
+        await s.see("nothing came of it for 40m", "z puts its alarm off for an hour")
+        if size[0] >= 120:
+            await s.see("z snooze 1h")
+        await s.press("z")
+        await s.until("asked", lambda: s.world.of("snooze"))
+        (asked,) = s.world.of("snooze")
+        (row,) = s.app.snapshot.rows.values()
+        assert (asked["sid"], asked["seconds"]) == (row.sid, 3600)
+        assert not s.world.of("defer")
+        session = s.world.sessions[row.sid]
+        s.world.log(session, t.AlarmCleared(alarm="silent", why="it is over"))
+        s.world.push_rows(session)
+        await s.see("Nothing needs you")
+        await s.press("z")
+        assert len(s.world.of("snooze")) == 1
+        assert s.app.no_control.hits == 0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.pace import MACHINE_GAP_S, QUIET_S, Pace
+from app.pace import KEY_FIRST_S, MACHINE_GAP_S, NEWS_S, QUIET_S, Pace, news_after_key
 from app.paste import BEGIN, END, TRAIL_S, Pasted, PasteFilter
 
 HOSTILE = st.lists(
@@ -115,3 +115,17 @@ def test_input_at_machine_speed_counts_as_a_paste_but_a_held_key_does_not() -> N
     burst = [(key, 1.0 + i * 0.001) for i, key in enumerate("pasted")]
     assert "fast input has just ended" in pressed(*burst, ("ctrl+y", 1.5)).refusal("ctrl+y")
     assert not pressed(*(("down", 1.0 + i * 0.02) for i in range(20)), ("ctrl+y", 1.6)).refusal("ctrl+y")
+
+
+@given(st.lists(st.floats(0.0, 0.1), max_size=200))
+def test_keys_come_before_news_and_never_keep_them_away(gaps: list[float]) -> None:
+    """Keys at any pace: news wait for the paint of each, and none is kept back for longer than the bound."""
+    now = shown = 100.0
+    not_before = 0.0
+    for gap in gaps:
+        now += gap
+        if now >= not_before and now - shown >= 0.04:
+            shown = now
+        not_before = news_after_key(not_before, now, shown)
+        assert not_before <= max(now, shown + NEWS_S)
+        assert not_before >= min(now + KEY_FIRST_S, shown + NEWS_S)

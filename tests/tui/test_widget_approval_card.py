@@ -92,28 +92,29 @@ def block(view: ApprovalView) -> bytes:
     """The WILL RUN block as bytes."""
     text = shown_text(view)
     start = text.index("WILL RUN")
-    return text[start : text.index("\n\n", start)].encode()
+    return text[start : text.index("\nWhy you are asked", start)].encode()
 
 
 def test_the_order_is_the_one_that_is_safe_to_read() -> None:
     text = shown_text(view_of(PUSH, diff="--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y"))
     marks = [
         "HIGH RISK",
+        "parser wants to push to origin",
         "It publishes to origin refs/heads/feature",
         "WILL RUN",
-        "“git”",
-        "in  “/state/worktrees",
-        "MAY REACH",
-        "network  yes",
-    ]
-    marks += [
-        "CHECKED AGAIN",
-        "WHY YOU ARE ASKED",
-        "rule default: it leaves the fence",
+        "git push origin 'HEAD:refs/heads/feature x' ''",
         "CHANGES",
         "+y",
+        "Why you are asked: rule default: it leaves the fence",
         CLAIM,
         "This only runs the tests.",
+        "\n┄┄┄",
+        "“git”",
+        "  “/state/worktrees",
+        "MAY REACH",
+        "network  yes",
+        "CHECKED AGAIN",
+        "action hash",
     ]
     places = [text.index(mark) for mark in marks]
     assert places == sorted(places)
@@ -122,6 +123,7 @@ def test_the_order_is_the_one_that_is_safe_to_read() -> None:
 
 def test_each_argument_and_each_script_line_stands_by_itself() -> None:
     lines = [line.text for line in card_lines(view_of(PUSH))]
+    assert "WILL RUN  exec  git push origin 'HEAD:refs/heads/feature x' ''" in lines
     at = lines.index("  0  “git”")
     assert lines[at : at + 5] == [
         "  0  “git”",
@@ -183,7 +185,8 @@ def test_a_thousand_claims_change_nothing_but_the_claim() -> None:
     rng = random.Random(7)
     plain = view_of(PUSH)
     wanted = block(plain)
-    head = shown_text(plain).split(CLAIM)[0]
+    head, tail = shown_text(plain).split(CLAIM)
+    tail = tail[tail.index("\n┄┄┄") :]
     pieces = [
         "WILL RUN",
         "\n",
@@ -208,8 +211,10 @@ def test_a_thousand_claims_change_nothing_but_the_claim() -> None:
         lines = card_lines(fuzzed)
         assert block(fuzzed) == wanted
         assert shown_text(fuzzed).startswith(head)
+        assert shown_text(fuzzed).endswith(tail)
         first = next(i for i, line in enumerate(lines) if line.role == "claim-head")
-        assert all(line.role == "claim" and line.text.startswith("┊ ") for line in lines[first + 1 :])
+        rule = next(i for i, line in enumerate(lines) if line.role == "rule")
+        assert all(line.role == "claim" and line.text.startswith("┊ ") for line in lines[first + 1 : rule])
         assert sum(line.role == "claim-head" for line in lines) == 1
 
 
@@ -315,7 +320,7 @@ async def test_it_is_shown_whole_only_after_every_row_was_on_screen(size: tuple[
         card.set_view(view_of(long))
         await pilot.pause()
         assert not card.fully_shown
-        assert grid(app)[0].strip() == "HIGH RISK"
+        assert grid(app)[0].startswith(" HIGH RISK · parser wants to use the network")
         seen = list(grid(app))
         for _ in range(20):
             if card.fully_shown:
@@ -364,6 +369,6 @@ async def test_markup_and_escapes_are_text() -> None:
         text = "\n".join(grid(app))
         assert "“[bold red]x[/]”" in text
         assert "“␛]52;c;?␇”" in text
-        assert "[link=x]␛[c asks to leave the fence" in text
+        assert "[link=x]␛[c wants to push to origin" in text
         assert "┊ [@click=app.quit]ok[/]" in text
         assert card.fully_shown

@@ -32,6 +32,7 @@ LESSONS = [
 ]
 WORK = [("shell", {"script": "echo one > one"})]
 LAUNCH = {"repo": "$repo", "checks": [], "model": "claude-haiku-5-5", "caps": {}, "base_url": "$endpoint"}
+GRANT = {"scope": "session", "expires_s": 3600, "count": 2, "first": 0, "under": ""}
 STRUCTS: dict[str, Any] = {
     "row": SessionRow,
     "rows": list[SessionRow],
@@ -104,7 +105,7 @@ class Side:
 
 def _real(f: Fleet) -> Side:
     side = Side(f.folders, f.repository(), {"endpoint": f.base_url})
-    asking = ("asking", "deciding", "deferring", "undone", "paused")
+    asking = ("asking", "deciding", "deferring", "granting", "undone", "paused", "covered")
     ended = ("over", "again", "gone")
     f.run("supervisor", "start")
     line = Line(f.folders)
@@ -122,6 +123,7 @@ def _real(f: Fleet) -> Side:
         # put away: its keeper and its brain have left
         wait_for("it is put away", lambda role=role: line.ask("undo_points", sid=side.names[role])["ok"])
     _remembered(side, line)
+    _granted(side, line)
     line.close()
     return side
 
@@ -134,9 +136,19 @@ def _remembered(side: Side, line: Line) -> None:
         side.names[lesson["key"]] = lesson["lesson"]
 
 
+def _granted(side: Side, line: Line) -> None:
+    """A rule that stands, made of a request that it decided."""
+    made = line.ask(
+        "grant",
+        **side.filled(GRANT | {"approval_id": "$covered.approval", "action_hash": "$covered.hash"}),
+        typed="covered",
+    )
+    side.names["grant"] = made["grant"]["grant"]
+
+
 def _stand_in(world: World, repo: Path) -> Side:
     side = Side(world.folders, repo, {"endpoint": "http://127.0.0.1:9"})
-    for role in ("asking", "deciding", "deferring", "undone", "paused"):
+    for role in ("asking", "deciding", "deferring", "granting", "undone", "paused", "covered"):
         session = world.add(role, t.LeaseGranted(gen=1, epoch=3), *work(), repo=str(repo))
         view = world.ask(session, PUSH)
         world.points[session.sid] = [point("c1000.0", "exec", "pytest -q", changed=1)]
@@ -156,6 +168,8 @@ def _stand_in(world: World, repo: Path) -> Side:
         world.remember(Place(Scope.USER), "tone", text)
     for key in ("tabs", "spaces"):
         world.propose(Place(Scope.USER), key, f"{key}, always", "s1")
+    covered = next(v for v in world.approvals() if v.approval_id == side.names["covered.approval"])
+    side.names["grant"] = world.stand(covered, "session", 2).grant
     side.names |= {lesson.first.key: lesson.ident for lesson in world.memories.pending()}
     return side
 
@@ -224,6 +238,9 @@ DONE: list[tuple[str, dict[str, Any]]] = [
     ("diff", {"sid": "$asking"}),
     ("read", {"sid": "$asking", "from_seq": 0, "most_bytes": 4096}),
     ("plan", {"sid": "$asking"}),
+    ("timeline", {"sid": "$asking"}),
+    ("brief", {"sid": "$asking", "since": "2020-01-01T00:00:00.000Z"}),
+    ("receipts", {"sid": "$asking"}),
     ("costs", {}),
     ("memories", {}),
     ("memory_history", {"scope": "user", "key": "tone"}),
@@ -246,6 +263,16 @@ DONE: list[tuple[str, dict[str, Any]]] = [
             "message": "no",
         },
     ),
+    (
+        "grant_preview",
+        GRANT | {"approval_id": "$asking.approval", "action_hash": "$asking.hash"},
+    ),
+    (
+        "grant",
+        GRANT | {"approval_id": "$granting.approval", "action_hash": "$granting.hash", "typed": "granting"},
+    ),
+    ("grants", {"ended": True}),
+    ("revoke", {"grant": "$grant"}),
     ("continue", {"sid": "$again", "text": "once more"}),
     ("remove", {"sid": "$gone"}),
     ("launch", LAUNCH | {"goal": play("Done."), "name": "new"}),
@@ -276,6 +303,9 @@ REFUSED: list[tuple[str, str, dict[str, Any]]] = [
     ("not_open", "defer", {"approval_id": "abbbbbbb"}),
     ("bad_option", "decide", {"approval_id": "$asking.approval", "decision": "dance", "action_hash": "$asking.hash"}),
     ("stale", "decide", {"approval_id": "$asking.approval", "decision": "allow", "action_hash": "0" * 64}),
+    ("stale", "grant", GRANT | {"approval_id": "$asking.approval", "action_hash": "0" * 64, "typed": ""}),
+    ("not_open", "grant_preview", GRANT | {"approval_id": "abbbbbbb", "action_hash": ""}),
+    ("bad_grant", "revoke", {"grant": "gnothing"}),
     ("bad_request", "desire", {"sid": "$asking", "state": "dancing"}),
     ("ended", "desire", {"sid": "$over", "state": "running"}),
     ("bad_request", "say", {"sid": "$asking", "text": "  "}),

@@ -568,6 +568,30 @@ def test_pause_turn_is_resent_unchanged() -> None:
     assert conversation.Talk().build(w.view).messages[-1] == {"role": "assistant", "content": [text("one moment")]}
 
 
+@pytest.mark.parametrize("between", ["", "ok", "error"])
+def test_three_denials_in_a_row_wait_for_a_person(between: str) -> None:
+    w = World()
+    for turn, status in enumerate(["denied", "denied", between, "denied", "denied", "denied"]):
+        if status:
+            step = w.step()
+            assert isinstance(step, decide.Ask), f"{turn} is too early"
+            w.request(step)
+            w.reply("tool_use", use(turn, argv=[str(turn)]))
+            for call in w.propose():
+                w.end(call, status, f"Denied by you:\n\x1b[31mno {turn}", 1)
+            if status == "denied" and turn == 3 and not between:
+                break
+    step = w.step()
+    assert isinstance(step, steps.Park)
+    assert (step.why, step.breaker and (step.breaker.kind, step.breaker.count)) == ("breaker", ("denials", 3))
+    assert f"no {5 if between else 3}" in step.detail
+    assert "\n" not in step.detail
+    assert step.breaker is not None
+    w.put(step.breaker, t.SessionParked(why="breaker", detail=step.detail))
+    w.lease()
+    assert isinstance(w.step(), decide.Ask), "the count begins anew"
+
+
 @pytest.mark.parametrize("kind", ["same_call", "tool_errors", "no_progress"])
 def test_breakers_open_once_and_start_anew(kind: str) -> None:
     w = World()

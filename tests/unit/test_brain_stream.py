@@ -83,34 +83,42 @@ def _length(request: bytes) -> int:
 
 
 def _serves_twice(
-    listener: socket.socket, bodies: list[bytes], accepted: list[int], taken: threading.Semaphore
+    listener: socket.socket, bodies: list[bytes], accepted: list[int], taken: threading.Semaphore, end: str
 ) -> None:
-    """The end of a stream comes when its last event was taken."""
+    """The end of a stream comes with its last event, later, when that was taken, or never."""
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    last = b"0\r\n\r\n"
     while bodies:
         accepted.append(len(bodies))
         with listener.accept()[0] as connection:
             while bodies and _request_came(connection):
-                head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
                 body = bodies.pop()
-                connection.sendall(head + b"%x\r\n%b\r\n" % (len(body), body))
+                connection.sendall(head + b"%x\r\n%b\r\n" % (len(body), body) + (last if end == "with it" else b""))
                 taken.acquire()
-                connection.sendall(b"0\r\n\r\n")
+                if end == "later":
+                    connection.sendall(last)
 
 
-def test_a_connection_serves_the_next_request_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "END_S", 10.0)
+@pytest.mark.parametrize(
+    ("end", "patience_s", "connections"), [("with it", 10.0, [2]), ("later", 10.0, [2]), ("never", 0.02, [2, 1])]
+)
+def test_a_connection_serves_the_next_request_too(
+    monkeypatch: pytest.MonkeyPatch, end: str, patience_s: float, connections: list[int]
+) -> None:
+    monkeypatch.setattr(stream, "END_S", patience_s)
     body = streamed(TEXT, stop="end_turn").body
     accepted: list[int] = []
     taken = threading.Semaphore(0)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        serves = threading.Thread(target=_serves_twice, args=(listener, [body, body], accepted, taken), daemon=True)
+        serving = (listener, [body, body], accepted, taken, end)
+        serves = threading.Thread(target=_serves_twice, args=serving, daemon=True)
         serves.start()
         with stream.make_client(f"http://127.0.0.1:{listener.getsockname()[1]}", "key") as client:
             for _ in range(2):
                 outcome = stream.attempt(client, request(), lambda: None, heard=taken.release)
                 assert isinstance(outcome, stream.Reply)
         serves.join(10)
-    assert accepted == [2]
+    assert accepted == connections
 
 
 def test_no_tools_is_asked_for_with_the_tools_still_there() -> None:

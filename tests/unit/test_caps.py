@@ -7,7 +7,7 @@ import pytest
 
 from app.cli.parser import build
 from harness.events import types as t
-from harness.events.cap import OF_SESSION, Cap, amount_of
+from harness.events.cap import OF_SESSION, Cap, amount_of, named
 from harness.protocol.config import CapsConfig
 
 
@@ -29,8 +29,11 @@ def test_every_cap_has_words(cap: Cap) -> None:
     assert Cap.of(cap.value) is cap
     assert amount_of(cap.value, 1_500_000_000) == cap.amount(1_500_000_000)
     assert cap.unit in cap.words(3) or cap.in_usd or cap.in_seconds
+    assert named(cap.value) == cap.named
+    assert "." not in cap.named
 
 
 def test_a_cap_that_nobody_here_knows_is_still_shown() -> None:
     assert Cap.of("session.iterations") is None
     assert amount_of("session.iterations", 1200) == "1,200"
+    assert named("session.iterations") == "session.iterations"

@@ -55,6 +55,15 @@ def label(state: Checkpoints, minute: int = 0, minutes: int = 15) -> str | None:
     return f"{found.why}: {found.label}" if found is not None else None
 
 
+def test_what_the_processes_before_left_is_kept_before_it_goes_on() -> None:
+    anew = t.KeeperStarted(pid=1, start=1, boot="b")
+    assert label(fold(anew, anew)) is None, "nothing changed"
+    assert label(fold(anew, call(1), anew)) == "ended: as its processes were ended"
+    assert label(fold(call(1), anew, flip("US-1"))) == "entry: entry US-1 passed"
+    assert label(fold(call(1), anew, made(1, 1))) is None
+    assert label(fold(call(1), made(1, 0), anew)) is None
+
+
 def test_a_milestone_asks_for_one_when_something_changed() -> None:
     assert label(fold(verdict("make test"))) is None, "the worktree is as it was"
     assert label(fold(call(1), verdict("make test", passed=False))) is None

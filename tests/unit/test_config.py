@@ -188,3 +188,44 @@ def test_undo_limits_are_sizes_and_a_number(tmp_path: Path) -> None:
     for wrong in ('file_bytes = "5%"', "names = -1", 'names = "many"', "tree_bytes = false", "other = 1"):
         with pytest.raises(c.ConfigError, match=r"config.toml, line 2: undo\."):
             c.parse(file, f"[undo]\n{wrong}\n")
+
+
+def test_alarms_have_times_amounts_and_numbers_and_can_be_switched_off(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    config = c.parse(
+        file, '[alarms]\nsilent = "2h"\nno_progress_usd = "2.50"\nminute_usd = 0.5\nsame_failure = false\n'
+    )
+    assert config.alarms == c.AlarmsConfig(7200, 2_500_000_000, 500_000_000, 0)
+    for wrong in (
+        'silent = "soon"',
+        "silent = 0",
+        "minute_usd = true",
+        'no_progress_usd = "much"',
+        "same_failure = -1",
+    ):
+        with pytest.raises(c.ConfigError, match=r"config.toml, line 2: alarms\."):
+            c.parse(file, f"[alarms]\n{wrong}\n")
+
+
+def test_notices_have_a_command_and_stretches_of_time(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    config = c.parse(
+        file,
+        '[notify]\ncommand = ["apprise", "-t", "floor"]\ndesktop = false\ndwell = 0\ncool_down = "5m"\nagain = false\n',
+    )
+    assert config.notify == c.NotifyConfig(("apprise", "-t", "floor"), False, "bell", 0, 300, 0)
+    for wrong in (
+        'command = "mail me"',
+        'command = [""]',
+        'command = ["a\\u0000b"]',
+        "desktop = 1",
+        'screen = "loud"',
+        'dwell = "soon"',
+        "dwell = -1",
+        "cool_down = 0",
+        "cool_down = false",
+        'again = "1s"',
+        'again = "30d"',
+    ):
+        with pytest.raises(c.ConfigError, match=r"config.toml, line 2: notify\."):
+            c.parse(file, f"[notify]\n{wrong}\n")

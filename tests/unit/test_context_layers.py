@@ -16,7 +16,7 @@ from harness.brain.context.sizes import Sizes
 from harness.brain.view import View
 from harness.events import layers
 from harness.events import types as t
-from harness.events.fold import Context
+from harness.events.session_state import Context
 from harness.events.views import Liveness, context_of, row
 from harness.simulator import prompt_cache
 from tests.unit.test_brain_loop import World, shape, text

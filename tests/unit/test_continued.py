@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
+from hypothesis import given as any_of
+from hypothesis import strategies as st
 
-from harness.agents import steps
+from harness.agents import done as done_rule
+from harness.agents import host, steps
+from harness.agents.judged import Court
 from harness.brain import conversation, decide
 from harness.events import types as t
 from harness.events.describe import describe
-from harness.events.fold import SessionState, advance, fold
-from harness.supervisor.calls import call_caps
+from harness.events.fold import advance, fold
+from harness.events.session_state import OpenApproval, SessionState
+from harness.supervisor.calls import call_caps, questions
 from harness.supervisor.errors import OpError
 from harness.supervisor.sessions import continuing
 from tests.unit.test_brain_loop import World, shape, text, use
@@ -295,14 +301,90 @@ def test_a_question_beside_failing_checks_waits_too() -> None:
     assert w.step() == steps.Park("question", QUESTION)
 
 
-def test_checks_that_pass_decide_and_the_question_stays_visible() -> None:
+def test_a_question_beside_checks_that_pass_waits_with_their_verdict() -> None:
     w = World(checks=["x"])
     w.ask()
     w.reply("end_turn", text(QUESTION))
+    assert w.step() == steps.Check(("x",))
     w.check(0)
-    assert w.step() == steps.End(
-        "done", "1 of 1 checks passed; its reply ends in a question: Should I keep the old API?", True, QUESTION
+    asks = w.step()
+    assert isinstance(asks, steps.Park)
+    assert asks == steps.Park("question", QUESTION, verdict="all checks passed (1 of 1)", verified=True)
+    w.put(*host.parked(asks))
+    w.put(t.ApprovalRequested(approval_id="a1", kind="question", title="?", options=["answer", "done", "stop"]))
+    w.put(
+        t.ApprovalDecided(approval_id="a1", decision_id="d1", decision="answer", message="keep it"),
+        t.UserMessage(text="keep it", origin="human"),
     )
+    w.lease()
+    w.ask()
+    w.reply("end_turn", text("Kept. Let me know if you have questions?"))
+    assert w.step() == steps.Check(("x",)), "what passed before the answer says nothing of the work after it"
+    w.check(0)
+    assert w.step() == steps.End("done", "1 of 1 checks passed", True, "Kept. Let me know if you have questions?")
+
+
+@pytest.mark.parametrize("closing", ["Anything else?", "Let me know if you have questions?", "Does that help?"])
+def test_a_courtesy_beside_checks_that_pass_is_done(closing: str) -> None:
+    w = World(checks=["x"])
+    w.ask()
+    w.reply("end_turn", text(f"All of it works. {closing}"))
+    w.check(0)
+    end = w.step()
+    assert isinstance(end, steps.End)
+    assert (end.outcome, end.verified, end.reason) == ("done", True, "1 of 1 checks passed")
+
+
+@any_of(
+    commands=st.lists(st.sampled_from("abcd"), min_size=1, max_size=4, unique=True),
+    failing=st.sets(st.sampled_from("abcd")),
+    undecided=st.integers(0, 2),
+    judge=st.booleans(),
+)
+def test_a_reply_that_asks_is_never_done_by_itself_and_verified_only_by_everything(
+    commands: list[str], failing: set[str], undecided: int, judge: bool
+) -> None:
+    results = {
+        c: done_rule.Result(
+            t.ToolEnded(call_id=c, status="ok", exit_code=0),
+            t.CheckVerdict(call_id=c, command=c, passed=c not in failing),
+        )
+        for c in commands
+    }
+    court = Court(2) if judge else None
+    seen = done_rule.Evidence(tuple(commands), results, undecided=undecided, court=court, max_rounds=3)
+    step = done_rule.settle(done_rule.Claim(QUESTION), seen)
+    assert isinstance(step, steps.Park)
+    assert (step.why, step.detail) == ("question", QUESTION)
+    good = not failing & set(commands)
+    assert bool(step.verdict) == good
+    assert step.verified == (good and not undecided and not judge)
+    assert ("the judge was not asked" in step.verdict) == (good and judge)
+
+
+@pytest.mark.parametrize(
+    ("park", "code", "reason", "verified"),
+    [
+        ({"verdict": "all checks passed (1 of 1)", "verified": True}, 0, "all checks passed (1 of 1)", True),
+        ({"verdict": "all checks passed (1 of 1); x", "verified": False}, 0, "all checks passed (1 of 1); x", False),
+        ({"verdict": "all checks passed (1 of 1)", "verified": True}, None, "0 of 1 checks pass", False),
+        ({}, 0, "1 of 1 checks pass", False),
+        ({}, 1, "0 of 1 checks pass", False),
+    ],
+)
+def test_what_a_person_takes_as_finished_is_verified_when_every_check_passed_on_it(
+    park: dict[str, Any], code: int | None, reason: str, verified: bool
+) -> None:
+    s = SessionState()
+    s.checks = {"x": code}
+    s.parked = t.SessionParked(why="question", detail=QUESTION, **park)
+    asked = OpenApproval("a1", "question", "?", ["done"], "", "", "low", "", 7, {"asks": QUESTION})
+    ended = questions.taken(s, asked)
+    assert ended == t.SessionEnded(
+        outcome="done", reason=f"you took it as finished; {reason}", verified=verified, summary=QUESTION
+    )
+    s.parked = None
+    assert not questions.taken(s, asked).verified
 
 
 @pytest.mark.parametrize("checks", [[], ["x"]])

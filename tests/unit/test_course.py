@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from harness.agents import standing
 from harness.agents.steps import Wait
 from harness.brain.view import UserTurn, View
-from harness.events import course, course_events, fold, plan_tool, tools
+from harness.events import course, course_events, plan_tool, tools
 from harness.events import types as t
+from harness.events.session_state import SessionState
 from harness.plan import answer
 from tests.unit.test_plan_phases import Told, story, text
 
@@ -218,5 +219,5 @@ def test_a_course_survives_a_snapshot() -> None:
     w = Worked()
     tool_failure(w)
     w.call(exit_code=1, argv=["other"])
-    again = msgspec.json.decode(msgspec.json.encode(w.state), type=fold.SessionState)
+    again = msgspec.json.decode(msgspec.json.encode(w.state), type=SessionState)
     assert again.course == w.state.course

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.events import types as t
-from harness.events.fold import SessionState, advance
+from harness.events.fold import advance
+from harness.events.session_state import SessionState
 from harness.supervisor.fleet.call_records import Track
 from harness.supervisor.fleet.next_step import Ask, Due, Falls, Nothing, Wake, due
 
@@ -135,6 +136,28 @@ def test_a_park_ends_in_its_request_and_holds_until_that_is_answered(why: str, k
     assert again == asked, "the next park is a question of its own"
 
 
+@pytest.mark.parametrize(
+    ("why", "kind"), [("question", "question"), ("breaker", "question"), ("refusal", "refusal"), ("error", "restart")]
+)
+def test_a_park_that_finds_its_own_question_open_is_asked_about(why: str, kind: str) -> None:
+    request = t.ApprovalRequested(approval_id="a9", kind=kind, title="t", options=["retry"])
+    parks = t.SessionParked(why=why, detail="why it is")
+    log = Log(INTENT, CREATED, GRANTED, parks, request, parks, parks)
+    assert log.due() == Nothing()
+    log.put(t.ApprovalDecided(approval_id="a9", decision_id="d", decision="retry"), LEFT)
+    assert log.due() == Wake(), "one answer is enough"
+    log.put(t.LeaseGranted(gen=2, epoch=1), parks)
+    assert isinstance(log.due(), Ask), "what comes after the answer is a question of its own"
+
+
+def test_a_park_beside_the_question_of_another_is_asked_about() -> None:
+    request = t.ApprovalRequested(approval_id="a9", kind="refusal", title="t", options=["retry"])
+    log = Log(INTENT, CREATED, GRANTED, t.SessionParked(why="refusal"), request, t.SessionParked(why="error"))
+    asked = log.due()
+    assert isinstance(asked, Ask)
+    assert asked.kind == "restart"
+
+
 def test_a_refusal_can_be_answered_with_words() -> None:
     asked = after(GRANTED, t.SessionParked(why="refusal", detail="I will not.\nNot ever."))
     assert asked == Ask("refusal", "I will not.", {"asks": "I will not.\nNot ever."}, ("answer", "retry", "stop"))
@@ -169,14 +192,13 @@ def test_no_brain_between_a_park_and_its_answer(steps: list[t.Body | str]) -> No
     """A supervisor that looks now and then, brains that die whenever they like, people who answer or wish: whatever the
     order.
     """
-    log, number, waits, parked = Log(INTENT, CREATED), 0, "", 0
+    log, number, waits = Log(INTENT, CREATED), 0, ""
     for step in steps:
         s = log.state
         if isinstance(step, t.Body):
             if isinstance(step, t.SessionParked):
-                if s.lease is None or parked == s.lease_gen:
-                    continue  # only a brain parks, and it leaves then
-                parked = s.lease_gen
+                if s.lease is None:
+                    continue  # only a brain parks
                 waits = {"breaker": "question", "refusal": "refusal", "error": "restart"}.get(step.why, "")
             if isinstance(step, t.ApprovalRequested) and step.approval_id in s.approvals:
                 continue

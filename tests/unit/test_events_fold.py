@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from harness.events import types as t
 from harness.events.calls import CallError, OpenCalls
 from harness.events.describe import GROUPS, describe, detail, group_of
-from harness.events.fold import SessionState, advance, fold
+from harness.events.fold import advance, fold
 from harness.events.log import LogWriter
 from harness.events.reader import read
+from harness.events.session_state import SessionState
 from harness.events.snapshots import Snapshot, encode, load, store
 from harness.events.untrusted import to_display
 from harness.events.views import Liveness, row
@@ -67,6 +68,8 @@ def _value(rng: random.Random, name: str, kind: object) -> Any:
         return [{"part": "worker", "name": "coder", "version": "0" * 64, "text": "tools = []"}]
     if name == "judge":
         return {"model": "m", "cycles": 3}
+    if name == "contract":
+        return {"model": "m", "revisions": 1}
     if name == "findings":
         return [{"criterion": "goal", "holds": False, "reason": "half of it"}]
     if name == "files":
@@ -84,6 +87,8 @@ def _value(rng: random.Random, name: str, kind: object) -> Any:
         }
     if name == "layers":
         return {"goal": 3, "turns": 5}
+    if "list[int]" in text:
+        return [1, 2]
     if "list" in text:
         return ["one", "two"]
     if "dict" in text:

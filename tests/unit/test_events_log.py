@@ -356,6 +356,8 @@ def test_blobs_are_stored_once_checked_and_repaired(tmp_path: Path) -> None:
 _STEP = st.one_of(
     st.tuples(st.just("append"), st.integers(0, 600)),
     st.tuples(st.just("commit"), st.booleans()),
+    st.tuples(st.just("commit and note later"), st.booleans()),
+    st.tuples(st.just("note"), st.just(0)),
     st.tuples(st.just("crash"), st.integers(0, 400)),
 )
 
@@ -376,17 +378,26 @@ def test_whatever_happens_the_log_is_a_prefix_of_what_was_appended(
     told: list[int] = []
     pending: list[int] = []
     unique = 0
+    durable = -1
     for what, value in steps:
         if what == "append":
             unique += 1
             assert log.append("x", {"n": unique, "text": "y" * value}, actor="t") == len(told) + len(pending)
             pending.append(unique)
-        elif what == "commit":
-            log.commit(sync=bool(value))
+        elif what.startswith("commit"):
+            segment = log.segment
+            late = what != "commit"
+            lines = log.commit(sync=bool(value), note=not late)
+            assert [json.loads(line)["data"]["n"] for line in lines] == pending
             told += pending
             pending = []
-            if value and told:
+            if value or log.segment != segment:
+                durable = len(told) - 1
+            if value and told and not late:
                 assert known_of(folder) == len(told) - 1
+        elif what == "note":
+            log.note()
+            assert known_of(folder) == durable
         else:
             left_by_a_kill(log, folder)
             pending = []
@@ -405,7 +416,9 @@ def test_whatever_happens_the_log_is_a_prefix_of_what_was_appended(
             assert kept == told[: len(kept)]
             assert value > 0 or kept == told
             told = kept
+            durable = known_of(folder)
             assert log.head == len(told) - 1
+        assert known_of(folder) <= durable
     log.close()
     assert [json.loads(line)["data"]["n"] for line in read(folder)] == told
     report = verify(folder)

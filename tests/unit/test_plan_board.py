@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.events import types as t
-from harness.events.fold import SessionState
 from harness.events.plan_state import STATES
 from harness.events.plan_views import EntryView, PhaseView, PlanBoard
+from harness.events.session_state import SessionState
 from harness.plan.board import board
 from tests.unit.test_plan_phases import Told, story, text
 from widgets.plan_board import as_file

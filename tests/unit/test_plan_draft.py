@@ -13,6 +13,7 @@ from harness.brain.view import View
 from harness.events import fold, said
 from harness.events import types as t
 from harness.events.evaluation_events import JudgeWanted
+from harness.events.session_state import SessionState
 from harness.events.views import without_criterion
 from harness.plan import draft, formats
 from harness.supervisor.calls import plans
@@ -71,9 +72,9 @@ def test_a_session_is_without_a_criterion_until_something_decides() -> None:
     assert without_criterion(told(path="").state)
     assert not without_criterion(told().state)
     assert not without_criterion(told(path="", checks=("make",)).state)
-    assert not without_criterion(fold.SessionState())
+    assert not without_criterion(SessionState())
     judged = msgspec.structs.replace(told(path="").state.intent, judge=JudgeWanted("m", 3))
-    state = fold.SessionState()
+    state = SessionState()
     fold.advance(state, t.Record(0, "2026-01-05T10:00:00.000Z", "test", 0, judged))
     assert not without_criterion(state), "a judge decides"
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.plan.formats import FEATURES, STORIES, TASKS, BadPlan, flip, read
+from harness.plan.formats import FEATURES, STORIES, TASKS, BadPlan, flipped, read
 from harness.plan.guard import tampered
 
 FEATURE_LIST = b"""[
@@ -50,13 +50,13 @@ def test_the_three_forms_are_read() -> None:
 def test_a_flip_changes_one_word(data: bytes) -> None:
     plan = read(data)
     for index, entry in enumerate(plan.entries):
-        flipped = flip(plan, index, not entry.passes)
+        made = flipped(plan, {index: not entry.passes})
         words = {True: "true", False: "false"}
         expected = plan.text[: entry.at] + words[not entry.passes] + plan.text[entry.end :]
-        assert flipped.text == expected
+        assert made.text == expected
         assert plan.text[entry.at : entry.end] == words[entry.passes]
-        assert [e.passes for e in flipped.entries] == [e.passes is not (i == index) for i, e in enumerate(plan.entries)]
-        assert flip(flipped, index, entry.passes).text == plan.text
+        assert [e.passes for e in made.entries] == [e.passes is not (i == index) for i, e in enumerate(plan.entries)]
+        assert flipped(made, {index: entry.passes}).text == plan.text
 
 
 JSON = st.recursive(
@@ -85,21 +85,20 @@ def plans(draw: st.DrawFn) -> bytes:
 
 @settings(max_examples=200, deadline=None)
 @given(plans(), st.data())
-def test_any_plan_survives_a_flip_but_for_one_word(data: bytes, more: st.DataObject) -> None:
+def test_any_plan_survives_flips_but_for_their_words(data: bytes, more: st.DataObject) -> None:
     plan = read(data)
     assert plan.text.encode() == data
-    if not plan.entries:
-        return
-    index = more.draw(st.integers(0, len(plan.entries) - 1))
-    entry = plan.entries[index]
-    flipped = flip(plan, index, not entry.passes)
-    before = json.loads(data)
-    items = before if plan.form == FEATURES else before[plan.form]
-    items[index]["passes"] = not entry.passes
-    assert json.loads(flipped.text) == before
-    assert flip(flipped, index, entry.passes).text.encode() == data
     assert tampered(plan, data) == []
-    assert tampered(plan, flipped.text.encode()) == [f"{entry.id} was set to {str(not entry.passes).lower()}"]
+    wanted = more.draw(st.fixed_dictionaries({}, optional={i: st.booleans() for i in range(len(plan.entries))}))
+    made = flipped(plan, wanted)
+    then = json.loads(data)
+    for index, passes in wanted.items():
+        (then if plan.form == FEATURES else then[plan.form])[index]["passes"] = passes
+    assert json.loads(made.text) == then
+    assert flipped(made, {index: entry.passes for index, entry in enumerate(plan.entries)}).text.encode() == data
+    changed = [plan.entries[i] for i in sorted(wanted) if wanted[i] is not plan.entries[i].passes]
+    said = [f"{entry.id} was set to {str(not entry.passes).lower()}" for entry in changed]
+    assert tampered(plan, made.text.encode()) == said
 
 
 @given(st.binary(max_size=100))

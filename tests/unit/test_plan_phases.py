@@ -16,6 +16,7 @@ from harness.agents.steps import Wait
 from harness.events import fold, plan_state
 from harness.events import types as t
 from harness.events.ratchet import Plan
+from harness.events.session_state import SessionState
 from harness.plan import formats, gates, order
 from harness.plan.formats import BadPlan
 from harness.plan.phases import Phase, phased
@@ -34,7 +35,7 @@ class Told:
     """A log that is written by hand."""
 
     def __init__(self, data: bytes, gates: Sequence[str] = ()) -> None:
-        self.state = fold.SessionState()
+        self.state = SessionState()
         self.say(plans.record("prd.json", formats.read(data), gates))
 
     @property
@@ -177,7 +178,7 @@ def test_every_plan_can_be_worked_to_its_end_in_order(data: bytes) -> None:
 def test_the_state_of_entries_survives_a_snapshot() -> None:
     told = Told(text([story("a", phase="1"), story("b")]), ["1=why"])
     told.verdict("a", False, 4)
-    again = msgspec.json.decode(msgspec.json.encode(told.state), type=fold.SessionState)
+    again = msgspec.json.decode(msgspec.json.encode(told.state), type=SessionState)
     assert again.plan == told.plan
     assert isinstance(again.plan.work, plan_state.Work)
 

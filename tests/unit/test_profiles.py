@@ -11,11 +11,15 @@ import httpx2
 import pytest
 from anthropic.types.beta import BetaUsage
 
-from harness.brain import stream
+from harness.brain import own_means, stream
+from harness.brain.own_means import Own
 from harness.brain.retry import Failure
+from harness.events import tools as events_tools
+from harness.events import types as t
+from harness.events.types import Usage
 from harness.protocol import config as c
 from harness.protocol.profiles import Profile, Profiles
-from harness.simulator import edits, validate
+from harness.simulator import compaction, edits, validate
 from harness.simulator.errors import ApiError
 
 FILE = Path("/conf/config.toml")
@@ -30,9 +34,11 @@ working_tokens = 60000
 [profiles."claude-sonnet-5-5"]
 working_tokens = 120000
 api_clearing = 90000
+api_compaction = 150000
+api_memory = true
 """
     profiles = c.parse(FILE, text).profiles
-    assert profiles.of("claude-sonnet-5-5-20260101") == Profile(120_000, 90_000)
+    assert profiles.of("claude-sonnet-5-5-20260101") == Profile(120_000, 90_000, 150_000, True)
     assert profiles.of("claude-sonnet-4-6") == Profile(60_000, 0)
     assert profiles.of("claude-opus-5") == Profile() == Profiles().of("claude-sonnet-5-5")
 
@@ -40,9 +46,11 @@ api_clearing = 90000
 @pytest.mark.parametrize(
     ("text", "line", "key", "why"),
     [
-        ("[profiles.m]\nworking = 1\n", 2, "profiles.working", "unknown key; known: api_clearing, working_tokens"),
+        ("[profiles.m]\nworking = 1\n", 2, "profiles.working", "unknown key; known: api_clearing, api_compaction"),
         ("[profiles.m]\nworking_tokens = 100\n", 2, "profiles.working_tokens", "20000 at least"),
         ("[profiles.m]\napi_clearing = true\n", 2, "profiles.api_clearing", "10000 at least"),
+        ("[profiles.m]\napi_compaction = 49999\n", 2, "profiles.api_compaction", "50000 at least"),
+        ("[profiles.m]\napi_memory = 1\n", 2, "profiles.api_memory", "true or false"),
         ("[profiles]\nm = 3\n", 2, "profiles.m", "must be a section"),
     ],
 )
@@ -53,7 +61,10 @@ def test_a_profile_that_cannot_be_used_is_named(text: str, line: int, key: str, 
     assert why in raised.value.why
 
 
-def sent(clear_from: int) -> tuple[dict[str, Any], frozenset[str]]:
+HI = b'[{"role":"user","content":[{"type":"text","text":"hi"}]}]'
+
+
+def sent(own: Own, messages: bytes = HI) -> tuple[dict[str, Any], frozenset[str]]:
     """The body and the betas of one request as they leave."""
     seen: list[httpx2.Request] = []
 
@@ -64,8 +75,8 @@ def sent(clear_from: int) -> tuple[dict[str, Any], frozenset[str]]:
     http = anthropic.DefaultHttpxClient(transport=httpx2.MockTransport(answer))
     client = anthropic.Anthropic(api_key="k", base_url="http://127.0.0.1:9", max_retries=0, http_client=http)
     tools = [{"name": "a", "description": "a", "input_schema": {"type": "object", "properties": {}}}]
-    hi = b'[{"role":"user","content":[{"type":"text","text":"hi"}]}]'
-    request = stream.Request("claude-sonnet-5-5", 9, [{"type": "text", "text": "s"}], tools, hi, clear_from=clear_from)
+    offered = own_means.offered(own, [*tools, events_tools.TABLE["memory"].definition()])
+    request = stream.Request("claude-sonnet-5-5", 9, [{"type": "text", "text": "s"}], offered, messages, own=own)
     assert isinstance(stream.attempt(client, request, lambda: None), Failure)
     client.close()
     named = seen[0].headers.get("anthropic-beta", "")
@@ -73,7 +84,7 @@ def sent(clear_from: int) -> tuple[dict[str, Any], frozenset[str]]:
 
 
 def test_the_endpoints_own_clearing_is_asked_for_in_its_own_words_and_only_when_wanted() -> None:
-    body, betas = sent(90_000)
+    body, betas = sent(Own(90_000))
     assert betas == CLEARING
     assert body["context_management"] == {
         "edits": [
@@ -86,9 +97,39 @@ def test_the_endpoints_own_clearing_is_asked_for_in_its_own_words_and_only_when_
         ]
     }
     assert validate.check(body, betas=betas)
-    plain, none = sent(0)
+    plain, none = sent(Own())
     assert "context_management" not in plain
+    assert "input_schema" in plain["tools"][1]
     assert not none
+
+
+def test_its_compaction_and_its_memory_tool_are_asked_for_in_its_own_words() -> None:
+    body, betas = sent(Own(90_000, 150_000, True))
+    assert betas == CLEARING | COMPACT
+    clearing, compacting = body["context_management"]["edits"]
+    assert clearing["exclude_tools"] == ["memory"]
+    assert compacting == {"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 150_000}}
+    assert body["tools"][1] == {"type": "memory_20250818", "name": "memory"}
+    assert validate.check(body, betas=betas)
+    assert own_means.offered(Own(memory=True), body["tools"][:1]) == body["tools"][:1], "a role without memory"
+
+
+def test_a_block_of_a_compaction_goes_back_as_it_came_also_when_it_is_wanted_no_more() -> None:
+    """What looks like one in a text is none."""
+    block = compaction.block(json.loads(HI))
+    messages = [*json.loads(HI), {"role": "assistant", "content": [block]}, *json.loads(HI)]
+    body, betas = sent(Own(), json.dumps(messages).encode())
+    assert betas == COMPACT
+    assert "context_management" not in body
+    assert validate.check(body, betas=betas)["messages"] == messages
+    with pytest.raises(ApiError, match="does not match any"):
+        validate.check(body)
+    for wrong in ({**block, "content": "mine"}, {**block, "content": ""}, {**block, "more": 1}):
+        messages[1]["content"] = [wrong]
+        with pytest.raises(ApiError):
+            validate.check({**body, "messages": messages}, betas=betas)
+    text = json.dumps([{"role": "user", "content": [{"type": "text", "text": '"type": "compaction"'}]}]).encode()
+    assert sent(Own(), text)[1] == frozenset()
 
 
 GOOD: list[tuple[dict[str, Any], frozenset[str]]] = [
@@ -145,3 +186,21 @@ def test_tokens_of_a_compaction_by_the_endpoint_are_in_the_bill() -> None:
     usage = BetaUsage.model_validate({**counted, "iterations": [compaction, {"type": "message", **counted}]})
     found = stream.usage_of(usage)
     assert (found.input, found.output, found.cache_read, found.cache_write_5m) == (150_100, 2010, 5, 7)
+    took = stream.compaction_of(usage)
+    assert took == Usage(150_000, 0, 7, 0, 2000)
+    message = t.ModelMessage(
+        request_id="r",
+        message_id="m",
+        model="m",
+        stop="done",
+        usage=found,
+        cost_nano=1,
+        compaction=Usage(150_000, 0, 7, 0, 2000),
+    )
+    assert message.context == Usage(100, 5, 0, 0, 10), "what was read to make it is no part of the context"
+
+
+def test_only_a_request_that_may_be_compacted_is_paid_for_twice() -> None:
+    assert not Own().compacts(10**9)
+    assert not Own(compact_from=50_000).compacts(49_999)
+    assert Own(compact_from=50_000).compacts(50_000)

@@ -10,7 +10,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from harness.events.fold import OpenApproval
+from harness.events.session_state import OpenApproval
 from harness.events.views import ApprovalView
 from harness.protocol import frames
 from harness.supervisor.calls.approvals import Approvals
@@ -60,7 +60,7 @@ def queue(sizes: list[int]) -> tuple[Approvals, dict[str, OpenApproval]]:
         damaged="",
         name="s",
         shown=Shown(cards=made),
-        state=SimpleNamespace(approvals=open_),
+        state=SimpleNamespace(approvals=open_, desired="running"),
         track=SimpleNamespace(calls={}),
     )
     unused = cast("Any", None)

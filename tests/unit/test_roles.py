@@ -22,11 +22,11 @@ from harness.supervisor.errors import OpError
 from harness.supervisor.sessions import casting
 
 OWN = 'about = "mine"\nmodel = "claude-haiku-5-5"\ntools = ["read_file", "exec"]\nprompt = "Look."\n'
-CODER = "c0e11cec0b365e3f4d3c938db14e6496fa57e086b91d38610dcf975575ea86bd"
+CODER = "6a5d41e4167e08c97161008a671cad54ac572a65b6beebb4b7a30868a7840bf1"
 """Of the coder's prompt: every prompt cache begins with these bytes."""
 
 
-def test_the_coder_says_what_the_built_in_agent_always_said_and_has_every_tool_there_is() -> None:
+def test_the_coders_prompt_changes_on_purpose_only_and_it_has_every_tool_there_is() -> None:
     coder = shelf.shipped()["coder"]
     assert hashlib.sha256(coder.prompt.encode()).hexdigest() == CODER
     assert coder.offered() == tools.definitions()

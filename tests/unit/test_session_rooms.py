@@ -22,6 +22,7 @@ WRITERS = {
     "running": "calls/call_flow.py",
     "shown": "calls/approvals.py",
     "published": "calls/publishing.py",
+    "extent": "upkeep/extents.py",
     "track": "calls/publishing.py",
     "thinking": "sessions/brains.py",
 }

@@ -305,3 +305,42 @@ def test_a_shut_door_refuses_connections_and_opens_again() -> None:
         status, _, text = raw(mine, "POST", "/_sim/refuse", b'{"seconds": 0}')
         assert status == 400
         assert b"seconds" in text
+
+
+def test_a_compaction_stands_first_is_billed_and_leaves_nothing_before_it(sim: Simulator) -> None:
+    edit = {"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 2000}}
+    more = {"betas": ["compact-2026-01-12"], "context_management": {"edits": [edit]}}
+    before = sim.control("usage")["total"]["tokens"]
+    small = ask(sim, **more)
+    assert small.content[0].type == "thinking"
+    long = [{"role": "user", "content": GOAL + "x" * 20_000}]
+    reply = ask(sim, messages=long, **more)
+    kinds = [block.type for block in reply.content]
+    assert kinds == ["compaction", "thinking", "text", "tool_use", "tool_use"]
+    made, told = reply.usage.iterations or []
+    assert (made.type, told.type) == ("compaction", "message")
+    assert made.input_tokens > 5000 > reply.usage.input_tokens == told.input_tokens
+    billed = sim.control("usage")["total"]["tokens"]
+    total = small.usage.input_tokens + reply.usage.input_tokens + made.input_tokens
+    assert billed["input"] - before["input"] == total
+    answered = [
+        {"type": "tool_result", "tool_use_id": block.id, "content": "ok"}
+        for block in reply.content
+        if block.type == "tool_use"
+    ]
+    content = [block.to_dict() for block in reply.content]
+    later = [*long, {"role": "assistant", "content": content}, {"role": "user", "content": answered}]
+    assert ask(sim, messages=later, **more).usage.input_tokens < 2000, "what came before it counts no more"
+    later[1]["content"] = [{**content[0], "content": "something else"}, *content[1:]]
+    with pytest.raises(anthropic.BadRequestError, match="compaction_signature_invalid"):
+        ask(sim, messages=later, **more)
+
+
+def test_the_vendors_memory_tool_is_known_by_its_type_and_its_name(sim: Simulator) -> None:
+    turns = [{"text": "I look.", "calls": [["memory", {"command": "view", "path": "/memories"}]]}]
+    goal = f"play it\n```sim\n{json.dumps(turns)}\n```"
+    (_, call) = ask(sim, goal, tools=[{"type": "memory_20250818", "name": "memory"}]).content
+    assert call.to_dict()["input"] == {"command": "view", "path": "/memories"}
+    for wrong in ({"type": "memory_20250818", "name": "notes"}, {"type": "memory_1", "name": "memory"}):
+        with pytest.raises(anthropic.BadRequestError):
+            ask(sim, goal, tools=[wrong])

@@ -28,8 +28,10 @@ GOOD: list[tuple[str, dict[str, Any]]] = [
     ("plan", {"action": "replan", "text": "there is none", "steps": ["ask"], "why": "to go on"}),
     ("shell", {"script": "make train", "job": True, "limit_s": 86400}),
     ("job", {"action": "wait", "job": "j1", "until": "epoch *", "after_s": 60}),
+    ("job", {"action": "wait", "at": "2026-11-24T09:30+01:00"}),
     ("job", {"action": "status"}),
     ("check", {"command": "pytest -q"}),
+    ("ask_person", {"question": "Keep it?", "options": ["yes", "no"], "why": "it is public"}),
 ]
 BAD: list[tuple[str, Any, str]] = [
     ("nothing", {}, "no tool named"),
@@ -66,9 +68,21 @@ BAD: list[tuple[str, Any, str]] = [
     ("exec", {"argv": ["a"], "limit_s": 9}, "together with job: true"),
     ("exec", {"argv": ["a"], "job": True, "timeout_s": 9}, "a job has limit_s"),
     ("job", {"action": "cancel", "until": "x"}, "with the action wait"),
+    ("job", {"action": "status", "at": "2026-11-24T09:30Z"}, "with the action wait"),
+    ("job", {"action": "wait", "at": "2026-11-24T09:30"}, "with its zone"),
+    ("job", {"action": "wait", "at": "tomorrow"}, "with its zone"),
+    ("job", {"action": "wait", "at": "2026-11-24T09:30Z", "after_s": 3}, "give one of them"),
     ("job", {"action": "begin"}, "one of status, wait, cancel"),
     ("shell", {"script": "x" * (tools.MAX_SCRIPT + 1)}, "over the limit"),
     ("check", {"command": " "}, "non-empty string"),
+    ("ask_person", {"options": ["a"]}, "'question' is missing"),
+    ("ask_person", {"question": " \n"}, "question is empty"),
+    ("ask_person", {"question": "?" * 4001}, "over the limit of 4000"),
+    ("ask_person", {"question": "a?", "options": []}, "non-empty list"),
+    ("ask_person", {"question": "a?", "options": [str(n) for n in range(10)]}, "at most 9 options"),
+    ("ask_person", {"question": "a?", "options": ["a\nb"]}, "one line"),
+    ("ask_person", {"question": "a?", "options": ["a", " a"]}, "the same"),
+    ("ask_person", {"question": "a?", "options": ["\ud800"]}, "surrogate"),
 ]
 
 
@@ -120,6 +134,7 @@ def test_definitions_are_what_the_interface_takes() -> None:
         "exec",
         "shell",
         "plan",
+        "ask_person",
         "job",
     ]
     assert json.dumps(definitions) == json.dumps(tools.definitions())

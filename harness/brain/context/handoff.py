@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from harness.brain.context.facts import Fact, Facts, line
 from harness.brain.context.room import HANDOFF_TOKENS
-from harness.events.fold import SessionState
+from harness.events.session_state import SessionState
 
 MOST_BYTES = 3 * HANDOFF_TOKENS
 """Tokens of English and code have three bytes and more."""

@@ -35,6 +35,11 @@ def criteria(v: View) -> str:
     return "\n".join([_CRITERIA, *(f"- {command}" for command in v.criteria)]) if v.criteria else ""
 
 
+def contract(v: View) -> str:
+    """What planner and evaluator agreed on before the work: never cut, never summarised."""
+    return v.contract
+
+
 def remembered(v: View) -> str:
     """What is known from beyond this conversation, as data with its origin."""
     return v.memory
@@ -63,6 +68,7 @@ def summary(v: View) -> str:
 BEGINNING: tuple[Layer, ...] = (
     Layer(GOAL, goal),
     Layer(GOAL, criteria),
+    Layer(GOAL, contract),
     Layer(MEMORY, remembered),
     Layer(MEMORY, rules),
     Layer(HANDOFF, handed),

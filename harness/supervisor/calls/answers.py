@@ -1,4 +1,5 @@
-"""Calls that the supervisor answers from what is on record: memory, and the session's own log. Nothing runs for them.
+"""Calls that the supervisor answers from what is on record: memory, the session's own log, and a person's words.
+Nothing runs for them.
 
 The change is durable before the call ends, and the call's id is on it: asked again after a fall, it is not made twice.
 """
@@ -10,22 +11,23 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from harness.events import history, tools, trouble
+from harness.events import history, memory_files, person_tool, tools, trouble
 from harness.events import types as t
 from harness.events.framing import LogError
 from harness.events.offsets import OffsetIndex
-from harness.memory import rules
+from harness.memory import files, rules
 from harness.memory.layer import who
 from harness.memory.model import Memories
 from harness.memory.records import Actor, Entry, Origin, Place, Proposed, Scope, Written
 from harness.memory.rules import ANYTHING, SHA_CHARS, NotRemembered, Wish
 from harness.memory.search import search
 from harness.protocol.paths import SessionFolder
+from harness.supervisor.calls import questions
 from harness.supervisor.calls.on_record import input_of, put_blob
 from harness.supervisor.calls.recall import Recall
 from harness.supervisor.errors import Later, OpError
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.memories.book import Book, now_utc
+from harness.supervisor.memories.book import MemoryBook, now_utc
 from harness.workspace.errors import WorkspaceError
 
 _MOST_HITS = 10
@@ -48,7 +50,7 @@ class _Told:
 class Answers:
     """``keys`` gives the secrets that we hold ourselves."""
 
-    def __init__(self, book: Book, recall: Recall, keys: Callable[[], tuple[str, ...]]) -> None:
+    def __init__(self, book: MemoryBook, recall: Recall, keys: Callable[[], tuple[str, ...]]) -> None:
         self._book = book
         self._recall = recall
         self._keys = keys
@@ -57,6 +59,9 @@ class Answers:
         """Answer one allowed call and record its end. Raises OpError, LinkLost, Later."""
         known = session.track.calls.get(call_id)
         if known is None:
+            return
+        if known.proposed.tool == person_tool.NAME:
+            await questions.ask(session, call_id)
             return
         given = await input_of(session, known.proposed)
         assert isinstance(given, dict)
@@ -81,6 +86,8 @@ class Answers:
 
     async def _memory(self, session: Session, call_id: str, given: dict[str, Any]) -> _Told:
         mine = await self._recall.of(session)
+        if memory_files.meant(given):
+            return await self._file(session, call_id, given, next(p for p in mine if p.scope is Scope.SESSION))
         scope = str(given.get("scope", ""))
         action = given["action"]
         if action in _CHANGES:
@@ -117,6 +124,21 @@ class Answers:
         if not made:
             return _Told("It says so already.")
         return _Told("\n".join(map(_said, made)), tuple(_changed(call_id, entry) for entry in made))
+
+    async def _file(self, session: Session, call_id: str, given: dict[str, Any], place: Place) -> _Told:
+        """The vendor's memory tool, on what is the session's own."""
+        now = now_utc()
+        if given["command"] not in memory_files.CHANGES:
+            return _Told(files.view(await self._book.read(), place, given, now))
+        wish = Wish(place, "", Origin(Actor.AGENT, now, session.sid, call_id), known=self._keys())
+        made: list[files.Done] = []
+
+        def think(m: Memories) -> list[Entry]:
+            made.append(files.change(m, wish, given))
+            return list(made[0].entries)
+
+        await self._book.change(think)
+        return _Told(made[0].text, tuple(_changed(call_id, entry) for entry in made[0].entries))
 
 
 def _thought(m: Memories, wish: Wish, *, removes: bool) -> list[Entry]:

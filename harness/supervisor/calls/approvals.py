@@ -17,13 +17,14 @@ from harness.events import types as t
 from harness.events.action import Wire, from_wire
 from harness.events.cap import Cap
 from harness.events.endpoints import ITEM_KINDS
-from harness.events.fold import OpenApproval
 from harness.events.framing import LogError
 from harness.events.ratchet import ALLOW, KEEP
 from harness.events.request import Request
+from harness.events.session_state import OpenApproval
 from harness.events.views import ApprovalView
+from harness.policy import grants
 from harness.supervisor import ids
-from harness.supervisor.calls import cards, comparison, drafts, gates, ratchet
+from harness.supervisor.calls import cards, comparison, drafts, gates, questions, ratchet
 from harness.supervisor.calls.call_flow import outcome_of
 from harness.supervisor.calls.judging import Judging
 from harness.supervisor.calls.on_record import action_of, input_of, stored_action
@@ -106,7 +107,7 @@ class Approvals:
                 shown = comparison.on_card(await self._protected(session))
             except (WorkspaceError, OSError, ValueError) as exc:
                 shown = cards.unread(exc)
-        if call is not None:
+        if call is not None and asked.kind != Request.QUESTION:
             try:
                 action = await stored_action(session, call)
                 shown = session.shown.diffs.pop(asked.approval_id, "")
@@ -118,7 +119,14 @@ class Approvals:
                     )
             except (LogError, WorkspaceError, OSError, ValueError) as exc:
                 shown = cards.unread(exc)
-        return cards.view(session.sid, session.state, asked, call, action, shown)
+        view = cards.view(session.sid, session.state, asked, call, action, shown)
+        if asked.kind != Request.TOOL or action is None:
+            return view
+        try:
+            alike, same = grants.likeness(from_wire(action), view.rule, view.risk)
+        except ValueError:
+            return view  # what cannot be read is like nothing else
+        return msgspec.structs.replace(view, alike=alike, same=same)
 
     @staticmethod
     async def _protected(session: Session) -> str:
@@ -130,7 +138,7 @@ class Approvals:
         """
         found = []
         for session in self._fleet:
-            if session.finished or session.foreign or session.damaged:
+            if session.finished or session.foreign or session.damaged or session.state.desired == "stopped":
                 continue  # a decision could not be put on record
             session.shown.only(session.state.approvals.keys())
             for approval_id in list(session.state.approvals):
@@ -213,6 +221,8 @@ class Approvals:
             raise OpError("stale", "what you decided on is not what would run now", "look at the request again")
         if len(d.message) > MAX_MESSAGE:
             raise OpError("bad_request", f"the message is longer than {MAX_MESSAGE} characters")
+        if asked.kind == Request.QUESTION and d.decision == "answer":
+            d = msgspec.structs.replace(d, message=questions.words_of(asked, d.message, d.value))
         record = t.ApprovalDecided(
             approval_id=d.approval_id,
             decision_id=ids.decision_id(),
@@ -222,6 +232,7 @@ class Approvals:
             message=d.message,
             edited=d.edited,
             value=d.value,
+            cap=str(asked.detail.get("cap", "")),
             by=by,
             shown_hash=d.shown_hash,
         )
@@ -294,6 +305,8 @@ class Approvals:
         match asked.kind:
             case Request.TOOL:
                 return await self._tool(case)
+            case Request.QUESTION if asked.call_id:
+                return [questions.outcome(asked.call_id, d.decision, d.message)]
             case Request.CAP:
                 return await self._cap(case)
             case Request.AUTH | Request.ENDPOINT:
@@ -332,10 +345,7 @@ class Approvals:
                 raise OpError("bad_request", "an answer needs a text: the agent reads it at its next turn")
             return [t.UserMessage(text=d.message, origin="human", by=case.record.by)]
         if d.decision == "done":
-            s = case.session.state
-            words = str(asked.detail.get("asks", ""))
-            checks = f"; {s.checks_passed} of {len(s.checks)} checks pass" if s.checks else ""
-            return [t.SessionEnded(outcome="done", reason=f"you took it as finished{checks}", summary=words)]
+            return [questions.taken(case.session.state, asked)]
         return []
 
     async def _tool(self, case: _Case) -> list[t.Body]:
@@ -394,7 +404,7 @@ class Approvals:
         if d.value is None or d.value <= limit:
             raise OpError(
                 "bad_value",
-                f"raising {cap} needs a new cap above {limit}",
+                f"raising {cap} needs a new cap above {cap.words(limit)}",
                 "money is in nano-USD, wall time in seconds, the rest in counts",
             )
         if cap.of_session:

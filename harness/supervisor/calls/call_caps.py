@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from harness.events import types as t
-from harness.events.cap import Cap, amount_of
-from harness.events.fold import SessionState
+from harness.events.cap import Cap, amount_of, named
 from harness.events.request import Request
+from harness.events.session_state import SessionState
 from harness.supervisor import ids
 from harness.supervisor.fleet.session import Session
 
@@ -35,7 +35,7 @@ async def ask_cap(session: Session, reached: t.BudgetReached) -> None:
     """Record that a cap is reached and put it in the queue, unless a cap is there already."""
     if any(a.kind == Request.CAP for a in session.state.approvals.values()):
         return
-    title = f"{reached.cap}: {amount_of(reached.cap, reached.used)} of {amount_of(reached.cap, reached.limit)}"
+    title = f"{named(reached.cap)}: {amount_of(reached.cap, reached.used)} of {amount_of(reached.cap, reached.limit)}"
     if reached.need:
         title += f", the next step needs up to {amount_of(reached.cap, reached.need)}"
     await session.append(

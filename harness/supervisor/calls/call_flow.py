@@ -15,6 +15,7 @@ from harness.events import types as t
 from harness.events.calls import Call
 from harness.supervisor.calls import (
     checkpoints,
+    contract,
     course,
     doubt,
     drafts,
@@ -27,6 +28,7 @@ from harness.supervisor.calls import (
     rules,
 )
 from harness.supervisor.calls.answers import Answers
+from harness.supervisor.calls.granting import Granting
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for
 from harness.supervisor.calls.judging import Judging
 from harness.supervisor.calls.on_record import action_of
@@ -50,6 +52,7 @@ class CallFlow:
         settings: Settings,
         judging: Judging,
         answers: Answers,
+        granting: Granting,
         met: Callable[[Session, Exception], Awaitable[None]],
     ) -> None:
         """``met`` handles what a call ended in that is none of its own ends, as it handles that of the session's
@@ -58,6 +61,7 @@ class CallFlow:
         self._settings = settings
         self._judging = judging
         self._answers = answers
+        self._granting = granting
         self._met = met
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -71,6 +75,7 @@ class CallFlow:
         await course.step(session)
         await drafts.step(session)
         await gates.step(session)
+        await contract.step(session)
         await evaluation.step(session)
         await rules.step(session)
         await checkpoints.step(session, self._settings.config.checkpoints)
@@ -131,18 +136,22 @@ class CallFlow:
         return False
 
     async def _still_allowed(self, session: Session, known: OpenCall) -> bool:
-        """False when the policy is another one than the call was allowed by: then it is judged anew; a human's edit
-        falls only to a denial.
+        """False when the policy is another one than the call was allowed by, or the rule that allowed it was taken
+        back: then it is judged anew; a human's edit falls only to a denial.
         """
         policy = self._settings.policy
+        if known.judged is not None and not await self._granting.stands(known.judged.rule):
+            return False
         if known.judged is None or known.judged.policy == policy.hash:
             return True
         return earlier_yes.stands(known.judged, await action_of(session, known), policy)
 
     async def _now_denied(self, session: Session, known: OpenCall) -> str:
-        """Why the policy in force now denies what was allowed by a human under an earlier one; empty when it does
-        not.
+        """Why what was allowed by a human may not start any more: the policy in force now denies it, or the rule that
+        decided it was taken back; empty when nothing speaks against it.
         """
+        if known.decided is not None and not await self._granting.stands(known.decided.by.client):
+            return "the rule that allowed this was taken back, or has expired"
         policy = self._settings.policy
         if known.judged is None or known.judged.policy == policy.hash:
             return ""

@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.events import tools
 from harness.events.action import Action, ExecAction, FileAction, PushAction, RecordAction, Wire
-from harness.events.fold import OpenApproval, SessionState
+from harness.events.session_state import OpenApproval, SessionState
 from harness.events.views import NOT_COMPARED, ApprovalView
 from harness.hands import files, reading
 from harness.supervisor.calls import comparison

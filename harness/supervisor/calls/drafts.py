@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from harness.events import blobs
 from harness.events import types as t
-from harness.events.fold import OpenApproval
 from harness.events.framing import LogError
 from harness.events.request import Request
+from harness.events.session_state import OpenApproval
 from harness.plan import draft
 from harness.plan.formats import MAX_BYTES, Plan, read
 from harness.supervisor import ids

@@ -12,14 +12,14 @@ import msgspec
 from harness.events import reader
 from harness.events import types as t
 from harness.events.evaluation import Stage
-from harness.events.fold import SessionState
 from harness.events.framing import LogError
+from harness.events.session_state import SessionState
 from harness.judge import case
 from harness.judge.case import Case, Checked, Criterion
 from harness.plan.due import PLAN_CRITERION
 from harness.roles import pinned
 from harness.roles.role import JUDGE
-from harness.supervisor.calls import plans, ratchet
+from harness.supervisor.calls import contract, plans, ratchet
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.calls.on_record import put_blob
 from harness.supervisor.fleet.session import Session
@@ -47,13 +47,15 @@ async def _lay_out(session: Session, wanted: t.JudgeWanted) -> None:
     runs = (role.limits.runs or 0) if role.may_use("check") else 0
     verdicts = {command: s.verdicts[command] for command in s.checks if command in s.verdicts}
     log = session.folder.log
+    agreed = await contract.text(session)
 
     def lay_out() -> Case:
         tree = open_worktree(private_of(session))
         made = diff(tree, _MOST_PATCH)
         return Case(
             goal=s.intent.goal if s.intent is not None else "",
-            criteria=tuple(_criteria(s, tree)),
+            criteria=tuple(_criteria(session, s, tree)),
+            contract=agreed,
             checks=tuple(_checks(verdicts, log)),
             files=tuple(map(_file, made.files)),
             patch=made.patch,
@@ -79,14 +81,14 @@ async def _lay_out(session: Session, wanted: t.JudgeWanted) -> None:
     )
 
 
-def _criteria(s: SessionState, tree: Worktree) -> Iterable[Criterion]:
+def _criteria(session: Session, s: SessionState, tree: Worktree) -> Iterable[Criterion]:
     yield Criterion(GOAL, "the goal, in the words of the person who gave it, is reached")
     for index, command in enumerate(s.checks, 1):
         yield Criterion(f"C{index}", f"`{command}` exits with 0, and for the right reason")
     if s.plan is None:
         return
     undecided = {entry.id for entry in s.plan.entries.values() if entry.undecided}
-    for entry in plans.entries_of(tree, s.plan.path):
+    for entry in plans.entries_of(session, tree, s.plan):
         if entry.id in undecided:
             asked = "; ".join(entry.criteria) or "no criterion is given"
             yield Criterion(f"{PLAN_CRITERION}{entry.id}", f"{entry.title}: {asked}")

@@ -6,8 +6,8 @@ import hashlib
 
 from harness.events import types as t
 from harness.events.action import canonical
-from harness.events.fold import OpenApproval
 from harness.events.request import Request
+from harness.events.session_state import OpenApproval
 from harness.events.words import usd
 from harness.plan import gates
 from harness.plan.due import due

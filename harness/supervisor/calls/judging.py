@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,11 +13,15 @@ import msgspec
 from harness.events import tools, trouble
 from harness.events import types as t
 from harness.events.action import Action, InputBlob, Wire, action_hash, canonical
+from harness.events.action_changes import differences
+from harness.events.approved import Shape
 from harness.events.calls import Call
+from harness.events.card_facts import in_detail
 from harness.events.request import Request
 from harness.events.trouble import Trouble
 from harness.hands import precheck
 from harness.plan.gates import closed
+from harness.policy import repository
 from harness.policy.build import build_action
 from harness.policy.judge import Verdict, judge, tighten
 from harness.policy.rules import Policy
@@ -24,10 +29,11 @@ from harness.protocol.config import Config
 from harness.roles import pinned
 from harness.roles.role import JUDGE, WORKER
 from harness.supervisor import ids
-from harness.supervisor.calls import cards, course, earlier_yes, gates, ratchet
+from harness.supervisor.calls import card_notes, cards, course, earlier_yes, gates, ratchet
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
+from harness.supervisor.calls.granting import Covered, Granting
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for, private_of
-from harness.supervisor.calls.on_record import input_of, put_blob
+from harness.supervisor.calls.on_record import input_of, put_blob, stored_action
 from harness.supervisor.errors import Later, OpError, out_of_space
 from harness.supervisor.fleet.call_records import OpenCall, signature
 from harness.supervisor.fleet.session import Session
@@ -61,8 +67,10 @@ class Built:
 class Judging:
     """Judges proposed calls by the policy in force."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, granting: Granting, approved: Callable[[], Iterable[Shape]]) -> None:
         self._settings = settings
+        self._granting = granting
+        self._approved = approved
 
     async def judge(self, session: Session, call: Call, known: OpenCall, unprotected: str = "") -> bool:
         """Judge one proposed call; False when it has to wait for a human's word on a cap.
@@ -112,8 +120,16 @@ class Judging:
                 f"the human denied exactly this {_DENIALS} times{': ' + why if why else ''}; do something else",
                 verdict.risk,
             )
+        covered: Covered | None = None
+        if verdict.verdict == "ask":
+            case = await self._granting.case(session, call.call_id, built.action, verdict)
+            covered = await self._granting.covered(case)
+        if covered is not None:
+            verdict = covered.verdict(verdict)
         judged = await self._judged(session, call.call_id, built, verdict)
-        if verdict.verdict == "deny":
+        if covered is not None:
+            await session.append(judged, covered.record)
+        elif verdict.verdict == "deny":
             await session.append(
                 judged,
                 t.ToolEnded(
@@ -123,6 +139,7 @@ class Judging:
                 ),
             )
         elif verdict.verdict == "ask":
+            notes = await card_notes.notes(session, built.action, self._approved())
             asked = t.ApprovalRequested(
                 approval_id=ids.approval_id(),
                 kind=Request.TOOL,
@@ -131,7 +148,7 @@ class Judging:
                 call_id=call.call_id,
                 action_hash=built.hash,
                 risk=verdict.risk,
-                detail=_detail(built, verdict, session.track.changed.get(call.call_id, [])),
+                detail=_detail(built, verdict, await self._changed(session, known, built)) | in_detail(notes),
             )
             try:
                 shown = await session.do(
@@ -145,6 +162,14 @@ class Judging:
         else:
             await session.append(judged, cls="C")  # nothing happens by it before its start, which is durable with it
         return True
+
+    @staticmethod
+    async def _changed(session: Session, known: OpenCall, built: Built) -> list[str]:
+        """How the world, and what would run in it, differ from what a person was shown the last time."""
+        told = session.track.changed.get(known.proposed.call_id)
+        before = await stored_action(session, known) if told is not None else None
+        wire = built.action.to_wire()
+        return [*told, *differences(before or wire, wire)] if told is not None else []
 
     @staticmethod
     async def _or_hold(session: Session, exc: WorkspaceError) -> None:
@@ -283,12 +308,14 @@ class Judging:
 
 
 def _verdict(session: Session, proposed: t.ToolProposed, action: Action, policy: Policy) -> Verdict:
-    """The policy's word, and for a call of the agent that of its role, which can only be harder."""
+    """The policy's word, and for a call of the agent those of its role and its repository, which can only be harder."""
     verdict = judge(action, policy)
     if proposed.own:
         return verdict
     role = pinned.of(session.state.intent, JUDGE if proposed.by_judge else WORKER)
-    return tighten(verdict, action, role.rules, f"the role {role.name}")
+    tightened = tighten(verdict, action, role.rules, f"the role {role.name}")
+    own = repository.tightening(session.state.repository_policy)
+    return tighten(tightened, action, own.rules, repository.WHOSE)
 
 
 def _detail(built: Built, verdict: Verdict, changed: list[str]) -> dict[str, Any]:

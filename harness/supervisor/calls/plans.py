@@ -82,9 +82,9 @@ def _entry(entry: Entry, made: Phased) -> t.PlanEntry:
     )
 
 
-def entries_of(tree: Worktree, path: str) -> tuple[Entry, ...]:
-    """The entries of a session's plan as its base has them. Raises BadPlan, GitFailed."""
-    return tuple(_read(tree.git, tree.base, path).entries)
+def entries_of(session: Session, tree: Worktree, plan: Standing) -> tuple[Entry, ...]:
+    """The entries of a session's plan as it was given, or accepted. Raises BadPlan, GitFailed, LogError."""
+    return tuple(_trusted(session, tree, plan).entries)
 
 
 async def guard(session: Session, call_id: str) -> None:
@@ -135,7 +135,7 @@ def inherited(tree: Worktree, made: t.PlanLoaded, passing: frozenset[str], why: 
     Raises BadPlan, WorkspaceError, OSError.
     """
     then = {entry.id: entry.id in passing for entry in made.entries}
-    text = progress.text(_read(tree.git, tree.base, made.path), then)
+    text = progress.standing(_read(tree.git, tree.base, made.path), then).text
     _put(tree, made.path, text.encode(), tree.private.parent.parent / "aside" / "plan")
     return [
         t.PlanFlipped(entry=entry.id, passes=then[entry.id], why=why, calls=[])
@@ -149,7 +149,7 @@ def _trusted(session: Session, tree: Worktree, plan: Standing) -> Plan:
         base = read(blobs.get(session.folder.blobs, plan.text.sha))
     else:
         base = _read(tree.git, tree.base, plan.path)
-    return read(progress.text(base, plan.passes).encode())
+    return progress.standing(base, plan.passes)
 
 
 def _told(session: Session, plan: Standing) -> list[str]:

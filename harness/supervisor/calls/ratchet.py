@@ -16,10 +16,10 @@ from typing import TypeVar
 from harness.events import blobs
 from harness.events import types as t
 from harness.events.action import canonical
-from harness.events.fold import SessionState
 from harness.events.framing import LogError
 from harness.events.ratchet import TOUCHED, Running, some
 from harness.events.request import Request
+from harness.events.session_state import SessionState
 from harness.events.trouble import Trouble
 from harness.plan import counts
 from harness.plan.counts import Counts, Verdict

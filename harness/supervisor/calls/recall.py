@@ -13,7 +13,7 @@ from harness.memory.records import Entry, Place, Scope, Written
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.memories.book import Book, now_utc
+from harness.supervisor.memories.book import MemoryBook, now_utc
 from harness.supervisor.threads import at_home
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.worktrees import open_worktree
@@ -34,7 +34,7 @@ async def places(session: Session) -> list[Place]:
 class Recall:
     """Level-triggered: it compares what there is with what the log says was told."""
 
-    def __init__(self, book: Book, later: Later) -> None:
+    def __init__(self, book: MemoryBook, later: Later) -> None:
         self._book = book
         self._later = later
         self._places: dict[str, list[Place]] = {}

@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness.protocol.config import Credential, key_problem, url_problem
@@ -31,6 +32,8 @@ class Credentials:
 
     def __init__(self, fd: int = -1) -> None:
         self._fd = fd
+        self.changed: Callable[[], None] = lambda: None
+        """Called when a key is known that was not: who waits for one looks again."""
         self._known: dict[str, _Entry] = {}
         if fd >= 0:
             raw = os.pread(fd, os.fstat(fd).st_size, 0)
@@ -41,7 +44,7 @@ class Credentials:
     def add(self, c: Credential) -> str:
         """Remember a credential (again: it counts as fresh); returns its fingerprint."""
         name = fingerprint(c)
-        self._known.pop(name, None)
+        new = self._known.pop(name, None) is None
         self._known[name] = _Entry(c)
         if self._fd >= 0:
             body = json.dumps(
@@ -49,6 +52,8 @@ class Credentials:
             ).encode()
             os.pwrite(self._fd, body, 0)
             os.ftruncate(self._fd, len(body))
+        if new:
+            self.changed()
         return name
 
     def mark_bad(self, name: str) -> None:

@@ -18,7 +18,7 @@ from harness.budget import prices
 from harness.events import endpoints
 from harness.events import types as t
 from harness.events.endpoints import ITEM_KINDS, EndpointView
-from harness.events.fold import OpenApproval, SessionState
+from harness.events.session_state import OpenApproval, SessionState
 from harness.protocol.config import Config, ConfigError, Credential, credential
 from harness.supervisor.endpoints import endpoint_gate as g
 from harness.supervisor.endpoints import gate_words
@@ -392,7 +392,7 @@ class Gates:
             return
         self._asking.add(key)
         try:
-            await session.append(gate_words.request(key, self._gates[key]))
+            await session.append(gate_words.request(key, self._gates[key], gate_words.how_to_set(self._config())))
         finally:
             self._asking.discard(key)
 
@@ -428,8 +428,7 @@ class Gates:
         key = self._key(session)
         if not key.name:
             found.append(
-                f"there is no key for {key.url}: the session waits until you give one and retry the request in the"
-                " queue"
+                f"there is no key for {key.url}, so the session waits: {gate_words.how_to_set(self._config())}"
             )
         if not prices.lookup(intent.model).known:
             found.append(

@@ -10,6 +10,7 @@ from harness.events import endpoints
 from harness.events import types as t
 from harness.events.endpoints import EndpointView
 from harness.events.request import Request
+from harness.protocol.config import Config
 from harness.supervisor import ids
 from harness.supervisor.endpoints import endpoint_gate as g
 from harness.supervisor.endpoints.endpoint_gate import Key
@@ -35,8 +36,18 @@ def boottime() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def request(key: Key, gate: g.Gate) -> t.ApprovalRequested:
-    """What a person is asked about a gate that needs one."""
+def how_to_set(config: Config) -> str:
+    """What a person sets so that there is a key, in words."""
+    if config.model.api_key_file:
+        return f"put the key into {config.model.api_key_file}: it is seen by itself, and all sessions go on"
+    return (
+        f"set {config.model.api_key_env} in a terminal and retry from there, or write the key into a file and name that"
+        f" in {config.file} (api_key_file below [model]): a file is seen by itself. All sessions go on at once"
+    )
+
+
+def request(key: Key, gate: g.Gate, how: str) -> t.ApprovalRequested:
+    """What a person is asked about a gate that needs one; ``how`` a key is set."""
     said = f": {gate.message[:_MESSAGE]}" if gate.message else ""
     title = {
         "no_key": f"no key for {key.url}",
@@ -46,8 +57,8 @@ def request(key: Key, gate: g.Gate) -> t.ApprovalRequested:
         "redirect": f"{key.url} sends its requests elsewhere{said}",
     }[gate.why]
     todo = {
-        "no_key": "give a key and retry",
-        "auth": "give another key, or make this one valid, and retry",
+        "no_key": how,
+        "auth": f"the key is wrong: {how}; or make this one valid, and retry",
         "spend_limit": (
             f"pay or raise the limit; it is asked again every {g.SPEND_LOOK_S / 60:.0f} minutes, or when you retry"
         ),

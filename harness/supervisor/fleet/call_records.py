@@ -12,8 +12,8 @@ from harness.events import call_words, tools
 from harness.events import types as t
 from harness.events.action import canonical
 from harness.events.cap import Cap
-from harness.events.fold import OpenApproval, SessionState
 from harness.events.request import Request
+from harness.events.session_state import OpenApproval, SessionState
 
 _PASSED = 16
 
@@ -49,6 +49,9 @@ class Track:
     changed: dict[str, list[str]] = field(default_factory=dict)
     """By call: how the world differs from what a person was shown before."""
     asked_seq: dict[str, int] = field(default_factory=dict)
+    """By kind of request: where it was newest asked, or was open as the session parked (one question of a kind is
+    answered once, however often its park is repeated).
+    """
     parked_seq: int = -1
     resumed_seq: int = -1
     worked_gen: int = 0
@@ -113,6 +116,7 @@ class Track:
                 self._gone(b.call_id)
         elif isinstance(b, t.SessionParked):
             self.parked_seq = r.seq
+            self.asked_seq.update((a.kind, r.seq) for a in s.approvals.values())
         elif isinstance(b, t.SessionContinued) or (isinstance(b, t.SessionDesired) and b.state == "running"):
             self.resumed_seq = r.seq
         elif isinstance(b, t.UserMessage):

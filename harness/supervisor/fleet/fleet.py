@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -11,12 +12,14 @@ from pathlib import Path
 import msgspec
 
 from harness.events import types as t
+from harness.events.approved import Shape
 from harness.events.trouble import NONE, Trouble
 from harness.events.views import DONE, ERRORS, RUNNING, FleetView, SessionRow, counted, row, troubled
 from harness.protocol.paths import Folders
 from harness.protocol.session_names import OtherHost, SessionName
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
+from harness.workspace.diff import Extent
 
 _MAY_WAIT = frozenset(("running", "starting", "parked", "limited"))
 _HELD_UP = frozenset({"running", "starting", "lost", "parked", "limited", "stopped"})
@@ -95,6 +98,11 @@ class Fleet:
     def __iter__(self) -> Iterator[Session]:
         return iter(list(self.sessions.values()))
 
+    def approved(self) -> list[Shape]:
+        """What a person let run in any session whose log can be believed."""
+        sound = (s for s in self if not s.foreign and not s.damaged)
+        return [shape for session in sound for shape in session.state.approved.shapes]
+
     def find(self, text: str) -> Session:
         """By id, else by name, else by the beginning of an id.
 
@@ -147,9 +155,14 @@ class Fleet:
             reserved_nano=money.reserved,
             price=money.price,
             tokens=money.tokens,
+            now=time.time(),
         )
         if made.worktree:  # the log says where it was made; a state folder that was moved took it along
             made = msgspec.structs.replace(made, worktree=str(self.folders.worktrees / session.sid))
+        if (found := counted_of(session)) is not None:
+            made = msgspec.structs.replace(
+                made, files=found.files, lines_added=found.added, lines_removed=found.removed
+            )
         if session.aside is not None:
             return self._set_aside(session, made)
         if session.trouble and (session.damaged or not session.state.terminal):
@@ -160,7 +173,7 @@ class Fleet:
             return troubled(made, told, held=False)
         if made.state in _MAY_WAIT and (words := self.at_gate(session)):
             return msgspec.structs.replace(made, state="limited", detail=words, source="supervisor")
-        if made.state == "running" and (words := session.track.at_work(session.state)):
+        if made.state == "running" and not made.alarms and (words := session.track.at_work(session.state)):
             return msgspec.structs.replace(made, detail=words)
         return made
 
@@ -227,6 +240,14 @@ class Fleet:
             f"request {approval_id!r} is not open: it was decided, withdrawn or never made",
             "list the open ones with: watchfloor approvals",
         )
+
+
+def counted_of(session: Session) -> Extent | None:
+    """How much it changed, as counted last: since the supervisor began, else as the index remembers it."""
+    if session.extent.found is not None or session.indexed is None or not session.indexed.current:
+        return session.extent.found
+    row = session.indexed.row
+    return None if row.files is None else Extent(row.files, row.lines_added, row.lines_removed)
 
 
 def session_folders(root: Path) -> list[str]:

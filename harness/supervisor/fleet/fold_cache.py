@@ -13,9 +13,10 @@ import msgspec
 
 from harness.events import reader, snapshots
 from harness.events import types as t
-from harness.events.fold import SessionState, advance
+from harness.events.fold import advance
 from harness.events.framing import hash_of
 from harness.events.salvage import Salvage
+from harness.events.session_state import SessionState
 from harness.protocol.paths import SessionFolder
 from harness.supervisor.fleet import call_records as track_module
 from harness.supervisor.fleet.call_records import Track

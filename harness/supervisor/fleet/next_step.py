@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from harness.events import asking
-from harness.events.fold import SessionState
 from harness.events.request import Request
+from harness.events.session_state import SessionState
 from harness.plan import gates
 from harness.supervisor.fleet.call_records import Track
 
@@ -78,7 +78,7 @@ def _request(s: SessionState) -> Ask | None:
     why = s.parked.why
     detail = s.parked.detail
     if why == "question":
-        checks = {"checks": f"{s.checks_passed} of {len(s.checks)} pass"} if s.checks else {}
+        checks = {"checks": s.parked.verdict or f"{s.checks_passed} of {len(s.checks)} pass"} if s.checks else {}
         return Ask(
             Request.QUESTION,
             asking.asked(detail) or "it asks you",
@@ -103,10 +103,10 @@ def _request(s: SessionState) -> Ask | None:
 
 
 def _answered(track: Track, kind: str) -> bool:
-    """True when the newest park was asked about (whether that request is open yet is another matter), or resumed since
-    where that is the answer.
+    """True when the newest park was asked about, by a request of its own or by one that it found open (whether that is
+    open yet is another matter), or resumed since where that is the answer.
     """
-    return track.asked_seq.get(kind, -1) > track.parked_seq or (
+    return track.parked_seq <= track.asked_seq.get(kind, -1) or (
         kind == Request.RESTART and track.resumed_seq > track.parked_seq
     )
 

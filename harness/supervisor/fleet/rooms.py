@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from harness.events.views import ApprovalView, SessionRow
+from harness.workspace.diff import Extent
 
 
 @dataclass(slots=True)
@@ -83,6 +85,17 @@ class Published:
     """The publishing's: the last failure that is on record, so that it is said once."""
 
     told: str = ""
+
+
+@dataclass(slots=True)
+class Counted:
+    """The counting's: how much it had changed when its work stood at ``of`` (calls, newest undo), and when that was
+    (monotonic).
+    """
+
+    of: tuple[int, str] = (-1, "")
+    at: float = -math.inf
+    found: Extent | None = None
 
 
 @dataclass(slots=True)

@@ -14,15 +14,16 @@ import msgspec
 
 from harness.events import snapshots
 from harness.events import types as t
-from harness.events.fold import SessionState, advance
+from harness.events.fold import advance
 from harness.events.framing import LogError, NewerLog
+from harness.events.session_state import SessionState
 from harness.events.trouble import Trouble
 from harness.events.views import Liveness
 from harness.protocol.paths import Folders
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import fold_cache, homes, set_aside
 from harness.supervisor.fleet.call_records import Track
-from harness.supervisor.fleet.rooms import Indexed, KeptStates, Published, Running, Shown, Work
+from harness.supervisor.fleet.rooms import Counted, Indexed, KeptStates, Published, Running, Shown, Work
 from harness.supervisor.fleet.thinking import Thinking
 from harness.supervisor.fleet.troubles import Owner, Troubles
 from harness.supervisor.processes.keeper_link import KeeperLink
@@ -72,6 +73,7 @@ class Session:
         self.shown = Shown()
         self.published = Published()
         self.kept_states = KeptStates()
+        self.extent = Counted()
         self.thinking = Thinking()
         self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
         self._conditions: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from harness.budget.evidence import raised
 from harness.events import types as t
 from harness.events.cap import Cap
-from harness.events.fold import OpenApproval
 from harness.events.request import Request
+from harness.events.session_state import OpenApproval
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.money.purse import Purse

@@ -10,7 +10,8 @@ from harness.budget import prices
 from harness.budget.ledger_types import Raised
 from harness.events import trouble
 from harness.events import types as t
-from harness.events.cap import Cap
+from harness.events.cap import Cap, amount_of
+from harness.events.words import usd
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.fleet import Money
 from harness.supervisor.fleet.session import Session
@@ -61,7 +62,8 @@ class CapReached(Exception):
 
     def __init__(self, reached: t.BudgetReached) -> None:
         super().__init__(
-            f"the cap {reached.cap} would be passed: used {reached.used} of {reached.limit}, needs {reached.need}"
+            f"the cap {reached.cap} would be passed: used {amount_of(reached.cap, reached.used)} of"
+            f" {amount_of(reached.cap, reached.limit)}, needs {amount_of(reached.cap, reached.need)}"
         )
         self.reached = reached
 
@@ -242,7 +244,7 @@ class Purse:
         except reservations.CapReached as exc:
             raise OpError(
                 "cap",
-                f"one last reply may cost {need} nano-USD and would pass {exc.cap}",
+                f"one last reply may cost {usd(need)} and would pass {exc.cap}",
                 f"raise {exc.cap} first, or stop the session",
             ) from exc
         return t.FinishUp(allowance_nano=beyond)

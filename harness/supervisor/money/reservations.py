@@ -235,7 +235,8 @@ class Bookkeeper:
         base = self._configured()[cap]
         now = self.standing(cap)
         if base is None or now.limit is None or limit <= now.limit:
-            raise ValueError(f"{cap} is {'not capped' if now.limit is None else now.limit}; {limit} would not raise it")
+            held = "not capped" if now.limit is None else cap.words(now.limit)
+            raise ValueError(f"{cap} is {held}; {cap.words(limit)} would not raise it")
         return Raised(cap=cap, limit=limit, base=base, day=now.day, decision=decision)
 
     async def follow(self, record: Raised) -> None:

@@ -24,14 +24,20 @@ from harness.supervisor.fleet import set_aside
 from harness.supervisor.fleet.fleet import Fleet, Money
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving import context_ops, log_reading, memory_ops
+from harness.supervisor.serving.alarm_ops import AlarmOps
+from harness.supervisor.serving.archive_ops import ArchiveOps
 from harness.supervisor.serving.briefing_ops import BriefingOps
 from harness.supervisor.serving.checkpoint_ops import CheckpointOps
+from harness.supervisor.serving.grant_ops import GrantOps
 from harness.supervisor.serving.job_ops import JobOps
 from harness.supervisor.serving.memory_ops import MemoryOps
+from harness.supervisor.serving.merge_ops import MergeOps
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.plan_ops import PlanOps
+from harness.supervisor.serving.policy_ops import PolicyOps
 from harness.supervisor.serving.score_ops import ScoreOps
 from harness.supervisor.serving.server import Connection, Handler, Reply, Server
+from harness.supervisor.serving.timeline_ops import TimelineOps
 from harness.supervisor.sessions import continuing, unanswered
 from harness.supervisor.sessions.halt import Halt
 from harness.supervisor.sessions.removal import Removal
@@ -109,10 +115,16 @@ class Ops:
             "invariants": self.invariants,
             "subscribe": self.subscribe,
             "shutdown": self.shutdown,
+            **ArchiveOps(self._p).table(),
             **CheckpointOps(self._p, self._find).table(),
+            **GrantOps(self._p).table(),
             **JobOps(self._p).table(),
             **MemoryOps(self._p).table(),
+            **MergeOps(self._p, self._find).table(),
             **PlanOps(self._find).table(),
+            **PolicyOps(self._p).table(),
+            **TimelineOps(self._find).table(),
+            **AlarmOps(self._find).table(),
             **ScoreOps(self._p, self._find).table(),
             **BriefingOps(self._p, self._find).table(),
         }
@@ -124,7 +136,15 @@ class Ops:
         p = self._p
         money = p.purse.totals()
         full = f"{p.fleet.full}; free some space, then every session goes on by itself" if p.fleet.full else ""
-        own = [*p.purse.notes, full, p.purse.problem, p.book.problem, p.index.problem, p.disk.problem]
+        own = [
+            *p.purse.notes,
+            full,
+            p.purse.problem,
+            p.book.problem,
+            p.granting.book.problem,
+            p.index.problem,
+            p.disk.problem,
+        ]
         warnings = [*p.settings.problems.values(), *filter(None, own), *p.fence.warnings()]
         return p.fleet.totals(
             FleetView(
@@ -439,9 +459,13 @@ class Ops:
                 f"take it up again with your words: watchfloor continue {session.sid} TEXT",
             )
         # Words answer what the agent asked: it must not go on waiting for them.
-        asking = [
-            a.approval_id for a in session.state.approvals.values() if a.kind in (Request.QUESTION, Request.REFUSAL)
-        ]
+        asked = [a for a in session.state.approvals.values() if a.kind in (Request.QUESTION, Request.REFUSAL)]
+        if calls := [a.approval_id for a in asked if a.call_id]:
+            decision = {"approval_id": calls[0], "decision": "answer", "message": text}
+            work = self._p.approvals.decide(decision, c.by)
+            await unanswered.answered(self._p.fleet, session, "your message", work)
+            return {}
+        asking = [a.approval_id for a in asked]
         answered = [t.ApprovalWithdrawn(approval_id=a, why="you said something") for a in asking]
         said = session.append(*answered, t.UserMessage(text=text, origin="human", by=c.by))
         await unanswered.answered(self._p.fleet, session, "your message", said)
@@ -469,7 +493,7 @@ class Ops:
         except OpError as exc:
             if exc.code != "damaged" or not force:
                 raise
-        removal = Removal(p.folders, session)
+        removal = Removal(p.folders, session, p.fleet.row(session))
         async with session.lock:  # what is undone or continued meanwhile comes before or after
             with contextlib.suppress(OpError):  # a full disk must not keep anybody from making room
                 await p.purse.remember()
@@ -478,7 +502,12 @@ class Ops:
         p.index.drop(session.sid)
         p.fleet.drop(session)
         await removal.forget()
-        return {"kept": removed.kept, "lost": removed.lost, "checkpoints": removed.checkpoints}
+        return {
+            "kept": removed.kept,
+            "lost": removed.lost,
+            "checkpoints": removed.checkpoints,
+            "archived": removed.archived,
+        }
 
     # -- the queue ---------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from harness.memory.rules import ANYTHING, NotRemembered, Wish
 from harness.memory.search import search
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.memories.book import Think, now_utc
+from harness.supervisor.memories.book import now_utc
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.server import Connection, Handler, Reply
 from harness.supervisor.threads import at_home
@@ -104,7 +105,7 @@ class MemoryOps:
         ident = text_of(m, "lesson")
         return await self._change(lambda known: rules.reject(known, ident, _person(), text_of(m, "why")))
 
-    async def _change(self, think: Think) -> Reply:
+    async def _change(self, think: Callable[[Memories], list[Entry]]) -> Reply:
         try:
             entries = await self._p.book.change(think)
         except NotRemembered as exc:

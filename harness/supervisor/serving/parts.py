@@ -7,19 +7,21 @@ from dataclasses import dataclass
 
 from harness.protocol.paths import Folders
 from harness.supervisor.calls.approvals import Approvals
+from harness.supervisor.calls.granting import Granting
 from harness.supervisor.calls.recall import Recall
 from harness.supervisor.endpoints.credentials import Credentials
 from harness.supervisor.endpoints.endpoint_gates import Gates
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.index import Index
-from harness.supervisor.memories.book import Book
+from harness.supervisor.memories.book import MemoryBook
 from harness.supervisor.money.purse import Purse
 from harness.supervisor.serving.server import Reply
 from harness.supervisor.sessions.brains import Brains
 from harness.supervisor.sessions.conductor import Conductor
 from harness.supervisor.sessions.continuing import Continuing
 from harness.supervisor.sessions.launch import Launcher
+from harness.supervisor.sessions.merging import Merging
 from harness.supervisor.sessions.restoring import Restoring
 from harness.supervisor.sessions.undo import Undo
 from harness.supervisor.settings import Settings
@@ -37,8 +39,9 @@ class Parts:
     settings: Settings
     credentials: Credentials
     purse: Purse
-    book: Book
+    book: MemoryBook
     recall: Recall
+    granting: Granting
     brains: Brains
     gates: Gates
     conductor: Conductor
@@ -48,6 +51,7 @@ class Parts:
     fence: FenceReport
     undo: Undo
     restoring: Restoring
+    merging: Merging
     continuing: Continuing
     disk: health.Disk
     stop: Callable[[], Awaitable[None]]

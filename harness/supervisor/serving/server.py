@@ -237,6 +237,11 @@ class Server:
         self._push(connection, await self._feed.approvals())
         return {}
 
+    @property
+    def looked_at(self) -> bool:
+        """Somebody follows what changes."""
+        return any(connection.subscribed for connection in self._connections.values())
+
     # -- pushes ------------------------------------------------------------------------------------
 
     def nudge(self) -> None:

@@ -153,6 +153,8 @@ class Brains:
             "max_tokens": config.model.max_tokens,
             "context_tokens": profile.working_tokens or config.model.context_tokens,
             "api_clearing": profile.api_clearing,
+            "api_compaction": profile.api_compaction,
+            "api_memory": profile.api_memory,
         }
         try:
             who = await self.nursery.spawn({"brain": order}, wait=60.0)

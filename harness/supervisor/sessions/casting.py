@@ -11,11 +11,13 @@ import msgspec
 from harness.events import types as t
 from harness.events.role_events import PinnedRole
 from harness.roles import pinned, shelf
-from harness.roles.role import JUDGE, MOST_CYCLES, PARTS, WORKER, Limits, Role, RoleError
+from harness.roles.role import JUDGE, MOST_CYCLES, PARTS, PLANNER, WORKER, Limits, Role, RoleError
 from harness.supervisor.errors import OpError
 
 CYCLES = 3
 """How often a judge looks for each instruction, unless somebody says otherwise."""
+REVISIONS = 1
+"""How often objections to the contract go back to the planner, unless its role says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,14 @@ class Cast:
             return None
         return t.JudgeWanted(self.judge_model or role.model or model, self.cycles or role.limits.cycles or CYCLES)
 
+    def contract(self, model: str) -> t.ContractWanted | None:
+        """What the session says of its contract, whose planner without a model of its own takes this one."""
+        role = self.roles.get(PLANNER)
+        if role is None:
+            return None
+        revisions = REVISIONS if role.limits.cycles is None else role.limits.cycles
+        return t.ContractWanted(role.model or model, revisions)
+
     def pinned(self) -> list[PinnedRole]:
         """As the session keeps them."""
         return [pinned.pin(part, role) for part, role in self.roles.items()]
@@ -50,6 +60,8 @@ class Wish(Protocol):
     @property
     def judge(self) -> bool: ...
     @property
+    def review(self) -> bool: ...
+    @property
     def judge_model(self) -> str: ...
     @property
     def judge_cycles(self) -> int: ...
@@ -57,10 +69,10 @@ class Wish(Protocol):
 
 def of_launch(config: Path, wish: Wish) -> Cast:
     """Who plays which part in the session that is wanted (blocking). Raises OpError."""
-    judged = wish.judge or bool(wish.judge_model or wish.judge_cycles)
+    judged = wish.judge or wish.review or bool(wish.judge_model or wish.judge_cycles)
     if not 0 <= wish.judge_cycles <= MOST_CYCLES:
         raise OpError("bad_role", f"a judge looks at most {MOST_CYCLES} times, not {wish.judge_cycles}")
-    made = cast(config, wish.role, *([JUDGE] if judged else []))
+    made = cast(config, wish.role, *([JUDGE] if judged else []), *([PLANNER] if wish.review else []))
     return replace(made, judge_model=wish.judge_model, cycles=wish.judge_cycles)
 
 

@@ -5,6 +5,7 @@ so.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +13,7 @@ import msgspec
 
 from harness.events import tools
 from harness.events import types as t
-from harness.events.fold import SessionState
+from harness.events.session_state import SessionState
 from harness.events.words import usd
 from harness.supervisor.calls.call_caps import wall_used
 from harness.supervisor.calls.ground import private_of
@@ -178,21 +179,25 @@ class Continuing:
         self._conductor = conductor
         self._launcher = launcher
 
-    async def run(self, session: Session, wish: Wish, spent_nano: int | None, by: t.By) -> None:
-        """Durable when it returns.
+    async def run(
+        self, session: Session, wish: Wish, spent_nano: int | None, by: t.By, first: Sequence[t.Body] = ()
+    ) -> None:
+        """Durable when it returns, in one batch with the records ``first``.
 
         Raises OpError: ``not_ended``, ``nothing``, ``busy``, ``no_worktree``, ``bad_caps``, ``bad_check``,
         ``stopping``.
         """
         async with self._launcher.under_way():
             try:
-                await self._locked(session, wish, spent_nano, by)
+                await self._locked(session, wish, spent_nano, by, first)
             finally:
                 if session.state.terminal and session.link is not None:
                     self._conductor.start(session)  # it got its keeper for nothing: that leaves again
             self._conductor.release(session)
 
-    async def _locked(self, session: Session, wish: Wish, spent_nano: int | None, by: t.By) -> None:
+    async def _locked(
+        self, session: Session, wish: Wish, spent_nano: int | None, by: t.By, first: Sequence[t.Body]
+    ) -> None:
         if not session.state.terminal and session.state.desired != "stopped":
             records(session.sid, session.state, wish, t.Caps(), by)  # says why not
         while True:
@@ -209,7 +214,7 @@ class Continuing:
                 )
                 await self._still_there(session)
                 await self._keepers.take_up(session)
-                await session.append(*bodies)
+                await session.append(*first, *bodies)
                 return
 
     async def _still_there(self, session: Session) -> None:

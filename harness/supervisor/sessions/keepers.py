@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.events.fold import SessionState
+from harness.events.session_state import SessionState
 from harness.events.trouble import Trouble
 from harness.linux.proc import Identity, alive, look
 from harness.protocol.paths import Folders

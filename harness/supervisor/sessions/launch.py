@@ -20,6 +20,7 @@ from harness.events import tools
 from harness.events import types as t
 from harness.events.cap import OF_SESSION
 from harness.events.trouble import Trouble
+from harness.events.words import counted
 from harness.plan import draft, patterns
 from harness.plan.formats import BadPlan
 from harness.protocol.config import DEFAULT_BASE_URL, FRESH, Credential
@@ -27,7 +28,7 @@ from harness.protocol.config import base_url as configured_url
 from harness.protocol.paths import FolderError, Folders, ensure_private
 from harness.protocol.session_names import SessionName
 from harness.supervisor import ids
-from harness.supervisor.calls import plans, progress, rules
+from harness.supervisor.calls import plans, progress, repository_policy, rules
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.endpoints.credentials import Credentials, given_credential, unusable
 from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
@@ -36,6 +37,7 @@ from harness.supervisor.fleet.session import Session
 from harness.supervisor.sessions import casting, forking
 from harness.supervisor.sessions.casting import Cast
 from harness.supervisor.sessions.keepers import Keepers
+from harness.supervisor.sessions.starting import starting_at
 from harness.supervisor.settings import Settings
 from harness.supervisor.threads import StandsStill, Threads, at_home
 from harness.workspace import worktrees
@@ -75,9 +77,13 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     role: str = ""
     fresh: str = ""
     """When its context begins anew as it goes through its plan; empty = as configured."""
+    review: bool = False
+    """Planner, contract, coder, evaluator: nobody works before a contract is agreed, and a judge judges by it."""
     judge: bool = False
     judge_model: str = ""
     judge_cycles: int = 0
+    start: str = ""
+    """Branch, tag or commit that it begins from; empty = what the checkout shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +94,8 @@ class Checked:
     repo: Path
     credential: Credential | None
     checks: tuple[str, ...] = ()
+    start: str = ""
+    """The commit that was named."""
 
 
 def parse(arguments: dict[str, Any]) -> Request:
@@ -127,16 +135,17 @@ def check(request: Request) -> Checked:
     if request.base_url and (problem := unusable(request.base_url)):
         raise OpError("bad_request", problem)
     repo = _repository(Path(request.repo))
+    start = starting_at(repo, request.start) if request.start else ""
     if request.plan_from_goal:
-        _to_be_written(repo, request)
+        _to_be_written(repo, request, start)
     if request.gates and not (request.plan or request.plan_from_goal):
         raise OpError("bad_plan", "a gate belongs to a phase of a plan, and no plan is given", "name it with --plan")
-    of_plan = _plan_checks(repo, request.plan, request.gates) if request.plan else ()
+    of_plan = _plan_checks(repo, request.plan, request.gates, start) if request.plan else ()
     checks = tuple(dict.fromkeys([*request.checks, *of_plan]))
-    return Checked(request, repo, given_credential(request.credential), checks)
+    return Checked(request, repo, given_credential(request.credential), checks, start)
 
 
-def _to_be_written(repo: Path, request: Request) -> None:
+def _to_be_written(repo: Path, request: Request, start: str) -> None:
     """Raise OpError ``bad_plan`` when the session cannot write its plan there."""
     path = request.plan_from_goal
     if request.plan:
@@ -145,14 +154,14 @@ def _to_be_written(repo: Path, request: Request) -> None:
         raise OpError("bad_plan", f"{path} is no place for a plan", "name a .json file of the repository")
     repository = open_repository(repo)
     with contextlib.suppress(GitFailed):
-        Git.of(repository.git_dir).run("cat-file", "-e", f"{head_commit(repository)}:{path}")
+        Git.of(repository.git_dir).run("cat-file", "-e", f"{start or head_commit(repository)}:{path}")
         raise OpError("bad_plan", f"{path} is there already", f"work on it with --plan {path}, or name another file")
 
 
-def _plan_checks(repo: Path, path: str, gates: list[str]) -> list[str]:
-    """The commands that decide the plan at this path of the repository's HEAD. Raises OpError ``bad_plan``."""
+def _plan_checks(repo: Path, path: str, gates: list[str], start: str) -> list[str]:
+    """The commands that decide the plan at this path of the commit it begins from. Raises OpError ``bad_plan``."""
     repository = open_repository(repo)
-    commit = head_commit(repository)
+    commit = start or head_commit(repository)
     try:
         entries = plans.entries(Git.of(repository.git_dir), commit, path, gates)
     except (BadPlan, WorkspaceError) as exc:
@@ -257,7 +266,7 @@ class Launcher:
 
     async def _begin(self, name: str, goal: str, intent: Callable[[str, str], t.SessionIntent]) -> Session:
         sid = ids.session_id()
-        while sid in self._fleet.sessions or self._folders.session(sid).root.exists():
+        while sid in self._fleet.sessions or self._taken(sid):
             sid = ids.session_id()
         name = self._name(name.strip(), goal)
         self._promised.add(name)
@@ -279,6 +288,9 @@ class Launcher:
         finally:
             self._promised.discard(name)
         return session
+
+    def _taken(self, sid: str) -> bool:
+        return self._folders.session(sid).root.exists() or (self._folders.archive / sid).exists()
 
     def _name(self, given: str, goal: str) -> str:
         taken = {s.name for s in self._fleet} | self._promised
@@ -310,17 +322,19 @@ class Launcher:
         if caps is None:
             caps = t.Caps(**{cap.field: getattr(config.caps, cap.setting) for cap in OF_SESSION})
         worker = cast.worker
+        model = request.model or worker.model or config.model.default
         return t.SessionIntent(
             name=name,
             goal=request.goal,
             repo=str(checked.repo),
             branch=f"watchfloor/{ids.slug(name)}-{sid}",
             worktree=str(self._folders.worktrees / sid),
-            model=request.model or worker.model or config.model.default,
+            model=model,
             base_url=url or DEFAULT_BASE_URL,
             credential=fingerprint,
             checks=list(checked.checks),
             plan=request.plan,
+            start=checked.start,
             ways=t.Ways(
                 fresh=request.fresh or config.plan.fresh,
                 attempts=config.plan.attempts,
@@ -337,7 +351,8 @@ class Launcher:
             host=socket.gethostname(),
             protect=[*config.ratchet.protect, *request.protect],
             free=[*config.ratchet.free, *request.may_change],
-            judge=cast.judge(request.model or worker.model or config.model.default),
+            judge=cast.judge(model),
+            contract=cast.contract(model),
             roles=cast.pinned(),
         )
 
@@ -366,7 +381,7 @@ class Launcher:
             where = (Path(intent.repo), self._folders.worktrees / session.sid, intent.branch, private_of(session))
             start = forking.start(intent)
             tree = await session.do(
-                "making its worktree", _CREATE_S, lambda: worktrees.create(*where, start), lasting=True
+                "making its worktree", _CREATE_S, lambda: worktrees.create(*where, start, intent.start), lasting=True
             )
         except (WorkspaceError, OSError) as exc:
             if out_of_space(exc):
@@ -377,10 +392,8 @@ class Launcher:
             return
         bodies: list[t.Body] = []
         if tree.dirty:
-            text = (
-                f"the repository has {tree.dirty} uncommitted files; the session starts from commit {tree.base[:12]}"
-                " without them"
-            )
+            left = counted(tree.dirty, "uncommitted file")
+            text = f"the repository has {left}; the session starts from commit {tree.base[:12]} without what is in them"
             bodies.append(t.HarnessNote(level="warning", text=text, component="workspace"))
         if not session.track.has_goal:
             bodies.append(t.UserMessage(text=intent.goal, origin="goal"))
@@ -393,6 +406,7 @@ class Launcher:
         bodies += await forking.handed_on(session, tree, bodies)
         await forking.tell_parent(self._fleet, self._keepers, session)
         bodies += await session.do("looking for its project's rules", _CHECK_S, lambda: rules.at_start(tree))
+        bodies += await session.do("looking for its policy", _CHECK_S, lambda: repository_policy.at_start(tree))
         await session.append(
             *bodies, t.SessionCreated(base=tree.base, worktree=str(tree.root), branch=tree.branch, dirty=tree.dirty)
         )

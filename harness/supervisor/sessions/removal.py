@@ -1,4 +1,6 @@
-"""Removing an ended session: in good order where it can be examined, else only by force and saying what was lost."""
+"""Removing an ended session: in good order where it can be examined, else only by force and saying what was lost. Its
+log goes into the archive.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +9,15 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from harness.events.views import SessionRow
 from harness.protocol import locks
 from harness.protocol.paths import Folders
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.calls.pushed import pushed
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
+from harness.supervisor.sessions import archive
+from harness.supervisor.sessions.merging import merged
 from harness.supervisor.threads import at_home
 from harness.workspace import checkpoint_refs, worktrees
 from harness.workspace.discard import discard
@@ -25,20 +30,25 @@ REMOVE_S = 300.0
 
 
 class Removed(NamedTuple):
-    """Refs that keep work, and what could not be saved or stays, one phrase each; how many checkpoints went with it."""
+    """Refs that keep work, and what could not be saved or stays, one phrase each; how many checkpoints went with it;
+    True when its log and costs stay in the archive.
+    """
 
     kept: list[str]
     lost: list[str]
     checkpoints: int = 0
+    archived: bool = False
 
 
 class Removal:
-    """The removal of one session: `run` takes its worktree away and its folder out of sight, `forget` deletes that
-    folder.
+    """The removal of one session: `run` takes its worktree away and puts its folder into the archive, `forget` deletes
+    what nobody needs there. ``row`` is what is told of it from then on.
     """
 
-    def __init__(self, folders: Folders, session: Session) -> None:
+    def __init__(self, folders: Folders, session: Session, row: SessionRow) -> None:
         self._session = session
+        self._row = row
+        self._archive = folders.archive
         intent = session.state.intent
         repo, branch = (Path(intent.repo), intent.branch) if intent is not None else (None, "")
         self._left = Leftovers(folders.worktrees / session.sid, session.folder.git, repo, branch)
@@ -46,11 +56,15 @@ class Removal:
 
     async def run(self, force_keep: bool, force: bool) -> Removed:
         """Raises OpError: ``busy`` while it has not ended, ``unsaved`` naming the work, ``unexamined`` when it cannot
-        be looked at.
+        be looked at, ``archived`` when another one of its id was removed before.
         """
         session = self._session
         if session.foreign:
             return await self._from_here_only(force)
+        into = self._archive / session.sid
+        if await at_home(os.path.lexists, into):
+            hint = f"to let go of that one: watchfloor purge {session.sid}"
+            raise OpError("archived", f"a session {session.sid} is in the archive already: {into}", hint)
         if force and session.held and session.link is None and not await at_home(locks.held, session.folder.lock):
             session.leave()  # its log can say nothing any more, and nothing of it lives
         elif not session.state.terminal or session.link is not None or session.work.task is not None:
@@ -66,8 +80,9 @@ class Removal:
             raise await self._unexamined(exc) from exc
         gone = await self._checkpoints()
         session.leave()
-        await at_home(session.folder.root.rename, self._doomed)
-        return removed._replace(checkpoints=gone)
+        note = archive.note_of(self._row, removed.kept, removed.lost)
+        await at_home(archive.put, session.folder.root, into, note)
+        return removed._replace(checkpoints=gone, archived=True)
 
     async def _checkpoints(self) -> int:
         """Take its checkpoints out of the repository, once nothing else of it is left; those of a repository that
@@ -85,9 +100,14 @@ class Removal:
         return await self._session.do("removing its checkpoints", REMOVE_S, drop, lasting=True)
 
     async def forget(self) -> None:
-        """Delete the folder; what stays of it is hidden and no session any more."""
+        """Delete what only served its work; what cannot be deleted now is, after another removal."""
         with contextlib.suppress(WorkspaceError):
-            await self._session.do("removing its folder", REMOVE_S, lambda: discard(self._doomed), lasting=True)
+            await self._session.do("removing its folder", REMOVE_S, self._clear, lasting=True)
+
+    def _clear(self) -> None:
+        if os.path.lexists(self._doomed):
+            discard(self._doomed)
+        archive.tidy(self._archive)
 
     async def _from_here_only(self, force: bool) -> Removed:
         """A copy of another session: its files here go, and the worktree, repository and branch it names are the
@@ -123,7 +143,7 @@ class Removal:
             # whatever a record says, no other session's worktree is touched
             if os.path.realpath(tree.root) != os.path.realpath(self._left.worktree):
                 raise DamagedWorktree(f"its record names the worktree {tree.root}, which is not its own")
-            arrived = pushed(session.folder, tree.root)
+            arrived = [*pushed(session.folder, tree.root), *merged(session.state.merging, tree)]
             return Removed(worktrees.remove(tree, session.sid, force_keep=force_keep or force, pushed=arrived), [])
         except (WorkspaceError, OSError, ValueError, RecursionError) as exc:
             if isinstance(exc, DamagedWorktree) and self._nothing_to_lose():

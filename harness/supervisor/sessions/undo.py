@@ -14,7 +14,7 @@ import msgspec
 
 from harness.events import reader
 from harness.events import types as t
-from harness.events.describe import call_text
+from harness.events.describing.calls import call_text
 from harness.supervisor import ids
 from harness.supervisor.calls import publishing
 from harness.supervisor.errors import OpError

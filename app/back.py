@@ -1,0 +1,123 @@
+"""What a person who looks back sees, line by line: what happened since they looked, and what became of each request.
+Pure; texts are raw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from app import told
+from app.told import Told, Troubles
+from harness.events import receipts as r
+from harness.events import trouble
+from harness.events.receipts import Receipt
+from harness.events.views import ERRORS, NEEDS_YOU
+
+_WIDTH = 54
+HEAD = "head"
+SESSION = "session"
+LINE = "line"
+REST = "rest"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line. ``role`` says how it is drawn; ``seq`` is the record that it opens, -1 when it has none, ``receipt``
+    the request it is about; with neither it opens the session.
+    """
+
+    role: str
+    text: str
+    sid: str = ""
+    mark: str = ""
+    ts: str = ""
+    seq: int = -1
+    tone: str = "info"
+    receipt: Receipt | None = None
+
+    @property
+    def opens(self) -> bool:
+        """True for a line that stands for something."""
+        return bool(self.sid)
+
+
+def briefing(every: Sequence[Told], start: str, now: datetime, troubles: Troubles = ()) -> list[Entry]:
+    """Since ``start``: the fleet, then each session in which something happened or that needs somebody, then the rest
+    by name.
+    """
+    since, _, figures = told.headline(every, start, now).partition("): ")
+    made = [Entry(HEAD, f"{since})"), *(Entry(HEAD, line) for line in _lines(figures.split(" · ")))]
+    made += [Entry(REST, f"fleet: {one.headline}{': ' + one.cause if one.cause else ''}; {one.do}") for one in troubles]
+    for one in sorted((one for one in every if not one.quiet), key=_worth):
+        made += _session(one)
+    if quiet := [one.row.name for one in every if one.quiet]:
+        made.append(Entry(REST, f"nothing new: {', '.join(quiet)}"))
+    return made
+
+
+def _lines(parts: Sequence[str]) -> Iterator[str]:
+    """Parts side by side, in lines that fit every terminal."""
+    line = ""
+    for part in parts:
+        if line and len(line) + len(part) > _WIDTH:
+            yield line
+            line = ""
+        line += f" · {part}" if line else part
+    yield line
+
+
+def _worth(one: Told) -> tuple[bool, bool, int, str]:
+    """What needs somebody first, then what went wrong, then where most happened."""
+    group = one.row.group
+    return (group != NEEDS_YOU, group != ERRORS, -len(one.brief.lines), one.row.sid)
+
+
+def _session(one: Told) -> Iterator[Entry]:
+    row = one.row
+    mark = " ✓" if row.verified else ""
+    yield Entry(SESSION, " · ".join([f"{row.name} {row.state}{mark}", *told.figures(one.brief.figures)]), row.sid)
+    for line in told.in_order(one):
+        yield Entry(LINE, line.text, row.sid, line.kind, line.ts, line.seq, line.tone)
+    said = (
+        ("cannot be read: ", one.problem),
+        ("next of its plan: ", one.upcoming),
+        ("next: ", row.next),
+        ("you: ", row.do if row.group in (NEEDS_YOU, ERRORS) else ""),
+    )
+    yield from (Entry(REST, lead + text, row.sid) for lead, text in said if text)
+    if one.brief.forgotten:
+        yield Entry(REST, "older lines are in its log only", row.sid)
+
+
+def history(found: Iterable[tuple[str, str, Receipt]], unread: Sequence[str] = ()) -> list[Entry]:
+    """Every request that is not open, the newest first; each of ``found`` is its session's id and name, and itself."""
+    over = sorted((one for one in found if one[2].outcome != r.OPEN), key=lambda one: one[2].steps[-1].ts, reverse=True)
+    made = [
+        Entry(LINE, _receipt(name, it), sid, it.outcome, it.steps[-1].ts, it.steps[-1].seq, receipt=it)
+        for sid, name, it in over
+    ]
+    return [*made, *(Entry(REST, f"not read: {why}") for why in unread)]
+
+
+def _receipt(name: str, it: Receipt) -> str:
+    how = f"{it.decision.replace('_', ' ')} by {it.by or 'someone'}: " if it.decision else ""
+    return f"{name} {trouble.request(it.kind)}: {how}{it.title} ({' → '.join(step.stage for step in it.steps)})"
+
+
+def facts(it: Receipt) -> list[tuple[str, str]]:
+    """A receipt whole: each step with its time and its record."""
+    head = [("request", f"{it.approval_id}, {it.kind}, {it.risk} risk"), ("asked", it.title), ("outcome", it.outcome)]
+    if it.decision:
+        head.append(("decided", f"{it.decision.replace('_', ' ')} by {it.by or 'someone'}"))
+    return [*head, ("", ""), *((step.stage, f"#{step.seq} {step.ts}  {step.text}") for step in it.steps)]
+
+
+def tone_of(entry: Entry) -> str:
+    """The colour role of a line's mark."""
+    if entry.mark in ("needs", r.STALE, r.WITHDRAWN):
+        return "attention"
+    if entry.mark in ("anomaly", r.LOST):
+        return "alarm"
+    return "good" if entry.mark in ("passed", r.EFFECT) else "quiet"

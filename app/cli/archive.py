@@ -1,0 +1,95 @@
+"""Verbs on removed sessions: ``ls --archived``, ``purge``, and finding the log of one."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from app.cli import context, exits
+from app.cli.context import Context
+from app.cli.output import age, emit, emit_all, safe, say, table
+from app.cli.shelf import Shelf
+from harness.events.archived import Archived, fitting
+from harness.events.words import money
+from harness.protocol.client import Client, SupervisorError
+
+_LIST = "list them with: watchfloor ls --archived"
+_PURGE_S = 640.0
+"""Longest wait for a deletion: payloads may be many."""
+
+
+def _archived(client: Client | Shelf) -> list[Archived]:
+    return context.convert(client.call("archived")["rows"], list[Archived])
+
+
+def ls(ctx: Context, args: argparse.Namespace) -> int:
+    """What is kept of removed sessions, the latest first."""
+    with ctx.look() as client:
+        reply = client.call("archived")
+    if args.json:
+        emit_all(reply["rows"])
+        return exits.OK
+    notes = context.convert(reply["rows"], list[Archived])
+    if not notes:
+        say("nothing is archived; watchfloor rm ID puts an ended session here")
+        return exits.OK
+    body = [
+        (one.sid, safe(one.name, 24), safe(one.state), age(one.archived), money(one.spent_nano), _told(one))
+        for one in notes
+    ]
+    for line in table(("ID", "NAME", "ENDED", "REMOVED", "SPENT", "GOAL"), body, width=ctx.width):
+        say(line)
+    say("read one: watchfloor logs ID; delete one for good: watchfloor purge ID")
+    return exits.OK
+
+
+def _told(one: Archived) -> str:
+    return safe(one.unread or one.goal, 200)
+
+
+def purge(ctx: Context, args: argparse.Namespace) -> int:
+    """Delete logs for good; all are looked up before the first is deleted, so a wrong one changes nothing."""
+    with ctx.connect() as client:
+        client.wait_up_to(_PURGE_S)
+        notes = _archived(client)
+        wanted = [_one(client, fitting(notes, text, whole=True), text) for text in dict.fromkeys(args.ids)]
+        for sid in dict.fromkeys(one.sid for one in wanted):
+            client.call("purge", sid=sid)
+            if args.json:
+                emit({"sid": sid, "purged": True})
+            else:
+                say(f"purged {sid}: its log and payloads are deleted")
+    return exits.OK
+
+
+def _one(client: Client, found: list[Archived], text: str) -> Archived:
+    """Raises SupervisorError ``not_found``, ``ambiguous``, ``not_archived``."""
+    if len(found) == 1:
+        return found[0]
+    if found:
+        ids = ", ".join(one.sid for one in found[:8])
+        raise SupervisorError("ambiguous", f"{text!r} is the name of {len(found)}: {ids}", "give the whole id")
+    try:
+        client.call("session", sid=text)
+    except SupervisorError:
+        told = f"no session {text!r} is archived"
+        raise SupervisorError("not_found", told, f"give a whole id or name; {_LIST}") from None
+    raise SupervisorError("not_archived", f"{text!r} is not archived", f"remove it first: watchfloor rm {text}")
+
+
+def session(client: Client | Shelf, wanted: str) -> dict[str, Any]:
+    """The reply of ``session``; for a removed one its folder, and that it has ended. Raises SupervisorError."""
+    try:
+        return client.call("session", sid=wanted)
+    except SupervisorError as exc:
+        if exc.code != "not_found":
+            raise
+        found = fitting(_archived(client), wanted)
+        if len(found) > 1:
+            ids = ", ".join(one.sid for one in found[:8])
+            raise SupervisorError(
+                "ambiguous", f"{wanted!r} fits {len(found)} archived sessions: {ids}", "use more of the id"
+            ) from exc
+        if not found:
+            raise
+        return {"folder": found[0].folder, "state": {"ended": True}}

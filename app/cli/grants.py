@@ -1,0 +1,112 @@
+"""The verbs about rules: ``grants``, ``grant``, ``revoke``. What a rule covers is an agent's text: all of it passes the
+display function.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import msgspec
+
+from app import requests
+from app.cli import exits
+from app.cli.context import Context, convert
+from app.cli.output import age, emit, safe, say, table
+from app.cli.queue import seen
+from app.cli.sessions import Usage
+from harness.events.grant_views import GrantPreview, GrantView
+from harness.events.views import ApprovalView
+
+_SHOWN = 10
+"""Past requests that a preview prints; ``--json`` has all of them."""
+
+
+def grants(ctx: Context, args: argparse.Namespace) -> int:
+    with ctx.connect() as client:
+        found = convert(client.call("grants", ended=args.all)["grants"], list[GrantView])
+    if args.json:
+        for grant in found:
+            emit(msgspec.to_builtins(grant))
+        return exits.OK
+    if not found:
+        say("no rule stands: every request that leaves the fence asks")
+        return exits.OK
+    body = [
+        (
+            grant.grant,
+            grant.ended or "stands",
+            grant.scope + (", critical" if grant.typed else ""),
+            f"{len(grant.uses)}/{grant.count}",
+            until(grant.expires),
+            safe("; ".join(grant.words), 300),
+        )
+        for grant in found
+    ]
+    for line in table(("RULE", "STATE", "SCOPE", "USED", "UNTIL", "COVERS"), body, width=max(ctx.width, 100)):
+        say(line)
+    return exits.OK
+
+
+def until(ts: str) -> str:
+    """A time as a person reads it, to the minute and in UTC."""
+    return safe(ts[:16].replace("T", " ") + "Z")
+
+
+def grant(ctx: Context, args: argparse.Namespace) -> int:
+    with ctx.connect() as client:
+        view = convert(client.call("approval", approval_id=args.id)["approval"], ApprovalView)
+        try:
+            wish = requests.grant(
+                view,
+                scope=args.scope,
+                expires=args.expires,
+                count=str(args.count),
+                first=str(args.first),
+                under=args.under,
+                typed=args.typed,
+            )
+        except requests.Unusable as exc:
+            raise Usage(f"--{exc.field}: {exc}") from exc
+        if args.preview:
+            return _preview(convert(client.call("grant_preview", **wish)["preview"], GrantPreview), args)
+        seen(view, args.hash, "allow")
+        reply = client.call("grant", **wish)
+    made = convert(reply["grant"], GrantView)
+    if args.json:
+        emit({"grant": msgspec.to_builtins(made), "decided": reply["decided"]})
+        return exits.OK
+    say(f"rule {made.grant} stands for this {made.scope}, {made.count} calls, until {until(made.expires)}")
+    for line in made.words:
+        say(f"  {safe(line, 300)}")
+    say(f"open requests decided by it: {int(reply['decided'])}; take it back: watchfloor revoke {made.grant}")
+    return exits.OK
+
+
+def _preview(shown: GrantPreview, args: argparse.Namespace) -> int:
+    if args.json:
+        emit(msgspec.to_builtins(shown))
+        return exits.NO if shown.problem else exits.OK
+    if shown.problem:
+        say(f"no rule can be made: {safe(shown.problem)}")
+        return exits.NO
+    say("it would cover what is exactly so:")
+    for line in shown.words:
+        say(f"  {safe(line, 300)}")
+    if shown.critical:
+        say("this is critical: it needs the session's name, --typed NAME")
+    say(f"of {shown.looked_at} past and open requests it would have covered {len(shown.past)}:")
+    for one in shown.past[:_SHOWN]:
+        say(f"  {age(one.ts):>5}  {safe(one.decision):10}  {safe(one.session, 24)}  {safe(one.title, 200)}")
+    if len(shown.past) > _SHOWN:
+        say(f"  and {len(shown.past) - _SHOWN} more")
+    return exits.OK
+
+
+def revoke(ctx: Context, args: argparse.Namespace) -> int:
+    with ctx.connect() as client:
+        client.call("revoke", grant=args.id, why=args.why)
+    if args.json:
+        emit({"grant": args.id, "revoked": True})
+    else:
+        say(f"rule {safe(args.id)} is revoked; what it covered asks again")
+    return exits.OK

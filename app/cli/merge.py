@@ -1,0 +1,100 @@
+"""Taking a session's work: diff, merge."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from app import requests
+from app.cli import exits
+from app.cli.context import Context
+from app.cli.output import emit, safe, say
+from harness.events import merge_events as m
+
+_PATIENCE_S = 6 * 3600.0
+"""Longest wait: every check of the session may run on the result."""
+_LISTED = 40
+
+
+def diff(ctx: Context, args: argparse.Namespace) -> int:
+    with ctx.connect() as client:
+        reply = client.call("diff", sid=args.id)
+    cut = bool(reply.get("truncated"))
+    if args.json:
+        emit({"files": reply["files"], "patch": reply["patch"], "truncated": cut})
+        return exits.OK
+    if args.stat:
+        _stat(reply["files"])
+        return exits.OK
+    for line in str(reply["patch"]).split("\n"):
+        say(safe(line))
+    if cut:
+        where = f"all its files: watchfloor diff --stat {safe(args.id)}"
+        say(f"\\ NOT ALL IS SHOWN: the patch is longer than 2 MiB; {where}")
+    return exits.OK
+
+
+def _stat(files: list[dict[str, Any]]) -> None:
+    """One line a file, and what they come to."""
+    added = removed = 0
+    for one in files:
+        plus = one["added"]
+        minus = one["removed"]
+        added += plus or 0
+        removed += minus or 0
+        count = "binary" if plus is None else f"+{plus:,} -{minus or 0:,}"
+        say(f"{count:>14}  {safe(str(one['status'])):<9}  {safe(str(one['path']), 300)}")
+    say(f"{len(files):,} file{'s' if len(files) != 1 else ''} changed, +{added:,} -{removed:,}")
+
+
+def merge(ctx: Context, args: argparse.Namespace) -> int:
+    if args.resolve:
+        return _resolve(ctx, args)
+    how = m.SQUASH if args.squash else m.MERGE
+    with ctx.connect() as client:
+        client.wait_up_to(_PATIENCE_S)
+        reply = client.call(
+            "merge",
+            sid=args.id,
+            how=m.REBASE if args.rebase else how,
+            into=args.into,
+            repo=str(Path(args.repo).absolute()) if args.repo else "",
+            message=args.message,
+            checks=not args.no_checks,
+            commit=args.commit,
+        )
+    if args.json:
+        emit({key: value for key, value in reply.items() if key not in ("id", "ok")})
+    else:
+        _told(reply, args.id)
+    return exits.OK if reply["outcome"] == m.MERGED else exits.NO
+
+
+def _resolve(ctx: Context, args: argparse.Namespace) -> int:
+    with ctx.connect() as client:
+        reply = client.call("resolve", **requests.resolve(ctx.folders, args.id, args.message))
+    if args.json:
+        emit({key: value for key, value in reply.items() if key not in ("id", "ok")})
+    else:
+        say(f"{safe(reply['name'])} goes on: it brings {safe(reply['into'])} into its work; then merge again")
+    return exits.OK
+
+
+def _told(reply: dict[str, Any], sid: str) -> None:
+    into = safe(str(reply["into"]))
+    if reply["outcome"] == m.MERGED:
+        say(f"{into} is at {safe(reply['commit'][:12])} now, with the work of {safe(reply['name'])}")
+        if why := reply.get("why"):
+            say(f"  {safe(why, 600)}")
+        return
+    say(f"not merged into {into}, {safe(reply['outcome'])}; nothing was moved")
+    files = [str(name) for name in reply.get("conflicts", [])]
+    for name in files[:_LISTED]:
+        say(f"  both sides changed {safe(name, 300)}")
+    if len(files) > _LISTED:
+        say(f"  and {len(files) - _LISTED} more")
+    if why := reply.get("why"):
+        say(f"  {safe(why, 600)}")
+    if reply["outcome"] in (m.CONFLICTS, m.CHECKS_FAILED):
+        say(f"have the agent settle it: watchfloor merge --resolve {safe(sid)}")

@@ -1,0 +1,34 @@
+"""The grammar of the verbs that take a session's work."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_diff(p: argparse.ArgumentParser) -> None:
+    p.add_argument("id", metavar="ID", help="session id, the beginning of one, or its name")
+    p.add_argument("--stat", action="store_true", help="only the files, with the lines added and removed in each")
+
+
+def add_merge(p: argparse.ArgumentParser) -> None:
+    p.add_argument("id", metavar="ID", help="session id, the beginning of one, or its name")
+    how = p.add_mutually_exclusive_group()
+    how.add_argument("--squash", action="store_true", help="as one commit")
+    how.add_argument("--rebase", action="store_true", help="its commits anew on the branch, without a merge commit")
+    how.add_argument(
+        "--resolve",
+        action="store_true",
+        help="have the agent bring the branch into its work, after conflicts or failing checks; -m are words to it",
+    )
+    p.add_argument("--into", metavar="BRANCH", default="", help="into this branch (default: what the checkout shows)")
+    p.add_argument("--repo", metavar="DIR", default="", help="checkout to merge in (default: where it was launched)")
+    p.add_argument("-m", "--message", metavar="TEXT", default="", help="message of the commit that is made")
+    p.add_argument("--commit", action="store_true", help="first commit what the session left in no commit")
+    p.add_argument("--no-checks", action="store_true", help="do not run its checks on the result first")
+
+
+def add_open(p: argparse.ArgumentParser) -> None:
+    p.add_argument("id", metavar="ID", help="session id, the beginning of one, or its name")
+    how = p.add_mutually_exclusive_group()
+    how.add_argument("--editor", action="store_true", help="in $VISUAL or $EDITOR instead of a shell")
+    how.add_argument("--path", action="store_true", help="only print the folder")

@@ -1,0 +1,112 @@
+"""The verb ``policy``: check a file, explain a verdict, try a file over the past. Nothing of it changes anything."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from app.cli import exits
+from app.cli.context import Context, convert
+from app.cli.output import age, emit, safe, say
+from app.cli.sessions import Usage
+from harness.events.policy_views import Explanation, PolicyCheck, Trial
+from harness.events.words import counted
+
+_MOST = 1 << 20
+_SHOWN = 40
+"""Changed calls that are printed; ``--json`` has more."""
+
+
+def policy(ctx: Context, args: argparse.Namespace) -> int:
+    match args.what:
+        case "check":
+            return _check(ctx, args)
+        case "explain":
+            return _explain(ctx, args)
+        case _:
+            return _try(ctx, args)
+
+
+def _text(file: str) -> str:
+    """A file's text. Raises Usage."""
+    try:
+        data = sys.stdin.buffer.read(_MOST + 1) if file == "-" else _read(Path(file))
+    except OSError as exc:
+        raise Usage(f"{file} cannot be read: {exc.strerror or exc}") from exc
+    if len(data) > _MOST:
+        raise Usage(f"{file} is larger than {_MOST:,} bytes; that is no policy")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as exc:
+        raise Usage(f"{file} is not UTF-8: byte {exc.start}") from exc
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as source:
+        return source.read(_MOST + 1)
+
+
+def _check(ctx: Context, args: argparse.Namespace) -> int:
+    file = args.file or str(ctx.folders.policy_file)
+    if args.file is None and not ctx.folders.policy_file.exists():
+        say(f"there is no {safe(file)}: the built-in policy is in force")
+        return exits.OK
+    with ctx.connect() as client:
+        asked = {"text": _text(file), "source": file, "repository": args.repository}
+        found = convert(client.call("policy_check", **asked)["check"], PolicyCheck)
+    if args.json:
+        emit(msgspec.to_builtins(found))
+    elif found.problem:
+        say(safe(found.problem))
+    else:
+        say(f"{safe(file)}: {counted(found.rules, 'rule')}")
+        for line in found.ignored:
+            say(f"  {safe(line)}")
+    return exits.NO if found.problem or found.ignored else exits.OK
+
+
+def _explain(ctx: Context, args: argparse.Namespace) -> int:
+    asked: dict[str, Any] = {"approval_id": args.action}
+    if args.action == "-":
+        try:
+            asked = {"action": json.loads(_text("-"))}
+        except ValueError as exc:
+            raise Usage(f"standard input is not JSON: {exc}") from exc
+    with ctx.connect() as client:
+        told = convert(client.call("policy_explain", **asked)["explanation"], Explanation)
+    if args.json:
+        emit(msgspec.to_builtins(told))
+        return exits.OK
+    say(safe(told.title, 300))
+    say(f"{safe(told.verdict)} by {safe(told.rule)}, {safe(told.risk)} risk: {safe(told.reason, 500)}")
+    for line in told.why:
+        say(f"  {safe(line, 500)}")
+    for grant in told.grants:
+        say(f"  your rule {safe(grant)} covers it")
+    return exits.OK
+
+
+def _try(ctx: Context, args: argparse.Namespace) -> int:
+    with ctx.connect() as client:
+        reply = client.call("policy_try", text=_text(args.file), source=args.file)
+    trial = convert(reply["trial"], Trial)
+    if args.json:
+        emit(msgspec.to_builtins(trial))
+        return exits.OK
+    say(f"of {trial.looked_at} calls on record {sum(trial.counts.values())} would be judged otherwise than now")
+    for change, count in sorted(trial.counts.items()):
+        say(f"  {count:6}  {safe(change)}")
+    for one in trial.changed[:_SHOWN]:
+        how = f"{safe(one.now)} → {safe(one.tried)} by {safe(one.rule, 60)}"
+        say(f"{age(one.ts):>5}  {safe(one.session, 24)} {safe(one.call_id)}  {how}: {safe(one.title, 200)}")
+    left = sum(trial.counts.values()) - len(trial.changed[:_SHOWN])
+    if left > 0:
+        say(f"and {left} more")
+    if trial.unread:
+        say(f"not read, see watchfloor verify: {', '.join(safe(name, 24) for name in trial.unread)}")
+    return exits.OK

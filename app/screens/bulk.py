@@ -1,0 +1,144 @@
+"""What is done to many sessions at once: one question that lists whom it reaches, then one request each."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from textual.widget import Widget
+from textual.widgets import Input
+
+from app import requests
+from app.bulk import Act, Reach, outcome
+from app.host import Host
+from app.screens.dialogs import Dialog
+from app.screens.session_commands import not_going_on, not_pausing, not_removing, not_resuming
+from harness.events.cap import Cap
+from harness.events.request import Request
+from harness.events.views import ApprovalView, SessionRow
+from harness.events.words import cap_text, money
+from harness.protocol.client import SupervisorError, Unreachable
+from harness.protocol.config import ConfigError, usd_to_nano
+from widgets.fact_list import Facts
+from widgets.fleet_filter import repository
+
+RAISE = "raise"
+_MOST_LINES = 14
+STOP = Act(
+    "stop",
+    "Stop",
+    "What runs now is killed, the agents end. Worktrees, branches and logs stay; only continuing takes one up again.",
+    "stop them",
+    "stopping",
+    not_going_on,
+)
+PAUSE = Act(
+    "pause", "Pause", "Each agent stops at its next turn; resume continues it.", "pause them", "pausing", not_pausing
+)
+RESUME = Act(
+    "resume",
+    "Resume",
+    "Let paused sessions, and those that stand still, go on.",
+    "resume them",
+    "resuming",
+    not_resuming,
+)
+ARCHIVE = Act(
+    "archive",
+    "Archive",
+    "Their worktrees are deleted, logs and costs stay (watchfloor ls --archived). One that holds work which is neither"
+    " committed nor pushed is refused and stays.",
+    "archive them",
+    "archived",
+    not_removing,
+)
+
+
+def raising(views: Sequence[ApprovalView]) -> Act:
+    """Raising the caps in dollars that sessions wait at, of those that have such a request open."""
+    waiting = {view.sid for view in views if at_own_cap(view)}
+
+    def not_raising(row: SessionRow) -> str:
+        return "" if row.sid in waiting else f"{row.name} does not wait at a cap of its own in dollars"
+
+    return Act(
+        RAISE, "Raise the cap of", "How many dollars more shall each of them have?", "raise", "raised", not_raising
+    )
+
+
+def at_own_cap(view: ApprovalView) -> bool:
+    """It asks for more dollars for its session alone."""
+    cap = Cap.of(view.detail.get("cap"))
+    return view.kind == Request.CAP and cap is not None and cap.of_session and cap.in_usd and "raise" in view.options
+
+
+class BulkDialog(Dialog):
+    """Lists whom it reaches and whom not. The result is True, or with ``amount`` what was typed, in nano-USD."""
+
+    DEFAULT_CSS = """
+    BulkDialog Facts { max-height: 40vh; background: $surface; }
+    """
+
+    def __init__(self, act: Act, found: Reach, hidden: frozenset[str], *, amount: bool = False) -> None:
+        count = len(found.targets)
+        super().__init__(act.verb, f"{count} session{'' if count == 1 else 's'}", act.does, submit=act.yes)
+        self._found = found
+        self._hidden = hidden
+        self._act = act
+        self._amount = amount
+
+    def fields(self) -> list[Widget]:
+        return [Facts(dom_id="reach"), *([Input("1.00", id="field")] if self._amount else [])]
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        facts = [(f"will {self._act.id}", self._line(row)) for row in self._found.targets]
+        facts += [("left alone", why) for _, why in self._found.spared]
+        listed = self.query_one(Facts)
+        listed.styles.height = min(_MOST_LINES, len(facts) + 2)
+        listed.set_facts(facts)
+        self.query_one("#field" if self._amount else "#reach").focus()
+
+    def _line(self, row: SessionRow) -> str:
+        hidden = " · marked, not shown" if row.sid in self._hidden else ""
+        cap = f"{money(row.spent_nano)} of {cap_text(row.cap_nano)}"
+        now = f"{row.state}: {row.detail}" if row.detail else row.state
+        return f"{row.name} · {repository(row)} · {cap if self._amount else now}{hidden}"
+
+    def result(self) -> int | bool:
+        if not self._amount:
+            return True
+        more = usd_to_nano(self.query_one(Input).value.strip().removeprefix("$"))
+        if more <= 0:
+            raise ValueError("say how many dollars more, such as 2.50")
+        return more
+
+
+async def carry_out(host: Host, act: Act, targets: Sequence[SessionRow], ask: Callable[[str], Awaitable[Any]]) -> None:
+    """Ask for each in turn and say once what became of it all. ``ask`` takes a session's id and raises what refuses."""
+    refused: dict[str, str] = {}
+    for row in targets:
+        try:
+            await ask(row.sid)
+        except (SupervisorError, Unreachable, ConfigError) as exc:
+            refused[row.name] = str(exc)
+    host.tell(outcome(act, len(targets) - len(refused), refused), bad=bool(refused))
+
+
+def asking(host: Host, act: Act, more: int) -> Callable[[str], Awaitable[Any]]:
+    """How this act is asked for, by a session's id; ``more`` is what a raise adds, in nano-USD."""
+    wanted = {"stop": "stopped", "pause": "paused", "resume": "running"}
+
+    async def ask(sid: str) -> object:
+        if act.id == "archive":
+            return await host.feed.call("remove", sid=sid)
+        if act.id == RAISE:
+            view = next((v for v in host.snapshot.approvals if v.sid == sid and at_own_cap(v)), None)
+            if view is None:
+                raise Unreachable("it does not wait at its cap any more")
+            value = int(view.detail.get("limit", 0)) + more
+            return await host.feed.call("decide", **requests.decide(host.folders, view, "raise", value=value))
+        reason = "stopped by you" if act.id == "stop" else None
+        return await host.feed.call("desire", **requests.desire(host.folders, sid, wanted[act.id], reason))
+
+    return ask

@@ -1,0 +1,213 @@
+"""The form that makes a rule of a request: what it says, what it would have covered, and how far it goes.
+
+Nothing is sent before the supervisor has said what exactly these fields mean.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import msgspec
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Input, Static
+
+from app import requests
+from app.screens.dialogs import Dialog
+from harness.events.grant_views import GrantPreview, GrantView, PastRequest
+from harness.events.untrusted import to_display
+from harness.events.views import ApprovalView
+from harness.events.words import age
+from harness.protocol.client import SupervisorError, Unreachable
+from widgets.help_bar import HelpBar
+
+_TYPING_S = 0.3
+"""Seconds without a key after which what was typed is looked at."""
+_SHOWN = 12
+_FIELDS = {
+    "scope": ("For this", "session", "session, repository or fleet"),
+    "expires": ("Ends after", "24h", "up to 30d"),
+    "count": ("Or after calls", "20", "so many calls"),
+    "free": ("May differ", "", "nothing; 2 = words after the 2nd; /dir = files below"),
+    "typed": ("Type its name", "", "critical: the session's name"),
+}
+_SCOPES = ("session", "repository", "fleet")
+
+
+class GrantDialog(Dialog):
+    """Fields above, and below them the pattern and its past, as the supervisor tells them."""
+
+    def __init__(self, view: ApprovalView) -> None:
+        self._view = view
+        self._sending = False
+        self.looked_at: dict[str, Any] = {}
+        """The wish whose preview is on screen."""
+        self._timer: Timer | None = None
+        super().__init__(
+            "A rule from a request of",
+            view.session_name,
+            "What is exactly like this runs without asking, and each use is on record.",
+            submit="make the rule",
+        )
+
+    def fields(self) -> list[Widget]:
+        lines: list[Widget] = [
+            Horizontal(
+                Static(title), Input(value, placeholder=hint, id=name, compact=True), classes="given", id=f"of-{name}"
+            )
+            for name, (title, value, hint) in _FIELDS.items()
+        ]
+        return [*lines, VerticalScroll(Static("looking …", id="preview"), id="past")]
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        keys = self.host.keys
+        entries = [
+            ("form.submit", self.submit_key, "make the rule"),
+            ("", "tab", "next field"),
+            ("form.cancel", keys.shown("form.cancel"), "cancel"),
+        ]
+        self.query_one(HelpBar).set_entries(entries)
+        self.query_one("#of-typed").display = False
+        self.query_one("#scope").focus()
+        self._look()
+
+    async def on_help_bar_pressed(self, message: HelpBar.Pressed) -> None:
+        message.stop()
+        if message.action:
+            await self.action_do(message.action)
+        else:
+            self.focus_next()
+
+    def on_input_changed(self, message: Input.Changed) -> None:
+        message.stop()
+        if message.input.id != "typed":
+            self.looked_at = {}
+            if self._timer is not None:
+                self._timer.stop()
+            self._timer = self.set_timer(_TYPING_S, self._look)
+
+    # -- what it would be --------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        try:
+            wish = self.result()
+        except ValueError as exc:
+            self.complain(str(exc))
+            return
+        self.complain("")
+        self.host.run_beside(self._preview(wish))
+
+    async def _preview(self, wish: dict[str, Any]) -> None:
+        said: GrantPreview | str
+        try:
+            reply = await self.host.feed.call("grant_preview", **wish)
+            said = msgspec.convert(reply["preview"], GrantPreview)
+        except (SupervisorError, Unreachable) as exc:
+            said = str(exc)
+        except (msgspec.ValidationError, KeyError) as exc:
+            said = f"the supervisor said what this screen does not understand: {exc}"
+        if not self.is_open:
+            return
+        if isinstance(said, str):
+            self.complain(said)
+            return
+        self.looked_at = {} if said.problem else _known(wish)
+        self.complain(said.problem)
+        self.query_one("#of-typed").display = said.critical
+        self.query_one("#preview", Static).update(preview(said, time.time()))
+
+    # -- making it ---------------------------------------------------------------------------------
+
+    def submit(self) -> None:
+        if self._sending:
+            return
+        try:
+            wish = self.result()
+        except ValueError as exc:
+            self.complain(str(exc))
+            return
+        if self.looked_at != _known(wish):
+            self.complain("look at what this covers first; it is being looked up")
+            return
+        self._sending = True
+        self.host.run_beside(self._send(wish))
+
+    async def _send(self, wish: dict[str, Any]) -> None:
+        said = ""
+        decided = 0
+        name = ""
+        try:
+            reply = await self.host.feed.call("grant", **wish)
+            made = msgspec.convert(reply["grant"], GrantView)
+            decided = int(reply["decided"])
+            name = made.grant
+        except SupervisorError as exc:
+            said = f"{exc.message}{'; ' + exc.hint if exc.hint else ''}"
+        except Unreachable as exc:
+            said = f"{exc}; see what stands: watchfloor grants"
+        except (msgspec.ValidationError, KeyError) as exc:
+            said = f"the supervisor said what this screen does not understand: {exc}"
+        self._sending = False
+        done = f"rule {name} stands; it decided {decided} open now (watchfloor revoke {name})"
+        self.close_with(said, self._view.session_name, done)
+
+    def result(self) -> dict[str, Any]:
+        """The arguments of ``grant``. Raises ValueError."""
+        typed = {name: self.query_one(f"#{name}", Input).value.strip() for name in _FIELDS}
+        scope = next((name for name in _SCOPES if typed["scope"] and name.startswith(typed["scope"].lower())), "")
+        if not scope:
+            self.query_one("#scope").focus()
+            raise ValueError("For this: say session, repository or fleet")
+        free = typed["free"]
+        counted = not free.startswith("/")
+        try:
+            return requests.grant(
+                self._view,
+                scope=scope,
+                expires=typed["expires"],
+                count=typed["count"],
+                first=free if counted else "",
+                under="" if counted else free,
+                typed=typed["typed"],
+            )
+        except requests.Unusable as exc:
+            field = "free" if exc.field in ("first", "under") else exc.field
+            self.query_one(f"#{field}").focus()
+            raise ValueError(f"{_FIELDS[field][0]}: {exc}") from exc
+
+
+def _known(wish: dict[str, Any]) -> dict[str, Any]:
+    """What of a wish decides what it covers."""
+    return {name: value for name, value in wish.items() if name != "typed"}
+
+
+def preview(said: GrantPreview, now: float) -> Content:
+    """The pattern, and the past requests that it would have covered."""
+    parts = [Content.styled("It covers what is exactly so:", "bold")]
+    parts += [Content("  " + to_display(line, limit=300)) for line in said.words]
+    if said.critical:
+        parts.append(Content.styled("Critical: no rule covers this unless its session's name is typed.", "bold $error"))
+    if said.problem:
+        return Content("\n").join(parts)
+    waiting = sum(one.decision == "open" for one in said.past)
+    of = f"{said.looked_at} request{'' if said.looked_at == 1 else 's'}"
+    now_run = "1 waits and runs now" if waiting == 1 else f"{waiting} wait and run now"
+    parts.append(Content.styled(f"Of {of} it would have covered {len(said.past)}; {now_run}:", "bold"))
+    parts += [_row(one, now) for one in said.past[:_SHOWN]]
+    if len(said.past) > _SHOWN:
+        parts.append(Content.styled(f"  and {len(said.past) - _SHOWN} more", "$text-muted"))
+    return Content("\n").join(parts)
+
+
+def _row(one: PastRequest, now: float) -> Content:
+    style = "$warning" if one.decision in ("open", "deny", "stop") else "$text-muted"
+    return Content.assemble(
+        (f"  {age(one.ts, now):>5} ", "$text-muted"),
+        (f"{to_display(one.decision, limit=12):9}", style),
+        (f" {to_display(one.session, limit=24)} ", "$text-muted"),
+        to_display(one.title, limit=120),
+    )

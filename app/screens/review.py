@@ -1,0 +1,353 @@
+"""Reviewing a session's work: its files and their lines, what was viewed, and comments that are sent back to it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Static, TextArea
+
+from app import requests
+from app.handlers import Handler, Handlers, bindings
+from app.models import Dirty, Snapshot
+from app.review import Review, anchor_of, message
+from app.screens.base import WatchScreen
+from app.screens.dialogs import Ask
+from harness.events.untrusted import to_display
+from harness.events.views import SessionRow
+from harness.protocol import config as configuration
+from harness.protocol.client import SupervisorError, Unreachable
+from widgets.entry_list import EntryList, Item
+from widgets.fleet_bar import Banner
+from widgets.help_bar import HelpBar
+from widgets.patch_files import FilePatch, Place, files_of, find, next_hunk
+from widgets.patch_view import PatchView
+
+_WIDE = 100
+"""Cells from which on the files stand beside the lines instead of above them."""
+_VIEWED = "✓"
+_CUT = "NOT ALL IS SHOWN: the patch is longer than 2 MiB"
+_LETTERS = {"added": "new", "untracked": "new", "deleted": "gone", "renamed": "moved", "modified": "", "type": "type"}
+
+
+class SendBack(Ask):
+    """The whole message before it is sent, to be read and changed."""
+
+    def __init__(self, row: SessionRow, text: str) -> None:
+        how = "It goes on with this" if row.ended else "It reads this at its next turn"
+        super().__init__("Send back to", row.name, f"{how}; change what you like:", lines=True, value=text)
+
+    def fields(self) -> list[Widget]:
+        return [TextArea(self._value, soft_wrap=True, show_line_numbers=False, id="field", classes="tall")]
+
+
+class ReviewScreen(WatchScreen):
+    """Looking moves nothing; comments stay until they were sent, also when the screen is closed."""
+
+    DEFAULT_CSS = """
+    ReviewScreen #about { height: 1; padding: 0 1; }
+    ReviewScreen #work { height: 1fr; layout: vertical; }
+    ReviewScreen #work EntryList { height: auto; max-height: 5; border-bottom: solid $border-blurred; }
+    ReviewScreen #work.wide { layout: horizontal; }
+    ReviewScreen #work.wide EntryList {
+        width: 34; height: 1fr; max-height: 100%; border-bottom: none; border-right: solid $border-blurred;
+    }
+    ReviewScreen PatchView { height: 1fr; width: 1fr; }
+    ReviewScreen #said { height: auto; max-height: 4; padding: 0 2; color: $warning; }
+    """
+    SCOPES: ClassVar[tuple[str, ...]] = ("review",)
+    BINDINGS: ClassVar[list[BindingType]] = bindings("review")
+    AUTO_FOCUS: ClassVar[str | None] = "PatchView"
+
+    def __init__(self, sid: str, review: Review) -> None:
+        super().__init__()
+        self.sid = sid
+        self.review = review
+        self.files: list[FilePatch] = []
+        self._file = 0
+        self._trouble = "reading …"
+        self._cut = False
+        self._needle = ""
+        self._sending = False
+
+    def compose(self) -> ComposeResult:
+        yield Banner()
+        yield Static(id="about")
+        with Container(id="work"):
+            files = EntryList()
+            files.can_focus = False
+            yield files
+            yield PatchView()
+        yield Static(id="said")
+        yield HelpBar()
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._fold(self.app.size.width)
+        self._paint()
+        self.host.run_beside(self._read())
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._fold(event.size.width)
+
+    def _fold(self, width: int) -> None:
+        self.query_one("#work").set_class(width >= _WIDE, "wide")
+
+    @property
+    def view(self) -> PatchView:
+        """The lines of the current file."""
+        return self.query_one(PatchView)
+
+    @property
+    def list(self) -> EntryList:
+        """The files."""
+        return self.query_one(EntryList)
+
+    @property
+    def target(self) -> SessionRow | None:
+        """The session that is reviewed."""
+        return self.host.snapshot.rows.get(self.sid)
+
+    @property
+    def file(self) -> FilePatch | None:
+        """The file that is shown."""
+        return self.files[self._file] if self._file < len(self.files) else None
+
+    @property
+    def _place(self) -> Place:
+        return self._file, self.view.at
+
+    def sync(self, snapshot: Snapshot, dirty: Dirty) -> bool:
+        if dirty & Dirty.LINK:
+            self.query_one(Banner).say(
+                "" if snapshot.live else snapshot.link.text, calm=snapshot.link.state == "connecting"
+            )
+        if dirty & Dirty.ROWS:
+            self._paint_about()
+            self.show_keys()
+        return False
+
+    # -- what is shown -----------------------------------------------------------------------------
+
+    async def _read(self) -> None:
+        try:
+            reply = await self.host.feed.call("diff", sid=self.sid)
+        except (SupervisorError, Unreachable) as exc:
+            self._trouble = str(exc)
+            if self.stands:
+                self._paint_about()
+                self.host.tell(f"no diff: {exc}", bad=True)
+            return
+        before = self.file.path if self.file is not None else ""
+        self.files = files_of(str(reply.get("patch", "")), reply.get("files", []))
+        self._trouble = "" if self.files else "it changed nothing"
+        self._cut = reply.get("truncated") is True
+        self._file = next((at for at, file in enumerate(self.files) if file.path == before), 0)
+        if self.stands:
+            self._paint(self.view.at if before else 0)
+
+    def _paint(self, at: int | None = None) -> None:
+        """Show everything anew, with this row of the file as the current line (None: the one that is)."""
+        self.list.set_items([self._item(file) for file in self.files])
+        self.list.move(self._file - self.list.at)
+        if (file := self.file) is not None:
+            marked = [row for row in range(len(file.rows)) if anchor_of(file, row) in self.review.comments]
+            self.view.set_rows(file.rows, set(marked), self.view.at if at is None else at)
+        self._paint_about()
+        self.show_keys()
+
+    def _paint_about(self) -> None:
+        row = self.target
+        name = to_display(row.name if row is not None else self.sid, limit=40)
+        said = self._trouble
+        if self.files:
+            seen = sum(self.review.has_seen(file) for file in self.files)
+            said = f"{seen} of {len(self.files)} viewed"
+        if comments := len(self.review.comments):
+            said += f" · {comments} comment{'s' if comments != 1 else ''} to send back"
+        cut = f"  {_CUT}" if self._cut else ""
+        self.query_one("#about", Static).update(
+            Content.assemble((f"Review {name}", "bold"), f"  {to_display(said, limit=200)}", (cut, "bold $error"))
+        )
+
+    def _item(self, file: FilePatch) -> Item:
+        counts = "not text" if file.added is None else f"+{file.added} -{file.removed or 0}"
+        seen = self.review.has_seen(file)
+        comments = sum(anchor.path == file.path for anchor in self.review.comments)
+        words = " ".join(
+            part
+            for part in (
+                _VIEWED if seen else " ",
+                f"✎{comments}" if comments else "",
+                file.path,
+                _LETTERS.get(file.status, file.status or "not in the list of files"),
+            )
+            if part
+        )
+        return Item(words, "quiet" if seen else "text", counts, "", "quiet")
+
+    def on_patch_view_moved(self) -> None:
+        """What was said about the current line stands below."""
+        file = self.file
+        said = self.review.comments.get(anchor_of(file, self.view.at)) if file is not None else None
+        field = self.query_one("#said", Static)
+        field.display = said is not None
+        field.update(Content(to_display(said.text, limit=600) if said is not None else ""))
+
+    def on_click(self) -> None:
+        if self.list.at != self._file:
+            self._go((self.list.at, 0))
+
+    def _go(self, place: Place | None) -> None:
+        if place is None or not self.files:
+            return
+        self._file = place[0]
+        self._paint(place[1])
+
+    # -- actions -----------------------------------------------------------------------------------
+
+    def handlers(self) -> Handlers:
+        return {
+            "review.up": Handler(lambda: self.view.go(self.view.at - 1), self._nothing),
+            "review.down": Handler(lambda: self.view.go(self.view.at + 1), self._nothing),
+            "review.page_up": Handler(lambda: self.view.page(-1), self._nothing),
+            "review.page_down": Handler(lambda: self.view.page(1), self._nothing),
+            "review.first": Handler(lambda: self.view.go(0), self._nothing),
+            "review.last": Handler(lambda: self.view.go(10**9), self._nothing),
+            "review.left": Handler(lambda: self.view.slide(-1), self._nothing),
+            "review.right": Handler(lambda: self.view.slide(1), self._nothing),
+            "review.next": Handler(lambda: self._hunk(1), self._nothing),
+            "review.previous": Handler(lambda: self._hunk(-1), self._nothing),
+            "review.next_file": Handler(lambda: self._step(1), self._nothing),
+            "review.previous_file": Handler(lambda: self._step(-1), self._nothing),
+            "review.viewed": Handler(self._viewed, self._nothing),
+            "review.comment": Handler(self._comment, self._nothing),
+            "review.search": Handler(self._search, self._nothing),
+            "review.hit": Handler(lambda: self._hit(1), self._not_searched),
+            "review.hit_before": Handler(lambda: self._hit(-1), self._not_searched),
+            "review.send": Handler(self._send, self._not_sending),
+            "session.reload": Handler(lambda: self.host.run_beside(self._read())),
+        }
+
+    def _nothing(self) -> str:
+        return "" if self.files else f"there is nothing to look at: {self._trouble}"
+
+    def _not_searched(self) -> str:
+        return self._nothing() or ("" if self._needle else "nothing was searched for yet")
+
+    def _not_sending(self) -> str:
+        row = self.target
+        if row is None:
+            return "this session is gone"
+        if not self.review.comments:
+            return f"write a comment first: {self.host.keys.shown('review.comment')} on its line"
+        if row.desired == "stopped" and not row.ended:
+            return f"{row.name} is being stopped; send it back when it has ended"
+        return "it is being sent" if self._sending else ""
+
+    def _hunk(self, step: int) -> None:
+        place = next_hunk(self.files, self._place, step)
+        if place is None:
+            self.host.explain("this is the last hunk" if step > 0 else "this is the first hunk")
+        self._go(place)
+
+    def _step(self, step: int) -> None:
+        self._go((max(0, min(len(self.files) - 1, self._file + step)), 0))
+
+    def _viewed(self) -> None:
+        """Mark the file, and go on to the next one that was not viewed."""
+        file = self.file
+        if file is None:
+            return
+        if not self.review.turn(file):
+            self._paint()
+            return
+        order = [*range(self._file + 1, len(self.files)), *range(self._file)]
+        ahead = next((at for at in order if not self.review.has_seen(self.files[at])), None)
+        if ahead is None:
+            self._paint()
+        else:
+            self._go((ahead, 0))
+
+    def _comment(self) -> None:
+        file = self.file
+        if file is None:
+            return
+        at = self.view.at
+        before = self.review.comments.get(anchor_of(file, at))
+        text = file.rows[at].text if anchor_of(file, at).line else "The file as a whole."
+
+        def written(said: str | None) -> None:
+            if said is not None:
+                self.review.say(file, at, said)
+                self._paint()
+
+        self.app.push_screen(
+            Ask(
+                "Comment on",
+                file.path,
+                text,
+                lines=True,
+                value=before.text if before is not None else "",
+                submit="keep",
+                check=str.strip,
+            ),
+            written,
+        )
+
+    def _search(self) -> None:
+        def given(text: str | None) -> None:
+            if text:
+                self._needle = text
+                self._hit(1)
+
+        self.app.push_screen(
+            Ask("Search in", "all files", "Text, whatever its case.", value=self._needle, submit="search"), given
+        )
+
+    def _hit(self, step: int) -> None:
+        place = find(self.files, self._needle, self._place, step)
+        if place is None:
+            self.host.tell(f"{self._needle}: found nowhere")
+        self._go(place)
+
+    def _send(self) -> None:
+        row = self.target
+        if row is None:
+            return
+
+        def checked(text: str | None) -> None:
+            if text:
+                self.host.run_beside(self._send_back(text))
+
+        self.app.push_screen(SendBack(row, message(self.review)), checked)
+
+    async def _send_back(self, text: str) -> None:
+        """Send the comments, and forget them once the supervisor has them; those written meanwhile stay."""
+        row = self.target
+        if row is None or self._sending:
+            return
+        self._sending = True
+        sent = dict(self.review.comments)
+        try:
+            if row.ended:
+                wish = requests.wish_of(text, "", {}, [])
+                await self.host.feed.call("continue", **requests.go_on(self.host.folders, row.sid, wish))
+            else:
+                await self.host.feed.call("say", **requests.say(row.sid, text))
+        except (SupervisorError, Unreachable, configuration.ConfigError) as exc:
+            self.host.tell(f"{row.name}: your comments stay: {exc}", bad=True)
+            return
+        finally:
+            self._sending = False
+        for anchor, comment in sent.items():
+            if self.review.comments.get(anchor) == comment:
+                del self.review.comments[anchor]
+        self.host.tell(f"{row.name}: has your comments" + ("; it goes on" if row.ended else ""))
+        if self.stands:
+            self._paint()

@@ -1,0 +1,78 @@
+"""What is told of sessions since somebody looked: the figures and lines that the verb and the screen share. Pure; texts
+of others are raw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from harness.events.briefing import KINDS, Brief, Figures, Line
+from harness.events.views import SessionRow, TroubleView
+from harness.events.words import parse_ts, stretch, usd
+
+Troubles = tuple[TroubleView, ...]
+"""What is wrong with the fleet itself now."""
+EMPTY = Brief(Figures(), (), (), -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is told of one session: ``problem`` says why nothing of it could be read."""
+
+    row: SessionRow
+    brief: Brief
+    upcoming: str = ""
+    problem: str = ""
+
+    @property
+    def quiet(self) -> bool:
+        """Nothing happened in it, and it needs nobody."""
+        return not (self.brief.lines or self.brief.needs or self.brief.figures.replies or self.problem)
+
+
+def unmoved(row: SessionRow, start: str) -> bool:
+    """True when nothing was recorded of it since ``start``, so that its log need not be asked."""
+    return row.last_ts < start and not row.approvals and row.seq >= 0
+
+
+def total(told: Sequence[Told]) -> Figures:
+    """All of their figures together."""
+    return sum((one.brief.figures for one in told), Figures())
+
+
+def headline(told: Sequence[Told], start: str, now: datetime) -> str:
+    """The fleet in one line."""
+    then = parse_ts(start)
+    ago = stretch(now.timestamp() - then) if then is not None else start
+    moved = sum(one.brief.figures.records for one in told)
+    needs = sum(len(one.brief.needs) for one in told)
+    parts = [f"{moved} of {_many(len(told), 'session')} moved", *figures(total(told))]
+    return f"Since {ago} ago ({start[:16].replace('T', ' ')} UTC): " + " · ".join(
+        [*parts, *([f"{needs} need{'' if needs != 1 else 's'} you"] if needs else [])]
+    )
+
+
+def figures(f: Figures) -> list[str]:
+    """What there was of, each in words."""
+    counted = (
+        (f.passed, "passed", "passed"),
+        (f.commits, "commit", "commits"),
+        (f.asked, "question to you", "questions to you"),
+        (f.decided, "decision", "decisions"),
+        (f.restarts, "restart", "restarts"),
+        (f.anomalies, "anomaly", "anomalies"),
+    )
+    found = [f"{count} {one if count == 1 else more}" for count, one, more in counted if count]
+    return [*found, usd(f.spent_nano)] if f.replies else found
+
+
+def in_order(one: Told) -> list[Line]:
+    """What it needs first, then by kind, and in the order of the log."""
+    lines = [*one.brief.needs, *one.brief.lines]
+    return sorted(lines, key=lambda line: (KINDS.index(line.kind), line.seq))
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"

@@ -1,0 +1,139 @@
+"""What a brain knows of the contract that is agreed before work, folded from the log, and what it does next. Pure.
+
+The requests of planner and evaluator are purposes of their own, as a judge's are: nothing of them enters the
+conversation of whoever works, who reads the contract alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from harness.agents.steps import Park
+from harness.brain.retry import AT_THE_GATE, too_long
+from harness.brain.stream import Request
+from harness.events import said
+from harness.events import types as t
+from harness.events.blocks import Block
+from harness.events.contract import Contract
+from harness.events.contract_events import AGREES, PLANS, PURPOSES
+from harness.plan import contract
+from harness.plan.contract import Talk
+
+_MOST_FAILURES = 3
+_UNUSABLE = ("max_tokens", "too_large")
+Load = Callable[[t.ModelMessage, int], list[said.Part]]
+"""The parts of the reply at a record, from its blob where they are there."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskAuthor:
+    """Send the planner or the evaluator (``purpose``) what it is shown and what was said since."""
+
+    purpose: str
+    attempt: int = 1
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """The planner's reply is a contract: put on record as the ``n``-th."""
+
+    n: int
+    text: str
+    answers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Agree:
+    """The contract holds from here on."""
+
+    agreed: t.ContractAgreed
+
+
+Step: TypeAlias = AskAuthor | Keep | Agree | Park
+
+
+@dataclass(slots=True)
+class Agreement:
+    """Built only by `take`. ``failures`` are those of the request that is due, since a person was last asked."""
+
+    talk: Talk = field(default_factory=Talk)
+    failures: list[t.ModelFailed] = field(default_factory=list)
+    requests: int = 0
+    usage: t.Usage = field(default_factory=t.Usage)
+    cost_nano: int = 0
+
+    def take(self, r: t.Record, load: Load) -> bool:
+        """Apply one record; True when it is of no concern to anybody's conversation."""
+        match body := r.body:
+            case t.ModelMessage() if body.purpose in PURPOSES:
+                whole = body.stop == said.DONE
+                text = "".join(part.text for part in load(body, r.seq) if isinstance(part, said.Text)) if whole else ""
+                (self.talk.written if body.purpose == PLANS else self.talk.heard).append(text)
+                self.failures = []
+                self.requests = self.requests + 1
+                self.usage += body.usage
+                self.cost_nano += body.cost_nano
+                return True
+            case t.ModelFailed() if body.purpose in PURPOSES:
+                self.failures.append(body)
+                return True
+            case t.ContractDrafted() if self.talk.written:
+                self.talk = Talk([*self.talk.drafts, self.talk.written[-1].strip()])
+            case t.SessionParked() | t.SessionContinued():
+                self.failures = []
+                self.talk.written = [text for text in self.talk.written if not contract.problem(text)]
+            case _:
+                pass
+        return False
+
+
+def next_step(agreement: Agreement, stands: Contract) -> Step | None:
+    """What the contract needs that is to be agreed on; None when none is, or it waits for its brief."""
+    opened = stands.opened
+    if not stands.due or opened is None:
+        return None
+    failed = agreement.failures[-1] if agreement.failures else None
+    if failed is not None and failed.kind not in AT_THE_GATE:
+        tried_out = failed.kind not in _UNUSABLE or len(agreement.failures) >= _MOST_FAILURES
+        if tried_out or too_long(failed.kind, failed.message):
+            return Park("error", f"the contract's {failed.purpose}: {failed.kind}: {failed.message}")
+    match contract.following(agreement.talk, opened.revisions):
+        case contract.AskPlanner():
+            return _ask(agreement, PLANS)
+        case contract.AskEvaluator():
+            return _ask(agreement, AGREES)
+        case contract.Keep(text, answers):
+            return Keep(len(agreement.talk.drafts) + 1, text, answers)
+        case contract.Stands(objections) if stands.drafted is not None:
+            return Agree(
+                t.ContractAgreed(
+                    text=stands.drafted.text,
+                    drafts=len(agreement.talk.drafts),
+                    objections=list(objections),
+                    requests=agreement.requests,
+                    usage=agreement.usage,
+                    cost_nano=agreement.cost_nano,
+                )
+            )
+        case contract.Stuck(why):
+            return Park("error", f"the planner wrote no contract, also when asked again: {why}")
+    return None
+
+
+def _ask(agreement: Agreement, purpose: str) -> AskAuthor:
+    failures = agreement.failures
+    return AskAuthor(purpose, len(failures) + 1, failures[0].request_id if failures else "")
+
+
+def request(step: AskAuthor, prompt: str, opened: t.ContractOpened, brief: str, talk: Talk, room: int) -> Request:
+    """What that author is sent; the evaluator's answer is held to a schema."""
+    system: list[Block] = [{"type": "text", "text": prompt, "cache_control": {"type": "ephemeral"}}]
+    if step.purpose == PLANS:
+        messages = contract.for_planner(brief, talk)
+        return Request(opened.model, room, system, [], json.dumps(messages).encode())
+    messages = contract.for_evaluator(brief, talk)
+    return Request(opened.evaluator, room, system, [], json.dumps(messages).encode(), schema=contract.schema())

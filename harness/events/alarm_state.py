@@ -1,0 +1,44 @@
+"""The alarms of a session, as its log has them: what is raised, and what a person has put off. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from harness.events import types as t
+from harness.events.words import parse_ts
+
+
+@dataclass(frozen=True, slots=True)
+class Alarms:
+    """What is raised, by kind, and until when a person wants no reminder of it."""
+
+    raised: Mapping[str, t.AlarmRaised] = field(default_factory=dict)
+    snoozed: Mapping[str, str] = field(default_factory=dict)
+
+    def after(self, body: t.Body) -> Alarms:
+        """After this record."""
+        match body:
+            case t.AlarmRaised():
+                return replace(self, raised={**self.raised, body.alarm: body})
+            case t.AlarmCleared():
+                return replace(self, raised=_without(self.raised, body.alarm))
+            case t.AlarmSnoozed():
+                return replace(self, snoozed={**self.snoozed, **dict.fromkeys(body.alarms, body.until)})
+            case t.SessionEnded():
+                return Alarms()
+        return self
+
+    def ringing(self, now: float) -> list[t.AlarmRaised]:
+        """Those that nobody has put off at this time."""
+        return [one for kind, one in self.raised.items() if now >= (parse_ts(self.snoozed.get(kind, "")) or 0.0)]
+
+
+def _without(raised: Mapping[str, t.AlarmRaised], kind: str) -> dict[str, t.AlarmRaised]:
+    return {name: one for name, one in raised.items() if name != kind}
+
+
+def until(now: float, seconds: int) -> str:
+    """The time so many seconds from now, as the log writes times."""
+    return datetime.fromtimestamp(now + seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

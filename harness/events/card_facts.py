@@ -1,0 +1,111 @@
+"""What a request to a person says beside its action: looked up when it is asked, kept in its record, so that what is
+shown later is what stood there then.
+
+All text in it is untrusted as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+KEY = "card"
+"""The entry of a request's ``detail`` that holds these notes."""
+
+
+class Fact(StrEnum):
+    """A group of machine facts, which a person need not read again while it is as he approved it before."""
+
+    ARGUMENTS = "arguments"
+    PLACE = "place"
+    DESTINATION = "destination"
+    REACH = "reach"
+    FOLDERS = "folders"
+    WORLD = "world"
+    ENVIRONMENT = "environment"
+    LIMITS = "limits"
+
+
+class FileCount(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One file of a commit; the counts are -1 for what has no lines."""
+
+    path: str
+    added: int
+    removed: int
+
+
+class CommitNote(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One commit; ``more`` are the files that are not listed."""
+
+    sha: str
+    subject: str
+    files: list[FileCount] = []
+    more: int = 0
+
+
+class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a push brings to one ref (newest first), and what it takes away there.
+
+    ``against`` says what the ref was compared with, ``problem`` why it could not be.
+    """
+
+    ref: str
+    new: bool
+    commits: list[CommitNote] = []
+    more: int = 0
+    lost: list[CommitNote] = []
+    lost_more: int = 0
+    against: str = ""
+    problem: str = ""
+
+
+class Going(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing that a deletion outside the fence takes away. ``kept`` says what else has it; empty when nothing is
+    known to.
+    """
+
+    path: str
+    what: str
+    kept: str = ""
+
+
+class CardNotes(msgspec.Struct, frozen=True, omit_defaults=True):
+    """``of`` names the kind of request that is compared, ``facts`` its facts as digests.
+
+    ``unusual`` are those that no approved request had so; ``before`` counts the approved ones that equal it in all;
+    ``first``: none of its kind was approved.
+    """
+
+    of: str = ""
+    facts: dict[str, str] = {}
+    unusual: list[str] = []
+    before: int = 0
+    first: bool = False
+    outgoing: list[Outgoing] = []
+    going: list[Going] = []
+    going_more: int = 0
+    goal: str = ""
+    step: str = ""
+    checks: int = 0
+    passed: int = 0
+
+    @property
+    def routine(self) -> bool:
+        """True when a request with just these facts was approved before."""
+        return self.before > 0 and not self.unusual
+
+
+def notes_of(detail: Mapping[str, Any]) -> CardNotes | None:
+    """The notes in a request's detail; None when it has none that can be read (then nothing of it is folded)."""
+    try:
+        return msgspec.convert(detail[KEY], CardNotes)
+    except (KeyError, msgspec.ValidationError):
+        return None
+
+
+def in_detail(notes: CardNotes) -> dict[str, Any]:
+    """The entry of ``detail`` that `notes_of` reads."""
+    return {KEY: msgspec.to_builtins(notes)}

@@ -1,0 +1,68 @@
+"""One line for each record of: requests to a person and what became of them."""
+
+from __future__ import annotations
+
+from harness.events import grant_words
+from harness.events import types as t
+from harness.events.cap import amount_of
+from harness.events.describing.line import Describers, Line, first
+
+DESCRIBERS = Describers()
+_on = DESCRIBERS.on
+
+
+@_on(t.ApprovalRequested)
+def _asked(b: t.ApprovalRequested) -> Line:
+    return Line(
+        "asks you",
+        f"{b.approval_id} {b.kind}: {first(b.title)} · risk {b.risk}",
+        "bad" if b.risk in ("high", "critical") else "warn",
+    )
+
+
+@_on(t.ApprovalDecided)
+def _decided(b: t.ApprovalDecided) -> Line:
+    who = b.by.client or "someone"
+    text = f": {first(b.message)}" if b.message else ""
+    return Line(
+        "decided",
+        f"{b.approval_id} {chosen(b)} by {who}{text}",
+        "good" if b.decision in ("allow", "allow_edited") else "info",
+    )
+
+
+def chosen(b: t.ApprovalDecided) -> str:
+    """What was decided, a raise in the unit of its cap; a raise whose record names no cap is given no number, for
+    nobody knows what it counts.
+    """
+    how = b.decision.replace("_", " ")
+    if b.value is None:
+        return how
+    if b.decision != "raise":
+        return f"{how} {b.value}"
+    return f"{how} {first(b.cap)} to {amount_of(b.cap, b.value)}" if b.cap else how
+
+
+@_on(t.ApprovalStale)
+def _stale(b: t.ApprovalStale) -> Line:
+    return Line("stale", f"{b.approval_id} what was approved has changed: {'; '.join(b.difference)}", "warn")
+
+
+@_on(t.ApprovalWithdrawn)
+def _withdrawn(b: t.ApprovalWithdrawn) -> Line:
+    return Line("withdrawn", f"{b.approval_id}: {first(b.why)}", "dim")
+
+
+@_on(t.ApprovalDeferred)
+def _deferred(b: t.ApprovalDeferred) -> Line:
+    return Line("deferred", b.approval_id + (f" until {b.until}" if b.until else ""), "dim")
+
+
+@_on(t.GrantMade)
+def _grant_made(b: t.GrantMade) -> Line:
+    return Line("rule", first(grant_words.made(b)), "info")
+
+
+@_on(t.GrantUsed)
+def _grant_used(b: t.GrantUsed) -> Line:
+    return Line("rule", grant_words.used(b), "info")

@@ -1,0 +1,74 @@
+"""One line for each record of: what was said: to the model, by it, by its judge."""
+
+from __future__ import annotations
+
+from harness.events import said
+from harness.events import types as t
+from harness.events.describing.line import QUOTE, Describers, Line, Tone, first, size
+from harness.events.words import usd
+
+DESCRIBERS = Describers()
+_on = DESCRIBERS.on
+
+
+@_on(t.UserMessage)
+def _user(b: t.UserMessage) -> Line:
+    kind = {"goal": "goal", "human": "you", "harness": "harness"}.get(b.origin, b.origin)
+    return Line(kind, first(b.text), "info")
+
+
+@_on(t.ModelRequest)
+def _request(b: t.ModelRequest) -> Line:
+    attempt = f", try {b.attempt}" if b.attempt > 1 else ""
+    who = f"the {b.purpose}: " if b.purpose else ""
+    return Line(
+        "ask",
+        f"{who}{b.model}{attempt}, about {b.est_input:,} tokens in, at most {usd(b.reserved_nano)} reserved",
+        "dim",
+    )
+
+
+@_on(t.ModelMessage)
+def _message(b: t.ModelMessage) -> Line:
+    prose = first(said.text_of(b.parts or ()))
+    calls = len(said.calls_of(b.parts or ()))
+    what = prose or (f"{calls} tool call{'s' if calls != 1 else ''}" if calls else f"({b.stop})")
+    stop = "" if b.stop in (said.DONE, said.CALLS) else f" [{b.stop}]"
+    return Line(
+        b.purpose or "says",
+        f"{what}{stop} · {b.usage.output:,} out · {usd(b.cost_nano)}",
+        "warn" if stop else "info",
+    )
+
+
+@_on(t.ModelFailed)
+def _failed(b: t.ModelFailed) -> Line:
+    retry = f", again in {b.retry_in_s:.0f} s" if b.retry_in_s is not None else ""
+    status = f" {b.status}" if b.status else ""
+    return Line(
+        "no reply", f"{b.kind}{status}: {first(b.message)}{retry}", "warn" if b.retry_in_s is not None else "bad"
+    )
+
+
+@_on(t.EvaluationRequested)
+def _to_judge(b: t.EvaluationRequested) -> Line:
+    return Line("judge", f"the work is said to be done; the judge is to look at it (cycle {b.cycle})", "dim")
+
+
+@_on(t.EvaluationStarted)
+def _before_the_judge(b: t.EvaluationStarted) -> Line:
+    what = f"{len(b.criteria)} criteria in {size(b.case.bytes)}"
+    return Line("judge", f"{b.model} judges as {b.role}, cycle {b.cycle} of {b.cycles}: {what}", "dim")
+
+
+@_on(t.EvaluationEnded)
+def _from_the_judge(b: t.EvaluationEnded) -> Line:
+    failing = [f"{one.criterion}: {first(one.reason)}" for one in b.findings if not one.holds]
+    words = [*failing, *([f"drift: {first(b.drift)}"] if b.drift else []), first(b.summary)]
+    said_of = "; ".join(filter(None, words))[:QUOTE]
+    tones: dict[str, Tone] = {"satisfied": "good", "needs_revision": "warn"}
+    return Line(
+        "judge",
+        f"{b.verdict.replace('_', ' ')} (cycle {b.cycle} of {b.cycles}): {said_of} · {usd(b.cost_nano)}",
+        tones.get(b.verdict, "bad"),
+    )

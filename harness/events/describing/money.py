@@ -1,0 +1,42 @@
+"""One line for each record of: caps, allowances and breakers."""
+
+from __future__ import annotations
+
+from harness.events import types as t
+from harness.events.cap import OF_SESSION, amount_of, named
+from harness.events.describing.line import Describers, Line, first
+from harness.events.words import usd
+
+DESCRIBERS = Describers()
+_on = DESCRIBERS.on
+
+
+@_on(t.BudgetReached)
+def _budget(b: t.BudgetReached) -> Line:
+    need = f", the next step needs {amount_of(b.cap, b.need)}" if b.need else ""
+    return Line("cap", f"{named(b.cap)}: {amount_of(b.cap, b.used)} of {amount_of(b.cap, b.limit)} used{need}", "warn")
+
+
+@_on(t.CapsRaised)
+def _raised(b: t.CapsRaised) -> Line:
+    return Line(
+        "caps",
+        f"the cap on {named(b.cap)} is {amount_of(b.cap, b.limit)} now" if b.cap else f"now {caps_words(b.caps)}",
+        "info",
+    )
+
+
+@_on(t.FinishUp)
+def _finish(b: t.FinishUp) -> Line:
+    return Line("finish", f"one last reply for at most {usd(b.allowance_nano)}", "info")
+
+
+@_on(t.BreakerOpened)
+def _breaker(b: t.BreakerOpened) -> Line:
+    return Line("breaker", f"{b.kind} {b.count} times" + (f": {first(b.detail)}" if b.detail else ""), "bad")
+
+
+def caps_words(caps: t.Caps) -> str:
+    """All caps that are set, in one line."""
+    held = ((cap, getattr(caps, cap.field)) for cap in OF_SESSION)
+    return ", ".join(cap.words(value) for cap, value in held if value is not None) or "none"

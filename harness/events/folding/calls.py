@@ -1,0 +1,105 @@
+"""What these records change in the state: tool calls, jobs, and what takes the work back: undo, checkpoints, forks."""
+
+from __future__ import annotations
+
+import msgspec
+
+from harness.events import ratchet
+from harness.events import types as t
+from harness.events.folding.handlers import Handlers
+from harness.events.session_state import Running, SessionState
+
+HANDLERS = Handlers()
+_on = HANDLERS.on
+
+
+NOT_RUN = ("denied", "refused", "cancelled")
+"""How a call ends that never ran."""
+
+
+@_on(t.ToolProposed)
+def _proposed(s: SessionState, r: t.Record, b: t.ToolProposed) -> None:
+    s.iterations = s.iterations.proposed(b)
+    s.hooks = s.hooks.proposed(b)
+    if b.by_harness and b.input is not None:
+        s.check_calls[b.call_id] = ratchet.Running(str(b.input.get("command", "")), r.ts)
+
+
+@_on(t.ToolStarted)
+def _started(s: SessionState, r: t.Record, b: t.ToolStarted) -> None:
+    call = s.calls.open.get(b.call_id)
+    s.tool_calls += 1
+    s.doing[b.call_id] = Running(f"running {call.tool if call else 'a tool'}", r.ts)
+    if (check := s.check_calls.get(b.call_id)) is not None:
+        check.started = r.ts
+
+
+@_on(t.ToolEnded)
+def _tool_ended(s: SessionState, r: t.Record, b: t.ToolEnded) -> None:
+    s.doing.pop(b.call_id, None)
+    s.rules = s.rules.edited(b.files_changed)
+    s.iterations = s.iterations.chore_ended(b.call_id, b)
+    s.hooks = s.hooks.changed(b.files_changed).chore_ended(b.call_id, b)
+    s.jobs.call_over(b.call_id)
+    check = s.check_calls.pop(b.call_id, None)
+    if check is None:
+        return
+    check.status = b.status
+    check.exit_code = b.exit_code
+    check.preview = b.preview
+    check.output = b.output
+    s.checks[check.command] = b.exit_code if b.exit_code is not None else -1
+    if b.status not in NOT_RUN:
+        s.unjudged[b.call_id] = check
+
+
+@_on(t.ToolInDoubt)
+def _in_doubt(s: SessionState, r: t.Record, b: t.ToolInDoubt) -> None:
+    s.doing.pop(b.call_id, None)
+    s.jobs.call_over(b.call_id)
+
+
+@_on(t.JobStarted)
+def _job_started(s: SessionState, r: t.Record, b: t.JobStarted) -> None:
+    s.jobs.started(r.ts, b)
+
+
+@_on(t.JobWaiting)
+def _job_waiting(s: SessionState, r: t.Record, b: t.JobWaiting) -> None:
+    s.jobs.waiting(b)
+    s.doing.pop(b.call_id, None)
+
+
+@_on(t.JobEnded)
+def _job_ended(s: SessionState, r: t.Record, b: t.JobEnded) -> None:
+    s.jobs.ended(b)
+
+
+@_on(t.ToolResolved)
+def _resolved(s: SessionState, r: t.Record, b: t.ToolResolved) -> None:
+    if b.resolution != "confirmed_not_done":
+        s.check_calls.pop(b.call_id, None)
+        s.iterations = s.iterations.chore_ended(b.call_id, None)
+        s.hooks = s.hooks.chore_ended(b.call_id, None)
+
+
+@_on(t.UndoStarted)
+def _undoing(s: SessionState, r: t.Record, b: t.UndoStarted) -> None:
+    what = f"going back to {b.call_id}" if b.call_id.startswith("k") else f"undoing {b.call_id} and what came after"
+    s.doing[b.undo_id] = Running(what, r.ts)
+
+
+@_on(t.UndoEnded)
+def _undone(s: SessionState, r: t.Record, b: t.UndoEnded) -> None:
+    s.doing.pop(b.undo_id, None)
+    s.last_undo = b.undo_id
+    s.checks = dict.fromkeys(s.checks)  # what they said was said of another state
+    s.verdicts.clear()
+    s.judging.worked()
+    if s.plan is not None:
+        s.plan.work.undone()
+    s.undone_since = s.ended is not None
+    if s.ended is not None and s.ended.verified:
+        s.ended = msgspec.structs.replace(
+            s.ended, verified=False, reason="undone since it ended; no check has seen what is there now"
+        )

@@ -1,0 +1,27 @@
+"""What these records change in the state: caps, allowances and breakers."""
+
+from __future__ import annotations
+
+from harness.events import types as t
+from harness.events.folding.handlers import Handlers
+from harness.events.session_state import SessionState
+
+HANDLERS = Handlers()
+_on = HANDLERS.on
+
+
+@_on(t.BudgetReached)
+def _budget(s: SessionState, r: t.Record, b: t.BudgetReached) -> None:
+    s.budget = b
+
+
+@_on(t.CapsRaised)
+def _raised(s: SessionState, r: t.Record, b: t.CapsRaised) -> None:
+    s.caps = b.caps
+    s.budget = None
+
+
+@_on(t.FinishUp)
+def _finish(s: SessionState, r: t.Record, b: t.FinishUp) -> None:
+    s.finish_up = b
+    s.budget = None

@@ -1,0 +1,17 @@
+"""What every reply of a model changes, whatever it was asked for."""
+
+from __future__ import annotations
+
+from harness.events import types as t
+from harness.events.session_state import SessionState
+
+
+def replied(s: SessionState, r: t.Record, b: t.ModelMessage | t.ModelSummary) -> None:
+    """Count what it cost; nothing is asked of the model any more."""
+    s.usage += b.usage
+    s.spent_nano += b.cost_nano
+    s.burned = s.burned.paid(r.ts, b.cost_nano)
+    s.failures_in_row = 0
+    s.last_failure = None
+    s.request = None
+    s.doing.pop("model", None)

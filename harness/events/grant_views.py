@@ -1,0 +1,59 @@
+"""Rules as clients see them. Texts are untrusted: whoever shows them passes the display function."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class UseView(msgspec.Struct, frozen=True, kw_only=True):
+    """One call that a rule let run."""
+
+    sid: str
+    call_id: str
+    action_hash: str
+
+
+class GrantView(msgspec.Struct, frozen=True, kw_only=True):
+    """One rule. ``ended`` says why it covers nothing more (revoked, expired, used up); empty while it stands. ``of``
+    is the session's id or the repository's common git folder.
+    """
+
+    grant: str
+    scope: str
+    of: str
+    title: str
+    words: list[str]
+    asked_by: str
+    ts: str
+    expires: str
+    count: int
+    typed: bool
+    uses: list[UseView]
+    ended: str
+    sid: str
+    approval_id: str
+
+
+class PastRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request of the past that a rule would have covered; ``decision`` is what became of it, ``open`` while it
+    waits.
+    """
+
+    sid: str
+    session: str
+    approval_id: str
+    title: str
+    ts: str
+    decision: str
+
+
+class GrantPreview(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule before it is made: what it says, whether it needs the session's name typed, what it would have covered,
+    and how many requests were looked at. ``problem`` says why it cannot be made.
+    """
+
+    words: list[str]
+    critical: bool
+    past: list[PastRequest]
+    looked_at: int
+    problem: str = ""

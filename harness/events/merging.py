@@ -1,0 +1,87 @@
+"""Where the merge of a session stands, and whether its work is in a branch of the person's. Pure; the fold holds a
+`Merging`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from harness.events import merge_events as m
+from harness.events.body import BlobRef, Body
+from harness.events.call_events import ToolEnded, ToolProposed, ToolStarted
+from harness.events.session_events import SessionContinued
+
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A check on the result of a merge; ``status`` is empty while it runs."""
+
+    call_id: str
+    command: str
+    status: str = ""
+    exit_code: int | None = None
+    preview: str = ""
+    output: BlobRef | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Merging:
+    """``open`` is the merge under way, ``ended`` the newest that is over since the session was last taken up."""
+
+    open: m.MergeStarted | None = None
+    ended: m.MergeEnded | None = None
+    ran: Ran | None = None
+    """The newest check of the open merge."""
+
+    @property
+    def merged(self) -> str:
+        """The branch that holds the work; empty while none does."""
+        return self.ended.into if self.ended is not None and self.ended.outcome == m.MERGED else ""
+
+    def words(self) -> str:
+        """What a row says of it; empty when there is nothing to say."""
+        if self.open is not None:
+            return f"merging into {self.open.into}"
+        if self.ended is None:
+            return ""
+        into = self.ended.into
+        match self.ended.outcome:
+            case m.MERGED:
+                return f"merged into {into}"
+            case m.CONFLICTS:
+                return f"conflicts with {into} in {named(self.ended.conflicts)}"
+            case m.CHECKS_FAILED:
+                return f"not merged: checks fail together with {into}"
+        return f"not merged into {into}: {self.ended.why}"
+
+
+def named(files: list[str]) -> str:
+    """The first of some names, and how many more there are."""
+    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+    return ", ".join(files[:_NAMED]) + more
+
+
+def after(known: Merging, b: Body) -> Merging:
+    """What is known after one more record."""
+    match b:
+        case m.MergeStarted():
+            return Merging(b)
+        case m.MergeEnded():
+            return Merging(None, b)
+        case SessionContinued():
+            return Merging() if known.ended is not None else known
+        case ToolProposed() if known.open is not None and b.by_merge:
+            return replace(known, ran=Ran(b.call_id, str((b.input or {}).get("command", ""))))
+        case ToolEnded() if known.ran is not None and known.ran.call_id == b.call_id:
+            ran = replace(known.ran, status=b.status, exit_code=b.exit_code, preview=b.preview, output=b.output)
+            return replace(known, ran=ran)
+    return known
+
+
+def checks_result(known: Merging, b: Body) -> bool:
+    """True for what begins after a session's end because its merge, which is open, checks the result."""
+    if known.ran is None:
+        return False
+    return isinstance(b, ToolProposed | ToolStarted) and b.call_id == known.ran.call_id

@@ -1,0 +1,56 @@
+"""What is told about a policy, as clients see it. Names and commands are untrusted: whoever shows them passes the
+display function.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class PolicyCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a text is a policy: how many rules, or what is wrong at which line; as a repository's own also what of
+    it would be ignored.
+    """
+
+    rules: int
+    problem: str
+    ignored: list[str]
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """What the policy in force says of one action and why; ``grants`` are rules of the person that would cover it."""
+
+    title: str
+    verdict: str
+    rule: str
+    reason: str
+    risk: str
+    why: list[str]
+    grants: list[str]
+
+
+class Changed(msgspec.Struct, frozen=True, kw_only=True):
+    """One call of the past that another policy would judge otherwise: what was said ``then``, and what the policy in
+    force says (``now``) and the tried one (``tried``, by ``rule``).
+    """
+
+    sid: str
+    session: str
+    call_id: str
+    title: str
+    ts: str
+    then: str
+    now: str
+    tried: str
+    rule: str
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """A policy held against the past. ``counts`` are the changes by ``now → tried``; ``changed`` the newest of them;
+    ``unread`` names sessions whose log could not be read.
+    """
+
+    looked_at: int
+    counts: dict[str, int]
+    changed: list[Changed]
+    unread: list[str]

@@ -1,0 +1,150 @@
+"""What the log says about a session, as the one fold builds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.events import checkpoints, ratchet, rules
+from harness.events import types as t
+from harness.events.alarm_state import Alarms
+from harness.events.approved import Approved
+from harness.events.burned import Burned
+from harness.events.calls import OpenCalls
+from harness.events.contract import Contract
+from harness.events.course import Course
+from harness.events.draft import Draft
+from harness.events.evaluation import Judging
+from harness.events.hooks import Hooks
+from harness.events.iterations import Iterations
+from harness.events.jobs import Jobs
+from harness.events.merging import Merging
+from harness.events.pace import Pace
+from harness.events.remembered import Remembered
+from harness.events.stretches import Stretches
+
+
+@dataclass(slots=True)
+class OpenApproval:
+    """A request nobody has decided yet."""
+
+    approval_id: str
+    kind: str
+    title: str
+    options: list[str]
+    call_id: str
+    action_hash: str
+    risk: str
+    ts: str
+    seq: int
+    detail: dict[str, Any]
+    deferred: str | None = None
+
+
+@dataclass(slots=True)
+class Running:
+    """What is going on right now, in words a row can show, and since when."""
+
+    what: str
+    ts: str
+
+
+@dataclass(slots=True)
+class Context:
+    """What its requests show of the log: ``tokens`` as the newest reply, or the newest change, left it; how often old
+    turns were cleared, how often it began anew, with a summary or without; ``layers`` of the newest request that was
+    answered, as its reply measured them; ``working``: the tokens that requests are kept within.
+    """
+
+    tokens: int = 0
+    layers: dict[str, int] = field(default_factory=dict)
+    working: int = 0
+    clearings: int = 0
+    resets: int = 0
+    compactions: int = 0
+    wanted: bool = False
+    """A person wants it compacted before the next turn."""
+
+
+@dataclass(slots=True)
+class SessionState:
+    """Everything the log says about a session. Built only by `advance`."""
+
+    seq: int = -1
+    first_ts: str = ""
+    last_ts: str = ""
+    last_event: str = ""
+    intent: t.SessionIntent | None = None
+    created: t.SessionCreated | None = None
+    name: str = ""
+    caps: t.Caps = field(default_factory=t.Caps)
+    desired: str = "running"
+    desired_reason: str = ""
+    parked: t.SessionParked | None = None
+    parked_ts: str = ""
+    ended: t.SessionEnded | None = None
+    ended_ts: str = ""
+    away_s: int = 0
+    """Seconds that count against no cap on wall time: ended before it was continued, waiting for its endpoint, the
+    machine asleep or off.
+    """
+    undone_since: bool = False
+    """Something was undone after its end: its agent has not been told."""
+    max_rounds: int = 5
+    quarantined: t.Quarantined | None = None
+    lease: t.LeaseGranted | None = None
+    lease_gen: int = 0
+    keeper: t.KeeperStarted | None = None
+    calls: OpenCalls = field(default_factory=OpenCalls)
+    approvals: dict[str, OpenApproval] = field(default_factory=dict)
+    approved: Approved = field(default_factory=Approved)
+    request: t.ModelRequest | None = None
+    doing: dict[str, Running] = field(default_factory=dict)
+    spent_nano: int = 0
+    burned: Burned = field(default_factory=Burned)
+    stretches: Stretches = field(default_factory=Stretches)
+    usage: t.Usage = field(default_factory=t.Usage)
+    requests: int = 0
+    context: Context = field(default_factory=Context)
+    tool_calls: int = 0
+    decisions: int = 0
+    failures_in_row: int = 0
+    last_failure: t.ModelFailed | None = None
+    budget: t.BudgetReached | None = None
+    finish_up: t.FinishUp | None = None
+    checks: dict[str, int | None] = field(default_factory=dict)
+    check_calls: dict[str, ratchet.Running] = field(default_factory=dict)
+    unjudged: dict[str, ratchet.Running] = field(default_factory=dict)
+    """Checks that ran and whose results the supervisor has to judge, by call."""
+    first_counts: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """By check, how many tests its first run ran and excused."""
+    plan: ratchet.Plan | None = None
+    hooks: Hooks = field(default_factory=Hooks)
+    iterations: Iterations = field(default_factory=Iterations)
+    rules: rules.Rules = field(default_factory=rules.Rules)
+    repository_policy: str = ""
+    """The text of the policy that its repository brings along, which can only tighten; empty without one."""
+    draft: Draft = field(default_factory=Draft)
+    course: Course = field(default_factory=Course)
+    ratchet: ratchet.Ratchet = field(default_factory=ratchet.Ratchet)
+    judging: Judging = field(default_factory=Judging)
+    contract: Contract = field(default_factory=Contract)
+    verdicts: dict[str, t.CheckVerdict] = field(default_factory=dict)
+    """By check, the newest one on the files as they are."""
+    checkpoints: checkpoints.Checkpoints = field(default_factory=checkpoints.Checkpoints)
+    jobs: Jobs = field(default_factory=Jobs)
+    memory: Remembered = field(default_factory=Remembered)
+    merging: Merging = field(default_factory=Merging)
+    pace: Pace = field(default_factory=Pace)
+    alarms: Alarms = field(default_factory=Alarms)
+    recovered: int = 0
+    last_undo: str = ""
+    unknown: int = 0
+
+    @property
+    def terminal(self) -> bool:
+        return self.ended is not None
+
+    @property
+    def checks_passed(self) -> int:
+        return sum(1 for code in self.checks.values() if code == 0)

@@ -1,0 +1,77 @@
+"""Which facts of a request a person has not approved before. Pure.
+
+What decides (commands, scripts, hosts, files, commits) stands on the card at all times; this is about the rest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from harness.events.action import Action, ExecAction, PushAction, canonical
+from harness.events.approved import Shape
+from harness.events.card_facts import Fact
+
+_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
+
+
+def kind_of(action: Action) -> str:
+    """What a request is compared within: only its like."""
+    return f"{action.kind} {action.access} {action.tool}"
+
+
+def facts_of(action: Action) -> dict[str, str]:
+    """The digest of each group of facts, with the session's own id left out so that sessions can be compared."""
+    fence = action.fence
+    pre = action.world
+    values: dict[Fact, Any] = {
+        Fact.PLACE: action.cwd,
+        Fact.REACH: [action.access, fence.fenced, fence.network, list(fence.hosts)],
+        Fact.FOLDERS: [list(fence.read), list(fence.write), [list(bind) for bind in fence.binds]],
+        Fact.WORLD: [sorted(pre), pre.get("program"), pre.get("url")],
+        Fact.ENVIRONMENT: dict(action.env),
+        Fact.LIMITS: [action.timeout_s, action.output_bytes],
+    }
+    if isinstance(action, ExecAction | PushAction):
+        plain = all(_PLAIN.fullmatch(part) for part in action.argv)
+        values[Fact.ARGUMENTS] = "plain" if plain else list(action.argv)
+    if isinstance(action, PushAction):
+        to = action.to.to_wire()
+        del to["refspecs"]
+        values[Fact.DESTINATION] = [action.remote, action.note, to]
+    return {fact: _digest(value, action.session) for fact, value in values.items()}
+
+
+def _digest(value: Any, sid: str) -> str:
+    body = canonical({"value": value})
+    if sid:
+        body = body.replace(sid.encode(), b"{session}")
+    return hashlib.sha256(body).hexdigest()[:16]
+
+
+def ordinary(action: Action) -> frozenset[str]:
+    """The facts that say nothing beyond what stands above them on the card: arguments that can be read in one way only,
+    the top of the session's own worktree, and a limit of time.
+    """
+    plain = isinstance(action, ExecAction | PushAction) and all(_PLAIN.fullmatch(part) for part in action.argv)
+    own = action.cwd == action.fence.worktree
+    return frozenset([Fact.LIMITS, *[Fact.ARGUMENTS] * plain, *[Fact.PLACE] * own])
+
+
+def compared(
+    of: str, facts: dict[str, str], past: Iterable[Shape], usual: frozenset[str] = frozenset()
+) -> tuple[int, list[str]]:
+    """(how many approved requests had all these facts, the facts that are unusual).
+
+    Unusual is what differs from the approved request that comes nearest; without one of its kind all of it is, less
+    what is ``usual`` in any.
+    """
+    like = [shape for shape in past if shape.of == of]
+    same = sum(shape.times for shape in like if shape.facts == facts)
+    if same:
+        return same, []
+    differ = (sorted(name for name in facts if shape.facts.get(name) != facts[name]) for shape in like)
+    first = sorted(name for name in facts if name not in usual)
+    return 0, min(differ, key=len, default=first) or first

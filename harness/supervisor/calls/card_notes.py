@@ -1,0 +1,79 @@
+"""What a request says beside its action: looked up once, when it is asked, and kept in its record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from harness.events.action import Action, PushAction
+from harness.events.approved import Shape
+from harness.events.card_facts import CardNotes, Going, Outgoing
+from harness.events.session_state import SessionState
+from harness.policy.shape import compared, facts_of, kind_of, ordinary
+from harness.supervisor.calls.ground import private_of
+from harness.supervisor.fleet.session import Session
+from harness.workspace.errors import WorkspaceError
+from harness.workspace.going import going
+from harness.workspace.outgoing import outgoing
+from harness.workspace.worktrees import open_worktree
+
+_LOOK_S = 30.0
+_TEXT = 300
+
+
+async def notes(session: Session, action: Action, past: Iterable[Shape]) -> CardNotes:
+    """The notes of a request for this action. ``past`` is what was approved in the whole fleet. Raises OpError."""
+    of = kind_of(action)
+    facts = facts_of(action)
+    known = list(past)
+    before, unusual = compared(of, facts, known, ordinary(action))
+    entry, title = _step(session.state)
+    gone, gone_more = await _going(session, action)
+    return CardNotes(
+        of=of,
+        facts=facts,
+        unusual=unusual,
+        before=before,
+        first=all(shape.of != of for shape in known),
+        outgoing=await _outgoing(session, action),
+        going=gone,
+        going_more=gone_more,
+        goal=_goal(session.state),
+        step=f"{entry}: {title}" if title else entry,
+        checks=len(session.state.checks),
+        passed=session.state.checks_passed,
+    )
+
+
+async def _outgoing(session: Session, action: Action) -> list[Outgoing]:
+    if not isinstance(action, PushAction):
+        return []
+    push = action
+    try:
+        return await session.do(
+            "reading what it would publish",
+            _LOOK_S,
+            lambda: outgoing(open_worktree(private_of(session)), push),
+        )
+    except WorkspaceError as exc:
+        why = f"what it brings cannot be read: {exc}"[:_TEXT]
+        return [Outgoing(spec.ref, spec.old == "absent", problem=why) for spec in push.to.refspecs]
+
+
+async def _going(session: Session, action: Action) -> tuple[list[Going], int]:
+    try:
+        return await session.do("looking at what it would delete", _LOOK_S, lambda: going(action))
+    except WorkspaceError:
+        return [], 0  # the command itself stands on the card
+
+
+def _goal(s: SessionState) -> str:
+    """The first line of what the session is to reach."""
+    lines = s.intent.goal.strip().split("\n") if s.intent is not None else [""]
+    return lines[0][:_TEXT]
+
+
+def _step(s: SessionState) -> tuple[str, str]:
+    """The entry of the plan that is worked on, and its title."""
+    entry = s.iterations.entry
+    known = s.plan.entries.get(entry) if s.plan is not None else None
+    return entry, known.title[:_TEXT] if known is not None else ""

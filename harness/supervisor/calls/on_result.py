@@ -1,0 +1,120 @@
+"""Checks on the result of a merge: on the road of every call, in the session's own fence, with other files in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from harness.events import blobs, tools
+from harness.events import types as t
+from harness.events.action import action_hash
+from harness.events.framing import LogError
+from harness.events.merge_events import RAN_FOR
+from harness.events.merging import Ran
+from harness.plan import counts
+from harness.plan.counts import Counts, Verdict
+from harness.policy.build import build_action
+from harness.policy.facts import Facts, FenceFacts
+from harness.policy.judge import judge
+from harness.supervisor.calls.ground import private_of
+from harness.supervisor.errors import OpError
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.settings import Settings
+from harness.supervisor.threads import at_home
+from harness.workspace.gather_facts import gather
+from harness.workspace.worktrees import open_worktree
+
+_FACTS_S = 90.0
+"""Seconds that reading the worktree may take."""
+_MORE_S = 120.0
+"""Seconds beyond its own limit after which a check's end is no longer waited for."""
+
+
+async def check(session: Session, settings: Settings, merge_id: str, command: str, result: Path) -> t.MergeChecked:
+    """Run ``command`` where the session's worktree would be, on the files of ``result``; its verdict, appended.
+
+    Raises OpError, LinkLost, WorkspaceError.
+    """
+    call_id = f"c{session.state.seq}.0"
+    given = {"command": command}
+    ref = f"{RAN_FOR}{merge_id}"
+    facts = await session.do("preparing a check", _FACTS_S, lambda: _facts(session, settings, command, result))
+    action = build_action(session.sid, call_id, ref, tools.CHECK, given, facts)
+    policy = settings.policy
+    verdict = judge(action, policy)
+    wire = action.to_wire()
+    await session.append(
+        t.ToolProposed(call_id=call_id, tool=tools.CHECK, ref=ref, input=given),
+        t.ToolJudged(
+            call_id=call_id,
+            action_hash=action_hash(wire),
+            verdict=verdict.verdict,
+            rule=verdict.rule,
+            reason=verdict.reason,
+            policy=policy.hash,
+            effects=[str(effect) for effect in action.effects],
+            action=wire,
+        ),
+    )
+    if verdict.verdict == "allow":
+        await _run(session, settings, call_id, action.timeout_s)
+    else:
+        why = f"the policy does not allow it ({verdict.rule}): {verdict.reason}"
+        await session.append(t.ToolEnded(call_id=call_id, status="denied", preview=why))
+    done = await _judged(session, command)
+    checked = t.MergeChecked(
+        merge_id=merge_id, call_id=call_id, command=command, passed=done.passed, why=done.why[:500]
+    )
+    await session.append(checked)
+    return checked
+
+
+def _facts(session: Session, settings: Settings, command: str, result: Path) -> Facts:
+    """The facts of a call of the session, but for its fence: the result lies over the worktree, and what is of git can
+    be read alone (blocking).
+    """
+    tree = open_worktree(private_of(session))
+    facts = gather(tree, tools.CHECK, {"command": command}, settings.config.fence)
+    root = str(tree.root)
+    binds = [
+        (str(result), root, "rw") if target == root else (source, target, "ro")
+        for source, target, _ in facts.fence.binds
+    ]
+    return replace(facts, fence=FenceFacts(facts.fence.read, (), tuple(binds)))
+
+
+async def _run(session: Session, settings: Settings, call_id: str, timeout_s: int) -> None:
+    config = settings.config
+    reply = await session.keeper().call(
+        "execute",
+        wait=None,
+        call_id=call_id,
+        limits=config.limits.to_wire(),
+        undo_limits=config.undo.to_wire(),
+        jobs=config.jobs.to_wire(),
+    )
+    if why := reply.get("unprotected") or reply.get("stale"):
+        await session.append(t.ToolEnded(call_id=call_id, status="refused", preview=f"not run: {why}"))
+    await session.until(lambda: call_id not in session.state.calls.open, timeout_s + _MORE_S)
+
+
+async def _judged(session: Session, command: str) -> Verdict:
+    ran = session.state.merging.ran
+    if ran is None or not ran.status:
+        raise OpError("lost", f"nobody saw the end of the check {command!r}", "merge again")
+    if ran.status != "ok" and ran.exit_code is None:
+        return Verdict(False, f"{ran.status}: {ran.preview[:300]}")
+    known = session.state.first_counts.get(command)
+    first = Counts(*known) if known is not None else None
+    code = ran.exit_code if ran.status == "ok" else ran.exit_code or None
+    made = counts.judge(command, code, await _output(session, ran), first)
+    return made if made.passed or made.why else replace(made, why=f"exit {ran.exit_code}")
+
+
+async def _output(session: Session, ran: Ran) -> str:
+    if ran.output is None:
+        return ran.preview
+    try:
+        return (await at_home(blobs.get, session.folder.blobs, ran.output.sha)).decode("utf-8", "replace")
+    except (LogError, OSError):
+        return ran.preview

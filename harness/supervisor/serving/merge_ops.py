@@ -1,0 +1,72 @@
+"""What clients may ask about bringing a session's work into a branch: a table of operations of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgspec
+
+from harness.events import merge_events
+from harness.supervisor.endpoints.credentials import given_credential
+from harness.supervisor.errors import OpError
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.serving.parts import Parts, text_of
+from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.sessions import continuing
+from harness.supervisor.sessions.merging import Asked
+from harness.workspace.errors import WorkspaceError
+from harness.workspace.merging import Wish
+
+Find = Callable[[Reply], Awaitable[Session]]
+_WAYS = (merge_events.MERGE, merge_events.SQUASH, merge_events.REBASE)
+_MOST_MESSAGE = 16 * 1024
+
+
+class MergeOps:
+    """``merge``, whose reply comes when it has ended, however that was, and ``resolve``."""
+
+    def __init__(self, parts: Parts, find: Find) -> None:
+        self._p = parts
+        self._find = find
+
+    def table(self) -> dict[str, Handler]:
+        """Operations by their name on the wire."""
+        return {"merge": self.merge, "resolve": self.resolve}
+
+    async def merge(self, c: Connection, m: Reply) -> Reply:
+        session = await self._find(m)
+        asked = parse(m, session)
+        try:
+            ended = await self._p.merging.run(session, asked, c.by)
+        except WorkspaceError as exc:
+            raise OpError(
+                exc.code, f"the merge was broken off: {exc}", "see what came of it, then merge again"
+            ) from exc
+        finally:
+            if session.state.terminal and session.link is not None:
+                self._p.conductor.start(session)  # it got its keeper only for this
+        return {**msgspec.to_builtins(ended), "name": session.name}
+
+    async def resolve(self, c: Connection, m: Reply) -> Reply:
+        """The agent goes on with what kept its work from being merged."""
+        session = await self._find(m)
+        body, told = await self._p.merging.hand_back(session, text_of(m, "text", _MOST_MESSAGE).strip(), c.by)
+        if (key := given_credential(m.get("credential"))) is not None:
+            self._p.credentials.add(key)
+        wish = continuing.Wish(text=told)
+        await self._p.continuing.run(session, wish, self._p.purse.of(session.sid).spent, c.by, (body,))
+        return {"sid": session.sid, "name": session.name, "into": body.into, "onto": body.onto}
+
+
+def parse(m: Reply, session: Session) -> Asked:
+    """What is asked for. Raises OpError ``bad_request``."""
+    how = text_of(m, "how") or merge_events.MERGE
+    if how not in _WAYS:
+        raise OpError("bad_request", f"how must be one of {', '.join(_WAYS)}")
+    intent = session.state.intent
+    repo = text_of(m, "repo") or (intent.repo if intent is not None else "")
+    if not repo.startswith("/") or "\0" in repo:
+        raise OpError("bad_request", "repo must be an absolute path")
+    wish = Wish(how, Path(repo), text_of(m, "into"), text_of(m, "message", _MOST_MESSAGE))
+    return Asked(wish, checks=m.get("checks") is not False, commit=m.get("commit") is True)

@@ -1,0 +1,28 @@
+"""What clients may ask about the course of time: when a session ran, waited, stood still and ended."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.serving.server import Connection, Handler, Reply
+
+Find = Callable[[Reply], Awaitable[Session]]
+
+
+class TimelineOps:
+    """``timeline``: answered from the fold; a log that nobody read yet is read once."""
+
+    def __init__(self, find: Find) -> None:
+        self._find = find
+
+    def table(self) -> dict[str, Handler]:
+        """Operations by their name on the wire."""
+        return {"timeline": self.timeline}
+
+    async def timeline(self, c: Connection, m: Reply) -> Reply:
+        """The `Stretch`es of one session, oldest first."""
+        session = await self._find(m)
+        return {"stretches": msgspec.to_builtins(session.state.stretches.all)}

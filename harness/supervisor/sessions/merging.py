@@ -1,0 +1,334 @@
+"""Merging a session's work: made beside everything, checked in the fence, then moved in one step. What was interrupted
+is settled by what its branch says: it moved, or nothing happened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.events import merge_events as m
+from harness.events import types as t
+from harness.events.merging import Merging as Known
+from harness.events.merging import named
+from harness.supervisor import ids
+from harness.supervisor.calls import on_result, ratchet
+from harness.supervisor.calls.ground import private_of
+from harness.supervisor.errors import LinkLost, OpError, out_of_space
+from harness.supervisor.fleet.fleet import Fleet
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.sessions import handing_back
+from harness.supervisor.sessions.keepers import Keepers
+from harness.supervisor.settings import Settings
+from harness.supervisor.threads import at_home
+from harness.workspace import checkout, merging
+from harness.workspace.checkout import CannotMove, NotFollowed
+from harness.workspace.discard import discard
+from harness.workspace.errors import WorkspaceError
+from harness.workspace.git import open_repository
+from harness.workspace.merge_rules import refusal
+from harness.workspace.merging import Conflict, Place, Result, Wish
+from harness.workspace.private import Worktree
+from harness.workspace.worktrees import open_worktree
+
+_MAKE_S = 300.0
+"""Seconds that looking at both sides, and bringing them together, may take."""
+_PUT_AWAY_S = 20.0
+_CANCEL_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a person wants: ``wish`` names the way and the place; ``checks``: run them on the result first; ``commit``:
+    first commit what is in no commit.
+    """
+
+    wish: Wish
+    checks: bool = True
+    commit: bool = False
+
+
+class Merging:
+    """Answers the op, and settles what a supervisor before us left."""
+
+    def __init__(self, fleet: Fleet, keepers: Keepers, settings: Settings) -> None:
+        self._fleet = fleet
+        self._keepers = keepers
+        self._settings = settings
+
+    async def run(self, session: Session, asked: Asked, by: t.By) -> t.MergeEnded:
+        """How it ended, on record. The caller starts the session's worker afterwards, which puts its keeper away.
+
+        Raises OpError when it cannot be tried: what of the rules of a merge stands in the way, ``busy``,
+        ``not_ended``.
+        """
+        if not session.state.terminal:
+            raise OpError(
+                "not_ended",
+                f"{session.name} has not ended, so its work may still change",
+                f"wait, or stop it first: watchfloor stop {session.sid}",
+            )
+        if not await self._fleet.until(lambda: session.work.task is None, _PUT_AWAY_S):
+            raise OpError("busy", f"{session.name} is not put away yet", "try again in a moment")
+        async with session.lock:
+            if session.work.task is not None or session.removing or not session.state.terminal:
+                raise OpError(
+                    "busy", f"something else was done to {session.name} just now", "look at it, then try again"
+                )
+            if session.state.merging.open is not None:
+                await self._keepers.take_up(session)
+                await self.settle(session)
+            return await self._merged(session, asked, by)
+
+    async def _merged(self, session: Session, asked: Asked, by: t.By) -> t.MergeEnded:
+        tree, place, head, made = await self._made(session, asked)
+        await self._keepers.take_up(session)
+        merge_id = ids.merge_id()
+        if isinstance(made, Conflict):
+            at = f"at {made.at}" if made.at else ""
+            ended = _ended(merge_id, m.CONFLICTS, asked.wish.how, place, head, why=at, by=by, conflicts=made.files)
+            await session.append(ended)
+            return ended
+        commands = list(session.state.checks) if asked.checks else []
+        started = t.MergeStarted(
+            merge_id=merge_id,
+            how=made.how,
+            into=place.into,
+            repo=str(place.root),
+            onto=place.onto,
+            head=head,
+            result=made.commit,
+            commits=await self._count(session, tree, place, head),
+            checks=len(commands),
+            decides=list(made.decides),
+            by=by,
+        )
+        await session.append(started)
+        failing = await self._failing(session, tree, started, commands)
+        if failing:
+            ended = _ended(merge_id, m.CHECKS_FAILED, asked.wish.how, place, head, why=_told(failing), by=by)
+        else:
+            ended = await self._moved(session, place, started)
+        await session.do("letting its result go", _MAKE_S, lambda: merging.let_go(tree), lasting=True)
+        await session.append(ended)
+        return ended
+
+    async def _made(self, session: Session, asked: Asked) -> tuple[Worktree, Place, str, Result | Conflict]:
+        """Both sides looked at and brought together. Raises OpError."""
+        intent = session.state.intent
+        goal = intent.goal if intent is not None else ""
+        rules = ratchet.rules_of(session.state)
+        before = session.state.merging.ended
+
+        def work() -> tuple[Worktree, Place, str, Result | Conflict]:
+            tree = open_worktree(private_of(session))
+            if asked.commit:
+                merging.commit_all(tree, asked.wish.message or goal)
+            seen, place = merging.survey(tree, session.sid, asked.wish)
+            if (no := refusal(seen)) is not None:
+                raise OpError(*no)
+            assert place is not None
+            made: Result | Conflict | None = None
+            if before is None or (before.outcome, before.into, before.head) != (m.MERGED, seen.into, seen.head):
+                made = merging.make(tree, place, seen.head, asked.wish, session.name, goal, rules)
+            if made is None:
+                raise OpError(
+                    "nothing", f"{place.into} holds all of {tree.branch} already", "there is nothing to merge"
+                )
+            return tree, place, seen.head, made
+
+        try:
+            return await session.do("bringing its work together with the branch", _MAKE_S, work, lasting=True)
+        except WorkspaceError as exc:
+            raise OpError(exc.code, f"{session.name} cannot be merged: {exc}") from exc
+
+    async def _count(self, session: Session, tree: Worktree, place: Place, head: str) -> int:
+        def count() -> int:
+            return int(tree.git.text("rev-list", "--count", head, f"^{place.onto}"))
+
+        return await session.do("counting its commits", _MAKE_S, count)
+
+    async def _failing(
+        self, session: Session, tree: Worktree, started: t.MergeStarted, commands: Sequence[str]
+    ) -> list[t.MergeChecked]:
+        """The checks that do not pass on the result; its files are gone afterwards."""
+        if not commands:
+            return []
+        root = _result_of(session)
+        await session.do("laying out the result", _MAKE_S, lambda: _fresh(tree, started.result, root), lasting=True)
+        try:
+            done = [
+                await on_result.check(session, self._settings, started.merge_id, command, root) for command in commands
+            ]
+        finally:
+            await at_home(_clear, root.parent)
+        return [one for one in done if not one.passed]
+
+    async def _moved(self, session: Session, place: Place, started: t.MergeStarted) -> t.MergeEnded:
+        outcome = m.MERGED
+        why = ""
+        try:
+            await session.do(
+                f"moving {place.into}",
+                _MAKE_S,
+                lambda: checkout.move(place, started.onto, started.result, started.merge_id, session.folder.git),
+                lasting=True,
+            )
+        except NotFollowed as exc:
+            why = str(exc)
+        except CannotMove as exc:
+            outcome = m.REFUSED
+            why = str(exc)
+        return _over(started, outcome, why)
+
+    async def hand_back(self, session: Session, words: str, by: t.By) -> tuple[t.MergeHandedBack, str]:
+        """What is put on record, and what the agent is told, so that it mends what kept its work from being merged.
+
+        Raises OpError ``nothing`` when nothing did.
+        """
+        ended = session.state.merging.ended
+        intent = session.state.intent
+        if ended is None or intent is None or not handing_back.able(ended):
+            raise OpError(
+                "nothing",
+                f"nothing keeps the work of {session.name} from being merged, as far as anybody tried",
+                f"try it: watchfloor merge {session.sid}",
+            )
+        rules = ratchet.rules_of(session.state)
+
+        def work() -> tuple[str, dict[str, str]]:
+            tree = open_worktree(private_of(session))
+            onto = tree.git.commit(f"refs/heads/{ended.into}")
+            if onto is None:
+                raise OpError("not_found", f"there is no branch {ended.into} any more", "merge into another one")
+            return onto, merging.deciding(tree, onto, rules)
+
+        try:
+            onto, accepts = await session.do("reading what decides on the branch", _MAKE_S, work)
+        except WorkspaceError as exc:
+            raise OpError(exc.code, f"{session.name} cannot be handed its merge: {exc}") from exc
+        files = [t.ViolatedFile(path, "changed", sha) for path, sha in accepts.items()]
+        body = t.MergeHandedBack(into=ended.into, onto=onto, files=files, by=by)
+        return body, handing_back.told(ended, onto, words)
+
+    # -- what was interrupted ----------------------------------------------------------------------
+
+    async def settle(self, session: Session) -> None:
+        """End a merge that nobody carries out any more, by what its branch says. Call it with the session's lock and
+        its keeper. Raises OpError, LinkLost, WorkspaceError (for a full disk alone).
+        """
+        started = session.state.merging.open
+        if started is None:
+            return
+        await self._end_calls(session)
+        await at_home(_clear, _result_of(session).parent)
+        try:
+            ended = await session.do(
+                "seeing what came of its merge", _MAKE_S, lambda: _settled(session, started), lasting=True
+            )
+        except WorkspaceError as exc:
+            if out_of_space(exc):
+                raise
+            ended = _over(started, m.BROKEN_OFF, f"what came of it cannot be seen: {exc}")
+        await session.append(ended)
+
+    @staticmethod
+    async def _end_calls(session: Session) -> None:
+        for call_id, known in list(session.track.calls.items()):
+            call = session.state.calls.open.get(call_id)
+            if call is None or not known.proposed.by_merge:
+                continue
+            if call.stage == "started":
+                await _cancelled(session, call_id)
+            elif call.stage == "in_doubt":
+                why = "it ran on files of a merge that was broken off, which are gone"
+                await session.append(t.ToolResolved(call_id=call_id, resolution="unknown_told_model", evidence=why))
+            else:
+                await session.append(
+                    t.ToolEnded(call_id=call_id, status="cancelled", preview="the merge was broken off")
+                )
+
+
+async def _cancelled(session: Session, call_id: str) -> None:
+    with contextlib.suppress(OpError, LinkLost):  # it ended just now, or its keeper says what became of it
+        await session.keeper().call("cancel", call_id=call_id)
+        await session.until(lambda: call_id not in session.state.calls.open, _CANCEL_S)
+
+
+def _settled(session: Session, started: t.MergeStarted) -> t.MergeEnded:
+    """Blocking."""
+    tree = open_worktree(private_of(session))
+    repository = open_repository(Path(started.repo))
+    shown = not repository.bare and checkout.branch_of(repository.git_dir) == started.into
+    place = Place(repository.common, repository.git_dir, repository.root, started.into, started.onto, shown)
+    if not checkout.arrived(place.git_dir, place.ref, started.result):
+        checkout.unlock(place.git_dir, started.merge_id)
+        merging.let_go(tree)
+        return _over(started, m.BROKEN_OFF, "it was interrupted before anything was moved; merge again")
+    why = ""
+    try:
+        if shown:
+            checkout.finish(place, started.onto, started.result, started.merge_id, session.folder.git)
+    except (NotFollowed, CannotMove) as exc:
+        why = str(exc)
+    merging.let_go(tree)
+    return _over(started, m.MERGED, why)
+
+
+def merged(known: Known, tree: Worktree) -> list[str]:
+    """The commit of the session whose work a branch still holds in other commits, if there is one (blocking)."""
+    ended = known.ended
+    if ended is None or not known.merged:
+        return []
+    return [ended.head] if checkout.arrived(tree.common, f"refs/heads/{ended.into}", ended.commit) else []
+
+
+def _over(started: t.MergeStarted, outcome: str, why: str) -> t.MergeEnded:
+    return t.MergeEnded(
+        merge_id=started.merge_id,
+        outcome=outcome,
+        into=started.into,
+        how=started.how,
+        onto=started.onto,
+        head=started.head,
+        commit=started.result if outcome == m.MERGED else "",
+        why=why,
+        by=started.by,
+    )
+
+
+def _ended(
+    merge_id: str, outcome: str, how: str, place: Place, head: str, *, why: str, by: t.By, conflicts: Sequence[str] = ()
+) -> t.MergeEnded:
+    return t.MergeEnded(
+        merge_id=merge_id,
+        outcome=outcome,
+        into=place.into,
+        how=how,
+        onto=place.onto,
+        head=head,
+        conflicts=list(conflicts),
+        why=why,
+        by=by,
+    )
+
+
+def _told(failing: list[t.MergeChecked]) -> str:
+    return named([f"{one.command} ({one.why})" for one in failing])
+
+
+def _result_of(session: Session) -> Path:
+    return session.folder.root / "merge" / "tree"
+
+
+def _fresh(tree: Worktree, commit: str, root: Path) -> None:
+    _clear(root.parent)
+    root.parent.mkdir(mode=0o700)
+    merging.lay_out(tree, commit, root)
+
+
+def _clear(folder: Path) -> None:
+    if folder.is_dir() and not folder.is_symlink():
+        discard(folder)

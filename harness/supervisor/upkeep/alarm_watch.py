@@ -1,0 +1,49 @@
+"""Looks every few seconds whether a session that runs wants a person's look, and puts on record what is owed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+
+from harness.events.alarms import Limits, changes
+from harness.protocol.config import AlarmsConfig
+from harness.supervisor.errors import LinkLost, OpError
+from harness.supervisor.fleet.fleet import Fleet
+from harness.supervisor.fleet.session import Session
+
+_PAUSE_S = 10.0
+_LEAST_PAUSE_S = 0.5
+
+
+class AlarmWatch:
+    """Raises and clears the alarms of all sessions that have a log to write to."""
+
+    def __init__(self, fleet: Fleet, settings: Callable[[], AlarmsConfig]) -> None:
+        self._fleet = fleet
+        self._settings = settings
+        self._rang: dict[str, int] = {}
+
+    async def run(self) -> None:
+        """Look, until cancelled."""
+        while True:
+            set_to = self._settings()
+            limits = Limits(set_to.silent, set_to.no_progress_usd, set_to.minute_usd, set_to.same_failure)
+            now = time.time()
+            for session in list(self._fleet):
+                if session.loaded and not session.foreign and not session.damaged:
+                    await self._look(session, now, limits)
+            await asyncio.sleep(max(_LEAST_PAUSE_S, min(_PAUSE_S, limits.silent_s / 4 or _PAUSE_S)))
+
+    async def _look(self, session: Session, now: float, limits: Limits) -> None:
+        if session.link is not None and not session.state.terminal and (owed := changes(session.state, now, limits)):
+            with contextlib.suppress(LinkLost, OpError):  # a log that takes nothing now: the next look finds the same
+                await session.append(*owed)
+        rings = len(session.state.alarms.ringing(now))
+        if self._rang.get(session.sid, 0) != rings:
+            session.touch()  # what was put off rings again
+        if rings:
+            self._rang[session.sid] = rings
+        else:
+            self._rang.pop(session.sid, None)

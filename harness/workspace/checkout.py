@@ -1,0 +1,290 @@
+"""A person's checkout, and moving the branch that it shows: looked at first, never touched while it holds changes.
+
+The order is: take the index's lock, look, move the ref by comparing it, let the files follow, put the index in place.
+So the ref alone says whether a merge has happened, and `finish` can complete what was interrupted after it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from harness.hands import reading
+from harness.workspace.errors import GitFailed, WorkspaceError
+from harness.workspace.git import Git
+from harness.workspace.look import look
+from harness.workspace.private import Worktree
+
+_MARK = b"watchfloor merge "
+_UNDER_WAY = {
+    "MERGE_HEAD": "a merge",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+}
+_FILTER = "filter"
+
+
+class Place(Protocol):
+    """A branch and, when ``shown``, the checkout that shows it."""
+
+    @property
+    def common(self) -> Path: ...
+    @property
+    def git_dir(self) -> Path: ...
+    @property
+    def root(self) -> Path: ...
+    @property
+    def into(self) -> str: ...
+    @property
+    def ref(self) -> str: ...
+    @property
+    def shown(self) -> bool: ...
+
+
+class CannotMove(WorkspaceError):
+    """The branch was not moved; the message says why, and what to do."""
+
+    code = "cannot_move"
+
+
+class NotFollowed(WorkspaceError):
+    """The branch was moved, and its checkout could not follow; the message says what to do."""
+
+    code = "not_followed"
+
+
+def branch_of(git_dir: Path) -> str:
+    """The branch that a checkout is on; empty when it is on none."""
+    try:
+        text = reading.read_beneath(git_dir, "HEAD", 4096).decode("utf-8", "surrogateescape").strip()
+    except OSError:
+        return ""
+    ref = text.removeprefix("ref:").strip()
+    return ref.removeprefix("refs/heads/") if text.startswith("ref:") and ref.startswith("refs/heads/") else ""
+
+
+def is_branch(git: Git, name: str) -> bool:
+    """True for the exact name of a branch; what only leads to a commit (``main~1``) is none."""
+    return git.call("show-ref", "--verify", "--quiet", f"refs/heads/{name}", ok=(0, 1, 128))[0] == 0
+
+
+def branch_behind(git: Git, name: str) -> str:
+    """The branch that a branch is another name of, else itself: a checkout shows the one that moves."""
+    status, out = git.call("symbolic-ref", "--quiet", f"refs/heads/{name}", ok=(0, 1, 128))
+    return out.decode("utf-8", "surrogateescape").strip().removeprefix("refs/heads/") if status == 0 else name
+
+
+def shown_in(git: Git, branch: str) -> str:
+    """The folder in which a branch is checked out; empty when it is in none. Raises GitFailed."""
+    root = ""
+    for field in git.run("worktree", "list", "--porcelain", "-z").decode("utf-8", "surrogateescape").split("\0"):
+        if field.startswith("worktree "):
+            root = field.removeprefix("worktree ")
+        elif field == f"branch refs/heads/{branch}":
+            return root
+    return ""
+
+
+def under_way(git_dir: Path) -> str:
+    """What git does in a checkout that is not over, in words; empty when it does nothing."""
+    return next((words for name, words in _UNDER_WAY.items() if os.path.lexists(git_dir / name)), "")
+
+
+def changed(place: Place, commit: str, folder: Path, *, staged: bool = True) -> list[str]:
+    """Files of the checkout that are not as ``commit`` has them, or are ``staged`` otherwise. ``folder`` is ours.
+
+    Raises WorkspaceError, OSError.
+    """
+    tree = Worktree(place.root, place.into, commit, place.root, place.common, place.git_dir, folder / "none")
+    with look(tree, commit) as view:
+        found = view.changes(view.walk())
+        return sorted({*found.different, *found.gone, *(view.staged() if staged else ())})
+
+
+def move(place: Place, old: str, new: str, name: str, folder: Path) -> None:
+    """Have the branch stand on ``new`` instead of ``old``, and its checkout with it. ``name`` is the merge's.
+
+    Raises CannotMove (nothing is moved then), NotFollowed, WorkspaceError, OSError.
+    """
+    git = Git.of(place.git_dir, None)
+    if not place.shown:
+        _swap(git, place, old, new, name)
+        return
+    with _locked(place, name):
+        if branch_of(place.git_dir) != place.into:
+            raise CannotMove(f"{place.root} was switched to another branch; nothing was touched")
+        if found := changed(place, old, folder):
+            raise CannotMove(f"{found[0]} in {place.root} was changed meanwhile; commit or stash it, then try again")
+        _passable(git, place, old, new)
+        _swap(git, place, old, new, name)
+        try:
+            _follow(place, folder, "-m", "-u", old, new)
+        except (WorkspaceError, OSError) as exc:
+            _back(git, place, old, new, folder, exc)
+
+
+def arrived(git_dir: Path, ref: str, commit: str) -> bool:
+    """True when the branch holds the commit. Raises GitFailed."""
+    git = Git.of(git_dir)
+    if git.commit(ref) is None or git.commit(commit) is None:
+        return False
+    return git.call("merge-base", "--is-ancestor", commit, ref, ok=(0, 1))[0] == 0
+
+
+def finish(place: Place, old: str, new: str, name: str, folder: Path) -> None:
+    """Bring the checkout to ``new`` after its branch was, whatever was done of that; what its owner changed meanwhile
+    stays. Safe to repeat. Raises NotFollowed, WorkspaceError, OSError.
+    """
+    git = Git.of(place.git_dir)
+    unlock(place.git_dir, name)
+    if branch_of(place.git_dir) != place.into or git.commit(place.ref) != new:
+        return
+    with _locked(place, name):
+        if not changed(place, new, folder):
+            return
+        if strange := _strange(git, place, old, new, folder):
+            raise NotFollowed(
+                f"{place.into} is at {new[:12]}, and {place.root} still shows {old[:12]} with changes of yours in"
+                f" {strange[0]}; look at it there: git status"
+            )
+        _follow(place, folder, "--reset", "-u", new)
+
+
+def _strange(git: Git, place: Place, old: str, new: str, folder: Path) -> list[str]:
+    """Files of the checkout that neither of the two commits made."""
+    before, after = ({*git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit)} for commit in (old, new))
+    unlike_old, unlike_new = ({*changed(place, commit, folder, staged=False)} for commit in (old, new))
+    alone = before ^ after
+    suspects = (unlike_old | (after - before)) & (unlike_new | (before - after))
+    suspects &= unlike_old | unlike_new
+    return sorted(path for path in suspects if path not in alone or os.path.lexists(place.root / path))
+
+
+def unlock(git_dir: Path, name: str) -> None:
+    """Take away the index's lock that this merge left when it was killed; another's stays. Raises OSError."""
+    lock = git_dir / "index.lock"
+    with contextlib.suppress(FileNotFoundError, reading.Unreadable):
+        if reading.read_beneath(git_dir, "index.lock", 4096) == _MARK + name.encode():
+            lock.unlink()
+
+
+@contextlib.contextmanager
+def _locked(place: Place, name: str) -> Iterator[None]:
+    """Hold the lock by which git keeps others from the index. Raises CannotMove when somebody has it."""
+    lock = place.git_dir / "index.lock"
+    try:
+        fd = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except FileExistsError as exc:
+        raise CannotMove(
+            f"another git is at work in {place.root}; try again when it is done (if none is: remove {lock})"
+        ) from exc
+    try:
+        with open(fd, "wb") as file:
+            file.write(_MARK + name.encode())
+        yield
+    finally:
+        unlock(place.git_dir, name)
+
+
+def _swap(git: Git, place: Place, old: str, new: str, name: str) -> None:
+    try:
+        git.run("update-ref", "-m", f"watchfloor: merge {name}", place.ref, new, old)
+    except GitFailed as exc:
+        now = git.commit(place.ref)
+        if now == old:
+            raise
+        where = f"moved to {now[:12]}" if now else "deleted"
+        raise CannotMove(
+            f"{place.into} was {where} while the checks ran, so the result is not what would be merged now; merge again"
+        ) from exc
+
+
+def _passable(git: Git, place: Place, old: str, new: str) -> None:
+    """Raise CannotMove when letting the checkout follow would need what we do not do: overwrite files that are in no
+    commit, or run a filter.
+    """
+    added = git.names("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A", old, new)
+    tracked = {*git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", old)}
+    if blocked := next((path for name in added if (path := _in_the_way(place.root, name, tracked))), ""):
+        raise CannotMove(
+            f"{blocked} in {place.root} is in no commit and would be overwritten; move it away, then try again"
+        )
+    touched = git.names("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=AMT", old, new)
+    asked = b"".join(os.fsencode(path) + b"\0" for path in touched)
+    looked = Git(git.git_dir, place.root, git.extra)
+    found = (
+        looked.run("check-attr", "-z", "--stdin", _FILTER, stdin=asked).decode("utf-8", "surrogateescape").split("\0")
+    )
+    for path, value in zip(found[::3], found[2::3], strict=False):
+        if value not in ("unspecified", "unset", "set"):
+            raise CannotMove(
+                f"{path} goes through the filter {value}, which is yours to run: git -C {place.root} merge {new}"
+            )
+
+
+def _in_the_way(root: Path, name: str, tracked: set[str]) -> str:
+    """What of the checkout stands where a new file has to be; empty when nothing does."""
+    parts = name.split("/")
+    for count in range(1, len(parts) + 1):
+        path = "/".join(parts[:count])
+        if path in tracked:
+            return ""
+        try:
+            folder = os.path.isdir(root / path) and not os.path.islink(root / path)
+        except OSError:
+            return path
+        if not os.path.lexists(root / path):
+            return ""
+        if not folder or count == len(parts):
+            return path
+    return ""
+
+
+def _follow(place: Place, folder: Path, *how: str) -> None:
+    """Files first, on a copy of the index, which then takes the index's place in one step."""
+    index = place.git_dir / "index"
+    copy = folder / "index.merge"
+    copy.unlink(missing_ok=True)
+    copy.write_bytes(index.read_bytes())
+    try:
+        git = Git.of(place.git_dir, place.root).with_env(GIT_INDEX_FILE=str(copy))
+        git.run("update-index", "-q", "--refresh", ok=(0, 1))
+        git.run("read-tree", "--no-recurse-submodules", *how)
+        beside = place.git_dir / "index.watchfloor"
+        beside.unlink(missing_ok=True)
+        fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        with open(fd, "wb") as file:
+            file.write(copy.read_bytes())
+            os.fchmod(fd, index.stat().st_mode & 0o777)
+            file.flush()
+            os.fsync(fd)
+        beside.rename(index)
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+def _back(git: Git, place: Place, old: str, new: str, folder: Path, why: Exception) -> None:
+    """The files could not follow: the branch goes back, and what was written of the new ones. Raises CannotMove,
+    NotFollowed.
+    """
+    try:
+        git.run("update-ref", "-m", "watchfloor: merge taken back", place.ref, old, new)
+        strange = {*_strange(git, place, old, new, folder)}
+        ours = [path for path in changed(place, old, folder, staged=False) if path not in strange]
+        asked = b"".join(os.fsencode(path) + b"\0" for path in ours)
+        looked = Git.of(place.git_dir, place.root)
+        looked.run("checkout-index", "--force", "-z", "--stdin", stdin=asked)
+        before = {*git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", old)}
+        for path in git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", new):
+            if path not in before and path not in strange:
+                (place.root / path).unlink(missing_ok=True)
+    except (WorkspaceError, OSError) as exc:
+        raise NotFollowed(
+            f"{place.root} could not follow {place.into} to {new[:12]} ({why}; {exc}); look at it there: git status"
+        ) from why
+    raise CannotMove(f"the files of {place.root} could not be brought along ({why}); all is as it was") from why

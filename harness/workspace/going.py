@@ -1,0 +1,90 @@
+"""What a plain deletion outside the fence would take away, looked at name by name. Blocking.
+
+Only a single ``rm``, ``rmdir`` or ``unlink`` with plain words is understood; of everything else the card shows the
+command alone. Nothing is opened and no link followed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+
+from harness.events.action import Action, ExecAction, ShellAction
+from harness.events.card_facts import Going
+from harness.events.words import counted
+from harness.policy import shell
+from harness.policy.effects import inside
+from harness.workspace.gather_facts import parse_shell
+
+MOST = 20
+"""Names that are looked at."""
+_MOST_ENTRIES = 5_000
+_DELETES = ("rm", "rmdir", "unlink")
+_TEXT = 300
+_UNDO = "undo brings it back, unless it is too large to be kept"
+
+
+def going(action: Action) -> tuple[list[Going], int]:
+    """(what goes, how many further names the command has); empty for what is no plain deletion without a fence."""
+    argv = _argv(action) if action.access == "unfenced" else None
+    if not argv or os.path.basename(argv[0]) not in _DELETES:
+        return [], 0
+    named = _names(argv[1:])
+    kept = bool(action.world.get("snapshot"))
+    root = action.fence.worktree
+    found = [_one(os.path.normpath(os.path.join(action.cwd, name)), root, kept) for name in named[:MOST]]
+    return found, max(0, len(named) - MOST)
+
+
+def _argv(action: Action) -> Sequence[str] | None:
+    if isinstance(action, ExecAction):
+        return action.argv
+    return shell.only_command(parse_shell(action.script)) if isinstance(action, ShellAction) else None
+
+
+def _names(arguments: Sequence[str]) -> list[str]:
+    """The arguments that are no options."""
+    plain: list[str] = []
+    for at, text in enumerate(arguments):
+        if text == "--":
+            return plain + list(arguments[at + 1 :])
+        if not text.startswith("-") or text == "-":
+            plain.append(text)
+    return plain
+
+
+def _one(path: str, root: str, kept: bool) -> Going:
+    try:
+        mode = os.lstat(path).st_mode
+    except (OSError, ValueError) as exc:
+        return Going(path[:_TEXT], f"not there ({getattr(exc, 'strerror', None) or 'a name that cannot be'})", "")
+    real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+    has = (
+        "undo brings it back, unless it is too large to be kept" if kept and inside(real, root) and real != root else ""
+    )
+    return Going(path[:_TEXT], _what(path, mode), has)
+
+
+def _what(path: str, mode: int) -> str:
+    if stat.S_ISLNK(mode):
+        return "a link"
+    if not stat.S_ISDIR(mode):
+        return "a file" if stat.S_ISREG(mode) else "no plain file"
+    files = 0
+    seen = 0
+    pending = [path]
+    while pending and seen < _MOST_ENTRIES:
+        try:
+            with os.scandir(pending.pop()) as entries:
+                for entry in entries:
+                    seen += 1
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(entry.path)
+                    else:
+                        files += 1
+                    if seen >= _MOST_ENTRIES:
+                        return f"a folder with more than {counted(files, 'file')}"
+        except OSError:
+            return f"a folder with at least {counted(files, 'file')}, part of which cannot be read"
+    return f"a folder with {counted(files, 'file')}"

@@ -1,0 +1,333 @@
+"""Making the result of a merge beside everything a person has: no branch moves, no checkout is touched. Blocking.
+
+Git merges in a scratch repository of ours: no driver, filter or hook that a configuration names can take part, and what
+attributes of either side ask for has no program behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.events import merge_events as m
+from harness.events.untrusted import to_display
+from harness.plan.protected import Rules, chosen
+from harness.workspace import checkout, kept, originals
+from harness.workspace import private as private_dir
+from harness.workspace.errors import CannotKeep, GitTooOld
+from harness.workspace.git import Git, open_repository, version
+from harness.workspace.look import look, tip
+from harness.workspace.merge_rules import Situation
+from harness.workspace.private import Worktree
+from harness.workspace.scratch import Scratch, scratch
+from harness.workspace.worktrees import AS_THEY_LIE, identity
+
+HOLDS = "refs/watchfloor/merge/"
+"""Refs that hold a result until a branch does, so that no ``gc`` takes it."""
+_NEEDED = (2, 38)
+_SUBJECT = 72
+_GITLINK = "160000"
+_NOTHING = "000000"
+_MOST_LISTED = 200
+_IN_A_NAME = dict.fromkeys(map(ord, "<>\n\0"), " ")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """``how``: merge (moves forward where that is enough), squash, rebase. ``into`` empty: the branch that the checkout
+    ``repo`` shows. ``message`` empty: one is made.
+    """
+
+    how: str
+    repo: Path
+    into: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A branch that work goes into: ``shown`` by the checkout ``root``, or by none of its folders."""
+
+    common: Path
+    git_dir: Path
+    root: Path
+    into: str
+    onto: str
+    shown: bool
+
+    @property
+    def ref(self) -> str:
+        return f"refs/heads/{self.into}"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A commit that holds both sides. ``decides`` are files that decide whether work is done and that differ."""
+
+    how: str
+    commit: str
+    decides: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Both sides changed these ``files``; ``at`` names the commit that could not be made anew, when one by one."""
+
+    files: tuple[str, ...]
+    at: str = ""
+
+
+def survey(tree: Worktree, sid: str, wish: Wish) -> tuple[Situation, Place | None]:
+    """What is so now; the place only when the branch exists. Raises WorkspaceError, OSError."""
+    if version() < _NEEDED:
+        raise GitTooOld(
+            f"merging needs git {_NEEDED[0]}.{_NEEDED[1]} or newer, and {'.'.join(map(str, version()))} is here"
+        )
+    private_dir.publish(tree)
+    repository = open_repository(wish.repo)
+    git = Git.of(repository.git_dir)
+    current = checkout.branch_of(repository.git_dir)
+    into = wish.into.removeprefix("refs/heads/") or current
+    into = checkout.branch_behind(git, into) if into else ""
+    head = tip(tree)
+    onto = git.commit(f"refs/heads/{into}") if into and checkout.is_branch(git, into) else None
+    same = repository.common == tree.common
+    same = repository.common == tree.common
+    loose = _uncommitted(tree, head)
+    known = Situation(sid, tree.branch, head, into, onto or "", str(repository.root), 0, loose, foreign=not same)
+    if not same or onto is None:
+        return known, None
+    shown = into == current and not repository.bare
+    place = Place(repository.common, repository.git_dir, repository.root, into, onto, shown)
+    return _compared(known, git, place, tree.private.parent), place
+
+
+def _compared(known: Situation, git: Git, place: Place, folder: Path) -> Situation:
+    return replace(
+        known,
+        commits=int(git.text("rev-list", "--count", known.head, f"^{place.onto}")),
+        related=git.call("merge-base", known.head, place.onto, ok=(0, 1))[0] == 0,
+        elsewhere="" if place.shown else checkout.shown_in(git, place.into),
+        under_way=checkout.under_way(place.git_dir) if place.shown else "",
+        dirty=tuple(checkout.changed(place, place.onto, folder)) if place.shown else (),
+    )
+
+
+def _uncommitted(tree: Worktree, head: str) -> tuple[str, ...]:
+    if not tree.root.is_dir():
+        return ()
+    with look(tree, head) as view:
+        seen = view.walk()
+        found = view.changes(seen)
+        return tuple(sorted({*found.different, *found.gone, *seen.untracked, *seen.nested}))
+
+
+# -- the result ------------------------------------------------------------------------------------
+
+
+def make(
+    tree: Worktree, place: Place, head: str, wish: Wish, name: str, goal: str, rules: Rules
+) -> Result | Conflict | None:
+    """Bring ``head`` and what ``place`` stands on together, and hold the result by a ref; None when that would change
+    no file. Raises GitFailed.
+    """
+    repository = open_repository(place.root)
+    who, address = identity(repository)
+    with scratch(tree.common, tree.private.parent) as made:
+        work = _Work(made, place.onto, head, who, address)
+        forward = work.git.call("merge-base", "--is-ancestor", place.onto, head, ok=(0, 1))[0] == 0
+        title = _line(wish.message or goal or name)
+        found: Result | Conflict
+        if forward and wish.how != m.SQUASH:
+            found = Result(m.FAST_FORWARD, head)
+        elif wish.how == m.REBASE:
+            found = work.rebased()
+        elif wish.how == m.SQUASH:
+            found = work.squashed(wish.message or f"{title}\n\n{_listed(work, tree.branch)}")
+        else:
+            found = work.merged(wish.message or f"Merge branch '{tree.branch}'\n\n{title}")
+        if isinstance(found, Conflict):
+            return found
+        if work.equal(found.commit):
+            return None
+        decides = tuple(sorted(chosen(work.changed(tree.base), rules)))
+    Git.of(place.git_dir).run("update-ref", HOLDS + _held_as(tree), found.commit)
+    return Result(found.how, found.commit, decides)
+
+
+def deciding(tree: Worktree, onto: str, rules: Rules) -> dict[str, str]:
+    """Digests, as `originals.digest` makes them, of the files that decide whether work is done and that ``onto`` has
+    otherwise than the session's base. Raises GitFailed.
+    """
+    git = Git.of(tree.common)
+    fields = git.names("diff-tree", "-r", "-z", "--no-renames", "--raw", tree.base, onto)
+    found: dict[str, str] = {}
+    for about, path in zip(fields[::2], fields[1::2], strict=False):
+        _, mode, _, oid, _ = about.split(" ")
+        if not chosen({path}, rules) or mode == _GITLINK:
+            continue
+        found[path] = (
+            originals.ABSENT if mode == _NOTHING else originals.digest_of(mode, git.run("cat-file", "blob", oid))
+        )
+    return found
+
+
+def lay_out(tree: Worktree, commit: str, root: Path) -> None:
+    """Write the files of a result into the empty folder ``root``, as they lie in the commit. Raises GitFailed."""
+    root.mkdir(mode=0o700)
+    with scratch(tree.common, root.parent) as made:
+        plain = (("core.autocrlf", "false"), ("core.protectHFS", "false"), ("core.protectNTFS", "false"))
+        git = Git(made.git.git_dir, root, (*made.git.extra, *plain)).with_env(**dict(made.git.more_env))
+        (git.git_dir / "info" / "attributes").write_text(AS_THEY_LIE, "ascii")
+        git.run("read-tree", commit)
+        git.run("checkout-index", "--all", "--quiet")
+
+
+def let_go(tree: Worktree) -> None:
+    """Hold no result any more. Raises GitFailed."""
+    Git.of(tree.common).call("update-ref", "-d", HOLDS + _held_as(tree), ok=(0, 1, 128))
+
+
+def _held_as(tree: Worktree) -> str:
+    return tree.branch.replace("/", "-")
+
+
+class _Work:
+    """Two commits brought together in a scratch repository; what is made lies in the repository's store."""
+
+    def __init__(self, made: Scratch, onto: str, head: str, who: str, address: str) -> None:
+        self.onto = onto
+        self.head = head
+        git = made.storing
+        self.git = Git(git.git_dir, git.work_tree, (*git.extra, ("merge.renames", "true"))).with_env(
+            **dict(git.more_env),
+            GIT_COMMITTER_NAME=who,
+            GIT_COMMITTER_EMAIL=address,
+            GIT_AUTHOR_NAME=who,
+            GIT_AUTHOR_EMAIL=address,
+        )
+
+    def merged(self, message: str) -> Result | Conflict:
+        tree = self._tree(self.onto, self.head)
+        if isinstance(tree, Conflict):
+            return tree
+        return Result(m.MERGE, self._commit(self.git, tree, message, self.onto, self.head))
+
+    def squashed(self, message: str) -> Result | Conflict:
+        tree = self._tree(self.onto, self.head)
+        if isinstance(tree, Conflict):
+            return tree
+        return Result(m.SQUASH, self._commit(self.git, tree, message, self.onto))
+
+    def rebased(self) -> Result | Conflict:
+        """Each commit of the session anew, oldest first; merges among them are left out, and what changes nothing."""
+        at = self.onto
+        for one in self._own("--no-merges"):
+            tree = self._replayed(at, one)
+            if isinstance(tree, Conflict):
+                return tree
+            if tree != self._files(at):
+                at = self._again(one, tree, at)
+        return Result(m.REBASE, at)
+
+    def equal(self, commit: str) -> bool:
+        """True when a result that is no merge holds just the files that are there already."""
+        own = self.git.call("merge-base", "--is-ancestor", self.head, commit, ok=(0, 1))[0] == 0
+        return not own and self._files(commit) == self._files(self.onto)
+
+    def subjects(self) -> list[str]:
+        """The first lines of the session's commits, oldest first."""
+        out = self.git.run("log", "--reverse", "--format=%s", self.head, f"^{self.onto}").decode("utf-8", "replace")
+        return [line for line in out.split("\n") if line]
+
+    def changed(self, base: str) -> set[str]:
+        """Files of ``base`` that the session changed or removed."""
+        names = self.git.names(
+            "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=MDT", base, self.head
+        )
+        return set(names)
+
+    def _own(self, *more: str) -> list[str]:
+        return self.git.text("rev-list", "--reverse", "--topo-order", *more, self.head, f"^{self.onto}").split()
+
+    def _files(self, commit: str) -> str:
+        return self.git.text("rev-parse", f"{commit}^{{tree}}")
+
+    def _tree(self, ours: str, theirs: str) -> str | Conflict:
+        status, out = self.git.call(
+            "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs, ok=(0, 1)
+        )
+        first, *files = out.decode("utf-8", "surrogateescape").split("\0")
+        if status == 0:
+            return first.strip()
+        return Conflict(tuple(dict.fromkeys(name for name in files if name)))
+
+    def _replayed(self, at: str, one: str) -> str | Conflict:
+        """The tree of ``one`` over ``at``: what it changed of its own parent, and nothing before that."""
+        above = self.git.commit(f"{one}^")
+        below = self._files(above) if above else self.git.text("mktree")
+        root = self._commit(self.git, below, "below")
+        ours = self._commit(self.git, self._files(at), "ours", root)
+        theirs = self._commit(self.git, self._files(one), "theirs", root)
+        tree = self._tree(ours, theirs)
+        if isinstance(tree, Conflict):
+            subject = self.git.run("log", "-1", "--format=%s", one).decode("utf-8", "replace")
+            return Conflict(tree.files, f"{one[:12]} {subject.strip()}"[:_SUBJECT])
+        return tree
+
+    def _again(self, one: str, tree: str, parent: str) -> str:
+        out = self.git.run("log", "-1", "--date=raw", "--format=%an%x00%ae%x00%ad%x00%B", one)
+        name, mail, date, message = out.decode("utf-8", "surrogateescape").split("\0", 3)
+        git = self.git.with_env(GIT_AUTHOR_NAME=name, GIT_AUTHOR_EMAIL=mail, GIT_AUTHOR_DATE=date)
+        return self._commit(git, tree, message, parent)
+
+    @staticmethod
+    def _commit(git: Git, tree: str, message: str, *parents: str) -> str:
+        above = [part for parent in parents for part in ("-p", parent)]
+        text = message.encode("utf-8", "surrogateescape").replace(b"\0", b"")
+        return git.run("commit-tree", tree, *above, "-F", "-", stdin=text).decode().strip()
+
+
+def _listed(work: _Work, branch: str) -> str:
+    subjects: Sequence[str] = work.subjects()
+    lines = [f"* {_line(text)}" for text in subjects[:_MOST_LISTED]]
+    if len(subjects) > _MOST_LISTED:
+        lines.append(f"* and {len(subjects) - _MOST_LISTED} more")
+    return f"{branch}:\n\n" + "\n".join(lines)
+
+
+def _line(text: str) -> str:
+    """One line of text that anybody may have written, safe in any terminal."""
+    first = next((line.strip() for line in text.split("\n") if line.strip()), "")
+    return to_display(first, limit=_SUBJECT)
+
+
+# -- what is in no commit --------------------------------------------------------------------------
+
+
+def commit_all(tree: Worktree, message: str) -> str:
+    """Commit the changed and new files of the session's worktree on its own branch; returns the commit.
+
+    Raises CannotKeep for what git takes into no commit, WorkspaceError, OSError.
+    """
+    private_dir.publish(tree)
+    head = tip(tree)
+    name, address = (text.translate(_IN_A_NAME) for text in identity(open_repository(tree.repo)))
+    with look(tree, head) as view:
+        seen = view.walk()
+        found = view.changes(seen)
+        if nested := next(iter(seen.nested), ""):
+            raise CannotKeep(
+                f"{nested}/ is a repository of its own, which no commit takes; move it out of the worktree"
+            )
+        files = {path: seen.tracked[path] for path in found.different} | seen.untracked
+        load = kept.Load(files, found.gone)
+        if not load:
+            return head
+        made = kept.written(view, load, _line(message), f"{name} <{address}>")
+    git = Git.of(tree.admin)
+    git.run("update-ref", "-m", "watchfloor: work that was in no commit", f"refs/heads/{tree.branch}", made, head)
+    git.run("read-tree", "--reset", made)
+    private_dir.publish(tree)
+    return made

@@ -1,0 +1,74 @@
+"""`launch --branch`: a session begins from what was named, and a name that is none changes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.supervisor.errors import OpError
+from harness.supervisor.sessions import launch
+from harness.supervisor.sessions.launch import Request
+from tests.fleetlib import fleet, git, make_repository, play
+
+
+def _two_branches(repo: Path) -> str:
+    """The commit of ``topic``, which the checkout does not show."""
+    git(repo, "checkout", "-q", "-b", "topic")
+    (repo / "topic.txt").write_text("topic\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "topic")
+    git(repo, "checkout", "-q", "main")
+    return git(repo, "rev-parse", "topic").strip()
+
+
+def test_a_name_leads_to_its_commit_and_the_branch_comes_before_the_tag(tmp_path: Path) -> None:
+    repo = make_repository(tmp_path / "repo")
+    topic = _two_branches(repo)
+    main = git(repo, "rev-parse", "main").strip()
+    git(repo, "tag", "topic", "main")
+    git(repo, "tag", "-a", "-m", "one", "v1", "topic~0^{commit}")
+    git(repo, "update-ref", "refs/remotes/origin/far", topic)
+    for name, commit in (("topic", topic), ("main", main), (topic[:10], topic), ("origin/far", topic), ("v1", main)):
+        assert launch.check(Request(repo=str(repo), goal="x", start=name)).start == commit
+    assert launch.check(Request(repo=str(repo), goal="x")).start == ""
+    with pytest.raises(OpError) as refused:
+        launch.check(Request(repo=str(repo), goal="x", start="far"))
+    assert (refused.value.code, refused.value.hint) == (
+        "bad_start",
+        "only the remote has it here: --branch origin/far",
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["nobody", "-q", "--all", "main..topic", "HEAD:README.md", "main^{tree}", " main", "a\0b", "\x1b[2J", "x" * 300],
+)
+def test_a_name_that_is_none_is_named(tmp_path: Path, name: str) -> None:
+    repo = make_repository(tmp_path / "repo")
+    _two_branches(repo)
+    with pytest.raises(OpError) as refused:
+        launch.check(Request(repo=str(repo), goal="x", start=name))
+    assert refused.value.code == "bad_start"
+    assert "\x1b" not in refused.value.message
+    assert "\0" not in refused.value.message
+
+
+@pytest.mark.fence
+def test_the_worktree_holds_what_was_named() -> None:
+    with fleet() as f:
+        repo = f.repository()
+        topic = _two_branches(repo)
+        (repo / "notes.txt").write_text("changed and not committed\n")
+        wrong = f.run("launch", "--repo", str(repo), "--goal", "x", "--branch", "nobody", check=False)
+        assert (wrong.returncode, "'nobody' is no branch" in wrong.stderr) == (5, True)
+        empty = f.run("launch", "--repo", str(repo), "--goal", "x", "--branch", "", check=False)
+        assert (empty.returncode, "--branch takes" in empty.stderr) == (2, True)
+        assert f.json("ls") == []
+        told = f.json("launch", "--repo", str(repo), "--goal", play("Done."), "--branch", "topic", "--no-criterion")
+        sid = str(told[0]["sid"])
+        f.wait_state(sid, "done")
+        worktree = f.folders.worktrees / sid
+        assert (worktree / "topic.txt").read_text() == "topic\n"
+        assert git(repo, "rev-parse", f.row(sid)["branch"]).strip() == topic
+        assert "notes.txt" not in f.run("diff", sid).stdout

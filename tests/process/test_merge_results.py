@@ -1,0 +1,340 @@
+"""Results of merges on real repositories: made beside everything, moved in one step, never over anybody's changes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from harness.plan.protected import Rules
+from harness.workspace import checkout, merging, originals
+from harness.workspace.checkout import CannotMove, NotFollowed
+from harness.workspace.merge_rules import refusal
+from harness.workspace.merging import Conflict, Place, Result, Wish
+from harness.workspace.private import Worktree, publish
+from tests.process.gittraps import ATTRIBUTES, Traps, commit_as_agent, git, session
+
+NAMES = ("merge", "squash", "rebase")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    for name in ("a.txt", "b.txt", "tests/test_a.py"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(f"{name}\n")
+    git(folder, "config", "user.name", "Me")
+    git(folder, "config", "user.email", "me@here")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "one")
+    return folder
+
+
+@pytest.fixture
+def tree(tmp_path: Path, repo: Path) -> Worktree:
+    return session(tmp_path, repo)
+
+
+def work(tree: Worktree, name: str, text: str) -> str:
+    """The agent commits a file."""
+    (tree.root / name).parent.mkdir(exist_ok=True)
+    (tree.root / name).write_text(text)
+    made = commit_as_agent(tree, name)
+    publish(tree)
+    return made
+
+
+def commit(repo: Path, name: str, text: str) -> str:
+    """The person commits a file."""
+    (repo / name).write_text(text)
+    git(repo, "add", name)
+    git(repo, "commit", "-qm", f"mine: {name}")
+    return git(repo, "rev-parse", "HEAD")
+
+
+def place_of(tree: Worktree, wish: Wish) -> Place:
+    seen, place = merging.survey(tree, "s1", wish)
+    assert place is not None
+    assert refusal(seen) is None, refusal(seen)
+    return place
+
+
+def made(tree: Worktree, how: str = "merge", into: str = "") -> tuple[Place, Result]:
+    wish = Wish(how, tree.repo, into)
+    place = place_of(tree, wish)
+    found = merging.make(tree, place, git(tree.repo, "rev-parse", tree.branch), wish, "n", "the goal", Rules())
+    assert isinstance(found, Result)
+    return place, found
+
+
+def move(tree: Worktree, place: Place, found: Result) -> None:
+    checkout.move(place, place.onto, found.commit, "m1", tree.private.parent)
+
+
+def state(repo: Path) -> tuple[str, ...]:
+    """All that a person would see of a checkout."""
+    files = {p: p.read_bytes() for p in sorted(repo.rglob("*")) if p.is_file() and ".git" not in p.parts}
+    index = git(repo, "ls-files", "-s")
+    return (git(repo, "rev-parse", "HEAD"), index, repr(files), repr(sorted(os.listdir(repo / ".git"))))
+
+
+@pytest.mark.parametrize("how", NAMES)
+def test_a_clean_checkout_follows_its_branch(repo: Path, tree: Worktree, how: str) -> None:
+    work(tree, "new.txt", "agent\n")
+    commit(repo, "b.txt", "mine\n")
+    before = git(repo, "rev-parse", "HEAD")
+    place, found = made(tree, how)
+    assert git(repo, "rev-parse", "HEAD") == before
+    move(tree, place, found)
+    assert git(repo, "status", "--porcelain") == ""
+    assert ((repo / "new.txt").read_text(), (repo / "b.txt").read_text()) == ("agent\n", "mine\n")
+    parents = git(repo, "log", "-1", "--format=%P").split()
+    assert parents[0] == before
+    assert len(parents) == (2 if how == "merge" else 1)
+    assert not (repo / ".git" / "index.lock").exists()
+
+
+def test_a_branch_that_was_not_moved_goes_forward(repo: Path, tree: Worktree) -> None:
+    head = work(tree, "dir/new.txt", "agent\n")
+    place, found = made(tree)
+    assert (found.how, found.commit) == ("fast-forward", head)
+    move(tree, place, found)
+    assert git(repo, "rev-parse", "main") == head
+    assert git(repo, "status", "--porcelain") == ""
+
+
+def test_a_branch_that_nobody_shows_moves_alone(repo: Path, tree: Worktree) -> None:
+    work(tree, "new.txt", "agent\n")
+    git(repo, "branch", "other")
+    (repo / "a.txt").write_text("being edited\n")
+    before = state(repo)
+    move(tree, *made(tree, into="other"))
+    assert state(repo) == before
+    assert git(repo, "show", "other:new.txt") == "agent"
+
+
+@pytest.mark.parametrize("name", ["main~0", "main^", "@", "HEAD", "-d", "no\nsuch", "refs/heads/main/x", "../main", ""])
+def test_only_the_exact_name_of_a_branch_is_one(repo: Path, tree: Worktree, name: str) -> None:
+    work(tree, "new.txt", "agent\n")
+    commit(repo, "b.txt", "mine\n")
+    git(repo, "switch", "-q", "--detach")
+    seen, place = merging.survey(tree, "s1", Wish("merge", repo, name))
+    refused = refusal(seen)
+    assert place is None
+    assert refused is not None
+    assert refused.code == ("not_found" if name else "no_branch")
+
+
+def test_another_name_of_the_shown_branch_moves_its_checkout_too(repo: Path, tree: Worktree) -> None:
+    work(tree, "new.txt", "agent\n")
+    git(repo, "symbolic-ref", "refs/heads/alias", "refs/heads/main")
+    place, found = made(tree, into="alias")
+    assert (place.into, place.shown) == ("main", True)
+    move(tree, place, found)
+    assert git(repo, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("how", NAMES)
+def test_conflicts_are_named_and_nothing_is_touched(repo: Path, tree: Worktree, how: str) -> None:
+    strange = "b\x1b[2J \n.txt"
+    work(tree, "a.txt", "agent\n")
+    work(tree, strange, "agent\n")
+    commit(repo, "a.txt", "mine\n")
+    commit(repo, strange, "mine\n")
+    before = state(repo)
+    wish = Wish(how, repo)
+    found = merging.make(tree, place_of(tree, wish), git(repo, "rev-parse", tree.branch), wish, "n", "g", Rules())
+    assert isinstance(found, Conflict)
+    assert found.files == (("a.txt",) if how == "rebase" else ("a.txt", strange))
+    assert state(repo) == before
+
+
+def test_a_rebase_keeps_author_words_and_order_and_drops_what_is_there_already(repo: Path, tree: Worktree) -> None:
+    work(tree, "one.txt", "1\n")
+    work(tree, "a.txt", "same\n")
+    work(tree, "two.txt", "2\n")
+    commit(repo, "a.txt", "same\n")
+    move(tree, *made(tree, "rebase"))
+    assert git(repo, "log", "-3", "--format=%s %an").splitlines() == ["agent's x@x", "agent's x@x", "mine: a.txt Me"]
+    assert git(repo, "log", "-1", "--name-only", "--format=") == "two.txt"
+
+
+def test_what_adds_nothing_is_no_merge(repo: Path, tree: Worktree) -> None:
+    work(tree, "a.txt", "same\n")
+    commit(repo, "a.txt", "same\n")
+    for how in ("squash", "rebase"):
+        wish = Wish(how, repo)
+        head = git(repo, "rev-parse", tree.branch)
+        assert merging.make(tree, place_of(tree, wish), head, wish, "n", "g", Rules()) is None
+
+
+def test_files_that_decide_are_named(repo: Path, tree: Worktree) -> None:
+    work(tree, "tests/test_a.py", "weaker\n")
+    assert made(tree)[1].decides == ("tests/test_a.py",)
+
+
+def test_what_decides_on_the_branch_counts_when_the_agent_brings_it_in(repo: Path, tree: Worktree) -> None:
+    (repo / "tests" / "run.sh").write_text("run\n")
+    (repo / "tests" / "run.sh").chmod(0o755)
+    git(repo, "add", ".")
+    onto = commit(repo, "tests/test_a.py", "stricter\n")
+    accepts = merging.deciding(tree, onto, Rules())
+    assert accepts.keys() == {"tests/run.sh", "tests/test_a.py"}
+    (tree.root / "tests" / "test_a.py").write_text("stricter\n")
+    assert [one.path for one in originals.examine(tree, Rules(), {}).differences] == ["tests/test_a.py"]
+    assert originals.examine(tree, Rules(), accepts).differences == ()
+    (tree.root / "tests" / "test_a.py").write_text("weaker\n")
+    assert [one.path for one in originals.examine(tree, Rules(), accepts).differences] == ["tests/test_a.py"]
+
+
+@pytest.mark.parametrize("dirt", ["changed", "staged", "deleted", "mode"])
+def test_a_dirty_checkout_is_refused_by_name(repo: Path, tree: Worktree, dirt: str) -> None:
+    work(tree, "new.txt", "agent\n")
+    if dirt in ("changed", "staged"):
+        (repo / "b.txt").write_text("mine\n")
+    if dirt == "staged":
+        git(repo, "add", "b.txt")
+        (repo / "b.txt").write_text("b.txt\n")
+    if dirt == "deleted":
+        (repo / "b.txt").unlink()
+    if dirt == "mode":
+        (repo / "b.txt").chmod(0o755)
+    before = state(repo)
+    seen, _ = merging.survey(tree, "s1", Wish("merge", repo))
+    refused = refusal(seen)
+    assert refused is not None
+    assert (refused.code, seen.dirty) == ("dirty", ("b.txt",))
+    assert state(repo) == before
+
+
+def test_what_changes_while_the_checks_run_stops_the_move(repo: Path, tree: Worktree) -> None:
+    work(tree, "new.txt", "agent\n")
+    place, found = made(tree)
+
+    def refused(why: str) -> None:
+        before = state(repo)
+        with pytest.raises(CannotMove, match=why):
+            move(tree, place, found)
+        assert state(repo) == before
+
+    (repo / "a.txt").write_text("edited\n")
+    refused("a.txt in .* was changed meanwhile")
+    (repo / "a.txt").write_text("a.txt\n")
+    (repo / "new.txt").write_text("mine, in no commit\n")
+    refused("new.txt in .* would be overwritten")
+    (repo / "new.txt").unlink()
+    (repo / ".git" / "index.lock").write_text("")
+    refused("another git is at work")
+    (repo / ".git" / "index.lock").unlink()
+    git(repo, "switch", "-qc", "elsewhere")
+    refused("switched to another branch")
+    git(repo, "switch", "-q", "main")
+    commit(repo, "b.txt", "moved on\n")
+    refused("changed meanwhile|was moved to")
+    move(tree, *made(tree))
+    assert (repo / "b.txt").read_text() == "moved on\n"
+
+
+def test_a_file_that_was_only_touched_is_no_hindrance(repo: Path, tree: Worktree) -> None:
+    work(tree, "a.txt", "agent\n")
+    os.utime(repo / "a.txt", (1, 1))
+    move(tree, *made(tree))
+    assert (repo / "a.txt").read_text() == "agent\n"
+
+
+@pytest.mark.parametrize("written", [(), ("a.txt",), ("a.txt", "dir/new.txt"), ("a.txt", "dir/new.txt", "-b.txt")])
+def test_a_move_that_died_after_the_branch_is_finished(repo: Path, tree: Worktree, written: tuple[str, ...]) -> None:
+    """The branch says that it happened; whichever files were written, the checkout becomes what the branch is."""
+    (tree.root / "b.txt").unlink()
+    (tree.root / "a.txt").write_text("agent\n")
+    (tree.root / "dir").mkdir()
+    (tree.root / "dir" / "new.txt").write_text("agent\n")
+    merging.commit_all(tree, "work")
+    place, found = made(tree)
+    old = place.onto
+    git(repo, "update-ref", "refs/heads/main", found.commit)
+    (repo / ".git" / "index.lock").write_text("watchfloor merge m1")
+    for name in written:
+        if name.startswith("-"):
+            (repo / name[1:]).unlink()
+        else:
+            (repo / name).parent.mkdir(exist_ok=True)
+            (repo / name).write_text("agent\n")
+    checkout.finish(place, old, found.commit, "m1", tree.private.parent)
+    assert git(repo, "status", "--porcelain") == ""
+    assert not (repo / "b.txt").exists()
+    checkout.finish(place, old, found.commit, "m1", tree.private.parent)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "tests/test_a.py", "new.txt"])
+def test_finishing_never_overwrites_what_its_owner_wrote(repo: Path, tree: Worktree, name: str) -> None:
+    work(tree, "a.txt", "agent\n")
+    work(tree, "new.txt", "agent\n")
+    place, found = made(tree)
+    git(repo, "update-ref", "refs/heads/main", found.commit)
+    (repo / name).write_text("written since\n")
+    with pytest.raises(NotFollowed, match=name):
+        checkout.finish(place, place.onto, found.commit, "m1", tree.private.parent)
+    assert (repo / name).read_text() == "written since\n"
+    assert not (repo / ".git" / "index.lock").exists()
+
+
+def test_the_lock_of_another_git_is_left(repo: Path, tree: Worktree) -> None:
+    (repo / ".git" / "index.lock").write_text("DIRC")
+    checkout.unlock(repo / ".git", "m1")
+    assert (repo / ".git" / "index.lock").exists()
+
+
+def test_no_trap_is_sprung(tmp_path: Path, repo: Path, tree: Worktree) -> None:
+    """Hooks, filters, drivers and watchers of the repository, called for by attributes that the agent commits."""
+    traps = Traps(tmp_path / "traps")
+    work(tree, ".gitattributes", ATTRIBUTES)
+    work(tree, "a.txt", "one\nagent\n")
+    git(repo, "config", "core.editor", "true")
+    commit(repo, "b.txt", "mine\n")
+    traps.configure(repo / ".git" / "config", "user")
+    traps.hooks(repo / ".git" / "hooks", "user")
+    for how in NAMES:
+        wish = Wish(how, repo)
+        place = place_of(tree, wish)
+        head = git(repo, "rev-parse", tree.branch)
+        assert isinstance(merging.make(tree, place, head, wish, "n", "g", Rules()), Result)
+    place, found = made(tree)
+    merging.lay_out(tree, found.commit, tmp_path / "result")
+    assert (tmp_path / "result" / "a.txt").read_text() == "one\nagent\n"
+    move(tree, place, found)
+    assert traps.sprung() == []
+    assert (repo / "a.txt").read_text() == "one\nagent\n"
+    seen, _ = merging.survey(tree, "s1", Wish("merge", repo))
+    assert traps.sprung() == []
+    assert not seen.commits
+
+
+def test_a_filter_that_the_person_uses_is_left_to_the_person(repo: Path, tree: Worktree) -> None:
+    commit(repo, ".gitattributes", "*.bin filter=lfs\n")
+    work(tree, "x.bin", "pointer\n")
+    place, found = made(tree)
+    before = state(repo)
+    with pytest.raises(CannotMove, match=r"x.bin goes through the filter lfs.*git -C"):
+        move(tree, place, found)
+    assert state(repo) == before
+
+
+def test_what_is_in_no_commit_can_be_committed_first(repo: Path, tree: Worktree) -> None:
+    (tree.root / "a.txt").write_text("changed\n")
+    (tree.root / "b.txt").unlink()
+    (tree.root / "new\nname").write_text("new\n")
+    seen, _ = merging.survey(tree, "s1", Wish("merge", repo))
+    refused = refusal(seen)
+    assert refused is not None
+    assert (refused.code, seen.uncommitted) == ("uncommitted", ("a.txt", "b.txt", "new\nname"))
+    head = merging.commit_all(tree, "the goal\nand more")
+    assert git(repo, "log", "-1", "--format=%an %s", tree.branch) == "Me the goal"
+    assert (tree.private / "HEAD").read_text().strip() == head
+    assert merging.commit_all(tree, "again") == head
+    move(tree, *made(tree))
+    assert (repo / "new\nname").read_text() == "new\n"
+    assert not (repo / "b.txt").exists()

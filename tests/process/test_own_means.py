@@ -1,0 +1,103 @@
+"""A session whose model's profile has the endpoint compact by itself and bring its own memory tool, on a real fleet."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from typing import Any
+
+import pytest
+
+from harness.events import blobs, earlier, said
+from harness.events import types as t
+from tests.fleetlib import HOLD, fleet, kill, play
+from tests.process.recorder import recorded
+
+pytestmark = pytest.mark.timeout(300)
+PROFILE = """
+[profiles."claude-haiku"]
+working_tokens = 150000
+api_compaction = 50000
+api_memory = true
+"""
+PIECE = {"times": 1000, "of": "a line of ordinary length\n"}
+
+
+def memory(command: str, **given: Any) -> tuple[str, dict[str, Any]]:
+    return "memory", {"command": command, **given}
+
+
+def test_the_endpoints_own_compaction_and_memory_tool() -> None:
+    notes = "/memories/notes.md"
+    goal = play(
+        *[[("write_file", {"path": f"big{n}.txt", "content": PIECE})] for n in range(9)],
+        [HOLD],
+        [
+            memory("view", path="/memories"),
+            memory("create", path=notes, file_text="begin with a.txt\n"),
+            memory("insert", path=notes, insert_line=1, insert_text="then b.txt"),
+            memory("create", path=notes, file_text="again"),
+            memory("view", path="/etc/passwd"),
+        ],
+        [memory("rename", old_path=notes, new_path="/memories/d/plan.md"), memory("view", path="/memories/d/plan.md")],
+        [memory("create", path="/memories/x", file_text="gone soon"), memory("delete", path="/memories/x")],
+        "All is written.",
+    )
+    with fleet(config=PROFILE) as f, recorded(f) as sent:
+        sid = f.launch(goal)
+        f.wait_event_count(sid, "tool.started", 10)
+        kill(f.brain_pid(sid))
+        f.release(sid)
+        f.wait_state(sid, "done")
+        records = f.records(sid)
+        replies = [r.body for r in records if isinstance(r.body, t.ModelMessage)]
+        (compacted,) = [b for b in replies if b.compaction is not None]
+        stored = compacted.parts_blob
+        parts = compacted.parts or earlier.parts_in(
+            blobs.get(f.folders.session(sid).blobs, stored.sha if stored else "")
+        )
+        block = next(part for part in parts if isinstance(part, said.Private)).data
+        assert (block["type"], "What came before" in block["content"]) == ("compaction", True)
+        assert compacted.compaction is not None
+        assert compacted.compaction.given >= 50_000 > compacted.context.total
+        notes_told = [r.body.text for r in records if isinstance(r.body, t.HarnessNote)]
+        assert any("the endpoint summarised by itself what came before" in text for text in notes_told)
+        leases = [r.seq for r in records if isinstance(r.body, t.LeaseGranted)]
+        assert len(leases) > 1
+        carried = [b for b in sent.bodies if '"compaction"' in json.dumps(b["messages"])]
+        assert len(carried) >= 4, "every later request has it, those of the next brain too"
+        assert all(any(block in m["content"] for m in b["messages"]) for b in carried), "as it came"
+        assert all(
+            {"type": "memory_20250818", "name": "memory"} in [_plain(one) for one in b["tools"]] for b in carried
+        )
+        state = f.state(sid)
+        assert state.context.tokens < 50_000
+        assert not any(isinstance(r.body, (t.ContextCleared, t.ContextReset, t.ContextCompacted)) for r in records)
+        with urllib.request.urlopen(f"{f.base_url}/_sim/usage", timeout=10) as answer:
+            billed = json.load(answer)["total"]["nano"]
+        assert sum(b.cost_nano for b in replies) == billed, "what the compaction took is in the ledger"
+
+        calls = {r.body.call_id for r in records if isinstance(r.body, t.ToolProposed) and r.body.tool == "memory"}
+        ends = [r.body for r in records if isinstance(r.body, t.ToolEnded) and r.body.call_id in calls]
+        assert [b.status for b in ends] == ["ok", "ok", "ok", "error", "refused", "ok", "ok", "ok", "ok"]
+        assert ends[3].preview == f"File {notes} already exists"
+        assert "begins with /memories" in ends[4].preview
+        assert ends[6].preview.split("\n")[1:3] == ["     1\tbegin with a.txt", "     2\tthen b.txt"]
+        judged = {r.body.call_id for r in records if isinstance(r.body, t.ToolJudged)}
+        assert {b.call_id for b in ends if b.status == "ok"} <= judged, "they pass the gate as every call"
+        changed = [(b.scope, b.key, b.op) for r in records if isinstance(b := r.body, t.MemoryChanged)]
+        assert changed == [
+            ("session", "notes.md", "created"),
+            ("session", "notes.md", "modified"),
+            ("session", "d/plan.md", "created"),
+            ("session", "notes.md", "deleted"),
+            ("session", "x", "created"),
+            ("session", "x", "deleted"),
+        ]
+        (listed,) = f.json("memory", "ls")
+        assert [(m["scope"], m["of"], m["key"]) for m in listed["memories"]] == [("session", sid, "d/plan.md")]
+        assert f.violations() == []
+
+
+def _plain(tool: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in tool.items() if name != "cache_control"}

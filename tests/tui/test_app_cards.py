@@ -1,0 +1,84 @@
+"""A routine card at every size: what decides is read without a scroll, and two keys approve it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from app.screens.queue import QueueScreen
+from harness.events.action import from_wire
+from harness.events.card_facts import CardNotes, CommitNote, Fact, FileCount, Outgoing, in_detail
+from harness.policy.shape import facts_of, kind_of
+from tests.tui.app_pilot import SIZES, shown
+from tests.tui.app_world import PUSH, World, stamp
+
+ROUTINE = CardNotes(
+    of=kind_of(from_wire(PUSH)),
+    facts=facts_of(from_wire(PUSH)),
+    before=12,
+    outgoing=[
+        Outgoing(
+            "refs/heads/main",
+            False,
+            [
+                CommitNote("7dec9de0123456789", "Mention the tests", [FileCount("CHANGELOG.md", 2, 0)]),
+                CommitNote("1c0ffee0123456789", "Weigh carts by line", [FileCount("shop/cart.py", 14, 3)]),
+            ],
+        )
+    ],
+    goal="Give carts a discount, and push it for review",
+    step="F3: Discounts are per line",
+    checks=2,
+    passed=2,
+)
+
+
+def asking(world: World, notes: CardNotes) -> None:
+    world.ask(
+        world.add("cart-discount"), PUSH, claim="all tests pass", risk="medium", detail=in_detail(notes), ts=stamp(60)
+    )
+
+
+@pytest.mark.parametrize("size", [*SIZES, (200, 50)])
+async def test_a_routine_push_takes_two_keys(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with shown(tmp_path, lambda world: asking(world, ROUTINE), size=size) as s:
+        await s.press("2")
+        await s.see("cart-discount wants to push", "7dec9de012")
+        screen = s.app.screen
+        assert isinstance(screen, QueueScreen)
+        assert all(len(line) <= size[0] for line in s.grid)
+        if size[0] >= 80:
+            await s.see("Mention the tests", "CHANGELOG.md  +2 -0", "same shape as 12 approved before")
+            assert "environment" not in s.text
+        while not screen.card.fully_shown:
+            await s.press("pagedown")
+        await s.until("the card armed", lambda: screen.arming.armed(time.monotonic()))
+        await s.press("ctrl+y")
+        await s.until("the decision", lambda: s.world.of("decide"))
+
+
+async def test_folded_facts_unfold_and_fold_and_an_unusual_one_has_to_be_seen(tmp_path: Path) -> None:
+    unusual = CardNotes(of=ROUTINE.of, facts=ROUTINE.facts, unusual=[Fact.ENVIRONMENT])
+
+    def scene(world: World) -> None:
+        asking(world, ROUTINE)
+        world.ask(world.add("odd"), PUSH, risk="low", detail=in_detail(unusual), ts=stamp(30))
+
+    async with shown(tmp_path, scene, size=(120, 40)) as s:
+        await s.press("2")
+        await s.see("▸ ", "i facts")
+        screen = s.app.screen
+        assert isinstance(screen, QueueScreen)
+        await s.until("armed", lambda: screen.arming.armed(time.monotonic()))
+        await s.press("i")
+        await s.see("▾ ", "EACH ARGUMENT BY ITSELF")
+        await s.until("armed again without the rest", lambda: screen.arming.armed(time.monotonic()))
+        await s.press("i")
+        await s.see("▸ ")
+        await s.press("end")
+        await s.see("odd wants to push", "those that differ from what you approved before")
+        assert "i facts" not in s.grid[-1]
+        await s.press("i")
+        await s.see("nothing of this card is folded")

@@ -1,0 +1,151 @@
+"""The review: files and hunks at every size, viewed marks, comments that are sent back and never lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.screens.review import ReviewScreen
+from harness.events import types as t
+from tests.tui.app_pilot import SIZES, Shown, shown
+from tests.tui.app_world import World
+from widgets.palette import palette
+
+HOSTILE = "evil\x1b[2J[bold]\u202ename.py"
+PATCH = f"""diff --git a/src/cart.py b/src/cart.py
+--- a/src/cart.py
++++ b/src/cart.py
+@@ -1,3 +1,3 @@ def total():
+ first
+-    return 1
++    return 2 \x1b[31mred
+ last
+@@ -40,1 +40,2 @@
+ far
++{"long " * 60}tail
+diff --git a/{HOSTILE} b/{HOSTILE}
+--- /dev/null
++++ b/{HOSTILE}
+@@ -0,0 +1,1 @@
++hello
+"""
+FILES = [
+    {"path": "src/cart.py", "status": "modified", "added": 2, "removed": 1},
+    {"path": HOSTILE, "status": "untracked", "added": 1, "removed": 0},
+    {"path": "logo.png", "status": "added", "added": None, "removed": None},
+]
+
+
+def done(world: World) -> None:
+    session = world.add("cart")
+    session.diff = {"files": FILES, "patch": PATCH}
+    world.log(session, t.SessionEnded(outcome="done", verified=True))
+
+
+def running(world: World) -> None:
+    world.add("cart").diff = {"files": FILES, "patch": PATCH}
+
+
+def at(s: Shown) -> ReviewScreen:
+    assert isinstance(s.app.screen, ReviewScreen)
+    return s.app.screen
+
+
+async def opened(s: Shown) -> None:
+    await s.press("d")
+    await s.see("Review cart", "0 of 3 viewed", "return 2")
+
+
+async def write(s: Shown, text: str) -> None:
+    await s.press("c")
+    await s.see("Comment on")
+    await s.press(*("space" if c == " " else c for c in text), "ctrl+y")
+    await s.until("the review", lambda: isinstance(s.app.screen, ReviewScreen))
+
+
+@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+async def test_files_lines_and_marks_at_every_size(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with shown(tmp_path, done, size=size) as s:
+        await opened(s)
+        await s.see("src/cart.py", "logo.png", "@@ -1,3 +1,3 @@", "evil␛[2J[bold]")
+        line = next(line for line in s.grid if "return 2" in line)
+        assert ("return 1" in line) == (size[0] == 200), "side by side when wide"
+        assert "\x1b" not in s.text
+        assert "\u202e" not in s.text
+        await s.press("n", "n")
+        assert at(s).file is not None
+        assert at(s).view.at == at(s).files[0].hunks[1]
+        await s.press("n")
+        await s.see("+hello")
+        await s.press("n")
+        await s.see("of this file no lines were read")
+        await s.press("n")
+        assert at(s).file == at(s).files[2]
+        await s.press("p", "p")
+        assert at(s).view.at == at(s).files[0].hunks[1]
+        await s.press("G", *["right"] * 30)
+        await s.until("the end of the long line", lambda: "tail" in s.text or at(s).view.at == 9)
+        await s.press("left_square_bracket", "space")
+        await s.see("1 of 3 viewed", "✓ src/cart.py", "+hello")
+        await s.press("space", "space")
+        await s.see("3 of 3 viewed")
+        await s.press("escape", "d")
+        await s.see("3 of 3 viewed")
+        assert s.app.no_control.hits == 0
+        assert len(s.grid) == size[1]
+        assert palette(at(s).view)
+
+
+async def test_comments_go_back_to_an_ended_session_which_goes_on(tmp_path: Path) -> None:
+    async with shown(tmp_path, done) as s:
+        await opened(s)
+        await s.press("s")
+        await s.see("write a comment first")
+        await s.press("slash")
+        await s.see("Search in")
+        await s.press(*"return", "enter", "f")
+        await s.until("the second hit", lambda: at(s).file and at(s).files[0].rows[at(s).view.at].role == "add")
+        await write(s, "two is wrong")
+        await s.see("1 comment to send back", "✎", "two is wrong")
+        await s.press("escape", "d")
+        await s.see("1 comment to send back")
+        await s.press("s")
+        await s.see("Send back to", "It goes on with this", "src/cart.py, line 2", "two is wrong")
+        assert not s.world.of("continue")
+        await s.press("enter")
+        assert not s.world.of("continue"), "only the chord sends"
+        await s.press("ctrl+y")
+        await s.see("has your comments")
+        (sent,) = s.world.of("continue")
+        assert "src/cart.py, line 2\n   > +    return 2 ␛[31mred\n   two is wrong" in sent["text"]
+        assert not at(s).review.comments
+        assert "to send back" not in s.text
+
+
+async def test_a_refused_message_loses_no_comment_and_a_running_one_is_told(tmp_path: Path) -> None:
+    async with shown(tmp_path, running) as s:
+        await opened(s)
+        await write(s, "why")
+        await s.press("s")
+        await s.see("It reads this at its next turn")
+        s.world.refuse["say"] = {"code": "ended", "message": "cart has ended \x1b[2J"}
+        await s.press("ctrl+y")
+        await s.see("your comments stay")
+        assert at(s).review.comments
+        assert "\x1b" not in s.text
+        s.world.refuse.clear()
+        await s.press("s")
+        await s.see("It reads this at its next turn")
+        await s.press("ctrl+y")
+        await s.see("has your comments")
+        assert "src/cart.py\n   why" in s.world.of("say")[-1]["text"]
+
+
+async def test_a_session_without_changes_says_so(tmp_path: Path) -> None:
+    async with shown(tmp_path, lambda world: world.add("empty")) as s:
+        await s.press("d")
+        await s.see("it changed nothing")
+        for key in ("n", "c", "space", "f"):
+            await s.press(key)
+            await s.see("there is nothing to look at")

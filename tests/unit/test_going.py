@@ -1,0 +1,70 @@
+"""What a plain deletion takes away, and when nothing is claimed about one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from harness.events.action import ExecAction, Profile, ShellAction
+from harness.workspace.going import MOST, going
+
+
+def unfenced(root: Path, *argv: str, kept: bool = True) -> ExecAction:
+    pre = {"snapshot": "abc"} if kept else {}
+    fence = Profile(worktree=str(root))
+    return ExecAction(tool="exec", fence=fence, cwd=str(root), access="unfenced", argv=argv, pre=pre)
+
+
+def test_each_name_is_looked_at_and_what_else_has_it_is_said(tmp_path: Path) -> None:
+    root = tmp_path / "tree"
+    (root / "build" / "deep").mkdir(parents=True)
+    for name in ("build/a", "build/deep/b", "plain", "-odd"):
+        (root / name).write_text("x")
+    outside = tmp_path / "outside"
+    outside.write_text("x")
+    os.symlink(outside, root / "link")
+    os.symlink(tmp_path, root / "out")
+    found, more = going(
+        unfenced(root, "/bin/rm", "-rf", "build", "plain", "link", "out/outside", "gone", str(outside), "--", "-odd")
+    )
+    assert more == 0
+    undo = "undo brings it back, unless it is too large to be kept"
+    assert [(os.path.relpath(one.path, root), one.what, one.kept) for one in found] == [
+        ("build", "a folder with 2 files", undo),
+        ("plain", "a file", undo),
+        ("link", "a link", undo),
+        ("out/outside", "a file", ""),
+        ("gone", "not there (No such file or directory)", ""),
+        ("../outside", "a file", ""),
+        ("-odd", "a file", undo),
+    ]
+    found, _ = going(unfenced(root, "rm", "-rf", "plain", ".", kept=True))
+    assert [one.kept for one in found] == [undo, ""], "the worktree itself is more than undo brings back"
+    assert [one.kept for one in going(unfenced(root, "rm", "plain", kept=False))[0]] == [""]
+    assert going(unfenced(root, "rm", *(f"n{n}" for n in range(MOST + 3))))[1] == 3
+    assert going(unfenced(root, "rm", "a\0b"))[0][0].what.startswith("not there")
+
+
+@pytest.mark.parametrize(
+    ("script", "names"),
+    [
+        ("rm -r build", ["build"]),
+        ("rm *.o", []),
+        ("rm $HOME/x", []),
+        ("rm a; rm b", []),
+        ("cd / && rm a", []),
+        ("echo rm a", []),
+    ],
+)
+def test_only_a_plain_command_is_understood(tmp_path: Path, script: str, names: list[str]) -> None:
+    fence = Profile(worktree=str(tmp_path))
+    action = ShellAction(tool="shell", fence=fence, cwd=str(tmp_path), access="unfenced", script=script)
+    assert [os.path.basename(one.path) for one in going(action)[0]] == names
+
+
+def test_a_call_inside_the_fence_is_not_looked_at(tmp_path: Path) -> None:
+    fence = Profile(worktree=str(tmp_path), fenced=True)
+    action = ExecAction(tool="exec", fence=fence, cwd=str(tmp_path), argv=("rm", "x"), access="network")
+    assert going(action) == ([], 0)

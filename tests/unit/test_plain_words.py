@@ -1,0 +1,59 @@
+"""Amounts and counts as a person reads them, wherever a sentence has one."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.events import types as t
+from harness.events.cap import Cap
+from harness.events.describe import describe
+from harness.events.describing.approvals import chosen
+from harness.events.words import NANO, counted
+from harness.workspace.errors import UnsavedWork
+
+
+def raised(value: int | None, cap: str = "") -> t.ApprovalDecided:
+    return t.ApprovalDecided(approval_id="a1", decision_id="d", decision="raise", value=value, cap=cap)
+
+
+def said(body: t.Body) -> str:
+    return describe(t.Record(seq=0, ts="", actor="supervisor", gen=0, body=body)).summary
+
+
+@given(st.sampled_from([cap for cap in Cap if cap.in_usd]), st.integers(NANO, 10**6 * NANO))
+def test_a_raise_of_dollars_is_said_in_dollars(cap: Cap, nano: int) -> None:
+    assert chosen(raised(nano, cap)) == f"raise {cap} to ${nano / NANO:,.2f}"
+    assert str(nano) not in said(raised(nano, cap))
+
+
+def test_a_raise_of_anything_else_is_said_in_its_unit() -> None:
+    assert chosen(raised(2_000_000, Cap.SESSION_TOKENS)) == "raise session.tokens to 2,000,000"
+    assert chosen(raised(3600, Cap.SESSION_WALL)) == "raise session.wall to 3,600 s"
+
+
+def test_a_number_that_nobody_knows_the_unit_of_is_not_shown() -> None:
+    assert chosen(raised(230_000_000)) == "raise"
+    assert "230" not in said(raised(230_000_000))
+    assert chosen(t.ApprovalDecided(approval_id="a", decision_id="d", decision="answer", value=2)) == "answer 2"
+
+
+def test_a_record_written_before_it_named_its_cap_is_read() -> None:
+    old = {k: v for k, v in msgspec.to_builtins(raised(5)).items() if k != "cap"}
+    assert msgspec.convert(old, t.ApprovalDecided).cap == ""
+
+
+@pytest.mark.parametrize(
+    ("commits", "files", "says"),
+    [
+        (1, [], "1 commit that is on no other branch"),
+        (2, [], "2 commits that are on no other branch"),
+        (0, ["a"], "1 uncommitted file (a)"),
+        (0, ["a", "b"], "2 uncommitted files (a, b)"),
+    ],
+)
+def test_one_is_singular(commits: int, files: list[str], says: str) -> None:
+    assert says in str(UnsavedWork(files, commits))
+    assert counted(commits, "commit") == f"{commits} commit{'' if commits == 1 else 's'}"

@@ -1,0 +1,148 @@
+"""The machine facts of an action in groups: a person reads them the first time, and again when one is unusual. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from harness.events.action import Action, ExecAction, FileAction, PushAction
+from harness.events.card_facts import CardNotes, Fact
+from harness.events.untrusted import to_display
+from harness.events.words import counted
+from widgets.card_action import arguments, inputs
+from widgets.card_line import CardLine
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The lines that have to be seen before anything is approved, and the others; ``words`` is what stands in place of
+    all of them while they are folded, and ``folded`` whether they are by themselves.
+    """
+
+    needed: tuple[CardLine, ...]
+    others: tuple[CardLine, ...]
+    words: str
+    folded: bool
+
+
+def facts(action: Action, notes: CardNotes | None, *, runs: bool, closing: Collection[CardLine]) -> Facts:
+    """``notes`` say what is unusual; without them all of it has to be seen.
+
+    ``runs``: a decision lets it run; ``closing`` are lines that stand last and never count.
+    """
+    unusual = set(Fact) if notes is None else set(notes.unusual)
+    if notes is None and not runs:
+        unusual = set()
+    needed: list[CardLine] = []
+    others: list[CardLine] = []
+    for fact, lines in _groups(action):
+        (needed if fact in unusual else others).extend(lines)
+    if isinstance(action, FileAction):
+        others += inputs(action)
+    count = counted(len(needed) + len(others) + len(closing), "line")
+    if needed and notes is not None and not notes.first and (others or notes.before):
+        head = "MACHINE FACTS: those that differ from what you approved before stand first"
+        needed.insert(0, CardLine(head, "unusual"))
+    elif needed:
+        needed.insert(0, CardLine("MACHINE FACTS: nothing of this kind was approved before", "unusual"))
+    words = f"{count} of machine facts"
+    if notes is not None and notes.routine:
+        words += f", same shape as {notes.before:,} approved before"
+    return Facts(tuple(needed), (*others, *closing), words, not needed)
+
+
+def _groups(action: Action) -> list[tuple[Fact, list[CardLine]]]:
+    groups = [(Fact.ARGUMENTS, arguments(action.argv))] if isinstance(action, ExecAction | PushAction) else []
+    groups.append((Fact.PLACE, [CardLine("RUNS IN", "label"), CardLine(f"  “{to_display(action.cwd)}”")]))
+    groups.append((Fact.REACH, _reach(action)))
+    if isinstance(action, PushAction):
+        groups.append((Fact.DESTINATION, _push_reach(action)))
+    groups += [
+        (Fact.FOLDERS, _folders(action)),
+        (Fact.WORLD, _preconditions(action)),
+        (Fact.ENVIRONMENT, _environment(action)),
+        (Fact.LIMITS, [CardLine(f"  stopped after {action.timeout_s} s", "dim")]),
+    ]
+    return groups
+
+
+def _reach(action: Action) -> list[CardLine]:
+    fence = action.fence
+    out = [CardLine("MAY REACH", "label")]
+    if not fence.fenced:
+        out.append(CardLine("  everything you can: no fence", "warn"))
+    hosts = [to_display(host) for host in fence.hosts]
+    said = "yes" if fence.network else "no"
+    if hosts:
+        said = f"only {', '.join(hosts)}"
+    warn = "warn" if fence.network or hosts else "text"
+    out.append(CardLine(f"  network  {said}   access  {to_display(action.access)}", warn))
+    return out + [CardLine(f"  outside  “{to_display(path)}”", "warn") for path in action.outside]
+
+
+def _push_reach(action: PushAction) -> list[CardLine]:
+    """What of the user's takes part in a push: git itself, address rewrites, and the hooks of a remote on this
+    machine.
+    """
+    out = [
+        CardLine(
+            "  git runs outside the fence, as you, with your own git credentials; no hook of your repository runs",
+            "warn",
+        )
+    ]
+    address = action.to.named.address if action.to.named is not None else ""
+    local = action.to.local
+    if local is not None:
+        runs = [to_display(name) for name in (*local.hooks, *local.programs)]
+        said = f"its hooks and programs run as you: {', '.join(runs)}" if runs else "it has no hooks"
+        out.append(
+            CardLine(
+                f"  the remote is a folder of this machine, “{to_display(local.folder)}”; {said}",
+                "warn",
+            )
+        )
+    elif address and address != action.to.url:
+        out.append(
+            CardLine(
+                f"  the address is written “{to_display(address)}”; your git configuration leads it to the one shown"
+                " above",
+                "warn",
+            )
+        )
+    for new, ref, old in action.to.refspecs:
+        out.append(CardLine(f"  {to_display(new)} → {to_display(ref)}, now {to_display(old)}", "dim"))
+    if action.note:
+        out.append(CardLine(f"  {to_display(action.note)}", "dim"))
+    return out
+
+
+def _folders(action: Action) -> list[CardLine]:
+    fence = action.fence
+    out = [CardLine(f"  writes  “{to_display(path)}”") for path in fence.write]
+    out += [CardLine(f"  reads  “{to_display(path)}”", "dim") for path in fence.read]
+    for bind in fence.binds:
+        out.append(CardLine("  bound  " + "  ".join(f"“{to_display(part)}”" for part in bind), "dim"))
+    return out
+
+
+def _environment(action: Action) -> list[CardLine]:
+    pairs = "  ".join(f"{to_display(name)}=“{to_display(value)}”" for name, value in sorted(action.env.items()))
+    return [CardLine(f"  environment  {pairs or 'empty'}", "dim")]
+
+
+def _preconditions(action: Action) -> list[CardLine]:
+    pre = action.pre
+    if pre is None:
+        return []
+    out = [CardLine("CHECKED AGAIN JUST BEFORE IT RUNS", "label")]
+    for name, value in sorted(pre.items()):
+        if isinstance(value, dict):
+            alike: dict[str, list[str]] = {}
+            for key, item in sorted(value.items()):
+                alike.setdefault(to_display(str(item)), []).append(f"“{to_display(str(key))}”")
+            out += [
+                CardLine(f"  {to_display(str(name))}  {' '.join(keys)}  {item}", "dim") for item, keys in alike.items()
+            ]
+        else:
+            out.append(CardLine(f"  {to_display(str(name))}  {to_display(str(value))}", "dim"))
+    return out

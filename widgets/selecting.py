@@ -1,0 +1,28 @@
+"""What lists of whole lines share in which one is selected: their keys move the selection, never the lines alone."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+
+from widgets.lines import PaintedLines
+
+
+class SelectingLines(PaintedLines, inherit_bindings=False):
+    """Comes before ``ScrollView`` among the bases: the keys that scroll without selecting are gone then, so that those
+    of the screen arrive.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("pageup,ctrl+u", "page(-1)", "Page up", show=False),
+        Binding("pagedown,ctrl+d", "page(1)", "Page down", show=False),
+    ]
+
+    def move(self, step: int) -> None:
+        """Move the selection by so many lines."""
+        raise NotImplementedError
+
+    def action_page(self, pages: int) -> None:
+        """Move the selection by so many screens."""
+        self.move(pages * max(1, self.size.height - 2))

@@ -226,8 +226,8 @@ class LogWriter:
             self._sync(self._fd)
             self._unsynced = False
             self._to_note = anchor.Head(self._head, self._hash, False) if self._head >= 0 else None
-            if note:
-                self.note()
+        if sync and note:
+            self.note()
         if self._size >= self._segment_bytes:
             with contextlib.suppress(Poisoned):
                 self._seal()

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from harness.events import anchor, blobs
@@ -369,6 +369,7 @@ def known_of(folder: Path) -> int:
 
 
 @settings(max_examples=80, deadline=None)
+@example(steps=[("append", 0), ("commit and note later", 1), ("commit", 1)], segment_bytes=600)
 @given(steps=st.lists(_STEP, max_size=40), segment_bytes=st.sampled_from([600, 2000, 1 << 26]))
 def test_whatever_happens_the_log_is_a_prefix_of_what_was_appended(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]], segment_bytes: int

@@ -220,7 +220,7 @@ class Supervisor:
         )
         self.ops = Ops(parts)
         table = {**self.ops.table(), **BrainOps(parts).table()}
-        self.server = Server(folders.supervisor_socket, self.fleet, table, self.ops)
+        self.server = Server(folders.supervisor_socket, self.fleet, table, self.ops.feed)
         self.ops.server = self.server
         self.extents = Extents(self.fleet, lambda: self.server.looked_at)
         self.watch = AlarmWatch(self.fleet, lambda: self.settings.config.alarms)

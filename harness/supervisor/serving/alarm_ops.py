@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
 
 from harness.events import types as t
 from harness.events.alarm_state import until
 from harness.supervisor.errors import OpError
-from harness.supervisor.fleet.session import Session
+from harness.supervisor.serving.finding import Find
 from harness.supervisor.serving.server import Connection, Handler, Reply
 
-Find = Callable[[Reply], Awaitable[Session]]
 LONGEST_S = 7 * 86_400
 
 

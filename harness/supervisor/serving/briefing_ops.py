@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,11 +14,11 @@ from harness.events.offsets import OffsetIndex
 from harness.plan import order
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
+from harness.supervisor.serving.finding import Find
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.server import Connection, Handler, Reply
 from harness.workspace.errors import WorkspaceError
 
-Find = Callable[[Reply], Awaitable[Session]]
 _READ_S = 25.0
 """Seconds that reading a log may take; a client waits half a minute for it."""
 _PIECE = 1 << 20

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 import msgspec
 
 from harness.events.checkpoints import Checkpoint
 from harness.supervisor.fleet.session import Session
+from harness.supervisor.serving.finding import Find
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.server import Connection, Handler, Reply
 from harness.supervisor.sessions import unanswered
 from harness.supervisor.sessions.launch import MAX_GOAL, MAX_NAME
 from harness.supervisor.sessions.restoring import MAX_LABEL
 
-Find = Callable[[Reply], Awaitable[Session]]
 T = TypeVar("T")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
@@ -11,6 +10,7 @@ from harness.events import merge_events
 from harness.supervisor.endpoints.credentials import given_credential
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
+from harness.supervisor.serving.finding import Find
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.server import Connection, Handler, Reply
 from harness.supervisor.sessions import continuing
@@ -18,7 +18,6 @@ from harness.supervisor.sessions.merging import Asked
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.merging import Wish
 
-Find = Callable[[Reply], Awaitable[Session]]
 _WAYS = (merge_events.MERGE, merge_events.SQUASH, merge_events.REBASE)
 _MOST_MESSAGE = 16 * 1024
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 import msgspec
 
 from harness.plan.board import board
-from harness.supervisor.fleet.session import Session
+from harness.supervisor.serving.finding import Find
 from harness.supervisor.serving.server import Connection, Handler, Reply
-
-Find = Callable[[Reply], Awaitable[Session]]
 
 
 class PlanOps:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from copy import deepcopy
 
 import msgspec
@@ -14,13 +13,13 @@ from harness.events.framing import LogError
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
+from harness.supervisor.serving.finding import Find
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.server import Connection, Handler, Reply
 from harness.workspace import artifacts
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.worktrees import open_worktree
 
-Find = Callable[[Reply], Awaitable[Session]]
 _READ_S = 25.0
 """Seconds that counting a log may take; a client waits half a minute for it."""
 

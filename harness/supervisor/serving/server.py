@@ -1,6 +1,6 @@
 """The socket: who may connect, frames to operations, pushes to subscribers.
 
-What an operation does is in `client_ops` and `brain_ops`.
+What an operation does is in the `…_ops` beside it, joined in `client_ops` and `brain_ops`.
 """
 
 from __future__ import annotations

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 import msgspec
 
-from harness.supervisor.fleet.session import Session
+from harness.supervisor.serving.finding import Find
 from harness.supervisor.serving.server import Connection, Handler, Reply
-
-Find = Callable[[Reply], Awaitable[Session]]
 
 
 class TimelineOps:

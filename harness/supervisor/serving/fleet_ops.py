@@ -1,0 +1,141 @@
+"""What clients may ask of the whole fleet: how it stands, what it cost, whether its records hold."""
+
+from __future__ import annotations
+
+from harness.events.reader import verify
+from harness.supervisor.fleet.fleet import Money
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.serving.fleet_feed import FleetFeed
+from harness.supervisor.serving.parts import Parts, text_of
+from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.threads import at_home
+from harness.supervisor.upkeep import health
+
+
+def _figures(money: Money) -> Reply:
+    """The ledger's figures of one session (or several): dollars beside the tokens they were for, requests of unknown
+    outcome in full.
+    """
+    return {
+        "spent_nano": money.spent or 0,
+        "reserved_nano": money.reserved,
+        "requests": money.requests,
+        "tokens": money.tokens,
+        "usage": money.usage,
+        "cache_hit": money.usage.cache_hit,
+        "price_source": money.price,
+    }
+
+
+class FleetOps:
+    """``status``, ``sessions``, ``costs``, ``verify``, ``invariants``."""
+
+    def __init__(self, parts: Parts, feed: FleetFeed) -> None:
+        self._p = parts
+        self._feed = feed
+
+    def table(self) -> dict[str, Handler]:
+        """Operations by their name on the wire."""
+        return {
+            "status": self.status,
+            "sessions": self.sessions,
+            "costs": self.costs,
+            "verify": self.verify,
+            "invariants": self.invariants,
+        }
+
+    async def status(self, c: Connection, m: Reply) -> Reply:
+        p = self._p
+        view = self._feed.fleet_view()
+        troubled = [
+            f"session {s.name}: {why}" for s in p.fleet for why in (s.trouble, *map(str, s.hindrances.values())) if why
+        ]
+        return {
+            "fleet": view,
+            "fence": await p.fence.result(),
+            "policy": {
+                "source": p.settings.policy.source,
+                "hash": p.settings.policy.hash,
+                "rules": len(p.settings.policy.rules),
+            },
+            "config": {"file": str(p.settings.config.file), "model": p.settings.config.model.default},
+            "problems": [*view.warnings, *troubled],
+            "troubles": [*view.troubles, *health.sessions(p.fleet)],
+        }
+
+    async def sessions(self, c: Connection, m: Reply) -> Reply:
+        return {"rows": self._p.fleet.rows(), "fleet": self._feed.fleet_view()}
+
+    async def costs(self, c: Connection, m: Reply) -> Reply:
+        p = self._p
+        sessions: list[Reply] = []
+        for session in p.fleet:
+            money = p.purse.of(session.sid)
+            row = p.fleet.row(session)
+            sessions.append(
+                {
+                    "sid": session.sid,
+                    "name": session.name,
+                    "model": row.model,
+                    "state": row.state,
+                    "cap_nano": row.cap_nano,
+                    **_figures(
+                        money
+                        if money.spent is not None
+                        else Money(row.spent_nano, 0, "", row.tokens, row.requests, session.state.usage)
+                    ),
+                }
+            )
+        removed = p.purse.others({s.sid for s in p.fleet})
+        days = [
+            {
+                "day": d.day,
+                "nano": d.spent_nano,
+                "reserved_nano": d.reserved_nano,
+                "tokens": d.tokens,
+                "requests": d.requests,
+            }
+            for d in p.purse.days()
+        ]
+        return {"fleet": self._feed.fleet_view(), "sessions": sessions, "removed": _figures(removed), "days": days}
+
+    async def verify(self, c: Connection, m: Reply) -> Reply:
+        wanted = [self._p.fleet.find(text_of(m, "sid"))] if m.get("sid") else list(self._p.fleet)
+
+        def look(session: Session) -> Reply:
+            report = verify(session.folder.log)
+            problem = (
+                f"{report.problem.file} at byte {report.problem.offset}, record {report.problem.seq}:"
+                f" {report.problem.why}"
+                if report.problem
+                else ""
+            )
+            return {
+                "sid": session.sid,
+                "name": session.name,
+                "ok": report.ok,
+                "records": report.records,
+                "problem": problem,
+            }
+
+        found = [await at_home(look, s) for s in wanted if s.folder.log.is_dir()]
+        ledger: Reply = {}
+        if not m.get("sid") and self._p.folders.ledger.is_dir():
+            report = await at_home(verify, self._p.folders.ledger)
+            ledger = {
+                "ok": report.ok,
+                "records": report.records,
+                "problem": report.problem.why if report.problem else "",
+            }
+        return {"sessions": found, "ledger": ledger}
+
+    async def invariants(self, c: Connection, m: Reply) -> Reply:
+        from harness.supervisor.upkeep import invariants  # only who asks pays for the checker
+
+        rows = {
+            s.sid: self._p.fleet.row(s)
+            for s in self._p.fleet
+            if s.loaded or (s.indexed is not None and s.indexed.current)
+        }
+        found = await at_home(lambda: invariants.check(self._p.folders, live=True, index=rows))
+        return {"violations": [{"id": v.id, "sid": v.sid, "text": v.text} for v in found]}

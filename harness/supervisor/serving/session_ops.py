@@ -1,0 +1,106 @@
+"""What clients may do with a session: launch it, speak to it, take it up again, remove it."""
+
+from __future__ import annotations
+
+import contextlib
+
+from harness.events import types as t
+from harness.events.request import Request
+from harness.supervisor.endpoints.credentials import given_credential
+from harness.supervisor.errors import OpError
+from harness.supervisor.serving import memory_ops
+from harness.supervisor.serving.finding import Find, damaged, look_up
+from harness.supervisor.serving.parts import Parts, text_of
+from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.sessions import continuing, unanswered
+from harness.supervisor.sessions.removal import Removal
+
+MAX_MESSAGE = 256 * 1024
+
+
+class SessionOps:
+    """``launch``, ``say``, ``compact``, ``continue``, ``remove``."""
+
+    def __init__(self, parts: Parts, find: Find) -> None:
+        self._p = parts
+        self._find = find
+
+    def table(self) -> dict[str, Handler]:
+        """Operations by their name on the wire."""
+        return {
+            "launch": self.launch,
+            "say": self.say,
+            "compact": self.compact,
+            "continue": self.go_on,
+            "remove": self.remove,
+        }
+
+    async def launch(self, c: Connection, m: Reply) -> Reply:
+        session = await self._p.launcher.launch(m)
+        self._p.conductor.start(session)
+        return {"sid": session.sid, "name": session.name, "warnings": self._p.gates.warnings(session)}
+
+    async def say(self, c: Connection, m: Reply) -> Reply:
+        session = await self._find(m)
+        text = text_of(m, "text", MAX_MESSAGE)
+        if not text.strip():
+            raise OpError("bad_request", "the message is empty")
+        if session.state.terminal or session.state.desired == "stopped":
+            raise OpError(
+                "ended",
+                f"{session.name} has ended; nobody would read it",
+                f"take it up again with your words: watchfloor continue {session.sid} TEXT",
+            )
+        # Words answer what the agent asked: it must not go on waiting for them.
+        asked = [a for a in session.state.approvals.values() if a.kind in (Request.QUESTION, Request.REFUSAL)]
+        if calls := [a.approval_id for a in asked if a.call_id]:
+            decision = {"approval_id": calls[0], "decision": "answer", "message": text}
+            work = self._p.approvals.decide(decision, c.by)
+            await unanswered.answered(self._p.fleet, session, "your message", work)
+            return {}
+        asking = [a.approval_id for a in asked]
+        answered = [t.ApprovalWithdrawn(approval_id=a, why="you said something") for a in asking]
+        said = session.append(*answered, t.UserMessage(text=text, origin="human", by=c.by))
+        await unanswered.answered(self._p.fleet, session, "your message", said)
+        return {}
+
+    async def compact(self, c: Connection, m: Reply) -> Reply:
+        """Its context is compacted before the next turn; wanted twice, it is done once."""
+        session = await self._find(m)
+        s = session.state
+        if s.terminal or s.desired == "stopped":
+            raise OpError("ended", f"{session.name} has ended; its context is sent to nobody")
+        if not s.context.wanted:
+            await session.append(t.ContextWanted(by=c.by))
+        return {}
+
+    async def go_on(self, c: Connection, m: Reply) -> Reply:
+        """``continue``: an ended session is taken up again."""
+        session = await self._find(m)
+        wish = continuing.parse(m)
+        if (key := given_credential(m.get("credential"))) is not None:
+            self._p.credentials.add(key)
+        await self._p.continuing.run(session, wish, self._p.purse.of(session.sid).spent, c.by)
+        return {"sid": session.sid, "name": session.name}
+
+    async def remove(self, c: Connection, m: Reply) -> Reply:
+        p = self._p
+        session = await look_up(p, m)
+        force = m.get("force") is True
+        if session.damaged and not force:
+            raise damaged(session)
+        removal = Removal(p.folders, session, p.fleet.row(session))
+        async with session.lock:  # what is undone or continued meanwhile comes before or after
+            with contextlib.suppress(OpError):  # a full disk must not keep anybody from making room
+                await p.purse.remember()
+            removed = await removal.run(m.get("force_keep") is True, force)
+        await memory_ops.drop(p, session)
+        p.index.drop(session.sid)
+        p.fleet.drop(session)
+        await removal.forget()
+        return {
+            "kept": removed.kept,
+            "lost": removed.lost,
+            "checkpoints": removed.checkpoints,
+            "archived": removed.archived,
+        }

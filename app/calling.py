@@ -11,7 +11,7 @@ from harness.events import notices
 from harness.events.notices import Memory, Notice, Pacing, Want
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
-from harness.protocol.config import NotifyConfig
+from harness.protocol.config_sections import NotifyConfig
 
 AWAY_S = 300.0
 """Seconds without a key or a click after which nobody watches, whatever the terminal says of its focus."""

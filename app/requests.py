@@ -12,8 +12,10 @@ from typing import Any
 from harness.events.cap import OF_SESSION
 from harness.events.memory_views import MemoryView
 from harness.events.views import ApprovalView
+from harness.protocol import api_key
 from harness.protocol import config as configuration
-from harness.protocol.config import Config, seconds, usd_to_nano
+from harness.protocol.amounts import seconds, usd_to_nano
+from harness.protocol.config import Config
 from harness.protocol.paths import Folders
 
 
@@ -58,7 +60,7 @@ def launch(
         "name": name,
         "model": model or ("" if role else cfg.model.default),
         "caps": dict(caps),
-        "base_url": configuration.base_url(cfg),
+        "base_url": api_key.base_url(cfg),
         "plan": plan,
         "fresh": fresh,
         "plan_from_goal": plan_from_goal,
@@ -163,7 +165,7 @@ def grant(
 
 
 def _key(cfg: Config) -> dict[str, Any]:
-    found = configuration.credential(cfg)
+    found = api_key.credential(cfg)
     return {} if found is None else {"credential": {"base_url": found.base_url, "key": found.key}}
 
 

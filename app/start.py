@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
+from harness.protocol import api_key, credential
 from harness.protocol import config as configuration
 from harness.protocol.client import Client, ensure_supervisor
 from harness.protocol.paths import Folders
@@ -15,10 +16,10 @@ from harness.protocol.paths import Folders
 def supervisor(folders: Folders, *, name: str, tell: Callable[[str], None] | None = None) -> Client:
     """A connection, starting the supervisor when nobody answers. Raises Unreachable, ForeignState, FolderError."""
     drop: tuple[str, ...] = ()
-    key: configuration.Credential | None = None
+    key: credential.Credential | None = None
     # the verbs that need settings report it; a look at the floor must still work
     with contextlib.suppress(configuration.ConfigError):
         config = configuration.load(folders)
         drop = (config.model.api_key_env,)
-        key = configuration.credential(config)
+        key = api_key.credential(config)
     return ensure_supervisor(folders, name=name, drop=drop, key=key, tell=tell)

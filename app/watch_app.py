@@ -29,7 +29,7 @@ from app.safety import NoControl, quiet_driver
 from app.screens.base import WatchScreen
 from harness.events.untrusted import to_display
 from harness.protocol.client import SupervisorError, Unreachable
-from harness.protocol.config import NotifyConfig
+from harness.protocol.config_sections import NotifyConfig
 from harness.protocol.paths import Folders
 from harness.protocol.transport import Transport
 

@@ -7,7 +7,7 @@ import argparse
 from app.cli import exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say, warn
-from harness.protocol.config import seconds
+from harness.protocol.amounts import seconds
 
 
 def snooze(ctx: Context, args: argparse.Namespace) -> int:

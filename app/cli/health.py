@@ -18,6 +18,7 @@ from app.cli.sessions import Refused
 from harness.events import endpoints
 from harness.events.reader import verify as verify_log
 from harness.events.views import FleetView, TroubleView
+from harness.protocol import api_key
 from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
 from harness.protocol.paths import FolderError, ensure_private
@@ -126,11 +127,11 @@ def _folders(ctx: Context) -> list[Finding]:
 def _configuration(ctx: Context) -> list[Finding]:
     try:
         cfg = configuration.load(ctx.folders)
-        key = configuration.credential(cfg)
+        key = api_key.credential(cfg)
     except configuration.ConfigError as exc:
         return [Finding("bad", "configuration", str(exc))]
     where = str(cfg.file) if cfg.file.exists() else f"{cfg.file} (not there: defaults)"
-    missing = f"no key for {configuration.base_url(cfg)}: set {cfg.model.api_key_env} or model.api_key_file"
+    missing = f"no key for {api_key.base_url(cfg)}: set {cfg.model.api_key_env} or model.api_key_file"
     return [
         Finding("ok", "configuration", where),
         Finding("ok", "key", f"for {key.base_url}") if key else Finding("warning", "key", missing),

@@ -15,6 +15,7 @@ from app.cli.sessions import Usage
 from harness.events.words import usd
 from harness.judge import known
 from harness.judge.known import Judged
+from harness.protocol import amounts, api_key
 from harness.protocol import config as configuration
 from harness.roles import shelf
 from harness.roles.role import RoleError
@@ -25,7 +26,7 @@ _MODULE = "harness.brain.calibrate"
 def judge(ctx: Context, args: argparse.Namespace) -> int:
     """Exit code 0 when every verdict was right, 1 when one was not or there was none."""
     cfg = configuration.load(ctx.folders)
-    credential = configuration.credential(cfg)
+    credential = api_key.credential(cfg)
     if credential is None:
         raise Usage("no API key is configured for this endpoint")
     try:
@@ -42,7 +43,7 @@ def judge(ctx: Context, args: argparse.Namespace) -> int:
         "key": credential.key,
         "model": args.model or found[0].model or cfg.model.default,
         "prompt": found[0].prompt,
-        "most_nano": configuration.usd_to_nano(args.most_usd),
+        "most_nano": amounts.usd_to_nano(args.most_usd),
         "max_tokens": cfg.model.max_tokens,
         "only": args.only,
     }

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from app.cli import brief_grammar, grants_grammar, jobs_grammar, memory_grammar, merge_grammar, overview, policy_grammar
 from harness.events.untrusted import to_display
-from harness.protocol.config import FRESH
+from harness.protocol.config_sections import FRESH
 
 DESCRIPTION = "A terminal control room for long-running AI agents. Without a verb it opens the floor."
 EPILOG = (

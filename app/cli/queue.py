@@ -18,7 +18,7 @@ from harness.events import needs, person_tool, trouble
 from harness.events.cap import Cap
 from harness.events.request import Request
 from harness.events.views import ApprovalView
-from harness.protocol import config as configuration
+from harness.protocol import amounts
 from harness.protocol.client import Client
 
 _HASH = 12
@@ -196,8 +196,8 @@ def _cap_value(view: ApprovalView, text: str) -> int:
     cap = Cap.of(view.detail.get("cap"))
     try:
         if cap is not None and cap.in_usd:
-            return configuration.usd_to_nano(text)
-        return configuration.seconds(text) if cap is Cap.SESSION_WALL and not text.isdigit() else int(text)
+            return amounts.usd_to_nano(text)
+        return amounts.seconds(text) if cap is Cap.SESSION_WALL and not text.isdigit() else int(text)
     except ValueError as exc:
         raise Usage(f"--raise-to: {exc}") from exc
 

@@ -15,6 +15,7 @@ from app.cli.context import Context
 from app.cli.output import emit, safe, say
 from app.cli.sessions import Refused
 from app.service import Service
+from harness.protocol import api_key
 from harness.protocol import config as configuration
 from harness.protocol.client import Mute, Unreachable
 from harness.protocol.paths import ensure_private
@@ -184,7 +185,7 @@ def _about_key(ctx: Context) -> list[str]:
     """A service has no shell's environment, and its text holds no key: only a key file answers after a boot."""
     try:
         config = configuration.load(ctx.folders)
-        if config.model.api_key_file and configuration.credential(config, {}) is not None:
+        if config.model.api_key_file and api_key.credential(config, {}) is not None:
             return [
                 f"the key is read from {config.model.api_key_file} (model.api_key_file); the service's text holds none"
             ]

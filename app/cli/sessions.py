@@ -15,6 +15,7 @@ from app.cli.output import age, emit, emit_all, safe, say, table
 from harness.events import trouble
 from harness.events.views import GROUPS, SessionRow
 from harness.events.words import cap_text, counted, money, usd
+from harness.protocol import amounts
 from harness.protocol import config as configuration
 
 _NONE = "◇"
@@ -113,9 +114,9 @@ def _caps(args: argparse.Namespace, cfg: configuration.Config) -> dict[str, int]
     given: dict[str, int | None] = {}
     try:
         if args.cap_usd is not None:
-            given["usd_nano"] = None if args.cap_usd == "none" else configuration.usd_to_nano(args.cap_usd)
+            given["usd_nano"] = None if args.cap_usd == "none" else amounts.usd_to_nano(args.cap_usd)
         if args.cap_wall is not None:
-            given["wall_s"] = configuration.seconds(args.cap_wall)
+            given["wall_s"] = amounts.seconds(args.cap_wall)
         if args.cap_tokens is not None:
             given["tokens"] = args.cap_tokens
         if args.cap_calls is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from harness.protocol import config as configuration
+from harness.protocol import amounts
 
 _STAMP = "%Y-%m-%dT%H:%M:%S.%fZ"
 
@@ -14,7 +14,7 @@ def stamp(text: str, now: datetime) -> str:
     UTC without a zone. Raises ValueError with what is wrong.
     """
     try:
-        then = now - timedelta(seconds=configuration.seconds(text))
+        then = now - timedelta(seconds=amounts.seconds(text))
     except (ValueError, OverflowError):
         try:
             then = datetime.fromisoformat(text)

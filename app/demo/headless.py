@@ -12,8 +12,8 @@ from app.demo import stage
 from app.demo.fleet import BRANCH, PARTS, Demo, DemoError, Part
 from harness.events.action import PushAction, from_wire
 from harness.events.request import Request
+from harness.protocol.amounts import NANO, usd_to_nano
 from harness.protocol.client import Client
-from harness.protocol.config import NANO, usd_to_nano
 from harness.protocol.transport import UnixSocket
 
 LIMIT_S = 90.0

@@ -24,8 +24,8 @@ from harness.events.fold import advance
 from harness.events.reader import read
 from harness.events.request import Request
 from harness.events.session_state import SessionState
+from harness.protocol.amounts import NANO, usd_to_nano
 from harness.protocol.client import ensure_supervisor
-from harness.protocol.config import NANO, usd_to_nano
 
 LIMIT_S = 600.0
 OVER = frozenset(("done", "failed", "stopped"))

@@ -17,8 +17,9 @@ from harness.events.cap import Cap
 from harness.events.request import Request
 from harness.events.views import ApprovalView, SessionRow
 from harness.events.words import cap_text, money
+from harness.protocol.amounts import usd_to_nano
 from harness.protocol.client import SupervisorError, Unreachable
-from harness.protocol.config import ConfigError, usd_to_nano
+from harness.protocol.config import ConfigError
 from widgets.fact_list import Facts
 from widgets.fleet_filter import repository
 

@@ -17,6 +17,7 @@ from app.screens.dialogs import Notice
 from app.screens.form import Form
 from harness.events.untrusted import to_display
 from harness.events.words import NANO
+from harness.protocol import amounts
 from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets.help_bar import HelpBar
@@ -52,7 +53,7 @@ def request_of(wish: Wish, cfg: configuration.Config) -> dict[str, Any]:
     cap: int | None = None
     if wish.cap.strip().lower() != "none":
         try:
-            cap = configuration.usd_to_nano(wish.cap)
+            cap = amounts.usd_to_nano(wish.cap)
         except ValueError as exc:
             raise FieldError("cap", f"{exc}; or none") from exc
     try:

@@ -26,8 +26,8 @@ from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
 from harness.events.words import NANO, money
 from harness.protocol import config as configuration
+from harness.protocol.amounts import usd_to_nano
 from harness.protocol.client import SupervisorError, Unreachable
-from harness.protocol.config import usd_to_nano
 from widgets.approval_card import ApprovalCard
 from widgets.fleet_bar import Banner
 from widgets.help_bar import HelpBar

@@ -28,7 +28,7 @@ from harness.events import tools
 from harness.events import types as t
 from harness.events.framing import LogError
 from harness.events.session_state import SessionState
-from harness.protocol.config import Credential
+from harness.protocol.credential import Credential
 
 OK = 0
 DEFECT = 70

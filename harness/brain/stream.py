@@ -37,7 +37,7 @@ from harness.brain.own_means import Own
 from harness.brain.retry import Failure, classify, used_up_s
 from harness.events.blocks import STOPS, Block
 from harness.events.types import Usage
-from harness.protocol.config import DEFAULT_BASE_URL
+from harness.protocol.api_key import DEFAULT_BASE_URL
 
 _CONNECT_S = 15.0
 _WRITE_S = 60.0

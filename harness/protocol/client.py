@@ -21,7 +21,7 @@ from harness.protocol.paths import STOPPING, FolderError, Folders, ensure_privat
 from harness.protocol.transport import Transport, UnixSocket
 
 if TYPE_CHECKING:
-    from harness.protocol.config import Credential
+    from harness.protocol.credential import Credential
 
 
 class SupervisorError(Exception):

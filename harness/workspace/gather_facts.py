@@ -25,7 +25,7 @@ from harness.hands import push as hands_push
 from harness.policy import push, shell
 from harness.policy.effects import absolute, inside
 from harness.policy.facts import Facts, FenceFacts, Target
-from harness.protocol.config import FenceConfig
+from harness.protocol.config_sections import FenceConfig
 from harness.workspace import private as private_dir
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.git import Git

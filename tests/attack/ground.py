@@ -20,7 +20,7 @@ from harness.events import blobs
 from harness.events.action import action_hash
 from harness.hands import fence
 from harness.policy.build import build_action
-from harness.protocol.config import FenceConfig
+from harness.protocol.config_sections import FenceConfig
 from harness.protocol.paths import ensure_private
 from harness.workspace import worktrees
 from harness.workspace.gather_facts import gather

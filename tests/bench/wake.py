@@ -30,7 +30,7 @@ from harness.agents.journal import Journal
 from harness.brain.builtin import BuiltIn
 from harness.brain import memory
 from harness.events import snapshots
-from harness.protocol.config import Credential
+from harness.protocol.credential import Credential
 import ssl
 folder = Path(sys.argv[1])
 spec = Spec("s", str(folder), "", "", 1, "", Credential("http://127.0.0.1:1", "k"), "claude-sonnet-5-5")

@@ -14,7 +14,7 @@ from harness.hands.selftest import run
 from harness.policy.build import build_action
 from harness.policy.judge import Verdict, judge
 from harness.policy.rules import default_policy
-from harness.protocol.config import FenceConfig
+from harness.protocol.config_sections import FenceConfig
 from harness.protocol.paths import SessionFolder
 from harness.workspace import worktrees
 from harness.workspace.gather_facts import gather

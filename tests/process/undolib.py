@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.policy.build import build_action
 from harness.protocol import frames
-from harness.protocol.config import FenceConfig
+from harness.protocol.config_sections import FenceConfig
 from harness.workspace import worktrees
 from harness.workspace.gather_facts import Kept, gather
 from harness.workspace.private import real_objects

@@ -8,7 +8,7 @@ import pytest
 from app.cli.parser import build
 from harness.events import types as t
 from harness.events.cap import OF_SESSION, Cap, amount_of, named
-from harness.protocol.config import CapsConfig
+from harness.protocol.config_sections import CapsConfig
 
 
 @pytest.mark.parametrize("cap", OF_SESSION)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.protocol import amounts, api_key, config_sections, credential
 from harness.protocol import config as c
 from harness.protocol.paths import FolderError, Folders, ensure_private, resolve
 from harness.vault.limits import Limits
@@ -28,13 +29,13 @@ def test_values_are_read() -> None:
     assert (cfg.model.default, cfg.caps.session_usd, cfg.caps.day_usd, cfg.caps.session_wall) == (
         "claude-haiku-5-5",
         2_500_000_000,
-        10 * c.NANO,
+        10 * amounts.NANO,
         28800,
     )
     assert cfg.fence.read == ("/opt/x",)
     assert cfg.fence.env == {"LANG": "C"}
     assert cfg.ui.keys == {"floor.queue": "f5"}
-    assert c.base_url(cfg, {}) == "http://127.0.0.1:1"
+    assert api_key.base_url(cfg, {}) == "http://127.0.0.1:1"
 
 
 def test_false_lifts_a_cap() -> None:
@@ -69,27 +70,29 @@ def test_errors_name_file_line_and_key(text: str, line: int, key: str) -> None:
 
 @given(st.integers(0, 10**15))
 def test_usd_round_trip(nano: int) -> None:
-    assert c.usd_to_nano(f"{nano // c.NANO}.{nano % c.NANO:09d}") == nano
+    assert amounts.usd_to_nano(f"{nano // amounts.NANO}.{nano % amounts.NANO:09d}") == nano
 
 
 @given(st.text(max_size=12) | st.text("0123456789.$ -+_,eE", max_size=12))
 def test_usd_rejects_or_is_exact(text: str) -> None:
     try:
-        value = c.usd_to_nano(text)
+        value = amounts.usd_to_nano(text)
     except ValueError:
         return
-    assert value == Decimal(text.strip().removeprefix("$")) * c.NANO >= 0
+    assert value == Decimal(text.strip().removeprefix("$")) * amounts.NANO >= 0
 
 
 def test_key_belongs_to_its_endpoint(tmp_path: Path) -> None:
     key = tmp_path / "key"
     key.write_text("sk-1\n")
     cfg = c.parse(FILE, f'[model]\nbase_url = "http://h"\napi_key_file = "{key}"\n')
-    assert c.credential(cfg, {"ANTHROPIC_API_KEY": "other"}) == c.Credential("http://h", "sk-1")
-    assert "sk-1" not in repr(c.credential(cfg, {}))
+    assert api_key.credential(cfg, {"ANTHROPIC_API_KEY": "other"}) == credential.Credential("http://h", "sk-1")
+    assert "sk-1" not in repr(api_key.credential(cfg, {}))
     key.write_text("sk-22\n")
-    assert c.credential(cfg, {}) == c.Credential("http://h", "sk-22"), "a key that was replaced counts at once"
-    assert c.credential(c.parse(FILE, ""), {}) is None
+    assert api_key.credential(cfg, {}) == credential.Credential("http://h", "sk-22"), (
+        "a key that was replaced counts at once"
+    )
+    assert api_key.credential(c.parse(FILE, ""), {}) is None
 
 
 def test_folders_move_together(tmp_path: Path) -> None:
@@ -136,7 +139,7 @@ def test_an_address_that_would_leak_or_cannot_work_is_refused_without_quoting_it
     assert (error.value.line, error.value.key) == (3, "model.base_url")
     assert "hunter2" not in str(error.value)
     with pytest.raises(c.ConfigError) as error:
-        c.credential(c.parse(FILE, ""), {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "k"})
+        api_key.credential(c.parse(FILE, ""), {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "k"})
     assert "hunter2" not in str(error.value)
 
 
@@ -166,7 +169,7 @@ def test_the_fence_may_not_show_what_is_watchfloors_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["sk canary", "sk-canary\nsk-canary", "sk-canary\x7f", "sk-canary\u2028x"])
 def test_a_key_that_cannot_be_one_is_refused_without_quoting_it(key: str) -> None:
     with pytest.raises(c.ConfigError) as error:
-        c.credential(c.parse(FILE, ""), {"ANTHROPIC_API_KEY": key})
+        api_key.credential(c.parse(FILE, ""), {"ANTHROPIC_API_KEY": key})
     assert "canary" not in str(error.value)
 
 
@@ -195,7 +198,7 @@ def test_alarms_have_times_amounts_and_numbers_and_can_be_switched_off(tmp_path:
     config = c.parse(
         file, '[alarms]\nsilent = "2h"\nno_progress_usd = "2.50"\nminute_usd = 0.5\nsame_failure = false\n'
     )
-    assert config.alarms == c.AlarmsConfig(7200, 2_500_000_000, 500_000_000, 0)
+    assert config.alarms == config_sections.AlarmsConfig(7200, 2_500_000_000, 500_000_000, 0)
     for wrong in (
         'silent = "soon"',
         "silent = 0",
@@ -213,7 +216,7 @@ def test_notices_have_a_command_and_stretches_of_time(tmp_path: Path) -> None:
         file,
         '[notify]\ncommand = ["apprise", "-t", "floor"]\ndesktop = false\ndwell = 0\ncool_down = "5m"\nagain = false\n',
     )
-    assert config.notify == c.NotifyConfig(("apprise", "-t", "floor"), False, "bell", 0, 300, 0)
+    assert config.notify == config_sections.NotifyConfig(("apprise", "-t", "floor"), False, "bell", 0, 300, 0)
     for wrong in (
         'command = "mail me"',
         'command = [""]',

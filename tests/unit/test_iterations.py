@@ -21,7 +21,7 @@ from harness.events.iterations import Chore
 from harness.plan import due, hooks, iterations
 from harness.plan.digest import MOST_BYTES, Around, digest
 from harness.plan.iterations import Begin, Note, Prepare, Recheck
-from harness.protocol import config
+from harness.protocol import config_sections
 from tests.unit.test_brain_loop import World, shape, text, use
 
 GOAL = "  Build *all* of it.\n\tNothing else.  "
@@ -280,7 +280,7 @@ def test_never_leaves_the_order_to_the_agent() -> None:
 
 
 def test_the_configuration_knows_the_same_ways() -> None:
-    assert config.FRESH == iteration_events.FRESH
+    assert config_sections.FRESH == iteration_events.FRESH
 
 
 COMMANDS = [f"make {n}" for n in range(5)]

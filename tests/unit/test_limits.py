@@ -13,19 +13,19 @@ from harness.events import types as t
 from harness.events.describe import describe
 from harness.hands import limits
 from harness.hands.limits import GIB, MIB, Limits, Over
-from harness.protocol import config
+from harness.protocol import config, config_sections
 from harness.session.call_watch import pause, strikes_needed
 
 FILE = Path("/conf/config.toml")
 
 
-def read(text: str) -> config.LimitsConfig:
+def read(text: str) -> config_sections.LimitsConfig:
     return config.parse(FILE, f"[limits]\n{text}").limits
 
 
 def test_the_configuration_and_the_keeper_agree_on_names_and_defaults() -> None:
-    assert asdict(config.LimitsConfig()) == asdict(Limits())
-    assert limits.from_wire(config.LimitsConfig().to_wire()) == Limits()
+    assert asdict(config_sections.LimitsConfig()) == asdict(Limits())
+    assert limits.from_wire(config_sections.LimitsConfig().to_wire()) == Limits()
     assert limits.from_wire(None) == Limits()
 
 

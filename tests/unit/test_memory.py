@@ -16,7 +16,7 @@ from harness.brain.decide import next_step
 from harness.events import types as t
 from harness.events.log import LogWriter
 from harness.events.reader import DamagedLog
-from harness.protocol.config import Credential
+from harness.protocol.credential import Credential
 from tests.unit.test_context import Sizes, changes, long_work
 
 

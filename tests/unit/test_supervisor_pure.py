@@ -19,7 +19,7 @@ from harness.events import types as t
 from harness.events.action import from_wire
 from harness.events.fold import advance, fold
 from harness.events.session_state import SessionState
-from harness.protocol.config import Credential
+from harness.protocol.credential import Credential
 from harness.protocol.paths import STATE_VERSION
 from harness.protocol.session_names import is_session_id
 from harness.supervisor import guardian, ids, main

@@ -15,7 +15,7 @@ from harness.events import checkpoints
 from harness.events import types as t
 from harness.events.checkpoints import Due
 from harness.events.effect import NO_UNDO
-from harness.protocol.config import CheckpointConfig
+from harness.protocol.config_sections import CheckpointConfig
 from harness.supervisor.calls import plans
 from harness.supervisor.calls.ground import HELD_S, held_for, private_of
 from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from harness.protocol.config import Credential, key_problem, url_problem
+from harness.protocol.credential import Credential, key_problem, url_problem
 from harness.supervisor.errors import OpError
 
 

@@ -19,7 +19,9 @@ from harness.events import endpoints
 from harness.events import types as t
 from harness.events.endpoints import ITEM_KINDS, EndpointView
 from harness.events.session_state import OpenApproval, SessionState
-from harness.protocol.config import Config, ConfigError, Credential, credential
+from harness.protocol.api_key import credential
+from harness.protocol.config import Config, ConfigError
+from harness.protocol.credential import Credential
 from harness.supervisor.endpoints import endpoint_gate as g
 from harness.supervisor.endpoints import gate_words
 from harness.supervisor.endpoints.credentials import Credentials, fingerprint

@@ -24,7 +24,7 @@ from harness.budget.ledger_types import LedgerRecord, Limits, Raised, Reserved, 
 from harness.events.cap import Cap
 from harness.events.framing import LogError
 from harness.events.types import Caps, Usage
-from harness.protocol.config import CapsConfig
+from harness.protocol.config_sections import CapsConfig
 from harness.supervisor.errors import out_of_space
 from harness.supervisor.money.day import Clock
 from harness.supervisor.money.ledger_files import Opened, drop_anchor, evidence_of, open_ledger

@@ -23,8 +23,10 @@ from harness.events.trouble import Trouble
 from harness.events.words import counted
 from harness.plan import draft, patterns
 from harness.plan.formats import BadPlan
-from harness.protocol.config import DEFAULT_BASE_URL, FRESH, Credential
-from harness.protocol.config import base_url as configured_url
+from harness.protocol.api_key import DEFAULT_BASE_URL
+from harness.protocol.api_key import base_url as configured_url
+from harness.protocol.config_sections import FRESH
+from harness.protocol.credential import Credential
 from harness.protocol.paths import FolderError, Folders, ensure_private
 from harness.protocol.session_names import SessionName
 from harness.supervisor import ids

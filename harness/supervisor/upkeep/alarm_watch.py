@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from harness.events.alarms import Limits, changes
-from harness.protocol.config import AlarmsConfig
+from harness.protocol.config_sections import AlarmsConfig
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session

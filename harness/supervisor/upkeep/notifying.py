@@ -23,7 +23,7 @@ from harness.events.notices import Memory, Notice, Pacing, Want
 from harness.events.untrusted import to_display
 from harness.events.views import SessionRow
 from harness.memory import secret
-from harness.protocol.config import NotifyConfig
+from harness.protocol.config_sections import NotifyConfig
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.threads import at_home

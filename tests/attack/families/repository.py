@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from harness.hands import children, precheck
-from harness.protocol.config import FenceConfig
+from harness.protocol.config_sections import FenceConfig
 from harness.workspace import worktrees
 from harness.workspace.diff import diff
 from harness.workspace.errors import WorkspaceError

@@ -13,7 +13,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from harness.events import words
-from harness.events.stretches import Stretch
+from harness.events.stretch import Stretch
 from harness.events.views import NEEDS_YOU, SessionRow
 from widgets import cells, fleet_columns, timeline
 from widgets.cells import Line

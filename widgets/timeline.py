@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from harness.events.stretches import ENDED, OFF, Stretch
+from harness.events.stretch import ENDED, OFF, Stretch
 from widgets import cells
 
 SPANS = (900, 3600, 6 * 3600, 86400, 7 * 86400)

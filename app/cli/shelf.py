@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 
 from harness.events.archived import listed
+from harness.events.row_state import Liveness
 from harness.events.salvage import salvage
 from harness.events.session_state import SessionState
-from harness.events.views import ERRORS, FleetView, Liveness, SessionRow, row
+from harness.events.views import ERRORS, FleetView, SessionRow, row
 from harness.protocol.client import SupervisorError
 from harness.protocol.paths import Folders
 from harness.protocol.session_names import OtherHost, SessionName

@@ -19,7 +19,7 @@ from app.models import Dirty, Snapshot
 from app.screens import bulk
 from app.screens.base import WatchScreen
 from harness.events import words
-from harness.events.stretches import Stretch
+from harness.events.stretch import Stretch
 from harness.events.views import SessionRow
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets import fleet_columns, timeline

@@ -10,9 +10,9 @@ from dataclasses import fields
 
 import msgspec
 
-from harness.events import checkpoints, contract, merging, stretches
+from harness.events import checkpoints, contract, merging
 from harness.events import types as t
-from harness.events.folding import approvals, calls, context, conversation, money, plan, session
+from harness.events.folding import approvals, calls, context, conversation, money, plan, session, stretches
 from harness.events.session_state import SessionState
 
 _HANDLERS = {

@@ -21,7 +21,7 @@ from harness.events.jobs import Jobs
 from harness.events.merging import Merging
 from harness.events.pace import Pace
 from harness.events.remembered import Remembered
-from harness.events.stretches import Stretches
+from harness.events.stretch import Stretches
 
 
 @dataclass(slots=True)

@@ -7,16 +7,15 @@ Text fields hold untrusted text as it is; whoever shows them passes `untrusted.t
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from harness.events import trouble
 from harness.events.alarm_events import AlarmRaised
 from harness.events.endpoints import EndpointView
-
-if TYPE_CHECKING:
-    from harness.events.session_state import Context, OpenApproval, SessionState
+from harness.events.row_state import Liveness, first_request, state_of, without_criterion, words_of
+from harness.events.session_state import Context, SessionState
 
 NEEDS_YOU = "needs you"
 """It has an open request."""
@@ -175,86 +174,6 @@ class FleetView(msgspec.Struct, frozen=True, omit_defaults=True):
     troubles: tuple[TroubleView, ...] = ()
     """What is wrong with the fleet itself, the worst first; an endpoint that does not answer is among `endpoints`."""
     endpoints: tuple[EndpointView, ...] = ()
-
-
-class Liveness(msgspec.Struct, frozen=True):
-    """What the supervisor knows of a session's processes; None = nobody looked (no supervisor)."""
-
-    keeper: bool | None = None
-    brain: bool | None = None
-    doing: str = ""
-    evidence: str = ""
-    """What its agent is at in the reply that is on its way, and why that is to be believed."""
-
-
-def first_request(s: SessionState) -> OpenApproval | None:
-    """The oldest open request, a deferred one only when there is no other."""
-    waiting = [a for a in s.approvals.values() if a.deferred is None] or list(s.approvals.values())
-    return min(waiting, key=lambda a: a.seq, default=None)
-
-
-def without_criterion(s: SessionState) -> bool:
-    """True when no check, no plan, no plan to be written and no judge says what done means."""
-    i = s.intent
-    return i is not None and not s.checks and s.plan is None and not i.draft and i.judge is None
-
-
-def state_of(s: SessionState, live: Liveness) -> tuple[str, str, str]:
-    """(state, detail, evidence) of a session: the single place where a row's state is chosen."""
-    at = f"seq {s.seq} {s.last_event}"
-    if s.ended is not None:
-        return s.ended.outcome, "; ".join(filter(None, (s.merging.words(), s.ended.reason))), at
-    if s.desired == "stopped":
-        return "stopped", "stopping" if live.brain else s.desired_reason or "stopped by you", at
-    if s.intent is None:
-        return "unknown", "the log does not say what this session is", at
-    first = first_request(s)
-    if first is not None:
-        waiting = sum(a.deferred is None for a in s.approvals.values()) or len(s.approvals)
-        more = f" (+{waiting - 1})" if waiting > 1 else ""
-        return "waiting", f"{trouble.request(first.kind)}: {first.title}{more}", f"open request {first.approval_id}"
-    if s.quarantined is not None:
-        return (
-            "failed",
-            f"{trouble.part(s.quarantined.part)} failed {s.quarantined.restarts} times: {s.quarantined.reason}",
-            at,
-        )
-    if live.keeper is False:
-        return "lost", trouble.SESSION["gone"].headline, at
-    if s.desired == "paused":
-        return "parked", "pausing at the next turn" if live.brain else "paused by you", at
-    if s.parked is not None and s.parked.why == "limited":
-        return "limited", trouble.parked("limited").headline, at
-    if s.created is None:
-        return "starting", "making its worktree", at
-    if s.doing:
-        newest = max(s.doing.values(), key=lambda d: d.ts)
-        if live.doing and newest is s.doing.get("model"):
-            return "running", f"{newest.what}: {live.doing}", f"{at}; {live.evidence}"
-        return "running", newest.what, at
-    if live.keeper is None:
-        return "unknown", "no supervisor has looked", at
-    if live.brain:
-        return "running", "thinking", at
-    if s.parked is not None and s.parked.why == "job":
-        return "running", s.jobs.words() or s.parked.detail, at
-    if s.parked is not None:
-        return "parked", s.parked.detail or trouble.parked(s.parked.why).headline, at
-    return "starting", "waking up", at
-
-
-def words_of(s: SessionState, state: str) -> trouble.Words | None:
-    """What happens next and what can be done, for the states in which a session waits; None where nothing holds it
-    up.
-    """
-    if state == "waiting":
-        first = first_request(s)
-        return trouble.requested(first.kind) if first is not None else None
-    if state in ("parked", "limited"):
-        return trouble.parked("paused" if s.desired == "paused" or s.parked is None else s.parked.why)
-    if state == "failed":
-        return trouble.SESSION["set_aside"] if s.ended is None else trouble.FAILED
-    return trouble.SESSION["gone"] if state == "lost" else None
 
 
 def troubled(made: SessionRow, found: trouble.Trouble, *, held: bool) -> SessionRow:

@@ -29,8 +29,9 @@ from harness.events.action import action_hash
 from harness.events.fold import advance
 from harness.events.log import LogWriter
 from harness.events.reader import read
+from harness.events.row_state import Liveness
 from harness.events.session_state import SessionState
-from harness.events.views import ApprovalView, FleetView, Liveness, SessionRow, counted, row
+from harness.events.views import ApprovalView, FleetView, SessionRow, counted, row
 from harness.plan.board import board
 from harness.protocol import frames, identity
 from harness.protocol.exchange import Answering

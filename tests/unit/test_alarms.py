@@ -12,9 +12,10 @@ from harness.events import types as t
 from harness.events.alarm_state import until
 from harness.events.alarms import COST, KINDS, NO_PROGRESS, SILENT, STUCK, Limits, changes, found
 from harness.events.fold import advance, fold
+from harness.events.row_state import Liveness
 from harness.events.session_state import SessionState
 from harness.events.trouble import RINGS
-from harness.events.views import ERRORS, RUNNING, Liveness, row
+from harness.events.views import ERRORS, RUNNING, row
 
 START = datetime(2026, 3, 1, tzinfo=UTC).timestamp()
 DOLLAR = 1_000_000_000

@@ -16,8 +16,9 @@ from harness.brain.context.sizes import Sizes
 from harness.brain.view import View
 from harness.events import layers
 from harness.events import types as t
+from harness.events.row_state import Liveness
 from harness.events.session_state import Context
-from harness.events.views import Liveness, context_of, row
+from harness.events.views import context_of, row
 from harness.simulator import prompt_cache
 from tests.unit.test_brain_loop import World, shape, text
 from tests.unit.test_context import GOAL, long_work

@@ -13,8 +13,8 @@ from harness.brain.view import View
 from harness.events import fold, said
 from harness.events import types as t
 from harness.events.evaluation_events import JudgeWanted
+from harness.events.row_state import without_criterion
 from harness.events.session_state import SessionState
-from harness.events.views import without_criterion
 from harness.plan import draft, formats
 from harness.supervisor.calls import plans
 from tests.unit.test_plan_phases import story, text

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from harness.events import types as t
 from harness.events.fold import advance
 from harness.events.session_state import SessionState
-from harness.events.stretches import ENDED, KEPT, OFF, Stretch
+from harness.events.stretch import ENDED, KEPT, OFF, Stretch
 from widgets import timeline
 
 START = 1_800_000_000

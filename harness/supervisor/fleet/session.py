@@ -16,9 +16,9 @@ from harness.events import snapshots
 from harness.events import types as t
 from harness.events.fold import advance
 from harness.events.framing import LogError, NewerLog
+from harness.events.row_state import Liveness
 from harness.events.session_state import SessionState
 from harness.events.trouble import Trouble
-from harness.events.views import Liveness
 from harness.protocol.paths import Folders
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import fold_cache, homes, set_aside

@@ -6,9 +6,7 @@ Standard library only.
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import json
 import os
 import sys
 from collections import deque
@@ -16,27 +14,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.events import blobs, tools
-from harness.events.action import Action, BadAction, Wire, action_hash, from_wire
+from harness.events import tools
+from harness.events.action import Action, BadAction, Wire, from_wire
 from harness.events.calls import Call
 from harness.events.effect import NO_UNDO
-from harness.events.log import LogError, NoSpace, Poisoned
+from harness.events.log import NoSpace, Poisoned
 from harness.hands import limits, precheck, spawn
-from harness.hands.ready import Ready
 from harness.protocol.paths import SessionFolder
 from harness.session import jobs, spool
 from harness.session.appender import Journal
 from harness.session.call_runner import Running
 from harness.session.call_watch import KnownDisk
-from harness.session.errors import OpError
+from harness.session.errors import Answer, OpError
 from harness.session.event_loop import Loop
 from harness.session.fault import Faults
 from harness.session.job_waits import Waits
-from harness.session.keeper_fold import KeeperState
-from harness.session.turns import Timer
+from harness.session.judged_action import JudgedActions
+from harness.session.standby import Standby
+from harness.session.undoing import Undoing
 from harness.session.vault_client import VaultLink
-
-Answer = Callable[[dict[str, Any] | OpError], None]
 
 
 @dataclass(slots=True)
@@ -57,11 +53,8 @@ class JobLimits:
     grace_s: float = 10.0
 
 
-_COLLECT_S = 0.1
 _SIDE_BY_SIDE = 4
 """Calls that read at the same time: more of them would only take turns on a small machine."""
-_READY_S = 60.0
-"""Seconds for which a fence stands ready after a call."""
 _COMPARED = "snapshot"
 """The precondition that the vault compares, not `precheck`."""
 
@@ -83,6 +76,52 @@ def _to_be_kept(action: Action) -> bool:
     return _COMPARED in action.world or tools.may_change_files(action.tool, action.access)
 
 
+def _hindered(action: Action, kept: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The reply that names why a call must not start now: the state before it is not kept (``unprotected``), or the
+    world is not the one it was allowed for (``stale``); None when nothing hinders it. Raises OpError ``no_space``.
+    """
+    found = kept or {}
+    expected = action.world
+    if kept is not None and not kept.get("ok") and _to_be_kept(action):
+        error = kept["error"]
+        if error["code"] == "no_space":
+            raise OpError(
+                "no_space",
+                f"the state before the call cannot be kept: {error['message']}",
+                "free some space, then ask again",
+            )
+        if expected.get(_COMPARED) is not None or NO_UNDO not in action.effects:
+            return {"unprotected": str(error["message"])}
+    seen: dict[str, Any] = found.get("seen") or {}
+    if _slow(action) is not None and not seen:
+        why = found.get("error", {}).get("message", "no answer")
+        return {"stale": [f"what it depends on could not be looked at: {why}"]}
+    compared = {_COMPARED: expected[_COMPARED]} if _COMPARED in expected else {}
+    difference = list(found.get("difference", []))
+    difference += precheck.difference(expected, seen | precheck.observe(_quick(action)) | compared)
+    return {"stale": difference} if difference else None
+
+
+def _started(call: Call, effect: str, world: dict[str, Any], kept: dict[str, Any] | None) -> dict[str, Any]:
+    """What ``tool.started`` says: the action by its hash, who allowed it, and the state that undo goes back to."""
+    said: dict[str, Any] = {
+        "call_id": call.call_id,
+        "action_hash": call.action_hash,
+        "effect": effect,
+        "attempt": call.attempt + 1,
+        "pre": world,
+    }
+    if call.allowed_by:
+        said["decision_id"] = call.allowed_by
+    if kept is not None and "snapshot" in kept:
+        said["snapshot"] = kept["snapshot"]
+        if worked := kept.get("worked"):
+            said["worked"] = worked
+        if kept["left_out"]:
+            said |= {"left_out": kept["left_out"], "left_out_names": kept["left_out_names"]}
+    return said
+
+
 class Gate:
     """Runs the calls of one session one at a time, in the order they were asked for; the rest wait and are checked when
     their turn comes. Calls that only read, inside the fence, run side by side.
@@ -101,13 +140,12 @@ class Gate:
         self._loop = loop
         self._journal = journal
         self._folder = folder
-        self._sid = sid
         self._faults = faults
         self._write = write
         self._on_over = on_over
         self._now: dict[str, Running] = {}
         self._preparing: _Preparing | None = None
-        self._undoing = ""
+        self._judged = JudgedActions(journal, folder, sid)
         self._disk = KnownDisk(folder)
         self.limits = limits.DEFAULT
         """What the calls that start from now on may take of this machine."""
@@ -115,20 +153,19 @@ class Gate:
         self.job_limits = JobLimits()
         """How many jobs the session may have at a time, and how long one has to end when asked to."""
         self.vault = VaultLink(loop, folder)
-        self.ready = Ready()
+        self._undoing = Undoing(self.vault, faults, write, self._try_write, self._over)
+        self._standby = Standby(loop, lambda: self.idle)
+        self.ready = self._standby.ready
         self.beside: set[int] = set()
         """Other children of the keeper, which no call's end ends."""
         self.jobs = jobs.Jobs(loop, folder, write, self._over)
         self.waits = Waits(loop, folder, self.jobs, write, lambda: journal.memory.job_ends)
-        self._dismiss: Timer | None = None
-        self._verified: tuple[Wire, str] = ({}, "")
-        """The action of the last check, and its hash: what the log's fold holds is never changed in place."""
 
     @property
     def running(self) -> list[str]:
         """The calls that run or are about to, or the undo that is being carried out."""
-        if self._undoing:
-            return [self._undoing]
+        if self._undoing.now:
+            return [self._undoing.now]
         if self._preparing is not None:
             return [self._preparing.call_id]
         return [*self._now, *self.jobs.beginning]
@@ -142,17 +179,14 @@ class Gate:
         """Start a call, or let it wait for the one that runs; ``answer`` is told when it started or why it did not."""
         if call_id in (*self.running, *self.waits.open) or any(call_id == waiting for waiting, _ in self._queue):
             raise OpError("conflict", f"call {call_id} is running or waiting already")
-        self._check(call_id)
+        self._judged.check(call_id)
         self._queue.append((call_id, answer))
         self._next()
 
     def expect(self) -> None:
         """A call may run and will be asked for in a moment: have its place wait for it."""
         if self.idle:
-            try:
-                self.ready.enter()
-            except OSError as exc:
-                print(f"keeper: no place waits for the next call: {exc}", file=sys.stderr, flush=True)
+            self._standby.enter()
 
     def cancel(self, call_id: str) -> None:
         """End a running call, or take a waiting one out and record it as cancelled.
@@ -213,7 +247,7 @@ class Gate:
         """True when a call may start now: alone, or as one more reader beside readers."""
         if not self.running:
             return True
-        busy = self._undoing or self._preparing is not None or self.jobs.beginning
+        busy = self._undoing.now or self._preparing is not None or self.jobs.beginning
         if busy or len(self._now) >= _SIDE_BY_SIDE:
             return False
         return all(running.reads for running in self._now.values()) and self._only_reads(call_id)
@@ -221,7 +255,7 @@ class Gate:
     def _only_reads(self, call_id: str) -> bool:
         """True for a call of ours that reads inside the fence; what is wrong with another shows when it is alone."""
         try:
-            action = from_wire(self._check(call_id)[1])
+            action = from_wire(self._judged.check(call_id)[1])
         except (OpError, BadAction):
             return False
         return spawn.only_reads(action) and action.access == "fence" and _slow(action) is None
@@ -245,7 +279,7 @@ class Gate:
         """The first step: whatever may change files, or was allowed for the world as it was shown, waits for a
         snapshot; what takes long to look at is looked at beside it, so that everybody else is answered meanwhile.
         """
-        _, wire = self._check(call_id)
+        _, wire = self._judged.check(call_id)
         action = self._read(call_id, wire)
         shown = action.world.get(_COMPARED)
         slow = _slow(action)
@@ -286,32 +320,6 @@ class Gate:
         self._answering(preparing.answer, lambda: self._start(preparing.call_id, reply))
         self._next()
 
-    def _check(self, call_id: str) -> tuple[Call, Wire]:
-        """The open call and its judged action as it was stored, when it may have its effect now. Raises OpError."""
-        if self._journal.poisoned:
-            raise OpError("poisoned", self._journal.poisoned, "check the disk, then restart the session's keeper")
-        memory = self._journal.memory
-        call = call_of(memory, call_id)
-        if call is None or (judged := memory.judged.get(call_id)) is None:
-            raise OpError("refused", f"call {call_id[:40]} is not open or was not judged")
-        action = self._stored(call_id, judged)
-        try:
-            same = action is self._verified[0] and call.action_hash == self._verified[1]
-            same = same or action_hash(action) == call.action_hash
-        except (ValueError, TypeError) as exc:
-            raise OpError("refused", f"the judged action of {call_id} has no hash: {exc}") from exc
-        if same:
-            self._verified = (action, call.action_hash)
-        if not same or action.get("session") != self._sid or action.get("call") != call_id:
-            raise OpError(
-                "refused",
-                f"the action stored for {call_id} is not the one that was judged for this call",
-                "judge it again",
-            )
-        if not memory.calls.may_start(call, call.action_hash):
-            raise OpError("refused", f"call {call_id} has no allow verdict or unused decision for its action")
-        return call, action
-
     def _read(self, call_id: str, wire: Wire) -> Action:
         """The judged action; one that says too little to be run ends its call, and raises OpError ``cannot_start``."""
         try:
@@ -325,50 +333,17 @@ class Gate:
         self._write("tool.ended", {"call_id": call_id, "status": "refused", "preview": why})
         return OpError("cannot_start", why)
 
-    def _stored(self, call_id: str, judged: dict[str, Any]) -> Wire:
-        action = judged.get("action")
-        ref = judged.get("action_blob")
-        try:
-            if action is None and isinstance(ref, dict):
-                action = json.loads(blobs.get(self._folder.blobs, str(ref.get("sha"))))
-        except (LogError, OSError, ValueError) as exc:
-            raise OpError("refused", f"the judged action of {call_id} cannot be read: {exc}", "judge it again") from exc
-        if not isinstance(action, dict):
-            raise OpError("refused", f"the judgement of {call_id} holds no action", "judge it again")
-        return action
-
     def _start(self, call_id: str, kept: dict[str, Any] | None) -> dict[str, Any]:
         """The last step: everything is looked at once more, then the start is on record, then it starts."""
-        call, wire = self._check(call_id)
+        call, wire = self._judged.check(call_id)
         action = self._read(call_id, wire)
-        if kept is not None and not kept.get("ok") and _to_be_kept(action):
-            error = kept["error"]
-            if error["code"] == "no_space":
-                raise OpError(
-                    "no_space",
-                    f"the state before the call cannot be kept: {error['message']}",
-                    "free some space, then ask again",
-                )
-            if action.world.get(_COMPARED) is not None or NO_UNDO not in action.effects:
-                return {"unprotected": str(error["message"])}
-        expected = action.world
-        seen: dict[str, Any] = (kept or {}).get("seen") or {}
-        if _slow(action) is not None and not seen:
-            return {
-                "stale": [
-                    "what it depends on could not be looked at:"
-                    f" {(kept or {}).get('error', {}).get('message', 'no answer')}"
-                ]
-            }
-        compared = {_COMPARED: expected[_COMPARED]} if _COMPARED in expected else {}
-        difference = list((kept or {}).get("difference", []))
-        if difference := difference + precheck.difference(expected, seen | precheck.observe(_quick(action)) | compared):
-            return {"stale": difference}
-        attempt = call.attempt + 1
+        if (hindered := _hindered(action, kept)) is not None:
+            return hindered
         if action.tool == tools.JOB:
             return self._see_to_jobs(call, action)
         if action.job and len(self.jobs.now) >= self.job_limits.at_once:
             raise self._refused(call_id, BadAction(self._too_many()))
+        attempt = call.attempt + 1
         try:
             effect = tools.effect_class(action.tool, action.access)
             ready = spawn.command(action, self._folder, spool.base(self._folder, call_id, attempt), self.limits)
@@ -387,22 +362,7 @@ class Gate:
             ) from exc
         try:
             self._faults.hit("keeper.before_started")
-            started: dict[str, Any] = {
-                "call_id": call_id,
-                "action_hash": call.action_hash,
-                "effect": effect,
-                "attempt": attempt,
-                "pre": dict(expected),
-            }
-            if call.allowed_by:
-                started["decision_id"] = call.allowed_by
-            if kept is not None and "snapshot" in kept:
-                started["snapshot"] = kept["snapshot"]
-                if worked := kept.get("worked"):
-                    started["worked"] = worked
-                if kept["left_out"]:
-                    started |= {"left_out": kept["left_out"], "left_out_names": kept["left_out_names"]}
-            self._write("tool.started", started)
+            self._write("tool.started", _started(call, effect, dict(action.world), kept))
         except BaseException:
             os.close(ready.action_fd)
             os.close(output)
@@ -428,9 +388,7 @@ class Gate:
                 self.ready,
             )
         except OSError as exc:
-            why = f"nothing was run: {exc}"
-            self._write("tool.ended", {"call_id": call_id, "status": "refused", "preview": why})
-            raise OpError("cannot_start", why) from exc
+            raise self._refused(call_id, exc) from exc
         return {"started": True}
 
     def _see_to_jobs(self, call: Call, action: Action) -> dict[str, Any]:
@@ -461,10 +419,7 @@ class Gate:
         self.vault.ask({**request, "roots": self.vault.roots()}, answer)
 
     def undo(self, undo: dict[str, Any], answer: Answer) -> None:
-        """Bring a kept state back: the present one is kept first, then the intent is on record, then it is done.
-
-        Raises OpError.
-        """
+        """Bring a kept state back while nothing else runs. Raises OpError."""
         if not self.idle:
             raise OpError(
                 "busy", f"call {self.running[0]} is at work in the worktree", "pause the session, then try again"
@@ -472,51 +427,12 @@ class Gate:
         if self.jobs.now:
             names = ", ".join(self.jobs.now)
             raise OpError("busy", f"job {names} writes in the worktree", "wait for it, or cancel it, then try again")
-        self._undoing = str(undo["undo_id"])
-        request = {"op": "take", "label": f"undo {undo['undo_id']}", "full": True, "roots": self.vault.roots()}
-        self.vault.ask(request, lambda reply: self._before_undo(undo, answer, reply))
-
-    def _before_undo(self, undo: dict[str, Any], answer: Answer, reply: dict[str, Any]) -> None:
-        try:
-            if not reply.get("ok"):
-                raise OpError(
-                    str(reply["error"]["code"]),
-                    f"the present state cannot be kept, so nothing was undone: {reply['error']['message']}",
-                )
-            self._write("undo.started", undo | {"before": reply["snapshot"]})
-        except (OpError, NoSpace, Poisoned) as exc:
-            self._undoing = ""
-            answer(exc if isinstance(exc, OpError) else OpError("no_space", str(exc)))
-            self._over()
-            return
-        self._bring_back(undo | {"before": reply["snapshot"]}, answer)
+        self._undoing.begin(undo, answer)
 
     def resume(self) -> None:
         """Carry out the undo that an earlier keeper did not finish; nothing else starts before."""
         if (undo := self._journal.memory.undo) is not None:
-            self._undoing = str(undo["undo_id"])
-            self._bring_back(undo, lambda _reply: None)
-
-    def _bring_back(self, undo: dict[str, Any], answer: Answer) -> None:
-        self._faults.hit("keeper.undo_started")
-        request = {
-            "op": "bring_back",
-            "snapshot": undo["snapshot"],
-            "label": f"undo {undo['undo_id']}",
-            "exact": ["w", "g"],
-        }
-        self.vault.ask({**request, "roots": self.vault.roots()}, lambda reply: self._brought_back(undo, answer, reply))
-
-    def _brought_back(self, undo: dict[str, Any], answer: Answer, reply: dict[str, Any]) -> None:
-        done: dict[str, Any] = {"undo_id": undo["undo_id"], "call_id": undo["call_id"]}
-        if reply.get("ok"):
-            done |= {name: reply[name] for name in ("written", "removed", "refused", "refused_count")}
-        else:
-            done["error"] = str(reply["error"]["message"])
-        self._undoing = ""
-        self._try_write("undo.ended", done)
-        answer({**done, "before": undo["before"]})
-        self._over()
+            self._undoing.resume(undo)
 
     def _try_write(self, kind: str, data: dict[str, Any]) -> None:
         try:
@@ -546,34 +462,4 @@ class Gate:
         fence = running.fence if running is not None else []
         self._over()
         if fence and self.idle:
-            self._stand_ready(fence)
-
-    def _stand_ready(self, fence: list[str]) -> None:
-        """The next call will most likely ask for the same fence: have it stand by then, and not for longer than it may
-        be wanted.
-        """
-        try:
-            if not self.ready.pid:  # else the next call says whether it fits
-                self.ready.prepare(fence)
-        except OSError as exc:
-            print(f"keeper: no fence stands ready for the next call: {exc}", file=sys.stderr, flush=True)
-        if self._dismiss is not None:
-            self._dismiss.cancel()
-        self._dismiss = self._loop.call_later(_READY_S, self._put_away)
-
-    def _put_away(self) -> None:
-        if self.idle:
-            for child in self.ready.drop():
-                self._collect(child)
-
-    def _collect(self, child: int) -> None:
-        """Leave no dead child behind while nothing runs, whose end would collect it."""
-        if not self.idle:
-            return
-        with contextlib.suppress(ChildProcessError):  # the end of a call meanwhile collected it
-            if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG) is None:
-                self._loop.call_later(_COLLECT_S, lambda: self._collect(child))
-
-
-def call_of(memory: KeeperState, call_id: object) -> Call | None:
-    return memory.calls.open.get(call_id) if isinstance(call_id, str) else None
+            self._standby.keep(fence)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hmac
 import os
 import sys
 from collections.abc import Callable
@@ -20,60 +19,19 @@ from harness.hands import limits
 from harness.linux.proc import Identity
 from harness.protocol import frames
 from harness.protocol.paths import SessionFolder
-from harness.session import spool
+from harness.session import may_append, spool
 from harness.session.appender import Journal
-from harness.session.call_gate import Gate, JobLimits, call_of
-from harness.session.errors import OpError
+from harness.session.authority import Authority
+from harness.session.call_gate import Gate, JobLimits
+from harness.session.errors import Answer, OpError
 from harness.session.event_loop import Loop
 from harness.session.fault import Faults
 from harness.session.feeds import Feeds
+from harness.session.request_fields import number, text
 from harness.session.wire import Conn
 from harness.vault import limits as undo_limits
 
-BRAIN_TYPES = frozenset(
-    {
-        "user.message",
-        "model.request",
-        "model.message",
-        "model.failed",
-        "model.summary",
-        "context.cleared",
-        "context.compacted",
-        "context.kept",
-        "context.reset",
-        "tool.proposed",
-        "iteration.ended",
-        "approach.failed",
-        "budget.reached",
-        "breaker.opened",
-        "evaluation.requested",
-        "evaluation.ended",
-        "contract.drafted",
-        "contract.agreed",
-        "session.parked",
-        "session.ended",
-        "harness.note",
-    }
-)
-"""What a brain may append; of ``user.message`` only what does not claim to come from the human."""
-KEEPER_TYPES = frozenset(
-    {
-        "keeper.started",
-        "log.recovered",
-        "lease.granted",
-        "lease.ended",
-        "tool.started",
-        "tool.in_doubt",
-        "undo.started",
-        "undo.ended",
-        "job.started",
-        "job.ended",
-        "job.waiting",
-    }
-)
-"""What nobody may append: these records are the keeper's own, written by what it does."""
 BATCH_RECORDS = 64
-MAX_TYPE = 64
 SHUTDOWN_S = 10.0
 
 
@@ -95,8 +53,7 @@ class Ops:
         """Which folder this keeper keeps, whatever its name becomes: a copy of it has another number."""
         self._feeds = Feeds(journal)
         self._supervisor: Conn | None = None
-        self._epoch = journal.memory.epoch
-        self._secret = b""
+        self._authority = Authority(journal, self.write)
         self._waiting: list[tuple[Conn, dict[str, Any]]] = []
         self._sync = False
         self._shutdown: list[tuple[Conn, object]] | None = None
@@ -129,7 +86,7 @@ class Ops:
 
     def _frame(self, conn: Conn, body: bytes) -> None:
         message = frames.parse(body)
-        number = message.get("id")
+        asked = message.get("id")
         try:
             op = message.get("op")
             if not conn.role:
@@ -147,15 +104,15 @@ class Ops:
                     self.flush()
                 reply = handle(conn, message)
         except OpError as exc:
-            _refuse(conn, number, exc)
+            _refuse(conn, asked, exc)
             if not conn.role:
                 conn.closing = True
             return
         except NoSpace as exc:
-            _refuse(conn, number, OpError("no_space", str(exc), "free some space, then ask again"))
+            _refuse(conn, asked, OpError("no_space", str(exc), "free some space, then ask again"))
             return
         except Poisoned as exc:
-            _refuse(conn, number, OpError("poisoned", str(exc)))
+            _refuse(conn, asked, OpError("poisoned", str(exc)))
             return
         except Exception:
             # One request must not cost the session its keeper: say so here, keep the trace for people, let this peer
@@ -165,13 +122,13 @@ class Ops:
             traceback.print_exc()
             _refuse(
                 conn,
-                number,
+                asked,
                 OpError("internal", "the keeper failed at this request; see keeper.err in the session's folder"),
             )
             conn.closing = True
             return
         if reply is not None:
-            conn.send({"id": number, "ok": True, **reply})
+            conn.send({"id": asked, "ok": True, **reply})
 
     def _turn(self) -> None:
         self.flush()
@@ -244,9 +201,9 @@ class Ops:
                     "this keeper keeps a session of the same id in another state folder",
                     "each fleet needs a runtime folder of its own",
                 )
-            self._new_supervisor(conn, _int(message, "epoch"))
+            self._new_supervisor(conn, number(message, "epoch"))
         elif role == "brain":
-            self._check_lease(_int(message, "gen"), _text(message, "secret"))
+            self._authority.check(number(message, "gen"), text(message, "secret"))
             conn.gen = self._journal.memory.gen
         elif role != "viewer":
             raise OpError("bad_request", f"role {str(role)[:40]!r} is not supervisor, brain or viewer")
@@ -260,35 +217,36 @@ class Ops:
             "head": journal.written,
             "hash": journal.hash,
             "poisoned": journal.poisoned,
-            "epoch": self._epoch,
+            "epoch": self._authority.epoch,
             "gen": journal.memory.gen,
             "running": self._gate.running,
             "folder": self._place,
         }
 
     def _new_supervisor(self, conn: Conn, epoch: int) -> None:
-        if epoch < self._epoch:
-            raise OpError(
-                "stale_epoch", f"a supervisor of epoch {self._epoch} has been here; epoch {epoch} has no say any more"
-            )
+        self._authority.take_over(epoch)
         if self._supervisor is not None:
             old = self._supervisor
             self._supervisor = None
             self._gate.forget_queue()
             old.farewell("stale_epoch", f"a supervisor of epoch {epoch} took over")
         self._supervisor = conn
-        self._epoch = epoch
         conn.epoch = epoch
 
-    def _check_lease(self, gen: int, secret: str) -> None:
-        lease = self._journal.memory.lease
-        if (
-            lease is None
-            or gen != lease["gen"]
-            or not self._secret
-            or not hmac.compare_digest(self._secret, secret.encode("utf-8", "replace"))
-        ):
-            raise OpError("stale_lease", f"generation {gen} does not hold the lease of this session")
+    def _lease(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
+        if self._authority.grant(message):
+            self._close_brains()
+        return {}
+
+    def _lease_end(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
+        self._authority.end(message)
+        self._close_brains()
+        return {}
+
+    def _close_brains(self) -> None:
+        for conn in self._loop.conns:
+            if conn.role == "brain":
+                conn.farewell("stale_lease", f"generation {conn.gen} no longer holds the lease")
 
     # -- records -----------------------------------------------------------------------------------
 
@@ -296,7 +254,7 @@ class Ops:
         sync = message.get("cls", "A")
         if sync not in ("A", "B", "C"):
             raise OpError("bad_request", f"durability class {str(sync)[:40]!r} is not A, B or C")
-        records = self._records(conn, message.get("records"))
+        records = may_append.records(self._journal.memory, conn.role, message.get("records"))
         expect = message.get("expect")
         if expect is not None and expect != self._journal.head:
             raise OpError(
@@ -317,34 +275,6 @@ class Ops:
         if any(kind == "tool.judged" and data.get("verdict") == "allow" for kind, data in records):
             self._loop.call_later(0, self._gate.expect)  # once this is answered
 
-    def _records(self, conn: Conn, raw: object) -> list[tuple[str, dict[str, Any]]]:
-        if not isinstance(raw, list) or not raw:
-            raise OpError("bad_request", "records must be a list of at least one {type, data}")
-        records: list[tuple[str, dict[str, Any]]] = []
-        for item in raw:
-            kind, data = (item.get("type"), item.get("data")) if isinstance(item, dict) else (None, None)
-            if not isinstance(kind, str) or not isinstance(data, dict) or not 0 < len(kind) <= MAX_TYPE:
-                raise OpError("bad_request", "each record must be {type: text, data: object}")
-            self._may_append(conn, kind, data)
-            records.append((kind, data))
-        return records
-
-    def _may_append(self, conn: Conn, kind: str, data: dict[str, Any]) -> None:
-        if kind in KEEPER_TYPES:
-            raise OpError("refused", f"{kind} is written by the keeper alone")
-        if conn.role == "brain" and (
-            kind not in BRAIN_TYPES or (kind == "user.message" and data.get("origin", "human") == "human")
-        ):
-            raise OpError("refused", f"a brain may not append this {kind}")
-        if (
-            kind == "tool.ended"
-            and (call := call_of(self._journal.memory, data.get("call_id"))) is not None
-            and call.stage == "started"
-        ):
-            raise OpError(
-                "refused", f"call {call.call_id} is running: its end is written by the keeper alone", "cancel it"
-            )
-
     def _tidy(self, records: list[tuple[str, dict[str, Any]]]) -> None:
         if any(kind == "tool.resolved" for kind, _ in records):
             self.flush()
@@ -352,7 +282,7 @@ class Ops:
 
     def _blob(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
         try:
-            data = base64.b64decode(_text(message, "data"), validate=True)
+            data = base64.b64decode(text(message, "data"), validate=True)
         except (binascii.Error, ValueError) as exc:
             raise OpError("bad_request", f"data is not base64: {exc}") from exc
         try:
@@ -364,7 +294,7 @@ class Ops:
         return {"sha": sha, "bytes": size}
 
     def _subscribe(self, conn: Conn, message: dict[str, Any]) -> None:
-        after = _int(message, "after")
+        after = number(message, "after")
         if after > self._journal.written or after < -1:
             raise OpError(
                 "conflict", f"the log ends at record {self._journal.written}, there is no record {after} to go on from"
@@ -382,59 +312,6 @@ class Ops:
                     sizes[name.lower()] = int(rest.split()[0]) * 1024
         return {"head": self._journal.written, "connections": len(self._loop.conns), "memory": sizes}
 
-    # -- the lease ---------------------------------------------------------------------------------
-
-    def _lease(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
-        gen = _int(message, "gen")
-        epoch = _int(message, "epoch")
-        data = {
-            "gen": gen,
-            "epoch": epoch,
-            "pid": _int(message, "pid"),
-            "start": _int(message, "start"),
-            "boot": _text(message, "boot"),
-        }
-        secret = _text(message, "secret").encode("utf-8", "replace")
-        memory = self._journal.memory
-        if epoch != self._epoch:
-            raise OpError("stale_epoch", f"the supervisor's epoch is {self._epoch}, not {epoch}")
-        if not secret:
-            raise OpError("bad_request", "secret is empty")
-        if (
-            memory.lease is not None
-            and not self._secret
-            and all(memory.lease.get(name) == data[name] for name in ("gen", "pid", "start", "boot"))
-        ):
-            # This keeper took over from one that died: the same brain goes on under the lease that is in the log.
-            self._secret = secret
-            return {}
-        if gen <= memory.gen:
-            raise OpError(
-                "stale_lease", f"generation {memory.gen} was granted already, the next must be higher than that"
-            )
-        self.write("lease.granted", data)
-        self._secret = secret
-        self._close_brains()
-        return {}
-
-    def _lease_end(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
-        gen = _int(message, "gen")
-        lease = self._journal.memory.lease
-        if lease is None or lease["gen"] != gen:
-            raise OpError("stale_lease", f"generation {gen} does not hold the lease")
-        data: dict[str, Any] = {"gen": gen, "reason": _text(message, "reason")}
-        if message.get("exit_code") is not None:
-            data["exit_code"] = _int(message, "exit_code")
-        self.write("lease.ended", data)
-        self._secret = b""
-        self._close_brains()
-        return {}
-
-    def _close_brains(self) -> None:
-        for conn in self._loop.conns:
-            if conn.role == "brain":
-                conn.farewell("stale_lease", f"generation {conn.gen} no longer holds the lease")
-
     # -- calls -------------------------------------------------------------------------------------
 
     def _execute(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any] | None:
@@ -448,7 +325,7 @@ class Ops:
             raise OpError("bad_request", str(exc)) from exc
         self._undo_limits(message)
         self._gate.job_limits = _job_limits(message.get("jobs"), self._gate.job_limits)
-        self._gate.execute(_text(message, "call_id"), self._answer(conn, message))
+        self._gate.execute(text(message, "call_id"), self._answer(conn, message))
         return None
 
     def _ping(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
@@ -472,7 +349,7 @@ class Ops:
             "full": message.get("full") is True,
         }
         if message.get("since") is not None:
-            request |= {"since": _text(message, "since"), "only": "w/"}
+            request |= {"since": text(message, "since"), "only": "w/"}
         self._gate.snapshot(request, self._answer_of_vault(conn, message))
 
     def _snapshots(self, conn: Conn, message: dict[str, Any]) -> None:
@@ -481,7 +358,7 @@ class Ops:
     def _export(self, conn: Conn, message: dict[str, Any]) -> None:
         """Keep the worktree as it is now, and write what a commit of it takes into the session's folder."""
         self._undo_limits(message)
-        request = {name: _text(message, name) for name in ("label", "head", "ground", "since")}
+        request = {name: text(message, name) for name in ("label", "head", "ground", "since")}
         self._gate.snapshot({"op": "export", **request}, self._answer_of_vault(conn, message))
 
     @staticmethod
@@ -494,27 +371,27 @@ class Ops:
     def _undo(self, conn: Conn, message: dict[str, Any]) -> None:
         if self._shutdown is not None:
             raise OpError("shutting_down", "this keeper is about to end")
-        undo: dict[str, Any] = {name: _text(message, name) for name in ("undo_id", "call_id", "snapshot")}
+        undo: dict[str, Any] = {name: text(message, name) for name in ("undo_id", "call_id", "snapshot")}
         undo["by"] = message.get("by")
         self._gate.undo(undo, self._answer(conn, message))
 
-    def _answer(self, conn: Conn, message: dict[str, Any]) -> Callable[[dict[str, Any] | OpError], None]:
-        number = message.get("id")
+    def _answer(self, conn: Conn, message: dict[str, Any]) -> Answer:
+        asked = message.get("id")
 
         def answer(reply: dict[str, Any] | OpError) -> None:
             if isinstance(reply, OpError):
-                _refuse(conn, number, reply)
+                _refuse(conn, asked, reply)
             else:
-                conn.send({"id": number, "ok": True, **reply})
+                conn.send({"id": asked, "ok": True, **reply})
 
         return answer
 
     def _cancel(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
-        self._gate.cancel(_text(message, "call_id"))
+        self._gate.cancel(text(message, "call_id"))
         return {}
 
     def _cancel_job(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
-        name = _text(message, "job")
+        name = text(message, "job")
         job = self._gate.jobs.now.get(name)
         if job is None:
             raise OpError("not_running", f"job {name[:40]} does not run")
@@ -549,15 +426,15 @@ class Ops:
         if self._loop.stopping:
             return
         self.flush()
-        for conn, number in self._shutdown or []:
-            conn.send({"id": number, "ok": True})
+        for conn, asked in self._shutdown or []:
+            conn.send({"id": asked, "ok": True})
         self._gate.vault.stop()
         self._gate.ready.drop()
         self._loop.stopping = True
 
 
-def _refuse(conn: Conn, number: object, exc: OpError) -> None:
-    conn.send({"id": number, "ok": False, "error": exc.body()})
+def _refuse(conn: Conn, asked: object, exc: OpError) -> None:
+    conn.send({"id": asked, "ok": False, "error": exc.body()})
 
 
 def _job_limits(value: object, before: JobLimits) -> JobLimits:
@@ -566,21 +443,4 @@ def _job_limits(value: object, before: JobLimits) -> JobLimits:
         return before
     if not isinstance(value, dict):
         raise OpError("bad_request", "jobs must be an object")
-    return JobLimits(at_once=_int(value, "at_once"), grace_s=_int(value, "grace_s"))
-
-
-def _int(message: dict[str, Any], name: str) -> int:
-    value = message.get(name)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise OpError("bad_request", f"{name} must be a whole number")
-    return value
-
-
-def _text(message: dict[str, Any], name: str) -> str:
-    value = message.get(name)
-    if not isinstance(value, str):
-        raise OpError("bad_request", f"{name} must be a text")
-    return value
-
-
-__all__ = ["BRAIN_TYPES", "KEEPER_TYPES", "Ops"]
+    return JobLimits(at_once=number(value, "at_once"), grace_s=number(value, "grace_s"))

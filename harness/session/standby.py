@@ -1,0 +1,59 @@
+"""A fence that stands ready for the next call, for as long as it may be wanted. Standard library only."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable
+
+from harness.hands.ready import Ready
+from harness.session.event_loop import Loop
+from harness.session.turns import Timer
+
+_COLLECT_S = 0.1
+_READY_S = 60.0
+"""Seconds for which a fence stands ready after a call."""
+
+
+class Standby:
+    """The one fence that stands by; ``idle`` says whether no call runs or waits."""
+
+    def __init__(self, loop: Loop, idle: Callable[[], bool]) -> None:
+        self._loop = loop
+        self._idle = idle
+        self._dismiss: Timer | None = None
+        self.ready = Ready()
+
+    def enter(self) -> None:
+        """A call will be asked for in a moment: have its place in the fence wait for it."""
+        try:
+            self.ready.enter()
+        except OSError as exc:
+            print(f"keeper: no place waits for the next call: {exc}", file=sys.stderr, flush=True)
+
+    def keep(self, fence: list[str]) -> None:
+        """The next call will most likely ask for the same fence: have it stand by, and not for longer than it may be
+        wanted.
+        """
+        try:
+            if not self.ready.pid:  # else the next call says whether it fits
+                self.ready.prepare(fence)
+        except OSError as exc:
+            print(f"keeper: no fence stands ready for the next call: {exc}", file=sys.stderr, flush=True)
+        if self._dismiss is not None:
+            self._dismiss.cancel()
+        self._dismiss = self._loop.call_later(_READY_S, self._put_away)
+
+    def _put_away(self) -> None:
+        if self._idle():
+            for child in self.ready.drop():
+                self._collect(child)
+
+    def _collect(self, child: int) -> None:
+        """Leave no dead child behind while nothing runs, whose end would collect it."""
+        if not self._idle():
+            return
+        with contextlib.suppress(ChildProcessError):  # the end of a call meanwhile collected it
+            if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG) is None:
+                self._loop.call_later(_COLLECT_S, lambda: self._collect(child))

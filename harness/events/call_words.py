@@ -14,7 +14,7 @@ from typing import Any
 from harness.events import person_tool, plan_tool, tools, verdicts
 from harness.events import types as t
 from harness.events.describing.calls import call_text
-from harness.events.tools import Words, Writes
+from harness.events.tool import Words, Writes
 
 LONGEST = 600
 """Characters of one line that are kept."""

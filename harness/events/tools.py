@@ -1,41 +1,30 @@
 """The tools of the built-in agent, in one table: what each is, what it writes, how it recovers, its schema for the
-model; and beside it the validation of input. Standard library only.
+model. Standard library only.
 
-A new tool is an entry here and an implementation in `harness.hands`.
+A new tool is an entry here and an implementation in `harness.hands`; what a call of it may say beyond the schema is in
+`tool_input`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
-from harness.events import memory_files, person_tool, plan_tool
+from harness.events import person_tool, plan_tool
 from harness.events.action import CheckAction, ExecAction, FileAction, RecordAction, ShellAction
-from harness.events.addresses import MAX_HOSTS, BadAddress, normal_host
-from harness.events.words import instant
+from harness.events.addresses import MAX_HOSTS
+from harness.events.tool import ANSWERED, CONTAINED, IRREVERSIBLE, READ, REVERSIBLE, Tool, Words, Writes
 
-READ = "read"
-REVERSIBLE = "reversible"
-CONTAINED = "contained"
-IRREVERSIBLE = "irreversible"
 ACCESS = ("fence", "network", "unfenced")
 DEFAULT_TIMEOUT_S = 120
 MAX_TIMEOUT_S = 3600
-MAX_SCRIPT = 64 * 1024
 JOB = "job"
 """The tool that looks at jobs, ends them and waits for them; the keeper carries it out itself."""
 MAX_JOB_S = 365 * 86_400
 READ_OUTPUT = "read_output"
 """The tool that reads no file but what an earlier call gave; the keeper finds that for it."""
-ANSWERED = "answered"
-"""The kind of a tool that has no effect outside the log: the supervisor answers it, and nothing is started."""
 MEMORY = "memory"
 HISTORY = "history"
-MAX_PATH = 4096
-MAX_CONTENT = 8 * 1024 * 1024
 
-_WHY = {"type": "string", "description": "One short sentence: why you do this. It is shown to the human as your claim."}
 _ACCESS = {
     "type": "string",
     "enum": list(ACCESS),
@@ -82,59 +71,6 @@ _CWD = {
     "description": "Folder to run in: inside the worktree, relative to its root (default: the root).",
 }
 _PATH = "Path relative to the root of the worktree (an absolute path inside it works too)."
-
-
-class Writes(Enum):
-    """What a call writes to the one file that its ``path`` names."""
-
-    NOTHING = "nothing"
-    WHOLE = "whole"
-    """Its ``content`` is the file from then on."""
-    PIECE = "piece"
-    """Its ``new`` stands where ``old`` stood."""
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """How a call reads as a line: ``read a.py``, several of them as ``read 6 files``, what it found as ``3 hits``.
-
-    Without a ``verb`` a call is shown by its name and its input.
-    """
-
-    verb: str = ""
-    several: tuple[str, str] = ("called", "time")
-    finds: str = "line"
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """One tool: ``kind`` is that of its actions, ``effect`` the effect class of a call that stays inside the fence
-    (recovery rules hang on it).
-    """
-
-    name: str
-    kind: str
-    effect: str
-    description: str
-    properties: dict[str, dict[str, Any]]
-    required: tuple[str, ...]
-    writes: Writes = Writes.NOTHING
-    words: Words = Words()
-
-    @property
-    def runs(self) -> bool:
-        """True for what runs programs, which may do anything that the fence allows."""
-        return self.kind not in (FileAction.KIND, RecordAction.KIND, ANSWERED)
-
-    def definition(self) -> dict[str, Any]:
-        """The tool as the Messages API wants it."""
-        schema = {
-            "type": "object",
-            "properties": {**self.properties, "why": _WHY},
-            "required": list(self.required),
-            "additionalProperties": False,
-        }
-        return {"name": self.name, "description": self.description, "input_schema": schema}
 
 
 TABLE: dict[str, Tool] = {
@@ -498,142 +434,3 @@ def may_change_files(tool: str, access: str = "fence") -> bool:
     if access == "push":
         return False
     return tool not in ALL or ALL[tool].effect != READ
-
-
-def validate(tool: str, value: object) -> str | None:
-    """None when the input fits the tool, else one sentence for the model saying what is wrong and what to do."""
-    if tool == CHECK:
-        return _check_command(value)
-    spec = ALL[CHORE] if tool == CHORE else TABLE.get(tool)
-    if spec is None:
-        return f"there is no tool named {tool[:60]!r}; the tools are {', '.join(TABLE)}"
-    if not isinstance(value, dict):
-        return f"{tool}: the input must be an object"
-    if tool == MEMORY and memory_files.meant(value):
-        return memory_files.problem(value)
-    known = {**spec.properties, "why": _WHY}
-    for name in value:
-        if name not in known:
-            return f"{tool}: unknown field {str(name)[:60]!r}; the fields are {', '.join(known)}"
-    for name in spec.required:
-        if name not in value:
-            return f"{tool}: the field {name!r} is missing"
-    for name, item in value.items():
-        if problem := _field(known[name], item):
-            return f"{tool}: {name} {problem}"
-    return _meaning(tool, value)
-
-
-def _check_command(value: object) -> str | None:
-    command = value.get("command") if isinstance(value, dict) and len(value) == 1 else None
-    if not isinstance(command, str) or not command.strip():
-        return "check: the field 'command' must be a non-empty string, and the only one"
-    return _text("check: command", command, MAX_SCRIPT)
-
-
-def _field(schema: dict[str, Any], item: object) -> str | None:
-    kind = schema["type"]
-    if kind == "string" and not isinstance(item, str):
-        return "must be a string"
-    if kind == "boolean" and not isinstance(item, bool):
-        return "must be true or false"
-    if kind == "array" and not (isinstance(item, list) and item and all(isinstance(part, str) for part in item)):
-        return "must be a non-empty list of strings"
-    if kind == "integer":
-        if isinstance(item, bool) or not isinstance(item, int):
-            return "must be a whole number"
-        if item < schema["minimum"] or item > schema.get("maximum", item):
-            return (
-                f"must be between {schema['minimum']} and {schema['maximum']}"
-                if "maximum" in schema
-                else f"must be at least {schema['minimum']}"
-            )
-    if "enum" in schema and item not in schema["enum"]:
-        return f"must be one of {', '.join(schema['enum'])}"
-    return None
-
-
-def _text(where: str, text: str, limit: int) -> str | None:
-    if "\0" in text:
-        return f"{where} holds a NUL character"
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError:
-        return f"{where} holds half of a surrogate pair, which is no text"
-    return f"{where} is {size} bytes, over the limit of {limit}" if size > limit else None
-
-
-def _meaning(tool: str, value: dict[str, Any]) -> str | None:
-    limits = {
-        "path": MAX_PATH,
-        "cwd": MAX_PATH,
-        "glob": MAX_PATH,
-        "pattern": MAX_PATH,
-        "script": MAX_SCRIPT,
-        "why": MAX_CONTENT,
-    }
-    for name, item in value.items():
-        if isinstance(item, str) and name == "content":
-            try:
-                size = len(item.encode())
-            except UnicodeEncodeError:
-                return f"{tool}: content holds half of a surrogate pair, which is no text"
-            if size > MAX_CONTENT:
-                return f"{tool}: content is {size} bytes, over the limit of {MAX_CONTENT}; write it in pieces"
-        elif isinstance(item, str) and (problem := _text(f"{tool}: {name}", item, limits.get(name, MAX_CONTENT))):
-            return problem
-    for name in ("path", "cwd"):
-        if name in value and not value[name]:
-            return f"{tool}: {name} is empty"
-    if problem := _job(value):
-        return f"{tool}: {problem}"
-    if problem := _hosts(value):
-        return f"{tool}: hosts: {problem}"
-    if tool == plan_tool.NAME:
-        return plan_tool.problem(value)
-    if tool == person_tool.NAME:
-        options = _text(f"{tool}: options", "\n".join(value.get("options", [])), MAX_CONTENT)
-        return options or person_tool.problem(value)
-    kind = ALL[tool].kind
-    if kind == ExecAction.KIND:
-        if not value["argv"][0]:
-            return f"{tool}: the program name is empty"
-        return _text(f"{tool}: argv", "\n".join(value["argv"]), 128 * 1024)
-    if kind == ShellAction.KIND and not value["script"].strip():
-        return f"{tool}: the script is empty"
-    if ALL[tool].writes is Writes.PIECE:
-        if not value["old"]:
-            return f"{tool}: old is empty; use write_file to create a file"
-        if value["old"] == value["new"]:
-            return f"{tool}: old and new are the same, so there is nothing to change"
-    return None
-
-
-def _job(value: dict[str, Any]) -> str | None:
-    """What is wrong with what a call says of jobs."""
-    if "limit_s" in value and value.get("job") is not True:
-        return "limit_s is the limit of a job; give it together with job: true, else timeout_s"
-    if value.get("job") is True and "timeout_s" in value:
-        return "timeout_s is the limit of a call; a job has limit_s"
-    if value.get("action") in ("status", "cancel") and {"until", "after_s", "at"} & value.keys():
-        return "until, after_s and at say when a wait ends; give them with the action wait"
-    if "at" in value and "after_s" in value:
-        return "at and after_s both say when the wait ends; give one of them"
-    if "at" in value and instant(value["at"]) is None:
-        return "at is a time with its zone, such as 2026-11-24T08:30:00Z"
-    return None
-
-
-def _hosts(value: dict[str, Any]) -> str | None:
-    """What is wrong with the named hosts of a call."""
-    hosts: list[str] = value.get("hosts", [])
-    if hosts and value.get("access") != "network":
-        return 'name them only together with access "network"'
-    if len(hosts) > MAX_HOSTS:
-        return f"at most {MAX_HOSTS} can be named"
-    try:
-        for host in hosts:
-            normal_host(host)
-    except BadAddress as exc:
-        return str(exc)
-    return None

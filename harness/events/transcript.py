@@ -19,6 +19,7 @@ from harness.events.call_words import Bit
 from harness.events.describe import describe
 from harness.events.describing.approvals import chosen
 from harness.events.describing.line import Tone
+from harness.events.tool import ANSWERED, READ
 
 PAGE = 256
 LOOK_AHEAD = 2048
@@ -210,7 +211,7 @@ class Page:
 
     def _propose(self, record: t.Record, body: t.ToolProposed) -> None:
         tool = tools.ALL.get(body.tool)
-        if tool is not None and tool.effect == tools.READ and tool.kind != tools.ANSWERED:
+        if tool is not None and tool.effect == READ and tool.kind != ANSWERED:
             self._read(record, body)
             return
         changed = call_words.change(body.tool, body.input)

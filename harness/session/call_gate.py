@@ -19,6 +19,7 @@ from harness.events.action import Action, BadAction, Wire, from_wire
 from harness.events.calls import Call
 from harness.events.effect import NO_UNDO
 from harness.events.log import NoSpace, Poisoned
+from harness.events.tool import READ
 from harness.hands import limits, precheck, spawn
 from harness.protocol.paths import SessionFolder
 from harness.session import jobs, spool
@@ -393,7 +394,7 @@ class Gate:
 
     def _see_to_jobs(self, call: Call, action: Action) -> dict[str, Any]:
         """Carry out a call of the tool that looks at jobs: nothing of it runs in the fence."""
-        started = {"call_id": call.call_id, "action_hash": call.action_hash, "effect": tools.READ}
+        started = {"call_id": call.call_id, "action_hash": call.action_hash, "effect": READ}
         self._write("tool.started", {**started, "attempt": call.attempt + 1, "pre": dict(action.world)})
         self.waits.serve(call.call_id, dict(action.input or {}), self._ended)
         return {"started": True}

@@ -12,7 +12,7 @@ import pytest
 
 from harness.brain import stream
 from harness.brain.retry import Failure
-from harness.events import blocks, tools
+from harness.events import blocks, tool_input, tools
 from harness.events import types as t
 from tests.process.brainlib import Answer, ModelServer, reply, sse
 from tests.process.brainlib import stream as streamed
@@ -123,4 +123,4 @@ def test_an_odd_reply_is_a_value_that_the_log_can_hold(answer: Answer) -> None:
         assert min(msgspec.structs.astuple(outcome.usage)) >= 0
         for block in outcome.content:
             if block["type"] == "tool_use":
-                tools.validate(block["name"], block["input"])
+                tool_input.validate(block["name"], block["input"])

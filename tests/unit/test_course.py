@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from harness.agents import standing
 from harness.agents.steps import Wait
 from harness.brain.view import UserTurn, View
-from harness.events import course, course_events, plan_tool, tools
+from harness.events import course, course_events, plan_tool, tool_input
 from harness.events import types as t
 from harness.events.session_state import SessionState
 from harness.plan import answer
@@ -45,7 +45,7 @@ class Worked(Told):
         return [one.trigger for one in owed]
 
     def plan_call(self, **given: Any) -> answer.Answer:
-        assert tools.validate(plan_tool.NAME, given) is None
+        assert tool_input.validate(plan_tool.NAME, given) is None
         found = answer.answer(self.state, f"c{self.state.seq}.0", given)
         if found.record is not None:
             self.say(found.record)
@@ -193,7 +193,7 @@ def test_no_use_of_the_tool_sets_passes_or_changes_what_is_to_be_done(calls: lis
     w = Worked()
     before = (dict(w.plan.entries), dict(w.plan.passes), list(w.plan.work.phases))
     for given_ in calls:
-        if tools.validate(plan_tool.NAME, given_) is None:
+        if tool_input.validate(plan_tool.NAME, given_) is None:
             assert w.plan_call(**given_).text
     assert (w.plan.entries, w.plan.passes, w.plan.work.phases) == before
 
@@ -212,7 +212,7 @@ def test_no_use_of_the_tool_sets_passes_or_changes_what_is_to_be_done(calls: lis
     ],
 )
 def test_an_input_that_makes_no_sense_is_named(value: dict[str, Any], why: str) -> None:
-    assert why in (tools.validate(plan_tool.NAME, value) or "")
+    assert why in (tool_input.validate(plan_tool.NAME, value) or "")
 
 
 def test_a_course_survives_a_snapshot() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events import person_tool, tools
+from harness.events import person_tool, tool_input
 from harness.events import types as t
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval
@@ -35,7 +35,7 @@ def view(made: t.ApprovalRequested) -> ApprovalView:
 
 @given(INPUTS)
 def test_whatever_passes_the_tool_becomes_one_request_whose_card_has_all_of_it(value: dict[str, object]) -> None:
-    if tools.validate(person_tool.NAME, value) is not None:
+    if tool_input.validate(person_tool.NAME, value) is not None:
         return
     made = questions.request("c1.0", value)
     assert (made.kind, made.call_id, made.options) == (Request.QUESTION, "c1.0", ["answer", "deny", "stop"])
@@ -52,7 +52,7 @@ def test_whatever_passes_the_tool_becomes_one_request_whose_card_has_all_of_it(v
 
 @given(INPUTS, st.integers(-3, 12), st.text(max_size=20))
 def test_a_number_means_the_option_that_was_shown_or_nothing(value: dict[str, object], number: int, words: str) -> None:
-    if tools.validate(person_tool.NAME, value) is not None:
+    if tool_input.validate(person_tool.NAME, value) is not None:
         return
     request = asked(questions.request("c1.0", value))
     offered = person_tool.choices(request.detail)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events import tools
+from harness.events import tool_input, tools
+from harness.events.tool import REVERSIBLE
 from harness.hands import files
 
 GOOD: list[tuple[str, dict[str, Any]]] = [
@@ -44,7 +45,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("read_file", {"path": "a", "limit": True}, "whole number"),
     ("read_file", {"path": "a", "limt": 2}, "unknown field 'limt'"),
     ("write_file", {"path": "a", "content": "\ud800"}, "surrogate"),
-    ("write_file", {"path": "a", "content": "x" * (tools.MAX_CONTENT + 1)}, "over the limit"),
+    ("write_file", {"path": "a", "content": "x" * (tool_input.MAX_CONTENT + 1)}, "over the limit"),
     ("edit_file", {"path": "a", "old": "", "new": "x"}, "old is empty"),
     ("edit_file", {"path": "a", "old": "x", "new": "x"}, "the same"),
     ("edit_file", {"path": "a", "old": "x", "new": "y", "all": "yes"}, "true or false"),
@@ -73,7 +74,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("job", {"action": "wait", "at": "tomorrow"}, "with its zone"),
     ("job", {"action": "wait", "at": "2026-11-24T09:30Z", "after_s": 3}, "give one of them"),
     ("job", {"action": "begin"}, "one of status, wait, cancel"),
-    ("shell", {"script": "x" * (tools.MAX_SCRIPT + 1)}, "over the limit"),
+    ("shell", {"script": "x" * (tool_input.MAX_SCRIPT + 1)}, "over the limit"),
     ("check", {"command": " "}, "non-empty string"),
     ("ask_person", {"options": ["a"]}, "'question' is missing"),
     ("ask_person", {"question": " \n"}, "question is empty"),
@@ -88,12 +89,12 @@ BAD: list[tuple[str, Any, str]] = [
 
 @pytest.mark.parametrize(("tool", "value"), GOOD)
 def test_good_input_passes(tool: str, value: dict[str, Any]) -> None:
-    assert tools.validate(tool, value) is None
+    assert tool_input.validate(tool, value) is None
 
 
 @pytest.mark.parametrize(("tool", "value", "words"), BAD)
 def test_bad_input_is_named(tool: str, value: Any, words: str) -> None:
-    problem = tools.validate(tool, value)
+    problem = tool_input.validate(tool, value)
     assert problem is not None
     assert words in problem
 
@@ -108,7 +109,7 @@ def test_no_input_makes_validation_fail(tool: str, value: Any) -> None:
     """Whatever a model sends: a sentence that says what is wrong, or an input that has what the tool needs and nothing
     else.
     """
-    problem = tools.validate(tool, value)
+    problem = tool_input.validate(tool, value)
     if problem is None:
         needed, known = (
             ({"command"}, {"command"})
@@ -167,7 +168,7 @@ def test_every_file_tool_of_the_table_is_implemented_and_no_other() -> None:
 def test_what_writes_a_file_is_no_reader_and_names_a_path() -> None:
     for name, tool in tools.ALL.items():
         if tools.writes_file(name):
-            assert tool.effect == tools.REVERSIBLE
+            assert tool.effect == REVERSIBLE
             assert "path" in tool.required
     assert tools.runs("check")
     assert not any(tools.runs(name) or tools.writes_file(name) for name in ("read_file", "", "spell"))

@@ -12,7 +12,7 @@ import msgspec
 
 from harness.budget.evidence import raised
 from harness.budget.ledger_types import Raised
-from harness.events import tools
+from harness.events import tool_input
 from harness.events import types as t
 from harness.events.action import Wire, from_wire
 from harness.events.cap import Cap
@@ -363,7 +363,7 @@ class Approvals:
             raise OpError(
                 "bad_edit", "an edited approval needs the whole edited input", "give the tool's input as a JSON object"
             )
-        if problem := tools.validate(known.proposed.tool, d.edited):
+        if problem := tool_input.validate(known.proposed.tool, d.edited):
             raise OpError("bad_edit", problem)
         try:
             built = await self._judging.build(

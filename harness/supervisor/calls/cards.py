@@ -11,6 +11,7 @@ from typing import Any
 from harness.events import tools
 from harness.events.action import Action, ExecAction, FileAction, PushAction, RecordAction, Wire
 from harness.events.session_state import OpenApproval, SessionState
+from harness.events.tool import Writes
 from harness.events.views import NOT_COMPARED, ApprovalView
 from harness.hands import files, reading
 from harness.supervisor.calls import comparison
@@ -59,7 +60,7 @@ def whole_diff(action: Action, given: dict[str, Any]) -> str:
     if not isinstance(action, FileAction) or not tools.writes_file(action.tool):
         return ""
     now = _now(action.cwd, action.path)
-    if tools.writes(action.tool) is tools.Writes.PIECE:
+    if tools.writes(action.tool) is Writes.PIECE:
         return _edit(now, given)
     text = comparison.compare(now, Side.of(str(given.get("content", "")).encode("utf-8", "surrogatepass")))
     if now.body is None and now.words != _ABSENT:

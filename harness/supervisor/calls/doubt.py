@@ -9,6 +9,7 @@ from harness.events import types as t
 from harness.events.action import Action, FileAction, PushAction
 from harness.events.calls import Call
 from harness.events.request import Request
+from harness.events.tool import CONTAINED, READ, REVERSIBLE, Writes
 from harness.hands import files, push, reading
 from harness.supervisor import ids
 from harness.supervisor.calls import cards
@@ -38,7 +39,7 @@ def file_outcome(action: Action, given: object) -> tuple[str, str]:
         content = None
     except OSError as exc:
         return "unknown_told_model", f"{path} cannot be read: {exc.strerror}"
-    if tools.writes(action.tool) is tools.Writes.WHOLE:
+    if tools.writes(action.tool) is Writes.WHOLE:
         done = content is not None and hashlib.sha256(content).hexdigest() == action.content_sha
         return (
             ("confirmed_done", "the file has exactly the new content")
@@ -62,7 +63,7 @@ async def settle(session: Session, call: Call, known: OpenCall) -> None:
     if action is None:
         await _ask(session, call, known, "its action cannot be read")
         return
-    if call.effect == tools.READ:
+    if call.effect == READ:
         await session.append(
             t.ToolResolved(
                 call_id=call.call_id,
@@ -70,11 +71,11 @@ async def settle(session: Session, call: Call, known: OpenCall) -> None:
                 evidence="reading has no effect; it runs again",
             )
         )
-    elif call.effect == tools.REVERSIBLE:
+    elif call.effect == REVERSIBLE:
         given = await input_of(session, known.proposed)
         resolution, evidence = await _written(session, call.call_id, action, given)
         await session.append(t.ToolResolved(call_id=call.call_id, resolution=resolution, evidence=evidence))
-    elif call.effect == tools.CONTAINED:
+    elif call.effect == CONTAINED:
         await session.append(
             t.ToolResolved(
                 call_id=call.call_id,

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from harness.events import tools, trouble
+from harness.events import tool_input, tools, trouble
 from harness.events import types as t
 from harness.events.action import Action, InputBlob, Wire, action_hash, canonical
 from harness.events.action_changes import differences
@@ -84,7 +84,7 @@ class Judging:
             return False
         given = await input_of(session, known.proposed)
         proposed = known.proposed
-        if problem := pinned.refusal(session.state, proposed) or tools.validate(proposed.tool, given):
+        if problem := pinned.refusal(session.state, proposed) or tool_input.validate(proposed.tool, given):
             await session.append(t.ToolEnded(call_id=call.call_id, status="refused", preview=problem))
             return True
         assert isinstance(given, dict)

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from harness.events import tools
+from harness.events import tool_input, tools
 from harness.events import types as t
 from harness.events.session_state import SessionState
 from harness.events.words import usd
@@ -69,7 +69,7 @@ def parse(arguments: dict[str, Any]) -> Wish:
     if not 0 <= wish.rounds <= MAX_ROUNDS:
         raise OpError("bad_request", f"rounds must be a number from 1 to {MAX_ROUNDS}")
     for command in wish.checks:
-        if problem := tools.validate(tools.CHECK, {"command": command}):
+        if problem := tool_input.validate(tools.CHECK, {"command": command}):
             raise OpError("bad_check", problem)
     if strange := sorted({*wish.caps, *wish.more} - set(t.Caps.__struct_fields__)):
         raise OpError("bad_caps", f"there is no cap {strange[0]!r}", f"known: {', '.join(t.Caps.__struct_fields__)}")

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from harness.events import tools
+from harness.events import tool_input, tools
 from harness.events import types as t
 from harness.events.cap import OF_SESSION
 from harness.events.trouble import Trouble
@@ -125,7 +125,7 @@ def check(request: Request) -> Checked:
     if len(request.checks) > MAX_CHECKS:
         raise OpError("bad_check", f"more than {MAX_CHECKS} checks")
     for command in request.checks:
-        if problem := tools.validate(tools.CHECK, {"command": command}):
+        if problem := tool_input.validate(tools.CHECK, {"command": command}):
             raise OpError("bad_check", problem)
     for pattern in (*request.protect, *request.may_change):
         if problem := patterns.problem(pattern):

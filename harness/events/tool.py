@@ -1,0 +1,70 @@
+"""What a tool of the built-in agent is. Standard library only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from harness.events.action import FileAction, RecordAction
+
+READ = "read"
+REVERSIBLE = "reversible"
+CONTAINED = "contained"
+IRREVERSIBLE = "irreversible"
+ANSWERED = "answered"
+"""The kind of a tool that has no effect outside the log: the supervisor answers it, and nothing is started."""
+WHY = {"type": "string", "description": "One short sentence: why you do this. It is shown to the human as your claim."}
+
+
+class Writes(Enum):
+    """What a call writes to the one file that its ``path`` names."""
+
+    NOTHING = "nothing"
+    WHOLE = "whole"
+    """Its ``content`` is the file from then on."""
+    PIECE = "piece"
+    """Its ``new`` stands where ``old`` stood."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """How a call reads as a line: ``read a.py``, several of them as ``read 6 files``, what it found as ``3 hits``.
+
+    Without a ``verb`` a call is shown by its name and its input.
+    """
+
+    verb: str = ""
+    several: tuple[str, str] = ("called", "time")
+    finds: str = "line"
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool: ``kind`` is that of its actions, ``effect`` the effect class of a call that stays inside the fence
+    (recovery rules hang on it).
+    """
+
+    name: str
+    kind: str
+    effect: str
+    description: str
+    properties: dict[str, dict[str, Any]]
+    required: tuple[str, ...]
+    writes: Writes = Writes.NOTHING
+    words: Words = Words()
+
+    @property
+    def runs(self) -> bool:
+        """True for what runs programs, which may do anything that the fence allows."""
+        return self.kind not in (FileAction.KIND, RecordAction.KIND, ANSWERED)
+
+    def definition(self) -> dict[str, Any]:
+        """The tool as the Messages API wants it."""
+        schema = {
+            "type": "object",
+            "properties": {**self.properties, "why": WHY},
+            "required": list(self.required),
+            "additionalProperties": False,
+        }
+        return {"name": self.name, "description": self.description, "input_schema": schema}

@@ -25,7 +25,7 @@ from harness.protocol.paths import FolderError, Folders, SessionFolder, ensure_p
 from harness.protocol.session_names import is_session_id
 from harness.supervisor.fleet.fleet import session_folders
 from harness.supervisor.guardian import EXIT_REFUSED
-from harness.supervisor.main import Refused, check_version, take_lock
+from harness.supervisor.state_folder import Refused, check_version, take_lock
 from harness.workspace import worktrees as trees
 from harness.workspace.errors import WorkspaceError
 

@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from harness.supervisor.endpoints.credentials import Credentials
-from harness.supervisor.main import Supervisor, prepare
 from harness.supervisor.money.day import Clock
 from harness.supervisor.money.purse import Purse
 from harness.supervisor.money.reservations import Bookkeeper
 from harness.supervisor.settings import Settings
+from harness.supervisor.state_folder import prepare
+from harness.supervisor.supervisor import Supervisor
 from harness.supervisor.upkeep import clock, epochs
 from tests.fleetlib import Fleet, wait_for
 

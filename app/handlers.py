@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from textual.binding import Binding, BindingType
 
@@ -28,6 +28,30 @@ class Handler:
 
 Handlers: TypeAlias = Mapping[str, Handler]
 """By action id."""
+
+
+class Moves(Protocol):
+    """A list in which one line is selected."""
+
+    def move(self, step: int, /) -> object:
+        """Move the selection by so many lines, as far as there are any."""
+
+
+_ALL_THE_WAY = 10**6
+
+
+def in_list(at: Callable[[], Moves], why_not: Callable[[], str]) -> dict[str, Handler]:
+    """The actions that move the selection of a screen's list."""
+
+    def by(step: int) -> Handler:
+        return Handler(lambda: at().move(step), why_not)
+
+    return {
+        "list.up": by(-1),
+        "list.down": by(1),
+        "list.first": by(-_ALL_THE_WAY),
+        "list.last": by(_ALL_THE_WAY),
+    }
 
 
 def bindings(*scopes: str, priority: bool = False) -> list[BindingType]:

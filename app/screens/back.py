@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from app import back, looked
 from app.back import Entry
-from app.handlers import Handler, Handlers, bindings
+from app.handlers import Handler, Handlers, bindings, in_list
 from app.models import Dirty, Snapshot
 from app.screens.base import WatchScreen
 from app.told import EMPTY, Told, unmoved
@@ -87,9 +87,7 @@ class BackScreen(WatchScreen):
 
     def sync(self, snapshot: Snapshot, dirty: Dirty) -> bool:
         if dirty & Dirty.LINK:
-            self.query_one(Banner).say(
-                "" if snapshot.live else snapshot.link.text, calm=snapshot.link.state == "connecting"
-            )
+            self.show_link(snapshot)
             if snapshot.live and not self._read:
                 self._reload()
         return False
@@ -154,10 +152,7 @@ class BackScreen(WatchScreen):
 
     def handlers(self) -> Handlers:
         return {
-            "list.up": Handler(lambda: self.list.move(-1), self._nothing),
-            "list.down": Handler(lambda: self.list.move(1), self._nothing),
-            "list.first": Handler(lambda: self.list.move(-(10**6)), self._nothing),
-            "list.last": Handler(lambda: self.list.move(10**6), self._nothing),
+            **in_list(lambda: self.list, self._nothing),
             "back.open": Handler(self._open, self._opens_nothing),
             "back.session": Handler(self._open_session, self._opens_nothing),
             "back.tab": Handler(self._other),

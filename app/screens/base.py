@@ -13,6 +13,7 @@ from app.actions import ACTIONS, BY_ID, show_key
 from app.handlers import Handler, Handlers
 from app.host import Host, host_of
 from app.models import Dirty, Snapshot
+from widgets.fleet_bar import Banner
 from widgets.help_bar import HelpBar
 
 
@@ -183,6 +184,11 @@ class WatchScreen(Screen[Any]):
     def sync(self, snapshot: Snapshot, dirty: Dirty) -> bool:
         """Show the snapshot's dirty parts; True asks for another tick because there is more to read."""
         raise NotImplementedError
+
+    def show_link(self, snapshot: Snapshot) -> None:
+        """Say in the screen's banner that what it shows is not live, and why."""
+        text = "" if snapshot.live else snapshot.link.text
+        self.query_one(Banner).say(text, calm=snapshot.link.state == "connecting")
 
     def sync_logs(self, sids: Set[str] | None) -> bool:
         """Read on in the visible logs of these sessions (None = all); True when there is more to read."""

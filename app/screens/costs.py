@@ -12,7 +12,7 @@ from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from app.handlers import Handler, Handlers, bindings
+from app.handlers import Handler, Handlers, bindings, in_list
 from app.models import Dirty, Snapshot
 from app.screens.base import WatchScreen
 from harness.events import words
@@ -163,9 +163,7 @@ class CostsScreen(WatchScreen):
                 fleet.spent_total_nano, fleet.reserved_nano, fleet.fleet_cap_nano
             )
         if dirty & Dirty.LINK:
-            self.query_one(Banner).say(
-                "" if snapshot.live else snapshot.link.text, calm=snapshot.link.state == "connecting"
-            )
+            self.show_link(snapshot)
         return False
 
     def _reload(self) -> None:
@@ -185,10 +183,7 @@ class CostsScreen(WatchScreen):
 
     def handlers(self) -> Handlers:
         return {
-            "list.up": Handler(lambda: self.table.move(-1), self._no_session),
-            "list.down": Handler(lambda: self.table.move(1), self._no_session),
-            "list.first": Handler(lambda: self.table.move(-(10**6)), self._no_session),
-            "list.last": Handler(lambda: self.table.move(10**6), self._no_session),
+            **in_list(lambda: self.table, self._no_session),
             "session.open": Handler(self._open, self._no_session),
             "session.reload": Handler(self._reload),
         }

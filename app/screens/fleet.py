@@ -14,7 +14,7 @@ from textual.binding import BindingType
 from textual.widgets import Input
 
 from app.bulk import Act, reach
-from app.handlers import Handler, Handlers, bindings
+from app.handlers import Handler, Handlers, bindings, in_list
 from app.models import Dirty, Snapshot
 from app.screens import bulk
 from app.screens.base import WatchScreen
@@ -80,9 +80,7 @@ class FleetScreen(WatchScreen):
         if dirty & (Dirty.FLEET | Dirty.LINK):
             self.query_one(FleetBar).set_fleet(snapshot.fleet, live=snapshot.live)
         if dirty & Dirty.LINK:
-            self.query_one(Banner).say(
-                "" if snapshot.live else snapshot.link.text, calm=snapshot.link.state == "connecting"
-            )
+            self.show_link(snapshot)
         return False
 
     def clock(self, now: float) -> None:
@@ -116,10 +114,7 @@ class FleetScreen(WatchScreen):
 
     def handlers(self) -> Handlers:
         return {
-            "list.up": Handler(lambda: self.table.move(-1), self._nothing_shown),
-            "list.down": Handler(lambda: self.table.move(1), self._nothing_shown),
-            "list.first": Handler(lambda: self.table.move(-(10**6)), self._nothing_shown),
-            "list.last": Handler(lambda: self.table.move(10**6), self._nothing_shown),
+            **in_list(lambda: self.table, self._nothing_shown),
             "table.page_up": Handler(lambda: self.table.page(-1), self._nothing_shown),
             "table.page_down": Handler(lambda: self.table.page(1), self._nothing_shown),
             "session.open": Handler(self._open, self._nothing_shown),

@@ -13,7 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 
-from app.handlers import Handler, Handlers, bindings
+from app.handlers import Handler, Handlers, bindings, in_list
 from app.models import Dirty, Snapshot
 from app.screens.plan_panes import PlanPanes
 from app.screens.session_commands import SessionCommands
@@ -159,10 +159,7 @@ class FloorScreen(SessionCommands):
     def handlers(self) -> Handlers:
         return {
             **super().handlers(),
-            "list.up": Handler(lambda: self.list.move(-1), self._not_in_list),
-            "list.down": Handler(lambda: self.list.move(1), self._not_in_list),
-            "list.first": Handler(lambda: self.list.move(-len(self.list.rows)), self._not_in_list),
-            "list.last": Handler(lambda: self.list.move(len(self.list.rows)), self._not_in_list),
+            **in_list(lambda: self.list, self._not_in_list),
             "focus.next": Handler(self._other_part),
             "focus.previous": Handler(self._other_part),
             "focus.panes": Handler(lambda: self.wall.focus(), self._not_in_list),

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from app import requests
-from app.handlers import Handler, Handlers, bindings
+from app.handlers import Handler, Handlers, bindings, in_list
 from app.models import Dirty, Snapshot
 from app.screens.base import WatchScreen
 from harness.events import words
@@ -63,9 +63,7 @@ class MemoryScreen(WatchScreen):
 
     def sync(self, snapshot: Snapshot, dirty: Dirty) -> bool:
         if dirty & Dirty.LINK:
-            self.query_one(Banner).say(
-                "" if snapshot.live else snapshot.link.text, calm=snapshot.link.state == "connecting"
-            )
+            self.show_link(snapshot)
         return False
 
     # -- reading -----------------------------------------------------------------------------------
@@ -122,10 +120,7 @@ class MemoryScreen(WatchScreen):
 
     def handlers(self) -> Handlers:
         return {
-            "list.up": Handler(lambda: self.list.move(-1), self._nothing),
-            "list.down": Handler(lambda: self.list.move(1), self._nothing),
-            "list.first": Handler(lambda: self.list.move(-(10**6)), self._nothing),
-            "list.last": Handler(lambda: self.list.move(10**6), self._nothing),
+            **in_list(lambda: self.list, self._nothing),
             "memory.accept": Handler(self._accept, self._no_lesson),
             "memory.reject": Handler(self._reject, self._no_lesson),
             "memory.rollback": Handler(self._roll_back, self._no_memory),

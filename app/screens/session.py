@@ -183,9 +183,7 @@ class SessionScreen(SessionCommands):
         elif dirty == Dirty.NOTHING:
             more = self.sync_logs(None)
         if dirty & Dirty.LINK:
-            self.query_one(Banner).say(
-                "" if snapshot.live else snapshot.link.text, calm=snapshot.link.state == "connecting"
-            )
+            self.show_link(snapshot)
         return more
 
     def _filter(self) -> None:

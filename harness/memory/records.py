@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple, TypeAlias
 
 import msgspec
 
-from harness.events.types import Envelope
+from harness.events.log_entries import Entries
 
 
 class Scope(StrEnum):
@@ -116,28 +116,14 @@ MODIFIED = "modified"
 DELETED = "deleted"
 RESTORED = "restored"
 
-_envelope = msgspec.json.Decoder(Envelope)
-_WRITTEN = msgspec.json.Decoder(Written)
-_PROPOSED = msgspec.json.Decoder(Proposed)
-_DECIDED = msgspec.json.Decoder(Decided)
-_DROPPED = msgspec.json.Decoder(Dropped)
-
 
 def sha_of(text: str) -> str:
     """The name of a text: its SHA-256 in hex."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def decode(line: bytes) -> Entry | None:
-    """One line of the log; None for a kind that a newer version wrote. Raises msgspec.DecodeError."""
-    envelope = _envelope.decode(line)
-    match envelope.type:
-        case Written.TYPE:
-            return _WRITTEN.decode(envelope.data)
-        case Proposed.TYPE:
-            return _PROPOSED.decode(envelope.data)
-        case Decided.TYPE:
-            return _DECIDED.decode(envelope.data)
-        case Dropped.TYPE:
-            return _DROPPED.decode(envelope.data)
-    return None
+_ENTRIES: Entries[Entry] = Entries(
+    {Written.TYPE: Written, Proposed.TYPE: Proposed, Decided.TYPE: Decided, Dropped.TYPE: Dropped}
+)
+decode = _ENTRIES.decode
+"""One line of the log; None for a kind that a newer version wrote. Raises msgspec.DecodeError."""

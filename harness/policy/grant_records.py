@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeAlias
 import msgspec
 
 from harness.events.body import By
-from harness.events.types import Envelope
+from harness.events.log_entries import Entries
 from harness.policy.grants import Wider
 
 
@@ -79,20 +79,6 @@ class Revoked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 Entry: TypeAlias = Made | Used | Revoked
 
-_envelope = msgspec.json.Decoder(Envelope)
-_MADE = msgspec.json.Decoder(Made)
-_USED = msgspec.json.Decoder(Used)
-_REVOKED = msgspec.json.Decoder(Revoked)
-
-
-def decode(line: bytes) -> Entry | None:
-    """One line of the log; None for a kind that a newer version wrote. Raises msgspec.DecodeError."""
-    envelope = _envelope.decode(line)
-    match envelope.type:
-        case Made.TYPE:
-            return _MADE.decode(envelope.data)
-        case Used.TYPE:
-            return _USED.decode(envelope.data)
-        case Revoked.TYPE:
-            return _REVOKED.decode(envelope.data)
-    return None
+_ENTRIES: Entries[Entry] = Entries({Made.TYPE: Made, Used.TYPE: Used, Revoked.TYPE: Revoked})
+decode = _ENTRIES.decode
+"""One line of the log; None for a kind that a newer version wrote. Raises msgspec.DecodeError."""

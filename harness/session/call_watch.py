@@ -1,9 +1,8 @@
 """Beside a call that runs for longer: a child of the keeper that looks what it takes and says when that is too much.
 Standard library only.
 
-A child of its own, because the keeper must never wait for a look into /proc or a walk through an agent's folders. It
-dies with the keeper, holds none of its descriptors and only speaks: JSON lines ``{"known": {…}}`` (what a walk found),
-``{"full": {…}}`` and ``{"over": {…}}``.
+A child of its own (`own_child`), because the keeper must never wait for a look into /proc or a walk through an agent's
+folders. It speaks in JSON lines: ``{"known": {…}}`` (what a walk found), ``{"full": {…}}`` and ``{"over": {…}}``.
 """
 
 from __future__ import annotations
@@ -11,18 +10,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
-import sys
 import time
 from dataclasses import asdict, fields
-from typing import Any, NoReturn
+from typing import Any
 
 from harness.hands import usage
 from harness.hands.disk import Known, Meter
 from harness.hands.limits import Limits, Over, ram
 from harness.hands.spawn import Spawn
-from harness.linux import kernel
 from harness.protocol.paths import SessionFolder
+from harness.session import own_child
 
 BEGIN_AFTER_S = 0.1
 _EVERY_S = 0.1
@@ -75,35 +72,9 @@ class KnownDisk:
 
 def begin(spec: Spawn, leader: int, known: Known | None) -> tuple[int, int]:
     """Start watching a call; (pid of the watcher, descriptor to read its lines from). Raises OSError."""
-    read_end, write_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-    keeper = os.getpid()
-    try:
-        pid = os.fork()
-    except OSError:
-        os.close(read_end)
-        os.close(write_end)
-        raise
-    if pid == 0:
-        _child(spec, leader, known, write_end, keeper)
-    os.close(write_end)
-    return pid, read_end
-
-
-def _child(spec: Spawn, leader: int, known: Known | None, out: int, keeper: int) -> NoReturn:
-    try:
-        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-        signal.set_wakeup_fd(-1)
-        for number in (signal.SIGTERM, signal.SIGUSR1):
-            signal.signal(number, signal.SIG_DFL)
-        if os.getppid() == keeper:
-            os.closerange(3, out)
-            os.closerange(out + 1, os.sysconf("SC_OPEN_MAX"))
-            Watch(spec, leader, known, out).run()
-    except BaseException as exc:  # whatever it is: this process must never go on as a second keeper
-        with contextlib.suppress(Exception):
-            print(f"watch of call {spec.call}: {type(exc).__name__}: {exc}", file=sys.stderr, flush=True)
-    finally:
-        os._exit(0)
+    return own_child.begin(
+        f"watch of call {spec.call}", lambda out: Watch(spec, leader, known, out).run(), os.O_NONBLOCK
+    )
 
 
 class Watch:

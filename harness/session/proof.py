@@ -6,15 +6,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
 
 from harness.events.framing import LogError
 from harness.events.reader import DamagedLog, Place, verify_before
-from harness.linux import kernel
+from harness.session import own_child
 from harness.session.event_loop import Loop
 
 _SAID = 4096
@@ -26,17 +23,7 @@ def begin(loop: Loop, log: Path, until: Place, damaged: Callable[[str], None], o
     if anything is, after ``over`` heard that the child is gone. A child that ends without a word proves nothing: the
     next keeper begins anew. Raises OSError.
     """
-    read_end, write_end = os.pipe2(os.O_CLOEXEC)
-    keeper = os.getpid()
-    try:
-        pid = os.fork()
-    except OSError:
-        os.close(read_end)
-        os.close(write_end)
-        raise
-    if pid == 0:
-        _child(log, until, write_end, keeper)
-    os.close(write_end)
+    pid, read_end = own_child.begin("keeper: verifying the log ended", lambda out: _verify(log, until, out))
 
     def said() -> None:
         text = os.read(read_end, _SAID)
@@ -52,23 +39,10 @@ def begin(loop: Loop, log: Path, until: Place, damaged: Callable[[str], None], o
     return pid
 
 
-def _child(log: Path, until: Place, out: int, keeper: int) -> NoReturn:
-    try:
-        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-        signal.set_wakeup_fd(-1)
-        for number in (signal.SIGTERM, signal.SIGUSR1):
-            signal.signal(number, signal.SIG_DFL)
-        if os.getppid() == keeper:
-            os.closerange(3, out)
-            os.closerange(out + 1, os.sysconf("SC_OPEN_MAX"))
-            with contextlib.suppress(OSError):
-                os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-            os.write(out, _verdict(log, until)[:_SAID])
-    except BaseException as exc:  # whatever it is: this process must never go on as a second keeper
-        with contextlib.suppress(Exception):
-            print(f"keeper: verifying the log ended: {type(exc).__name__}: {exc}", file=sys.stderr, flush=True)
-    finally:
-        os._exit(0)
+def _verify(log: Path, until: Place, out: int) -> None:
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    os.write(out, _verdict(log, until)[:_SAID])
 
 
 def _verdict(log: Path, until: Place) -> bytes:

@@ -38,6 +38,10 @@ _FORCE_AFTER_S = 2.0
 _DRAIN_S = 2.0
 _STRAYS_S = 5.0
 _RETRY_S = 1.0
+_SHARED_S = 2.0
+"""Seconds that the end of a call by SIGTERM waits for the keeper's own: who ends a machine or a scheduler's step sends
+one to every process, in no order.
+"""
 _LOOK_S = 0.05
 _NEARLY = 0.9
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -81,6 +85,7 @@ class Running:
         self._began = time.monotonic()
         self._ms = 0
         self._why = ""
+        self._asked_late = ""
         self._over: Over | None = None
         self._full: Over | None = None
         self._largest = 0
@@ -92,7 +97,7 @@ class Running:
         self._kept = self._dropped = 0
         self._result = bytearray()
         self._timers: list[Timer] = []
-        self._deadline = 0.0
+        self._exited_at = 0.0
         self._done = False
         self._file = output
         self._open: set[int] = set()
@@ -215,8 +220,14 @@ class Running:
         return self._spec.argv if self._spec.plain else []
 
     def stop(self, why: str) -> None:
-        """End it before its time (``cancelled``, ``timeout``, or ``error`` for a limit): its whole tree, now."""
-        if self._why or self._status is not None:
+        """End it before its time (``cancelled``, ``timeout``, or ``error`` for a limit): its whole tree, now. One that
+        a SIGTERM ended shortly before was ended by the same hand.
+        """
+        if self._why or self._done:
+            return
+        if self._status is not None:
+            self._asked_late = why
+            self._settle()
             return
         self._why = why
         self._end()
@@ -273,7 +284,7 @@ class Running:
         self._ms = round((time.monotonic() - self._began) * 1000)
         for timer in self._timers:
             timer.cancel()
-        self._deadline = time.monotonic() + _STRAYS_S
+        self._exited_at = time.monotonic()
         self._after(_DRAIN_S, self._stop_draining)
         self._settle()
 
@@ -289,7 +300,7 @@ class Running:
         alone, largest = trees.reap(self._spare())
         self._largest = max(self._largest, largest)
         if not alone:
-            if time.monotonic() < self._deadline:
+            if time.monotonic() < self._exited_at + _STRAYS_S:
                 trees.kill_below_us(self._spare())
                 self._after(0.01, self._settle)
                 return
@@ -298,10 +309,23 @@ class Running:
             )
         if self._open:
             return
+        if not self._why and self._terminated():
+            self._why = self._asked_late
+            if not self._why and (left := self._exited_at + _SHARED_S - time.monotonic()) > 0:
+                self._after(left, self._settle)
+                return
         self._done = True
         for timer in self._timers:
             timer.cancel()
         self._finish()
+
+    def _terminated(self) -> bool:
+        """A SIGTERM ended it, whoever sent it."""
+        return self._outcome().exit_code == 128 + signal.SIGTERM
+
+    def _outcome(self) -> hands.Outcome:
+        assert self._status is not None
+        return hands.outcome(self._spec, self._status, bytes(self._result))
 
     def _finish(self) -> None:
         """Spool the result, then report it; without space both wait until there is some."""
@@ -328,8 +352,7 @@ class Running:
             self._spec.group.remove()
 
     def _describe(self) -> dict[str, Any]:
-        assert self._status is not None
-        outcome = hands.outcome(self._spec, self._status, bytes(self._result))
+        outcome = self._outcome()
         status, over = self._ended_by(outcome)
         preview = self._preview(outcome.note, over)
         data: dict[str, Any] = {"call_id": self.call_id, "status": status, "preview": preview, "ms": self._ms}

@@ -216,8 +216,7 @@ class Job(Running):
     # -- its end -----------------------------------------------------------------------------------
 
     def _describe(self) -> dict[str, Any]:
-        assert self._status is not None
-        outcome = hands.outcome(self._spec, self._status, bytes(self._result))
+        outcome = self._outcome()
         status, over = self._ended_by(outcome)
         data: dict[str, Any] = {
             "call_id": self.call_id,

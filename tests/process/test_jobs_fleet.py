@@ -93,8 +93,7 @@ def test_a_fleet_that_is_told_to_end_puts_all_on_record_within_the_grace_and_goe
         assert isinstance(ended, t.JobEnded)
         assert (ended.status, ended.exit_code) == ("cancelled", 0) or ended.status == "ok"
         assert (worktree / "saved").read_text() == "saved\n"
-        status = [b.status for b in bodies(f, sid, t.ToolEnded) if isinstance(b, t.ToolEnded)][-1]
-        assert status in ("cancelled", "error"), "its keeper ended it, or the signal that the program got itself"
+        assert [b.status for b in bodies(f, sid, t.ToolEnded) if isinstance(b, t.ToolEnded)][-1] == "cancelled"
         f.run("resume", sid)
         assert f.wait_state(sid, "done", timeout=90)["verified"]
         made = [b for b in bodies(f, sid, t.CheckpointCreated) if isinstance(b, t.CheckpointCreated)]

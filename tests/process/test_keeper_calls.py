@@ -16,6 +16,7 @@ import pytest
 from harness.events import blobs
 from harness.events.action import action_hash, canonical
 from harness.hands import fence
+from harness.linux.proc import descendants
 from tests.process.keeperlib import (
     Keepers,
     Link,
@@ -341,6 +342,28 @@ def test_sigterm_cancels_the_running_call_and_records_it(fleet: Keepers, work: P
     for gone in pids:
         wait_gone(gone)
     assert ended(fleet, "c0.0")["status"] == "cancelled"
+
+
+def test_a_sigterm_that_reaches_the_call_before_its_keeper_is_a_cancel_too(fleet: Keepers, work: Path) -> None:
+    """A machine that goes down sends one to every process, in no order; a program that sends itself one has failed."""
+    pid = fleet.spawn()["pid"]
+    link = fleet.supervisor()
+    own = run(fleet, link, action(work, "c0.0", ["sh", "-c", "kill -TERM $$"]))
+    assert (own["status"], own["exit_code"]) == ("error", 143)
+    link.append(*allowed(action(work, "c0.1", ["sleep", "300"])))
+    link.call("execute", call_id="c0.1")
+    call = wait_until(
+        "the call's program",
+        lambda: next(
+            (p for p in descendants(pid) if Path(f"/proc/{p}/cmdline").read_bytes() == b"sleep\x00300\x00"), None
+        ),
+    )
+    leader = next(p for p in descendants(pid) if call in (p, *descendants(p)))
+    os.kill(call, signal.SIGTERM)
+    wait_until("the keeper has taken its end", lambda: not Path(f"/proc/{leader}").exists())
+    os.kill(pid, signal.SIGTERM)
+    wait_gone(pid)
+    assert (ended(fleet, "c0.1")["status"], ended(fleet, "c0.1")["exit_code"]) == ("cancelled", 143)
 
 
 def test_shutdown_without_kill_waits_for_the_call(fleet: Keepers, work: Path) -> None:

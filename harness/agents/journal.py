@@ -172,7 +172,7 @@ class Journal:
 
         Raises Conflict when ``expect`` is not the head, Fenced when this brain may not write any more, Lost, Refused.
         """
-        records = [t.to_wire(body) for body in bodies]
+        records = [t.record(body) for body in bodies]
         extra = {} if expect is None else {"expect": expect}
         while True:
             try:

@@ -9,6 +9,7 @@ from typing import Any
 from harness.agents.errors import Interruption, Refused
 from harness.protocol.blocking import Connection
 from harness.protocol.exchange import Ended, refusal
+from harness.protocol.struct_json import STRUCT_JSON
 from harness.protocol.transport import UnixSocket
 
 
@@ -19,7 +20,7 @@ class Link:
         self._name = name
         self._lost = lost
         try:
-            self._connection = Connection(UnixSocket(path).open(connect_s))
+            self._connection = Connection(UnixSocket(path).open(connect_s), STRUCT_JSON)
         except OSError as exc:
             raise self._lost(f"no {name} answers at {path}: {exc.strerror or exc}") from exc
 

@@ -45,6 +45,10 @@ REMEMBER_EVERY = 500
 """Records: fewer are read faster than what is known is written."""
 _MOST_TOKENS = 32_768
 _MOST_SAID = 2000
+_YOUNG, _OLDEST = 1, 2
+"""Generations of the garbage collector."""
+_THOROUGH = 8
+"""Requests, after which everything is looked through."""
 SUMMARY = "summary"
 """Purpose of a request that asks for one."""
 
@@ -69,6 +73,7 @@ class BuiltIn(Agent):
         self._sizes = Sizes(spec.context_tokens, prompt.context_window(spec.model), spec.max_tokens)
         self._reply: stream.Progress | None = None
         self._litter = False
+        self._tidied = 0
 
     # -- what it is told ---------------------------------------------------------------------------
 
@@ -183,11 +188,12 @@ class BuiltIn(Agent):
 
     def _tidy(self) -> None:
         """The SDK's objects of a request hold each other, and with them its whole body: let go of them while nobody
-        waits.
+        waits. What outlived a request is looked through only now and then, since there is more of it every turn.
         """
         if self._litter:
             self._litter = False
-            gc.collect()
+            self._tidied += 1
+            gc.collect(_OLDEST if self._tidied % _THOROUGH == 0 else _YOUNG)
 
     def _abandon(self, request: t.ModelRequest) -> None:
         self._desk.accounts.settle(Reservation(request.reservation, request.reserved_nano), None)

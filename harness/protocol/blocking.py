@@ -9,7 +9,7 @@ import time
 from collections import deque
 from typing import Any
 
-from harness.protocol.exchange import Broken, Closed, Ended, Exchange, Push, Silent
+from harness.protocol.exchange import JSON, Broken, Closed, Codec, Ended, Exchange, Push, Silent
 from harness.protocol.frames import FrameError
 
 _READ_BYTES = 1 << 16
@@ -24,9 +24,9 @@ class Connection:
     Not thread-safe. After an `Ended` it is closed.
     """
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, codec: Codec = JSON) -> None:
         self._sock = sock
-        self._exchange = Exchange()
+        self._exchange = Exchange(codec)
         self._replies: dict[int, dict[str, Any]] = {}
         self._poll = select.poll()
         self._poll.register(sock, select.POLLIN)

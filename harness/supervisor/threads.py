@@ -7,12 +7,12 @@ The threads are daemons: the supervisor's exit waits for none of them, whatever 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from harness.workspace import processes
 from harness.workspace.errors import WorkspaceError
@@ -34,16 +34,47 @@ class StandsStill(WorkspaceError):
 
 
 class _Job:
-    __slots__ = ("began", "future", "lasting", "limit", "limit_s", "what", "work")
+    """One piece of work: begun by a thread, waited for in a loop."""
 
-    def __init__(self, what: str, limit_s: float, work: Callable[[], Any], lasting: bool) -> None:
+    __slots__ = ("_loop", "began", "dropped", "future", "lasting", "limit", "limit_s", "what", "work")
+
+    def __init__(
+        self, what: str, limit_s: float, work: Callable[[], Any], lasting: bool, loop: asyncio.AbstractEventLoop
+    ) -> None:
         self.what = what
         self.limit_s = limit_s
         self.work = work
         self.lasting = lasting
-        self.future: Future[Any] = Future()
         self.limit: processes.Limit | None = None
         self.began = 0.0
+        self.dropped = False
+        self.future: asyncio.Future[Any] = loop.create_future()
+        self._loop = loop
+
+    def do(self) -> None:
+        """In the thread: the work, and word of how it ended."""
+        self.limit = processes.Limit(self.limit_s)
+        try:
+            with processes.within(self.limit):
+                result = self.work()
+        except BaseException as exc:
+            self._tell(None, exc)
+        else:
+            self._tell(result, None)
+
+    def _tell(self, result: object, failed: BaseException | None) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(self._ended, result, failed)
+
+    def _ended(self, result: object, failed: BaseException | None) -> None:
+        if self.future.done():
+            return
+        if failed is None:
+            self.future.set_result(result)
+        elif isinstance(failed, StopIteration):  # a future takes none
+            self.future.set_exception(RuntimeError(f"{self.what}: StopIteration"))
+        else:
+            self.future.set_exception(failed)
 
 
 class Threads:
@@ -85,23 +116,35 @@ class Threads:
         still = self.still()
         if len(still) >= self._most:
             raise StandsStill(f"{self._name}: {what} cannot begin while this stands still: {'; '.join(still)}")
-        job = _Job(what, limit_s, work, lasting)
+        loop = asyncio.get_running_loop()
+        job = _Job(what, limit_s, work, lasting, loop)
         self._submit(job)
-        future: asyncio.Future[T] = asyncio.wrap_future(job.future)
+        late = loop.call_later(limit_s, self._late, job)
         try:
-            await asyncio.wait((future,), timeout=limit_s)
-            if not future.done() and job.began:
-                await asyncio.wait((future,), timeout=job.began + limit_s + GRACE_S - time.monotonic())
-            if future.done():
-                return future.result()
+            return cast(T, await job.future)
         finally:
-            future.cancel()  # takes it out when it has not begun
-        if not job.began:
-            raise StandsStill(
-                f"{self._name}: {what} did not begin within {limit_s:.0f} s; at work:"
-                f" {'; '.join(self._at_work()) or 'nothing'}"
-            )
-        raise StandsStill(f"{self._name}: {what} did not end within {limit_s:.0f} s; something there cannot be read")
+            late.cancel()
+            self._drop(job)
+
+    def _late(self, job: _Job) -> None:
+        """Its time is over: who waits is told, once the grace of work that has begun is over too."""
+        if job.future.done():
+            return
+        if not self._drop(job):
+            at_work = "; ".join(self._at_work()) or "nothing"
+            told = f"did not begin within {job.limit_s:.0f} s; at work: {at_work}"
+        elif (left := job.began + job.limit_s + GRACE_S - time.monotonic()) > 0:
+            asyncio.get_running_loop().call_later(left, self._late, job)
+            return
+        else:
+            told = f"did not end within {job.limit_s:.0f} s; something there cannot be read"
+        job.future.set_exception(StandsStill(f"{self._name}: {job.what} {told}"))
+
+    def _drop(self, job: _Job) -> bool:
+        """Nobody waits for it any more: unless it has begun it never does. True when it has."""
+        with self._change:
+            job.dropped = True
+            return job.began > 0
 
     async def call(self, work: Callable[..., T], *args: Any) -> T:
         """``work(*args)`` in one of the threads, however long it takes. For what only we write."""
@@ -129,41 +172,26 @@ class Threads:
 
     def _next(self) -> _Job | None:
         with self._change:
-            self._idle += 1
-            try:
+            while True:
                 if not self._waiting:
+                    self._idle += 1
                     self._change.wait(IDLE_S)
+                    self._idle -= 1
                 if not self._waiting:
                     self._threads -= 1
                     return None
                 job = self._waiting.popleft()
-                self._running.add(job)
-                return job
-            finally:
-                self._idle -= 1
+                if not job.dropped:
+                    job.began = time.monotonic()
+                    self._running.add(job)
+                    return job
 
     def _serve(self) -> None:
         while (job := self._next()) is not None:
-            try:
-                self._do(job)
-            finally:
-                with self._change:
-                    self._running.discard(job)
+            job.do()
+            with self._change:
+                self._running.discard(job)
             del job
-
-    @staticmethod
-    def _do(job: _Job) -> None:
-        if not job.future.set_running_or_notify_cancel():
-            return
-        job.limit = processes.Limit(job.limit_s)
-        job.began = time.monotonic()
-        try:
-            with processes.within(job.limit):
-                result = job.work()
-        except BaseException as exc:
-            job.future.set_exception(exc)
-        else:
-            job.future.set_result(result)
 
 
 at_home = Threads("the supervisor", 8).call

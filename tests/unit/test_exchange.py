@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.events import types
 from harness.protocol import frames
 from harness.protocol.exchange import Answering, Exchange, Push, Refusal, Reply, refusal
-from harness.supervisor.processes.peer_link import STRUCT_JSON
+from harness.protocol.struct_json import STRUCT_JSON
 
 FIELDS = st.dictionaries(
     st.text(max_size=8).filter(lambda name: name not in ("id", "push", "op")),
@@ -186,3 +187,12 @@ def test_a_request_larger_than_a_frame_is_not_asked() -> None:
 )
 def test_refusals_are_values(reply: dict[str, Any], no: Refusal | None) -> None:
     assert refusal(reply, "silent") == no
+
+
+@CODECS
+def test_a_lone_surrogate_is_written_as_a_question_mark(codec: Any) -> None:
+    exchange = Exchange(codec) if codec is not None else Exchange()
+    body = types.HarnessNote(level="info", text="a\ud800b") if codec is not None else {"text": "a\ud800b"}
+    _, frame = exchange.request("append", {"records": [body]})
+    (asked,) = Answering().take(frame)
+    assert asked.message["records"][0]["text"] == "a?b"

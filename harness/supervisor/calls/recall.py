@@ -65,9 +65,11 @@ class Recall:
             mine = await self.of(session)
         except (OpError, WorkspaceError):
             return
-        now = now_utc()
         revision, until = self._seen.get(session.sid, (-1, ""))
-        if revision == memories.revision and not (until and until <= now):
+        if revision == memories.revision and not until:
+            return
+        now = now_utc()
+        if revision == memories.revision and until > now:
             return
         found = layer.layer(memories, mine, intent.goal, now)
         told = layer.due(memories, found, session.state.memory, session.state.requests > 0, mine, now)

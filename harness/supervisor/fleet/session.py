@@ -108,6 +108,10 @@ class Session:
     def touch(self) -> None:
         """Its row may look different now, and its worker may have something to do."""
         self.wake()
+        self.shown_anew()
+
+    def shown_anew(self) -> None:
+        """Its row may look different now; its worker has nothing to do by it."""
         self._changed(self)
 
     def wake(self) -> None:

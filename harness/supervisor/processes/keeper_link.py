@@ -68,5 +68,5 @@ class KeeperLink(Peer):
 
     async def append(self, bodies: list[t.Body], cls: str) -> int:
         """Append records; returns the sequence number of the last one once they are durable as ``cls`` says."""
-        reply = await self.call("append", records=[t.to_wire(b) for b in bodies], cls=cls)
+        reply = await self.call("append", records=[t.record(b) for b in bodies], cls=cls)
         return int(reply["last"])

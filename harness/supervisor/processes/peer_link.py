@@ -6,33 +6,10 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from harness.protocol.aio import Asking
 from harness.protocol.exchange import Closed, Ended, Exchange, Silent, refusal
-from harness.protocol.frames import Garbage
+from harness.protocol.struct_json import STRUCT_JSON
 from harness.supervisor.errors import LinkLost, OpError
-
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
-
-
-class StructJson:
-    """JSON that knows structs, and is fast."""
-
-    def __init__(self) -> None:
-        self._write = msgspec.json.Encoder().encode
-
-    def encode(self, message: object) -> bytes:
-        return self._write(message)
-
-    def decode(self, body: bytes) -> dict[str, Any]:
-        try:
-            return _decode(body)
-        except (msgspec.DecodeError, RecursionError) as exc:
-            raise Garbage(f"frame is not a JSON object: {exc}") from exc
-
-
-STRUCT_JSON = StructJson()
 
 
 class Peer:

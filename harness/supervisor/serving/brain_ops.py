@@ -100,7 +100,7 @@ class BrainOps:
         except CapReached as exc:
             await ask_cap(session, exc.reached)
             raise OpError("cap", str(exc)) from exc
-        session.touch()
+        session.shown_anew()
         return {"reservation": held.reservation, "reserved_nano": held.nano}
 
     async def settle(self, c: Connection, m: Reply) -> Reply:
@@ -120,5 +120,5 @@ class BrainOps:
             except msgspec.ValidationError as exc:
                 raise OpError("bad_request", f"settle: outcome: {exc}") from exc
         settled = await self._p.purse.settle(text_of(m, "reservation"), usage)
-        session.touch()
+        session.shown_anew()
         return {"cost_nano": settled.nano, "price_source": settled.source, "retry_in_s": retry_in_s}

@@ -20,11 +20,11 @@ from harness.events import types as t
 from harness.protocol import frames
 from harness.protocol.aio import Wire as AnyWire
 from harness.protocol.exchange import Answering, Ended, Request
+from harness.protocol.struct_json import STRUCT_JSON
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.fleet.thinking import Brain
-from harness.supervisor.processes.peer_link import STRUCT_JSON
 
 PUSH_INTERVAL = 0.04
 QUEUE_LIMIT = 4 << 20

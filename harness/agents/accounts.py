@@ -49,15 +49,26 @@ class Outcome(msgspec.Struct, frozen=True):
     free: bool = True
 
 
+class Wanted(msgspec.Struct, frozen=True):
+    """The worst case of one attempt that is to be reserved, in tokens."""
+
+    request_id: str
+    attempt: int
+    model: str
+    est_input: int
+    max_tokens: int
+
+
 @dataclass(frozen=True, slots=True)
 class Admission:
     """``held`` says why the endpoint is not to be asked for long, ``since`` since when; else ask, and when ``probe``
-    tell of the first words.
+    tell of the first words. ``reservation``: what was wanted with it, when it is not held.
     """
 
     probe: bool = False
     held: str = ""
     since: str = ""
+    reservation: Reservation | None = None
 
 
 class Accounts:
@@ -123,11 +134,16 @@ class Accounts:
             link.close()
             raise NoSupervisor(f"the supervisor does not answer for this session: {exc}") from exc
 
-    def admit(self, endpoint: str) -> Admission:
-        """Wait at the gate. Raises Refused (``poison``, ``paused``), NoSupervisor."""
+    def admit(self, endpoint: str, wanted: Wanted | None = None) -> Admission:
+        """Wait at the gate, and behind it reserve what is wanted. Raises Refused (``poison``, ``paused``, ``cap`` …;
+        then nothing is reserved), NoSupervisor.
+        """
         self._make_up()
-        reply = self._call("admit", endpoint=endpoint)
-        return Admission(reply.get("probe") is True, str(reply.get("held", "")), str(reply.get("since", "")))
+        also = {} if wanted is None else {"reserve": wanted}
+        reply = self._call("admit", endpoint=endpoint, **also)
+        held = str(reply.get("held", ""))
+        paid = None if wanted is None or held else _reservation(reply)
+        return Admission(reply.get("probe") is True, held, str(reply.get("since", "")), paid)
 
     def heard(self) -> None:
         """The first words of a reply have come; nothing is lost when nobody can be told."""
@@ -139,13 +155,10 @@ class Accounts:
         with contextlib.suppress(NoSupervisor):
             self._live().tell("doing", what=doing.what, evidence=doing.evidence)
 
-    def reserve(self, request_id: str, attempt: int, model: str, est_input: int, max_tokens: int) -> Reservation:
+    def reserve(self, wanted: Wanted) -> Reservation:
         """Raises Refused (``cap``, ``paused`` …), NoSupervisor."""
         self._make_up()
-        reply = self._call(
-            "reserve", request_id=request_id, attempt=attempt, model=model, est_input=est_input, max_tokens=max_tokens
-        )
-        return Reservation(str(reply["reservation"]), int(reply["reserved_nano"]))
+        return _reservation(self._call("reserve", **msgspec.structs.asdict(wanted)))
 
     def _settle(self, reservation: str, usage: Usage | None, outcome: Outcome | None) -> Settled:
         cost: dict[str, object] = {"unknown": True} if usage is None else {"usage": msgspec.to_builtins(usage)}
@@ -174,3 +187,7 @@ class Accounts:
             else:
                 self.problems.append(f"the supervisor would not settle reservation {reservation.id}: {exc}")
         return Settled(reservation.nano, "reserved")
+
+
+def _reservation(reply: dict[str, Any]) -> Reservation:
+    return Reservation(str(reply["reservation"]), int(reply["reserved_nano"]))

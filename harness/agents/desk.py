@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 
@@ -12,6 +13,9 @@ from harness.agents.peer import Link
 from harness.events import types as t
 from harness.events.session_state import SessionState
 
+BLOB_FROM = 16 * 1024
+"""Bytes from which a payload goes into a blob."""
+_CLAIM = 2000
 _TOLD_S = 2.0
 """Seconds between two words to the supervisor about what the agent is at; shorter thoughts are not told at all."""
 
@@ -97,3 +101,12 @@ class Desk:
     def read_blob(self, ref: t.BlobRef) -> bytes:
         """A payload that fits its name. Raises OSError, ValueError."""
         return self._journal.read_blob(ref)
+
+    def proposal(self, call_id: str, tool: str, given: dict[str, object], ref: str) -> t.ToolProposed:
+        """The record of a call that is wanted; a large input is stored first. Raises Interruption, Refused."""
+        data = json.dumps(given, ensure_ascii=False).encode()
+        claim = str(given.get("why", ""))[:_CLAIM]
+        if len(data) <= BLOB_FROM:
+            return t.ToolProposed(call_id=call_id, tool=tool, input=given, ref=ref, claim=claim)
+        blob = self.put_blob(data, "application/json")
+        return t.ToolProposed(call_id=call_id, tool=tool, input_blob=blob, ref=ref, claim=claim)

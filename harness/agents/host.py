@@ -7,7 +7,6 @@ long) from the supervisor; 70 a defect of ours, which is put on record first whe
 
 from __future__ import annotations
 
-import json
 import random
 import sys
 import time
@@ -33,12 +32,10 @@ from harness.protocol.credential import Credential
 OK = 0
 DEFECT = 70
 AGAIN = 75
-BLOB_FROM = 16 * 1024
 _SUPERVISOR_S = 600.0
 _UNKNOWN_S = 60.0
 _LONGEST_PAUSE_S = 15.0
 _IDLE_S = 60.0
-_CLAIM = 2000
 _DAMAGE = (LogError, CannotGoOn, msgspec.DecodeError)
 
 
@@ -110,11 +107,11 @@ class Host:
             case steps.Again():
                 return None
             case steps.Propose():
-                append([self._proposal(call_id, call.tool, call.input, call.ref) for call_id, call in step.calls])
+                append([self._desk.proposal(call_id, call.tool, call.input, call.ref) for call_id, call in step.calls])
             case steps.Check():
                 at = self._desk.head
                 commands = enumerate(step.commands)
-                append([self._proposal(f"c{at}.{i}", tools.CHECK, {"command": c}, "") for i, c in commands], at)
+                append([self._desk.proposal(f"c{at}.{i}", tools.CHECK, {"command": c}, "") for i, c in commands], at)
             case steps.Judge():
                 append([t.EvaluationRequested(cycle=step.cycle)])
             case steps.Say():
@@ -168,14 +165,6 @@ class Host:
         if problems:
             notes = [t.HarnessNote(level="warning", text=text, component="brain") for text in problems]
             self._desk.append_anyway(notes)
-
-    def _proposal(self, call_id: str, tool: str, given: dict[str, object], ref: str) -> t.ToolProposed:
-        data = json.dumps(given, ensure_ascii=False).encode()
-        claim = str(given.get("why", ""))[:_CLAIM]
-        if len(data) <= BLOB_FROM:
-            return t.ToolProposed(call_id=call_id, tool=tool, input=given, ref=ref, claim=claim)
-        blob = self._desk.put_blob(data, "application/json")
-        return t.ToolProposed(call_id=call_id, tool=tool, input_blob=blob, ref=ref, claim=claim)
 
 
 def parked(step: steps.Park) -> list[t.Body]:

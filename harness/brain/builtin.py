@@ -14,11 +14,11 @@ import anthropic
 import httpx2
 import msgspec
 
-from harness.agents.accounts import Outcome, Reservation
+from harness.agents.accounts import Outcome, Reservation, Wanted
 from harness.agents.agent import Agent, Doing
-from harness.agents.desk import Desk
+from harness.agents.desk import BLOB_FROM, Desk
 from harness.agents.errors import CannotGoOn, Conflict, Refused, Stopped
-from harness.agents.host import BLOB_FROM, Spec
+from harness.agents.host import Spec
 from harness.agents.steps import Again, Park, Step, Wait
 from harness.brain import agreement, allowance, conversation, court, memory, own_means, prompt, retry, stream
 from harness.brain.agreement import Agree, AskAuthor, Keep
@@ -26,7 +26,7 @@ from harness.brain.allowance import Cost
 from harness.brain.context import compaction
 from harness.brain.context.sizes import PER_TOKEN, Sizes
 from harness.brain.court import AskJudge, Conclude
-from harness.brain.decide import Abandon, Ask, Shrink, Sum, next_step
+from harness.brain.decide import Abandon, Ask, Shrink, Sum, next_step, proposals
 from harness.brain.draft import Draft
 from harness.brain.own_means import Own
 from harness.brain.view import DamagedMessage, View
@@ -51,6 +51,12 @@ _THOROUGH = 8
 """Requests, after which everything is looked through."""
 SUMMARY = "summary"
 """Purpose of a request that asks for one."""
+
+
+Make = Callable[[int, bool], Draft | None]
+"""What is to be sent, drafted at that head of the log; None when its size is known only once the endpoint may be asked,
+and the second argument says that it may not yet.
+"""
 
 
 class BuiltIn(Agent):
@@ -159,12 +165,16 @@ class BuiltIn(Agent):
                 case Ask() | Sum():
                     return self._ask(step)
                 case AskJudge():
-                    return self._post(lambda head: self._for_the_judge(step, head), step)
+                    return self._post(
+                        lambda head, admitted: self._for_the_judge(step, head) if admitted else None, step
+                    )
                 case Conclude():
                     self._desk.append([step.ended])
                     return Again()
                 case AskAuthor():
-                    return self._post(lambda head: self._for_an_author(step, head), step)
+                    return self._post(
+                        lambda head, admitted: self._for_an_author(step, head) if admitted else None, step
+                    )
                 case Keep():
                     text = self._desk.put_blob(step.text.encode("utf-8", "replace"), "text/markdown")
                     self._desk.append([t.ContractDrafted(n=step.n, text=text, answers=list(step.answers))])
@@ -214,9 +224,9 @@ class BuiltIn(Agent):
     # -- one attempt -------------------------------------------------------------------------------
 
     def _ask(self, step: Ask | Sum) -> Step:
-        return self._post(lambda head: self._for_the_agent(step, head), step)
+        return self._post(lambda head, admitted: self._for_the_agent(step, head, admitted), step)
 
-    def _for_the_agent(self, step: Ask | Sum, head: int) -> Draft:
+    def _for_the_agent(self, step: Ask | Sum, head: int, admitted: bool) -> Draft | None:
         summary = isinstance(step, Sum)
         talk = self._talk.build(self._view, compaction.REQUEST if summary else "")
         room = compaction.MOST_TOKENS if isinstance(step, Sum) else self._room(step)
@@ -230,9 +240,12 @@ class BuiltIn(Agent):
             no_tools,
             own=replace(self._own, compact_from=0) if summary else self._own,
         )
+        known = conversation.estimate(self._view, talk)
+        if known is None and not admitted:
+            return None
         return Draft(
             request,
-            self._estimate(request, conversation.estimate(self._view, talk)),
+            self._estimate(request) if known is None else known,
             step.request_id or f"r{head}.{self._spec.gen}",
             step.attempt,
             purpose=SUMMARY if summary else "",
@@ -271,30 +284,33 @@ class BuiltIn(Agent):
         most = court.most_tokens(request) if counted is None else counted + counted // 20 + court.SCHEMA_TOKENS
         return Draft(request, most, request_id, attempt, purpose=purpose)
 
-    def _post(self, make: Callable[[int], Draft], step: Ask | Sum | AskJudge | AskAuthor) -> Step:
-        """Pay for one attempt of what ``make`` drafts at the head of the log, and send it."""
+    def _post(self, make: Make, step: Ask | Sum | AskJudge | AskAuthor) -> Step:
+        """Pay for one attempt of what ``make`` drafts at the head of the log, and send it.
+
+        Usually one exchange with the supervisor lets it through and pays; what the endpoint is to count first is paid
+        for in a second one.
+        """
         desk = self._desk
         self._tidy()
-        try:
-            admitted = desk.accounts.admit(self._spec.endpoint)
-        except Refused as exc:
-            return self._no_money(exc)
-        if admitted.held:  # the gate wakes the session when its turn comes
-            return Park("limited", admitted.held, since=admitted.since)
-        if desk.follow(0.0):
-            return Again()  # something was said while it waited
         head = desk.head
-        draft = make(head)
-        request = draft.request
         try:
-            readings = 2 if request.own.compacts(draft.estimate) else 1
-            reservation = desk.accounts.reserve(
-                draft.id, draft.attempt, request.model, draft.estimate * readings, request.max_tokens * readings
-            )
+            draft = make(head, False)
+            admitted = desk.accounts.admit(self._spec.endpoint, None if draft is None else _wanted(draft))
+            if admitted.held:  # the gate wakes the session when its turn comes
+                return Park("limited", admitted.held, since=admitted.since)
+            if desk.follow(0.0):  # something was said while it waited
+                if admitted.reservation is not None:
+                    desk.accounts.settle(admitted.reservation, t.Usage())
+                return Again()
+            if draft is None:
+                draft = make(head, True)
+                assert draft is not None
+            reservation = admitted.reservation or desk.accounts.reserve(_wanted(draft))
         except Refused as exc:
             return self._no_money(exc)
+        request = draft.request
         self._patience = _FIRST_PAUSE_S
-        worst = Cost(reservation.nano, (draft.estimate + request.max_tokens) * readings)
+        worst = Cost(reservation.nano, (draft.estimate + request.max_tokens) * draft.readings)
         if why := self._over(draft.purpose, worst):
             desk.accounts.settle(reservation, t.Usage())
             return Park("judge" if draft.purpose == JUDGES else "error", why)
@@ -319,12 +335,8 @@ class BuiltIn(Agent):
     def _room(self, step: Ask) -> int:
         return max(self._spec.max_tokens, min(_MOST_TOKENS, self._spec.max_tokens << step.room))
 
-    def _estimate(self, request: stream.Request, known: int | None) -> int:
-        """Input tokens, never too few: from the newest reply's usage, else counted by the endpoint, else one per
-        byte.
-        """
-        if known is not None:
-            return known
+    def _estimate(self, request: stream.Request) -> int:
+        """Input tokens, never too few, of what no reply has measured: counted by the endpoint, else one per byte."""
         spoken = self._view.newest_user_seq
         if self._counted[0] != spoken or self._counted[1] is None:
             self._counted = (
@@ -380,8 +392,11 @@ class BuiltIn(Agent):
             desk.append_anyway([stopped])
             return
         if isinstance(outcome, stream.Reply):
-            made = self._summary(sent, outcome, reservation, step) if isinstance(step, Sum) else None
-            desk.append_anyway(made or self._message(sent, outcome, reservation))
+            if isinstance(step, Sum):
+                desk.append_anyway(self._summary(sent, outcome, reservation, step))
+            else:
+                parts = blocks.parts_of(outcome.content)
+                self._keep(self._message(sent, outcome, parts, reservation), parts)
             return
         if isinstance(step, Sum) and outcome.usage is not None and outcome.kind in ("max_tokens", "too_large"):
             desk.append_anyway([self._no_summary(sent, outcome.message, outcome.usage, reservation)])
@@ -401,6 +416,23 @@ class BuiltIn(Agent):
             purpose=sent.purpose,
         )
         desk.append_anyway([failed])
+
+    def _keep(self, reply: list[t.Body], parts: list[said.Part]) -> None:
+        """Put a reply on record, and with it the calls that it asks for, unless something was said meanwhile or nobody
+        is there to judge them: then they are decided anew.
+        """
+        desk = self._desk
+        message = reply[0]
+        assert isinstance(message, t.ModelMessage)
+        asked = proposals(self._view, message, parts, desk.head + 1) if desk.accounts.alive else ()
+        if asked:
+            calls = [desk.proposal(call_id, call.tool, call.input, call.ref) for call_id, call in asked]
+            try:
+                desk.append([*reply, *calls])
+                return
+            except (Conflict, Refused):
+                pass  # nothing of it is in the log
+        desk.append_anyway(reply)
 
     def _attempt(self, request: stream.Request, probe: bool) -> stream.Reply | retry.Failure:
         if not self._spec.credential.key:
@@ -460,8 +492,9 @@ class BuiltIn(Agent):
             why=why,
         )
 
-    def _message(self, sent: t.ModelRequest, reply: stream.Reply, reservation: Reservation) -> list[t.Body]:
-        parts = blocks.parts_of(reply.content)
+    def _message(
+        self, sent: t.ModelRequest, reply: stream.Reply, parts: list[said.Part], reservation: Reservation
+    ) -> list[t.Body]:
         data = msgspec.json.encode(parts)
         inline = len(data) <= BLOB_FROM
         blob = None if inline else self._desk.put_blob(data, "application/json")
@@ -488,6 +521,18 @@ class BuiltIn(Agent):
             details = f"the endpoint gave details on this stop: {reply.detail[:1000]}"
             notes.append(t.HarnessNote(level="warning", text=details, component="brain"))
         return [message, *notes]
+
+
+def _once_admitted(make: Callable[[int], Draft]) -> Make:
+    """A draft that asks the endpoint for its size."""
+    return lambda head, admitted: make(head) if admitted else None
+
+
+def _wanted(draft: Draft) -> Wanted:
+    """The worst case of a draft."""
+    request = draft.request
+    most = request.max_tokens * draft.readings
+    return Wanted(draft.id, draft.attempt, request.model, draft.estimate * draft.readings, most)
 
 
 def _nobody() -> None:

@@ -7,6 +7,7 @@ decides the same.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -18,7 +19,7 @@ from harness.brain.context import compaction, room
 from harness.brain.context.handoff import handoff
 from harness.brain.context.sizes import Sizes
 from harness.brain.retry import AT_THE_GATE, too_long
-from harness.brain.view import IDLE_POINTS, ModelTurn, View
+from harness.brain.view import IDLE_POINTS, ModelTurn, View, call_id
 from harness.events import said
 from harness.events import types as t
 from harness.events.evaluation import Stage
@@ -88,6 +89,18 @@ def next_step(v: View, sizes: Sizes | None = None) -> Step:
     """
     step = _next(v)
     return _fitting(v, sizes or Sizes(window=prompt.context_window(v.model)), step) if isinstance(step, Ask) else step
+
+
+def proposals(
+    v: View, reply: t.ModelMessage, parts: Sequence[said.Part], seq: int
+) -> tuple[tuple[str, said.Call], ...]:
+    """The calls that `next_step` would propose if this reply stood on record at ``seq``, right behind all that was
+    seen; none when that is for it to say.
+    """
+    s = v.state
+    if reply.purpose or reply.stop != said.CALLS or v.finish_seq >= 0 or standing.over(s) or standing.held(s):
+        return ()
+    return tuple((call_id(seq, i), call) for i, call in enumerate(said.calls_of(parts)))
 
 
 def _fitting(v: View, sizes: Sizes, ask: Ask) -> Step:

@@ -22,6 +22,11 @@ class Draft:
     layers: dict[str, int] = field(default_factory=dict)
     working: int = 0
 
+    @property
+    def readings(self) -> int:
+        """How often it may be read, and so paid for: twice by an endpoint that may summarise it first."""
+        return 2 if self.request.own.compacts(self.estimate) else 1
+
     def as_sent(self, reservation: Reservation, head: int) -> t.ModelRequest:
         """The record of it, paid for by this reservation."""
         return t.ModelRequest(

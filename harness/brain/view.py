@@ -41,6 +41,11 @@ class DamagedMessage(Exception):
     """A model message whose content cannot be read back; the text names the record."""
 
 
+def call_id(seq: int, index: int) -> str:
+    """The name of a call of the reply that stands at ``seq``."""
+    return f"c{seq}.{index}"
+
+
 class ModelTurn(msgspec.Struct, frozen=True, tag="model"):
     """A complete reply."""
 
@@ -51,7 +56,7 @@ class ModelTurn(msgspec.Struct, frozen=True, tag="model"):
     calls: tuple[said.Call, ...]
 
     def call_id(self, index: int) -> str:
-        return f"c{self.seq}.{index}"
+        return call_id(self.seq, index)
 
 
 class UserTurn(msgspec.Struct, frozen=True, tag="user"):

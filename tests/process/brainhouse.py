@@ -132,10 +132,10 @@ class SmallSupervisor:
             self.hellos += 1
         if op == "admit" and money.held_after is not None and len(money.settled) >= money.held_after:
             return {"ok": True, "held": "the endpoint is down", "since": "2026-01-02T03:04:05Z"}
-        if op == "reserve":
+        if op == "reserve" or "reserve" in message:
             if money.refuse is not None:
                 return {"ok": False, "error": money.refuse}
-            money.reserved.append(message)
+            money.reserved.append(message.get("reserve", message))
             return {"ok": True, "reservation": f"v{len(money.reserved)}", "reserved_nano": 1000}
         if op == "settle":
             money.settled.append(message)

@@ -19,7 +19,7 @@ from harness.brain import conversation, decide, memory
 from harness.brain.context.sizes import Sizes
 from harness.brain.retry import AT_THE_GATE
 from harness.brain.view import View
-from harness.events import blocks
+from harness.events import blocks, said
 from harness.events import types as t
 from harness.simulator import validate
 
@@ -66,14 +66,23 @@ class World:
             decoded = msgspec.json.decode(wire, type=type(body))
             record = t.Record(self.view.state.seq + 1, TS, "test", 0, decoded)
             self.records.append(record)
+            foreseen = self.foreseen(decoded, record.seq) if isinstance(decoded, t.ModelMessage) else ()
             for view in (self.view, self.lean):
                 view.advance(record, lambda ref: self.blobs[ref.sha])
             if isinstance(body, t.ModelMessage):
+                step = decide.next_step(self.view, self.sizes)
+                assert foreseen == (step.calls if isinstance(step, steps.Propose) else ()), "kept with its reply"
                 with contextlib.suppress(conversation.Unanswered):
                     self.talk.take(self.lean)
                     self.lean.forget()
                     self.relieve()
         return self.view.state.seq
+
+    def foreseen(self, reply: t.ModelMessage, seq: int) -> tuple[tuple[str, said.Call], ...]:
+        """The calls that are put on record with a reply."""
+        assert reply.parts is not None
+        parts = reply.parts
+        return decide.proposals(self.view, reply, parts, seq)
 
     def relieve(self) -> None:
         """Another brain goes on with what this one remembered."""

@@ -56,9 +56,16 @@ class BrainOps:
         return session
 
     async def admit(self, c: Connection, m: Reply) -> Reply:
-        """Wait until the endpoint may be asked."""
+        """Wait until the endpoint may be asked, then reserve what the request wants ``reserve``d with it."""
         session = self._of_brain(c)
-        return asdict(await self._p.gates.admit(session, text_of(m, "endpoint"), lambda: self._of_brain(c)))
+        admitted = await self._p.gates.admit(session, text_of(m, "endpoint"), lambda: self._of_brain(c))
+        wanted = m.get("reserve")
+        if wanted is None or admitted.held:
+            return asdict(admitted)
+        if not isinstance(wanted, dict):
+            self._p.gates.unsent(session)
+            raise OpError("bad_request", "admit: what is to be reserved must be an object")
+        return asdict(admitted) | await self.reserve(c, wanted)
 
     async def heard(self, c: Connection, m: Reply) -> Reply:
         """The first words of a reply."""

@@ -157,8 +157,11 @@ def make(tree: Worktree, identity: tuple[str, str], head: str = "") -> None:
     )
 
 
-def prepare(tree: Worktree) -> None:
-    """Make sure that what will be bound is what we made. Raises DamagedWorktree when it cannot be put right."""
+def prepare(tree: Worktree) -> list[Path]:
+    """Make sure that what will be bound is what we made; the stores that the repository borrows from (`alternates`).
+
+    Raises DamagedWorktree when it cannot be put right.
+    """
     for folder, what in (
         (tree.root, "worktree"),
         (tree.private, "private git directory"),
@@ -172,24 +175,34 @@ def prepare(tree: Worktree) -> None:
         if (mode := stat.S_IMODE(folder.stat().st_mode)) & 0o700 != 0o700:  # an agent may close to us what is ours
             folder.chmod(mode | 0o700)
     tree.shared.mkdir(mode=0o700, exist_ok=True)
-    stores = [tree.shared, *alternates(tree.common)]
+    borrowed = alternates(tree.common)
     for folder in (tree.objects / "info", tree.objects / "pack"):
         if folder.is_symlink() or not folder.is_dir():
             folder.unlink(missing_ok=True)
             folder.mkdir(mode=0o700)
     info = tree.objects / "info"
-    _write(info / "alternates", "".join(f"{s}\n" for s in stores))
+    stores = "".join(f"{s}\n" for s in (tree.shared, *borrowed))
+    if not _holds(info / "alternates", stores):
+        _write(info / "alternates", stores)
     dotgit = tree.root / ".git"
     wanted = f"gitdir: {tree.admin}\n"
     try:
         mode = dotgit.lstat().st_mode
-        if stat.S_ISDIR(mode):
-            raise DamagedWorktree(f"{dotgit} was replaced by a folder; look at it and remove it, then go on")
-        if stat.S_ISREG(mode) and reading.read(dotgit) == os.fsencode(wanted):
-            return
-    except (FileNotFoundError, reading.Unreadable):
-        pass
-    _write(dotgit, wanted)
+    except FileNotFoundError:
+        mode = 0
+    if stat.S_ISDIR(mode):
+        raise DamagedWorktree(f"{dotgit} was replaced by a folder; look at it and remove it, then go on")
+    if not _holds(dotgit, wanted):
+        _write(dotgit, wanted)
+    return borrowed
+
+
+def _holds(path: Path, text: str) -> bool:
+    """True when a regular file of this name says exactly that: writing it anew costs a file and a change of name."""
+    try:
+        return reading.read(path) == os.fsencode(text)
+    except OSError:
+        return False
 
 
 def binds(tree: Worktree) -> list[tuple[str, str, str]]:
@@ -197,9 +210,8 @@ def binds(tree: Worktree) -> list[tuple[str, str, str]]:
 
     Repairs what the agent may have disturbed first.
     """
-    prepare(tree)
+    borrowed = prepare(tree)
     store = str(real_objects(tree.common))
-    borrowed = alternates(tree.common)
     shown = shown_repository.refresh(tree.common, tree.admin, tree.private.parent, borrowed)
     listed: list[tuple[str, str, str]] = [(str(shown), str(tree.common), "ro")]
     listed += [(str(a), str(a), "ro") for a in borrowed]

@@ -542,3 +542,18 @@ def test_a_worktree_that_its_agent_closed_is_opened_again(tmp_path: Path) -> Non
         folder.chmod(0)
     prepare(tree)
     assert [stat.S_IMODE(folder.stat().st_mode) for folder in (tree.root, tree.private, tree.objects)] == [0o700] * 3
+
+
+def test_what_stands_is_not_written_again(tmp_path: Path) -> None:
+    tree = session(tmp_path, repository(tmp_path / "repo"))
+    names = (tree.objects / "info" / "alternates", tree.root / ".git")
+    prepare(tree)
+    before = [(path.read_bytes(), path.stat().st_ino) for path in names]
+    prepare(tree)
+    assert [(path.read_bytes(), path.stat().st_ino) for path in names] == before
+    for path in names:
+        path.unlink()
+        path.symlink_to(tmp_path / "repo" / ".git" / "HEAD")
+    prepare(tree)
+    assert [path.read_bytes() for path in names] == [text for text, _ in before]
+    assert not any(path.is_symlink() for path in names)

@@ -15,10 +15,9 @@ _TELLING = ("session.", "lease.", "approval.", "keeper.", "time.")
 
 def after(known: Stretches, s: SessionState, r: t.Record) -> Stretches:
     """With this record, which the state has taken but for its time."""
-    moment = parse_ts(r.ts)
-    body = r.body
-    if not r.type.startswith(_TELLING) or moment is None:
+    if not r.type.startswith(_TELLING) or (moment := parse_ts(r.ts)) is None:
         return known
+    body = r.body
     made = list(known.all)
     boot = known.boot
     if isinstance(body, t.KeeperStarted):

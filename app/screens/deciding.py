@@ -1,0 +1,282 @@
+"""Deciding the request on screen: what each decision asks first, and how it is sent with proof of what was shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from app import requests
+from app.screens import queue_all, queue_words
+from harness.events.action import BadAction, from_wire
+from harness.events.cap import Cap
+from harness.events.untrusted import to_display
+from harness.events.views import ApprovalView
+from harness.events.words import NANO, money
+from harness.protocol import config as configuration
+from harness.protocol.amounts import usd_to_nano
+from harness.protocol.client import SupervisorError, Unreachable
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+    from app.host import Host
+
+_SNOOZE_S = 3600
+
+
+class Deck(Protocol):
+    """The screen that shows the request."""
+
+    @property
+    def app(self) -> App[Any]:
+        """The application, for dialogs."""
+
+    @property
+    def host(self) -> Host:
+        """The application, as screens see it."""
+
+    @property
+    def view(self) -> ApprovalView | None:
+        """The request on screen: what was rendered, not what arrived since."""
+
+    @property
+    def like(self) -> Sequence[ApprovalView]:
+        """The request on screen and those that are like it."""
+
+    @property
+    def proof(self) -> str:
+        """Hash of the exact text that is on screen, so that the record shows what was seen."""
+
+    @property
+    def rings(self) -> bool:
+        """What is on screen is no request, but a session whose alarm rings."""
+
+    def refused(self) -> bool:
+        """Check the arming for the key that was just pressed; says why when it does not count."""
+
+    def answered(self) -> None:
+        """A decision was taken or given back: show what is open now."""
+
+
+class Deciding:
+    """Each decision about what the deck shows, at the time of its key; what comes of it the deck says."""
+
+    def __init__(self, deck: Deck) -> None:
+        self._deck = deck
+        self.sent: set[str] = set()
+        """Requests whose decision is under way or taken, which nobody decides again."""
+        self.stale: tuple[ApprovalView, str] | None = None
+        """The request that was refused as stale, and what was selected when it went."""
+
+    # -- letting it happen -------------------------------------------------------------------------
+
+    def approve(self) -> None:
+        """Let exactly this run once; what is critical only after the session's name was typed."""
+        view = self._deck.view
+        if view is None or self._deck.refused():
+            return
+        decision = "allow" if "allow" in view.options else "retry"
+        if view.risk != "critical":
+            self._decide(view, decision)
+            return
+        self._type_name(view, decision)
+
+    def _type_name(self, view: ApprovalView, decision: str) -> None:
+        from app.screens.dialogs import Ask
+
+        wanted = to_display(view.session_name)
+        shown = self._deck.proof
+
+        def check(text: str) -> str:
+            if text.strip() != wanted:
+                raise ValueError(f"type {wanted} to approve this")
+            return text
+
+        def typed(text: str | None) -> None:
+            if text is not None:
+                self._decide(view, decision, shown_hash=shown)
+
+        question = f"This is critical: {view.title}. Type the session's name to let it run once."
+        self._ask(Ask("Approve for", view.session_name, question, submit="approve", check=check), typed)
+
+    def edit(self) -> None:
+        """Change the input first."""
+        from app.screens.dialogs import EditInput
+
+        view = self._deck.view
+        given = input_of(view) if view is not None else None
+        if view is None or given is None or self._deck.refused():
+            return
+        shown = self._deck.proof
+
+        def edited(value: dict[str, Any] | None) -> None:
+            if value is not None:
+                self._decide(view, "allow_edited", shown_hash=shown, edited=value)
+
+        self._ask(EditInput(view.session_name, given), edited)
+
+    def approve_all(self) -> None:
+        """This and every open request that is the same, each for its own action, after one more look."""
+        view = self._deck.view
+        if view is None or self._deck.refused():
+            return
+        chosen = queue_all.same(view, self._deck.like)
+        shown = self._deck.proof
+
+        def decided(yes: bool | None) -> None:
+            for one in chosen if yes else []:
+                self._decide(one, "allow", shown_hash=shown if one.approval_id == view.approval_id else "")
+
+        self._ask(queue_all.question(chosen), decided)
+
+    def make_rule(self) -> None:
+        """The form that makes a rule of it."""
+        from app.screens.granting import GrantDialog
+
+        view = self._deck.view
+        if view is not None and not self._deck.refused():
+            self._ask(GrantDialog(view), lambda _: None)
+
+    def plainly(self, decision: str) -> None:
+        """A decision that asks nothing more."""
+        view = self._deck.view
+        if view is not None and not self._deck.refused():
+            self._decide(view, decision)
+
+    # -- in other words ----------------------------------------------------------------------------
+
+    def deny(self) -> None:
+        """Refuse it with a reason that the agent reads."""
+        from app.screens.dialogs import Ask
+
+        view = self._deck.view
+        if view is None:
+            return
+        shown = self._deck.proof
+
+        def written(message: str | None) -> None:
+            if message is not None:
+                self._decide(view, "deny", shown_hash=shown, message=message)
+
+        end = "" if view.title.endswith(("?", "!", ".")) else "."
+        text = f"{view.title}{end} The agent reads your reason and goes on without this."
+        self._ask(Ask("Deny", view.session_name, text, submit="deny"), written)
+
+    def answer(self) -> None:
+        """Say something in place of running it."""
+        from app.screens import answering
+
+        view = self._deck.view
+        if view is None:
+            return
+        shown = self._deck.proof
+
+        def answered(given: answering.Answer) -> None:
+            self._decide(view, "answer", shown_hash=shown, message=given.message, value=given.number)
+
+        answering.ask(self._deck.app, self._deck.host, view, answered)
+
+    def raise_cap(self) -> None:
+        """Ask for a higher cap."""
+        from app.screens.dialogs import Ask
+
+        view = self._deck.view
+        if view is None:
+            return
+        limit = int(view.detail.get("limit", 0))
+        need = int(view.detail.get("need", 0))
+        cap = Cap.of(view.detail.get("cap"))
+        in_usd = cap is not None and cap.in_usd
+        proposed = max(limit * 2, int(view.detail.get("used", 0)) + need)
+        shown = self._deck.proof
+
+        def check(text: str) -> int:
+            value = usd_to_nano(text) if in_usd else _whole(text)
+            if value <= limit:
+                raise ValueError(f"the new cap must be above {money(limit) if in_usd else limit}")
+            return value
+
+        def amount(value: int | None) -> None:
+            if value is not None:
+                self._decide(view, "raise", shown_hash=shown, value=value)
+
+        unit = cap.unit if cap is not None else "tokens"
+        text = f"The cap is {money(limit) if in_usd else f'{limit:,}'} now. New cap in {unit}:"
+        default = f"{proposed / NANO:.2f}" if in_usd else str(proposed)
+        dialog = Ask("Raise the cap of", view.session_name, text, value=default, submit="raise", check=check)
+        self._ask(dialog, amount)
+
+    def stop(self) -> None:
+        """Refuse it and end the session."""
+        from app.screens.dialogs import Confirm
+
+        view = self._deck.view
+        if view is None:
+            return
+        shown = self._deck.proof
+
+        def decided(yes: bool | None) -> None:
+            if yes:
+                self._decide(view, "stop", shown_hash=shown)
+
+        text = "The request is refused and its agent ends. The worktree, the branch and the log stay."
+        self._ask(Confirm("Stop", view.session_name, text, "stop it"), decided)
+
+    def defer(self) -> None:
+        """Put it last; an alarm is put off for an hour."""
+        view = self._deck.view
+        if view is None:
+            return
+        if self._deck.rings:
+            said = f"{view.session_name}: its alarm rings again in an hour, if it still holds"
+            self._deck.host.send(said, "snooze", sid=view.sid, seconds=_SNOOZE_S)
+            return
+        said = "deferred; it stays open, at the end of the queue"
+        self._deck.host.send(said, "defer", approval_id=view.approval_id)
+
+    # -- sending -----------------------------------------------------------------------------------
+
+    def _ask(self, dialog: Any, then: Callable[[Any], None]) -> None:
+        self._deck.app.push_screen(dialog, then)
+
+    def _decide(self, view: ApprovalView, decision: str, *, shown_hash: str | None = None, **given: Any) -> None:
+        proof = self._deck.proof if shown_hash is None else shown_hash
+        self._deck.host.run_beside(self._send(view, decision, proof, given))
+
+    async def _send(self, view: ApprovalView, decision: str, proof: str, given: dict[str, Any]) -> None:
+        host = self._deck.host
+        self.sent.add(view.approval_id)
+        try:
+            request = requests.decide(host.folders, view, decision, shown_hash=proof, **given)
+            await host.feed.call("decide", **request)
+        except SupervisorError as exc:
+            self.sent.discard(view.approval_id)
+            if exc.code == "stale":
+                self.stale = (view, "")
+            host.tell(str(exc), bad=True)
+        except configuration.ConfigError as exc:
+            self.sent.discard(view.approval_id)
+            host.tell(str(exc), bad=True)
+        except Unreachable as exc:
+            self.sent.discard(view.approval_id)
+            host.tell(f"{exc}; the request is still open as far as this screen knows", bad=True)
+        else:
+            host.drafts.pop(view.approval_id, None)
+            host.tell(f"{view.session_name}: {queue_words.done(view, decision)}")
+        self._deck.answered()
+
+
+def input_of(view: ApprovalView) -> dict[str, Any] | None:
+    """The input that can be edited; None when the request has no action, or one whose input is not sent along."""
+    try:
+        given = from_wire(view.action).input
+    except BadAction:
+        return None
+    return dict(given) if given is not None else None
+
+
+def _whole(text: str) -> int:
+    clean = text.replace(",", "").replace("_", "").strip()
+    if not clean.isascii() or not clean.isdigit():
+        raise ValueError(f"{text!r} is not a whole number")
+    return int(clean)

@@ -1,0 +1,59 @@
+"""The line below the card: whether what is on screen can be decided now, or what is missing for that. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.content import Content
+
+from app.arming import Arming
+from app.keymap import Keymap
+from app.screens import queue_words
+from harness.events.views import ApprovalView
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """How far the card was seen. ``at_end``: its last line is on screen, and it is longer than the screen; ``rings``:
+    it is a session whose alarm rings.
+    """
+
+    arming: Arming
+    nothing_open: bool
+    at_end: bool
+    foldable: bool
+    rings: bool
+
+
+def standing(keys: Keymap, view: ApprovalView | None, looked: Looked, now: float) -> Content:
+    """The line at ``now`` (seconds, monotonic); empty where nothing can be approved."""
+    if view is None:
+        return _nothing(keys) if looked.nothing_open else Content("")
+    if not view.options:
+        puts_off = f"; {keys.shown('queue.defer')} puts its alarm off for an hour" if looked.rings else ""
+        return Content.styled(f"{keys.shown('queue.session')} opens its session{puts_off}", "$text-muted")
+    if not queue_words.approving(view):
+        return Content("")
+    if looked.arming.since is None:
+        if looked.at_end:
+            return _warning("▲ skipped: ", f"{keys.shown('queue.card_up')} shows what was not on screen yet")
+        return _warning("▼ more below: ", f"{keys.shown('queue.card_down')} shows it, then this can be approved")
+    if not looked.arming.armed(now):
+        return Content.styled("○ looking …", "$text-muted")
+    what = queue_words.approval(view)[1]
+    more = "; then you type the session's name" if view.risk == "critical" else ""
+    if looked.foldable:
+        more += f" · {keys.shown('queue.facts')} shows the facts"
+    return Content.assemble((f"● {keys.shown('queue.approve')} ", "bold $success"), (what + more, "$text-muted"))
+
+
+def _nothing(keys: Keymap) -> Content:
+    return Content.styled(
+        f"Nothing needs you. {keys.shown('go.history')} shows what was decided,"
+        f" {keys.shown('go.brief')} what happened since you looked.",
+        "$text-muted",
+    )
+
+
+def _warning(head: str, text: str) -> Content:
+    return Content.assemble((head, "bold $warning"), (text, "$text-muted"))

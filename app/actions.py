@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from app.action_table import everywhere, fleet, floor, looking, panes, queue, session
+from app.action_table import everywhere, fleet, floor, looking, panes, queue, rules, session
 from app.action_table.action import EVERYWHERE, SCOPES, Action, Scope
 
 ACTIONS: tuple[Action, ...] = (
@@ -13,6 +13,7 @@ ACTIONS: tuple[Action, ...] = (
     *looking.ACTIONS,
     *panes.ACTIONS,
     *queue.ACTIONS,
+    *rules.ACTIONS,
     *session.ACTIONS,
     *fleet.ACTIONS,
 )

@@ -315,6 +315,7 @@ class WatchApp(App[int]):
             "go.costs": Handler(self._open_costs, self._at_costs),
             "go.fleet": Handler(self._open_fleet, self._at_fleet),
             "go.memory": Handler(self._open_memory, self._at_memory),
+            "go.rules": Handler(self._open_rules, self._at_rules),
             "go.back": Handler(self._back, self._at_floor),
             "go.brief": Handler(lambda: self._look_back("brief")),
             "go.history": Handler(lambda: self._look_back("history")),
@@ -346,6 +347,9 @@ class WatchApp(App[int]):
 
     def _at_memory(self) -> str:
         return "this is the memory" if self._is_at("memory") else ""
+
+    def _at_rules(self) -> str:
+        return "these are the rules" if self._is_at("rules") else ""
 
     def _is_at(self, scope: str) -> bool:
         return isinstance(self.screen, WatchScreen) and scope in self.screen.SCOPES
@@ -387,6 +391,11 @@ class WatchApp(App[int]):
         from app.screens.memory import MemoryScreen
 
         self._only(MemoryScreen())
+
+    def _open_rules(self) -> None:
+        from app.screens.rules import RulesScreen
+
+        self._only(RulesScreen())
 
     def _look_back(self, tab: str) -> None:
         from app.screens.back import BackScreen

@@ -47,6 +47,9 @@ class EntryList(SelectingLines, ScrollView, can_focus=True):
     class Opened(Message):
         """A line was clicked that was selected already."""
 
+    class Moved(Message):
+        """Another line was clicked."""
+
     def __init__(self) -> None:
         super().__init__()
         self._items: Sequence[Item] = ()
@@ -75,8 +78,7 @@ class EntryList(SelectingLines, ScrollView, can_focus=True):
         if 0 <= at < len(self._items):
             again = at == self.at
             self.move(at - self.at)
-            if again:
-                self.post_message(self.Opened())
+            self.post_message(self.Opened() if again else self.Moved())
 
     def render_line(self, y: int) -> Strip:
         at = y + self.scroll_offset.y

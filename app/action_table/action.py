@@ -16,6 +16,7 @@ SCOPES: dict[Scope, str] = {
     "costs": "Costs",
     "fleet": "Fleet",
     "memory": "Memory",
+    "rules": "Rules",
     "back": "Looking back",
     "review": "Review",
     "form": "Forms and questions",

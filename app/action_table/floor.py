@@ -6,14 +6,19 @@ from app.action_table.action import Action, act
 
 ACTIONS: tuple[Action, ...] = (
     act(
-        "list.up", "Previous session", "Move the selection up.", "up k", "floor costs memory fleet back", palette=False
+        "list.up",
+        "Previous session",
+        "Move the selection up.",
+        "up k",
+        "floor costs memory rules fleet back",
+        palette=False,
     ),
     act(
         "list.down",
         "Next session",
         "Move the selection down.",
         "down j",
-        "floor costs memory fleet back",
+        "floor costs memory rules fleet back",
         palette=False,
     ),
     act(
@@ -21,7 +26,7 @@ ACTIONS: tuple[Action, ...] = (
         "First session",
         "Move the selection to the top.",
         "home g",
-        "floor costs memory fleet back",
+        "floor costs memory rules fleet back",
         palette=False,
     ),
     act(
@@ -29,7 +34,7 @@ ACTIONS: tuple[Action, ...] = (
         "Last session",
         "Move the selection to the bottom.",
         "end G",
-        "floor costs memory fleet back",
+        "floor costs memory rules fleet back",
         palette=False,
     ),
     act(
@@ -37,7 +42,7 @@ ACTIONS: tuple[Action, ...] = (
         "Open the session",
         "Its log, plan, diff, cost and evidence.",
         "enter",
-        "floor costs fleet",
+        "floor costs rules fleet",
         "open",
         10,
     ),

@@ -53,5 +53,5 @@ ACTIONS: tuple[Action, ...] = (
         16,
         palette=False,
     ),
-    act("session.reload", "Read again", "Read what is shown here again.", "R", "session costs memory review"),
+    act("session.reload", "Read again", "Read what is shown here again.", "R", "session costs memory rules review"),
 )

@@ -5,13 +5,14 @@ display function.
 from __future__ import annotations
 
 import argparse
+import time
 
 import msgspec
 
-from app import requests
+from app import requests, rules
 from app.cli import exits
-from app.cli.context import Context, convert
-from app.cli.output import age, emit, safe, say, table
+from app.cli.context import Context, convert, rows
+from app.cli.output import age, emit, safe, say, table, warn
 from app.cli.queue import seen
 from app.cli.sessions import Usage
 from harness.events.grant_views import GrantPreview, GrantView
@@ -23,10 +24,21 @@ _SHOWN = 10
 
 def grants(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
-        found = convert(client.call("grants", ended=args.all)["grants"], list[GrantView])
+        every = args.all or bool(args.id)
+        found = convert(client.call("grants", ended=every)["grants"], list[GrantView])
+        names = {row.sid: row.name for row in rows(client.call("sessions"))}
+    if args.id:
+        found = [grant for grant in found if grant.grant == args.id]
+        if not found:
+            warn(f"watchfloor grants: there is no rule {args.id[:40]!r}; see them: watchfloor grants --all")
+            return exits.NOT_FOUND
     if args.json:
         for grant in found:
             emit(msgspec.to_builtins(grant))
+        return exits.OK
+    if args.id:
+        for label, text in rules.facts(found[0], names, time.time()):
+            say(f"{label:>9}  {safe(text, 1000)}")
         return exits.OK
     if not found:
         say("no rule stands: every request that leaves the fence asks")
@@ -34,15 +46,19 @@ def grants(ctx: Context, args: argparse.Namespace) -> int:
     body = [
         (
             grant.grant,
-            grant.ended or "stands",
+            rules.state(grant),
             grant.scope + (", critical" if grant.typed else ""),
-            f"{len(grant.uses)}/{grant.count}",
+            rules.used(grant),
+            rules.last_use(grant, time.time()),
             until(grant.expires),
+            f"{age(grant.ts)} ago, {safe(grant.by.client, 20)}",
             safe("; ".join(grant.words), 300),
         )
         for grant in found
     ]
-    for line in table(("RULE", "STATE", "SCOPE", "USED", "UNTIL", "COVERS"), body, width=max(ctx.width, 100)):
+    for line in table(
+        ("RULE", "STATE", "SCOPE", "USED", "LAST USE", "UNTIL", "MADE", "COVERS"), body, width=max(ctx.width, 100)
+    ):
         say(line)
     return exits.OK
 

@@ -11,6 +11,7 @@ Verb = Callable[..., argparse.ArgumentParser]
 def add(verb: Verb) -> None:
     """Add ``grants``, ``grant`` and ``revoke``."""
     listed = verb("grants", "list the rules that let requests through, and what each let run", json=True)
+    listed.add_argument("id", metavar="RULE", nargs="?", default="", help="all of one rule, with each of its uses")
     listed.add_argument("--all", action="store_true", help="also those that were revoked, have expired or are used up")
     made = verb("grant", "make a rule of a request, so that what is like it runs without asking", json=True)
     made.add_argument("id", metavar="APPROVAL", help="id of the request, as listed by: watchfloor approvals")

@@ -152,7 +152,7 @@ class GrantDialog(Dialog):
         except (msgspec.ValidationError, KeyError) as exc:
             said = f"the supervisor said what this screen does not understand: {exc}"
         self._sending = False
-        done = f"rule {name} stands; it decided {decided} open now (watchfloor revoke {name})"
+        done = f"rule {name} stands; it decided {decided} open now ({self.host.keys.shown('go.rules')} lists rules)"
         self.close_with(said, self._view.session_name, done)
 
     def result(self) -> dict[str, Any]:

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import msgspec
 
+from harness.events.body import By
+
 
 class UseView(msgspec.Struct, frozen=True, kw_only=True):
-    """One call that a rule let run."""
+    """One call that a rule let run; ``ts`` is when, RFC 3339 in UTC."""
 
     sid: str
     call_id: str
     action_hash: str
+    ts: str = ""
+
+
+class RevokedView(msgspec.Struct, frozen=True, kw_only=True):
+    """Who took a rule back, when and why."""
+
+    by: By
+    ts: str
+    why: str
 
 
 class GrantView(msgspec.Struct, frozen=True, kw_only=True):
     """One rule. ``ended`` says why it covers nothing more (revoked, expired, used up); empty while it stands. ``of``
-    is the session's id or the repository's common git folder.
+    is the session's id or the repository's common git folder; ``by`` who made it, ``uses`` every call that it let run,
+    the oldest first.
     """
 
     grant: str
@@ -32,6 +44,13 @@ class GrantView(msgspec.Struct, frozen=True, kw_only=True):
     ended: str
     sid: str
     approval_id: str
+    by: By = By()
+    revoked: RevokedView | None = None
+
+    @property
+    def last_use(self) -> str:
+        """When it let a call run last; empty when it never did."""
+        return max((use.ts for use in self.uses), default="")
 
 
 class PastRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,10 +20,10 @@ _NEAREST = (Scope.SESSION, Scope.REPOSITORY, Scope.FLEET)
 
 @dataclass(slots=True)
 class Standing:
-    """One rule, the calls that it let run (by session and call, with the hash of the action), and its revocation."""
+    """One rule, the calls that it let run (by session and call, each as its newest record says), and its revocation."""
 
     made: Made
-    uses: dict[tuple[str, str], str] = field(default_factory=dict)
+    uses: dict[tuple[str, str], Used] = field(default_factory=dict)
     revoked: Revoked | None = None
 
     def ends(self, now: str) -> str:
@@ -68,7 +68,7 @@ class Grants:
         if standing is None:
             return
         if isinstance(entry, Used):
-            standing.uses[entry.sid, entry.call_id] = entry.action_hash
+            standing.uses[entry.sid, entry.call_id] = entry
         elif standing.revoked is None:
             standing.revoked = entry
 
@@ -126,10 +126,10 @@ def make(known: Grants, made: Made, now: str) -> list[Entry]:
 
 
 def revoke(known: Grants, revoked: Revoked, now: str) -> list[Entry]:
-    """Take a rule back. Raises NoGrant."""
+    """Take a rule back, also one that is used up: what it allowed may not have started. Raises NoGrant."""
     standing = known.by_id.get(revoked.grant)
     if standing is None:
         raise NoGrant(f"there is no rule {revoked.grant[:40]!r}; see: watchfloor grants")
-    if ended := standing.ends(now):
+    if (ended := standing.ends(now)) in ("revoked", "expired"):
         raise NoGrant(f"rule {revoked.grant} is {ended} already")
     return [revoked]

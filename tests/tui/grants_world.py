@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from harness.events.grant_views import GrantPreview, GrantView, PastRequest
+from harness.events.body import By
+from harness.events.grant_views import GrantPreview, GrantView, PastRequest, RevokedView
 from harness.events.views import ApprovalView
 from tests.tui.memory_world import Refused
 
@@ -70,6 +71,7 @@ class Granting:
             ended="",
             sid=view.sid,
             approval_id=view.approval_id,
+            by=By("tui", 1000, 1),
         )
         self.grants.append(made)
         return made
@@ -77,5 +79,9 @@ class Granting:
     def _op_revoke(self, r: Reply, w: Writer) -> Reply:
         if all(g.grant != r["grant"] for g in self.grants):
             raise Refused("bad_grant", f"there is no rule {r['grant']}")
-        self.grants = [g for g in self.grants if g.grant != r["grant"]]
+        gone = RevokedView(by=By("tui", 1000, 1), ts="2026-01-01T00:00:00.000Z", why="")
+        self.grants = [
+            msgspec.structs.replace(g, ended="revoked", revoked=gone) if g.grant == r["grant"] else g
+            for g in self.grants
+        ]
         return {}

@@ -19,6 +19,7 @@ from app.screens.form import Form
 from app.screens.memory import MemoryScreen
 from app.screens.queue import QueueScreen
 from app.screens.review import ReviewScreen
+from app.screens.rules import RulesScreen
 from app.screens.session import SessionScreen
 from app.watch_app import WatchApp
 from harness.events import types as t
@@ -34,6 +35,7 @@ SCREENS: tuple[type[WatchScreen], ...] = (
     MemoryScreen,
     BackScreen,
     ReviewScreen,
+    RulesScreen,
 )
 
 

@@ -365,6 +365,20 @@ def _refused(attempt: Callable[[], object]) -> str:
     return str(caught.value)
 
 
+def test_a_rule_that_is_used_up_is_taken_back_too() -> None:
+    """Its last call may not have started yet."""
+    known = Grants([rule(act("exec", PIP), count=1)])
+    for entry in granted.use(known, case(act("exec", PIP)), NOW):
+        known.apply(entry)
+    standing = known.by_id["g1"]
+    assert standing.ends(NOW) == "used up"
+    assert standing.holds(NOW, "s1", "c1.0")
+    for entry in granted.revoke(known, Revoked(grant="g1", by=By(), ts=NOW), NOW):
+        known.apply(entry)
+    assert standing.ends(NOW) == "revoked"
+    assert not standing.holds(NOW, "s1", "c1.0")
+
+
 def test_what_cannot_be_made_or_taken_back_says_why() -> None:
     made = rule(act("exec", PIP))
     known = Grants([made])
@@ -378,5 +392,7 @@ def test_what_cannot_be_made_or_taken_back_says_why() -> None:
     gone = Revoked(grant="g1", by=By(), ts=NOW)
     known.apply(gone)
     assert "revoked already" in _refused(lambda: granted.revoke(known, gone, NOW))
+    expired = Grants([rule(act("exec", PIP), grant="g3")])
+    assert "expired already" in _refused(lambda: granted.revoke(expired, Revoked(grant="g3", by=By(), ts=NOW), LATER))
     assert grant_of(rule_name("g1")) == "g1"
     assert grant_of("default") == ""

@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.events import types as t
 from harness.events.action import Action
 from harness.events.framing import LogError
-from harness.events.grant_views import GrantPreview, GrantView, PastRequest, UseView
+from harness.events.grant_views import GrantPreview, GrantView, PastRequest, RevokedView, UseView
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval
 from harness.policy import granted, grants
@@ -213,6 +213,7 @@ def _number(m: Reply, name: str, default: int, least: int, most: int) -> int:
 def view_of(standing: Standing, now: str) -> GrantView:
     """A rule as clients see it."""
     made = standing.made
+    gone = standing.revoked
     return GrantView(
         grant=made.grant,
         scope=str(made.scope),
@@ -224,8 +225,13 @@ def view_of(standing: Standing, now: str) -> GrantView:
         expires=made.expires,
         count=made.count,
         typed=made.typed,
-        uses=[UseView(sid=sid, call_id=call, action_hash=digest) for (sid, call), digest in standing.uses.items()],
+        uses=[
+            UseView(sid=used.sid, call_id=used.call_id, action_hash=used.action_hash, ts=used.ts)
+            for used in standing.uses.values()
+        ],
         ended=standing.ends(now),
         sid=made.source.sid,
         approval_id=made.source.approval_id,
+        by=made.by,
+        revoked=RevokedView(by=gone.by, ts=gone.ts, why=gone.why) if gone is not None else None,
     )

@@ -1,0 +1,200 @@
+"""The rules that let requests through: what each covers and let run, and the key that takes one back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import msgspec
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.widgets import Static
+
+from app import rules
+from app.handlers import Handler, Handlers, bindings
+from app.models import Dirty, Snapshot
+from app.screens.base import WatchScreen
+from harness.events.grant_views import GrantView
+from harness.protocol.client import SupervisorError, Unreachable
+from widgets.entry_list import EntryList, Item
+from widgets.fact_list import Facts
+from widgets.fleet_bar import Banner
+from widgets.help_bar import HelpBar
+
+_NONE = "No rule stands: every request that leaves the fence asks. A on a card of the queue makes one."
+_NO_ENDED = "There has never been a rule. A on a card of the queue makes one."
+
+
+class RulesScreen(WatchScreen):
+    """A list, and below it all of the rule that is selected; the selection stays with its rule."""
+
+    CSS_PATH = "rules.tcss"
+    SCOPES: ClassVar[tuple[str, ...]] = ("rules",)
+    BINDINGS: ClassVar[list[BindingType]] = bindings("rules")
+    AUTO_FOCUS: ClassVar[str | None] = "EntryList"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rules: Sequence[GrantView] = ()
+        self._ended = False
+        self._changed = False
+
+    def compose(self) -> ComposeResult:
+        yield Banner()
+        yield Static("Reading …", id="count")
+        yield EntryList()
+        yield Facts(dom_id="rule")
+        yield HelpBar()
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._reload()
+
+    @property
+    def list(self) -> EntryList:
+        """The list."""
+        return self.query_one(EntryList)
+
+    @property
+    def selected(self) -> GrantView | None:
+        """The rule that keys act on; nothing before the screen stands."""
+        at = self.list.at if self.is_mounted and self.query(EntryList) else -1
+        return self._rules[at] if 0 <= at < len(self._rules) else None
+
+    def sync(self, snapshot: Snapshot, dirty: Dirty) -> bool:
+        if dirty & Dirty.LINK:
+            self.query_one(Banner).say(
+                "" if snapshot.live else snapshot.link.text, calm=snapshot.link.state == "connecting"
+            )
+        self._changed = True  # whatever a session does may have used a rule
+        return False
+
+    def clock(self, now: float) -> None:
+        if self._changed and self.host.snapshot.live:
+            self._reload()
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def _reload(self) -> None:
+        self._changed = False
+        self.host.run_beside(self._read())
+
+    async def _read(self) -> None:
+        try:
+            reply = await self.host.feed.call("grants", ended=self._ended)
+            found = msgspec.convert(reply["grants"], list[GrantView])
+        except (SupervisorError, Unreachable, msgspec.ValidationError, KeyError) as exc:
+            self.host.tell(f"no rules: {exc}", bad=True)
+            return
+        if self.stands:
+            self._show(found)
+
+    def _show(self, found: Sequence[GrantView]) -> None:
+        chosen = self.selected
+        # What stands comes first, the newest of it on top, as that is what somebody comes to look at.
+        self._rules = sorted(sorted(found, key=lambda rule: rule.ts, reverse=True), key=lambda rule: bool(rule.ended))
+        if chosen is not None:
+            same = (at for at, rule in enumerate(self._rules) if rule.grant == chosen.grant)
+            self.list.at = next(same, self.list.at)
+        names, now = self._names(), time.time()
+        self.list.set_items([_item(rule, names, now) for rule in self._rules])
+        standing = sum(not rule.ended for rule in self._rules)
+        gone = f", {len(self._rules) - standing} ended" if self._ended else ""
+        self.query_one("#count", Static).update(f"Rules: {standing} stand{'s' if standing == 1 else ''}{gone}")
+        self._tell_all()
+
+    def _tell_all(self) -> None:
+        chosen = self.selected
+        nothing = [("", _NO_ENDED if self._ended else _NONE)]
+        told = rules.facts(chosen, self._names(), time.time()) if chosen is not None else nothing
+        self.query_one("#rule", Facts).set_facts(told)
+        self.show_keys()
+
+    def _names(self) -> dict[str, str]:
+        return {sid: row.name for sid, row in self.host.snapshot.rows.items()}
+
+    # -- actions -----------------------------------------------------------------------------------
+
+    def handlers(self) -> Handlers:
+        return {
+            "list.up": Handler(lambda: self._move(-1), self._nothing),
+            "list.down": Handler(lambda: self._move(1), self._nothing),
+            "list.first": Handler(lambda: self._move(-(10**6)), self._nothing),
+            "list.last": Handler(lambda: self._move(10**6), self._nothing),
+            "rules.revoke": Handler(self._revoke, self._not_revocable),
+            "rules.ended": Handler(self._switch, label=lambda: "hide ended" if self._ended else "ended too"),
+            "session.open": Handler(self._open, self._no_session, lambda: "session"),
+            "session.reload": Handler(self._reload),
+        }
+
+    def _nothing(self) -> str:
+        return "" if self._rules else "no rule is listed"
+
+    def _not_revocable(self) -> str:
+        rule = self.selected
+        if rule is None:
+            return "no rule is listed"
+        return f"it is {rule.ended} already" if rule.ended in ("revoked", "expired") else ""
+
+    def _no_session(self) -> str:
+        rule = self.selected
+        return "" if rule is not None and self._session_of(rule) else "its sessions are not there any more"
+
+    def _session_of(self, rule: GrantView) -> str:
+        """The session of its newest use that is still there, else the one that it was made of."""
+        found = [use.sid for use in sorted(rule.uses, key=lambda use: use.ts, reverse=True)]
+        return next((sid for sid in [*found, rule.sid] if sid in self.host.snapshot.rows), "")
+
+    def _move(self, step: int) -> None:
+        self.list.move(step)
+        self._tell_all()
+
+    def on_entry_list_moved(self) -> None:
+        self._tell_all()
+
+    def _switch(self) -> None:
+        self._ended = not self._ended
+        self._reload()
+
+    def _open(self) -> None:
+        rule = self.selected
+        if rule is not None:
+            self.host.open_session(self._session_of(rule))
+
+    def _revoke(self) -> None:
+        from app.screens.dialogs import Confirm
+
+        rule = self.selected
+        if rule is None:
+            return
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._ask(f"rule {rule.grant} is revoked; what it covered asks again", "revoke", grant=rule.grant)
+
+        text = (
+            "What it covers asks again, at once, also a call that it allowed and that has not started. It covers:"
+            f" {'; '.join(rule.words)}"
+        )
+        self.app.push_screen(Confirm("Revoke the rule", rule.grant, text, "revoke it"), answered)
+
+    def _ask(self, done: str, op: str, **arguments: Any) -> None:
+        self.host.run_beside(self._change(done, op, arguments))
+
+    async def _change(self, done: str, op: str, arguments: dict[str, Any]) -> None:
+        try:
+            await self.host.feed.call(op, **arguments)
+        except SupervisorError as exc:
+            self.host.tell(str(exc), bad=True)
+        except Unreachable as exc:
+            self.host.tell(f"{exc}; the rule may still stand", bad=True)
+        else:
+            self.host.tell(done)
+        await self._read()
+
+
+def _item(rule: GrantView, names: dict[str, str], now: float) -> Item:
+    mark = rule.ended or rules.used(rule)
+    role = "quiet" if rule.ended else "text"
+    return Item(rules.line(rule, names, now), role, mark, rules.last_use(rule, now), "quiet")

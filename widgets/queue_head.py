@@ -23,12 +23,12 @@ _UNIT_S = 60.0
 
 def weight(view: ApprovalView, now: float) -> float:
     """Stake times age: a minute-old critical request stands before a three-minute-old medium one; deferred ones come
-    after them, and last what asks nothing.
+    after them, and last what asks nothing, first of it what nobody put off.
     """
     then = words.parse_ts(view.ts)
     waited = max(0.0, now - then) if then is not None else 0.0
     if view.kind in trouble.NO_REQUEST:
-        return 0.0
+        return 0.0 if view.deferred is None else -1.0
     value = STAKES.get(view.risk, 1.0) * (1.0 + waited / _UNIT_S)
     return value * 1e-6 if view.deferred is not None else value
 

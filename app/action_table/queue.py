@@ -139,7 +139,7 @@ ACTIONS: tuple[Action, ...] = (
     act(
         "queue.defer",
         "Defer",
-        "Put it last; it stays open. An alarm is put off for an hour.",
+        "Put it last; it stays open. An alarm, or a session that failed, is put off for an hour.",
         "z",
         "queue",
         "defer",

@@ -274,7 +274,9 @@ def build() -> argparse.ArgumentParser:
         p.add_argument("ids", metavar="ID", nargs="+", help="session ids, beginnings of them, or names")
         p.add_argument("--reason", metavar="TEXT", default="", help="kept in the log")
     snooze = verb(
-        "snooze", "put the alarms of a session off for a while; they ring again if they still hold", json=True
+        "snooze",
+        "put the alarms of a session off for a while, or one that failed or stands still; it comes back",
+        json=True,
     )
     session(snooze)
     snooze.add_argument("--for", dest="stretch", metavar="TIME", default="1h", help="such as 30m or 8h (default: 1h)")

@@ -53,7 +53,8 @@ def approvals(ctx: Context, args: argparse.Namespace) -> int:
     for item in hanging:
         said = f"{safe(item.session_name, 24)} {trouble.request(item.kind)}: {safe(item.title, 300)}"
         command = f" ({safe(item.detail[needs.COMMAND])})" if needs.COMMAND in item.detail else ""
-        say(f"{said}; {safe(item.detail[needs.DO])}{command}")
+        later = f"; put off until {safe(item.deferred)}" if item.deferred else ""
+        say(f"{said}; {safe(item.detail[needs.DO])}{command}{later}")
     return exits.OK
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from app import requests
 from app.screens import queue_all, queue_words
+from harness.events import trouble
 from harness.events.action import BadAction, from_wire
 from harness.events.cap import Cap
 from harness.events.untrusted import to_display
@@ -223,12 +224,15 @@ class Deciding:
         self._ask(Confirm("Stop", view.session_name, text, "stop it"), decided)
 
     def defer(self) -> None:
-        """Put it last; an alarm is put off for an hour."""
+        """Put it last; an alarm, and what asks nothing, is put off for an hour."""
         view = self._deck.view
         if view is None:
             return
-        if self._deck.rings:
-            said = f"{view.session_name}: its alarm rings again in an hour, if it still holds"
+        if view.kind in trouble.NO_REQUEST:
+            said = "it stays under Errors, and comes back to its place in an hour"
+            if self._deck.rings:
+                said = "its alarm rings again in an hour, if it still holds"
+            said = f"{view.session_name}: {said}"
             self._deck.host.send(said, "snooze", sid=view.sid, seconds=_SNOOZE_S)
             return
         said = "deferred; it stays open, at the end of the queue"

@@ -21,7 +21,7 @@ from app.screens.base import WatchScreen
 from app.screens.deciding import Deciding
 from app.screens.queue_foot import Looked, standing
 from app.screens.queue_refusals import NOTHING, Refusal
-from harness.events import needs
+from harness.events import needs, trouble
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
 from widgets.approval_card import ApprovalCard
@@ -245,7 +245,7 @@ class QueueScreen(WatchScreen):
             "queue.session": Handler(self._open_session, of(queue_refusals.shown)),
             "queue.changes": Handler(self._show_changes, of(queue_refusals.no_changes)),
             "queue.facts": Handler(lambda: self.card.fold(), of(self._nothing_folded)),
-            "queue.defer": Handler(do.defer, of(self._not_deferrable), lambda: "snooze 1h" if self.rings else ""),
+            "queue.defer": Handler(do.defer, of(queue_refusals.not_deferrable), self._deferring),
             "queue.approve": Handler(do.approve, of(unless(nothing_to_approve, "allow", "retry")), self._approval),
             "queue.edit": Handler(do.edit, of(queue_refusals.not_editable)),
             "queue.unfold": Handler(lambda: self.requests.unfold(), lambda: queue_refusals.alone(self.like)),
@@ -277,10 +277,8 @@ class QueueScreen(WatchScreen):
     def _nothing_folded(self, view: ApprovalView) -> str:
         return "" if self.card.foldable else "nothing of this card is folded"
 
-    def _not_deferrable(self, view: ApprovalView) -> str:
-        if self.rings:
-            return ""
-        return "" if view.options else "it asks nothing; open its session to see what helps"
+    def _deferring(self) -> str:
+        return "snooze 1h" if self._shown is not None and self._shown.kind in trouble.NO_REQUEST else ""
 
     # -- looking -----------------------------------------------------------------------------------
 

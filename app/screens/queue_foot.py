@@ -30,7 +30,8 @@ def standing(keys: Keymap, view: ApprovalView | None, looked: Looked, now: float
     if view is None:
         return _nothing(keys) if looked.nothing_open else Content("")
     if not view.options:
-        puts_off = f"; {keys.shown('queue.defer')} puts its alarm off for an hour" if looked.rings else ""
+        what = "its alarm" if looked.rings else "it"
+        puts_off = f"; {keys.shown('queue.defer')} puts {what} off for an hour" if view.deferred is None else ""
         return Content.styled(f"{keys.shown('queue.session')} opens its session{puts_off}", "$text-muted")
     if not queue_words.approving(view):
         return Content("")

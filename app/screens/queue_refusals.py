@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from app.screens import queue_all
 from app.screens.deciding import input_of
+from harness.events import trouble
 from harness.events.request import Request
 from harness.events.views import ApprovalView
 
@@ -25,6 +26,13 @@ def unless(sentence: str, *options: str) -> Refusal:
 def shown(view: ApprovalView) -> str:
     """Something is on screen, and that is enough."""
     return ""
+
+
+def not_deferrable(view: ApprovalView) -> str:
+    """It is put off already."""
+    if view.deferred is None or view.kind not in trouble.NO_REQUEST:
+        return ""
+    return "it is put off already; open its session to see what helps"
 
 
 def no_changes(view: ApprovalView) -> str:

@@ -28,7 +28,10 @@ class AlarmCleared(Body, frozen=True, kw_only=True):
 
 
 class AlarmSnoozed(Body, frozen=True, kw_only=True):
-    """A person saw what is raised and wants no reminder before ``until``; an alarm of another kind still comes."""
+    """A person saw what is raised and wants no reminder before ``until``; an alarm of another kind still comes.
+
+    `harness.events.trouble.HELD` among ``alarms``: what has failed or stands still waits at the end of the queue.
+    """
 
     TYPE = "alarm.snoozed"
     alarms: list[str]

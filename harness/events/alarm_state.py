@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from harness.events import types as t
+from harness.events.trouble import HELD
 from harness.events.words import parse_ts
 
 
@@ -28,7 +29,14 @@ class Alarms:
                 return replace(self, snoozed={**self.snoozed, **dict.fromkeys(body.alarms, body.until)})
             case t.SessionEnded():
                 return Alarms()
+            case t.SessionContinued() | t.SessionDesired() | t.Quarantined() if HELD in self.snoozed:
+                return replace(self, snoozed={kind: ts for kind, ts in self.snoozed.items() if kind != HELD})
         return self
+
+    @property
+    def put_off(self) -> str:
+        """Until when a person wants nothing of its having failed, or standing still; empty when nobody said so."""
+        return self.snoozed.get(HELD, "")
 
     def ringing(self, now: float) -> list[t.AlarmRaised]:
         """Those that nobody has put off at this time."""

@@ -27,7 +27,7 @@ def session_of(item_id: str) -> str:
 def held(row: SessionRow) -> ApprovalView | None:
     """The item of a session that stands still, failed, or rings; with what to do in words; None when nothing is wrong.
 
-    It takes no decision: what helps is done to the session itself.
+    It takes no decision: what helps is done to the session itself. One that was put off is deferred, and stays.
     """
     if row.group != ERRORS:
         return None
@@ -45,6 +45,7 @@ def held(row: SessionRow) -> ApprovalView | None:
         detail={name: text for name, text in said.items() if text},
         repo=row.repo,
         branch=row.branch,
+        deferred=row.put_off or None,
     )
 
 

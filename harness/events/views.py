@@ -16,6 +16,7 @@ from harness.events.alarm_events import AlarmRaised
 from harness.events.endpoints import EndpointView
 from harness.events.row_state import Liveness, first_request, state_of, without_criterion, words_of
 from harness.events.session_state import Context, SessionState
+from harness.events.words import parse_ts
 
 NEEDS_YOU = "needs you"
 """It has an open request."""
@@ -129,6 +130,8 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """Of what goes on: nano-USD by stretches of time, up to this one (`harness.events.burned`)."""
     alarms: list[str] = []
     """What rings: why a session that runs wants a look, in words."""
+    put_off: str = ""
+    """Until when a person wants no reminder of what is wrong; empty: nobody put it off, or the time is over."""
     next: str = ""
     """What happens next by itself, in words; with ``do``, what a person can do about it, by the key of ``action`` or
     the ``command``.
@@ -196,6 +199,14 @@ def troubled(made: SessionRow, found: trouble.Trouble, *, held: bool) -> Session
         ),
         words,
     )
+
+
+def reminded(made: SessionRow, now: float) -> SessionRow:
+    """The row without a putting off that is over by ``now`` (seconds since the epoch), or that nothing needs."""
+    if not made.put_off:
+        return made
+    holds = made.group == ERRORS and not made.alarms and (parse_ts(made.put_off) or 0.0) > now
+    return made if holds else msgspec.structs.replace(made, put_off="")
 
 
 def _say(made: SessionRow, words: trouble.Words) -> SessionRow:
@@ -298,6 +309,7 @@ def row(
         asks=asked.kind if asked is not None else "",
         burned=[] if s.terminal else list(s.burned.nano),
         burned_step=s.burned.step,
+        put_off=s.alarms.put_off,
     )
     words = words_of(s, state)
     if words is not None:

@@ -127,6 +127,7 @@ class Supervisor:
             granting=self.granting,
             brains=self.brains,
             gates=self.gates,
+            keepers=self.keepers,
             conductor=self.conductor,
             launcher=self.launcher,
             approvals=self.approvals,

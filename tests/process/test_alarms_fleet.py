@@ -42,6 +42,25 @@ def test_a_silent_session_rings_once_is_put_off_and_goes_on() -> None:
         assert f.violations() == []
 
 
+def test_a_failed_session_is_put_off_on_record_and_comes_back() -> None:
+    with fleet() as f:
+        f.run("supervisor", "start")
+        sid = f.launch(play([("shell", {"script": "rm notes.txt"})], "Done."), checks=("test -e notes.txt",))
+        f.wait_state(sid, "failed")
+        assert "put off" not in f.run("approvals").stdout
+        f.run("snooze", sid, "--for", "1h")
+        assert "put off until" in f.run("approvals").stdout
+        assert f.json("ls")[0]["group"] == "errors", "it stays there"
+        f.run("snooze", sid, "--for", "1s")
+        wait_for("it is back", lambda: "put off" not in f.run("approvals").stdout)
+        assert f.run("approvals").stdout.count("hangs") == 1
+        f.run("snooze", sid, "--for", "1h")
+        kill(f.supervisor_pid())
+        f.run("supervisor", "start")
+        assert "put off until" in f.run("approvals").stdout, "it is in its log"
+        assert f.violations() == []
+
+
 def _rang_at_call(f: Fleet, sid: str) -> bool:
     started = next(r.seq for r in f.records(sid) if r.type == "tool.started")
     return any(max(one.evidence, default=-1) >= started for one in f.state(sid).alarms.raised.values())

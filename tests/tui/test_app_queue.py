@@ -15,6 +15,7 @@ from app.arming import ARM_S
 from app.screens.queue import QueueScreen
 from harness.events import types as t
 from harness.events.action import action_hash
+from harness.events.trouble import HELD
 from tests.tui.app_pilot import SIZES, Shown, shown
 from tests.tui.app_world import NANO, PUSH, SCENES, World, crowd, stamp
 from widgets.card_text import shown_hash
@@ -489,10 +490,21 @@ async def test_a_failed_session_is_an_item_that_says_what_to_do_and_takes_no_dec
         await s.press("2")
         await s.see("hangs: 2 of 3 checks fail", "continue it with words")
         assert "quiet" not in "\n".join(s.grid)
-        for key in ("ctrl+y", "w", "r", "d", "z"):
+        for key in ("ctrl+y", "w", "r", "d"):
             await s.press(key)
         assert not s.world.of("decide")
+        assert not s.world.of("snooze")
+        await s.press("z")
+        await s.until("it is put off", lambda: s.world.of("snooze"))
         assert not s.world.of("defer")
+        session = s.world.sessions[s.world.of("snooze")[0]["sid"]]
+        put_off = t.AlarmSnoozed(alarms=[HELD], until="2999-01-01T00:00:00.000Z")
+        s.world.log(session, put_off)
+        s.world.push_rows(session)
+        await s.see("deferred", "hangs: 2 of 3 checks fail")
+        await s.press("z")
+        await s.see("it is put off already")
+        assert len(s.world.of("snooze")) == 1
         assert s.app.no_control.hits == 0
         await s.press("enter")
         await s.see("watchfloor continue" if size[0] >= 120 else "cart")

@@ -14,7 +14,7 @@ from harness.events.fold import SessionState, fold
 from harness.events.request import Request
 from harness.events.row_state import Liveness
 from harness.events.trouble import FAILED, HELD, PARKED, SESSION, Trouble
-from harness.events.views import ERRORS, NEEDS_YOU, ApprovalView, SessionRow, row, troubled
+from harness.events.views import ERRORS, NEEDS_YOU, ApprovalView, SessionRow, reminded, row, troubled
 from widgets.card_text import card_lines
 from widgets.queue_head import by_weight
 
@@ -41,6 +41,7 @@ STEPS = st.one_of(
     st.sampled_from(["paused", "running", "stopped"]).map(lambda state: t.SessionDesired(state=state, by=t.By())),
     st.sampled_from(["done", "failed", "stopped"]).map(lambda how: t.SessionEnded(outcome=how, reason="so it is")),
     st.just(t.Quarantined(part="brain", restarts=3, reason="it dies")),
+    st.just(t.AlarmSnoozed(alarms=[HELD], until="2026-01-01T01:00:00.000Z")),
 )
 LIVES = st.builds(Liveness, keeper=st.sampled_from([True, False, None]), brain=st.sampled_from([True, False, None]))
 
@@ -103,6 +104,36 @@ def test_a_failed_session_says_what_can_be_done(outcome: str) -> None:
     assert "\x1b" not in text
     assert "2 of 3 checks fail" in text
     assert "RISK" not in text
+
+
+@given(st.lists(STEPS, max_size=6), LIVES, st.sampled_from([0.0, 3599.0, 3601.0]))
+def test_what_was_put_off_waits_behind_the_rest_until_its_time(
+    steps: list[t.Body], live: Liveness, later: float
+) -> None:
+    begin = 1_767_225_600.0  # of the records
+    s = fold(records(*BEGIN, *steps, t.AlarmSnoozed(alarms=[HELD], until="2026-01-01T01:00:00.000Z")))
+    made = reminded(row("s", s, live, now=begin + later), begin + later)
+    other = SessionRow("z", "other", "failed", ERRORS, "x", "2026-01-01T09:00:00Z")
+    found = needs.items([made, other], shown(s))
+    assert bool([item for item in found if item.sid == "s"]) == (made.group in (NEEDS_YOU, ERRORS)), "it stays"
+    mine = next((item for item in found if item.kind == HELD and item.sid == "s"), None)
+    if mine is not None:
+        assert (mine.deferred is not None) == (later < 3600)
+        order = [item.sid for item in by_weight(found, begin) if item.kind == HELD]
+        assert order == (["z", "s"] if later < 3600 else ["s", "z"])
+
+
+def test_another_failure_is_not_put_off() -> None:
+    put_off = t.AlarmSnoozed(alarms=[HELD], until="2026-01-01T01:00:00.000Z")
+    failed = t.SessionEnded(outcome="failed", reason="so it is")
+    for again in (
+        [t.SessionContinued(caps=t.Caps())],
+        [t.SessionContinued(caps=t.Caps()), failed],
+        [t.Quarantined(part="brain", restarts=3, reason="it dies")],
+        [t.SessionDesired(state="running", by=t.By())],
+    ):
+        assert fold(records(*BEGIN, failed, put_off)).alarms.put_off
+        assert not fold(records(*BEGIN, failed, put_off, *again)).alarms.put_off
 
 
 def test_one_that_only_waits_for_others_has_no_item() -> None:

@@ -14,7 +14,7 @@ import msgspec
 from harness.events import types as t
 from harness.events.approved import Shape
 from harness.events.trouble import NONE, Trouble
-from harness.events.views import DONE, ERRORS, RUNNING, FleetView, SessionRow, counted, row, troubled
+from harness.events.views import DONE, ERRORS, RUNNING, FleetView, SessionRow, counted, reminded, row, troubled
 from harness.protocol.paths import Folders
 from harness.protocol.session_names import OtherHost, SessionName
 from harness.supervisor.errors import OpError
@@ -129,7 +129,7 @@ class Fleet:
     def row(self, session: Session) -> SessionRow:
         """The row a client sees. A session whose row cannot be made shows that, and takes no other row with it."""
         try:
-            return self._row(session)
+            return reminded(self._row(session), time.time())
         except Exception as exc:
             told = f"a defect of Watchfloor hides its state: {type(exc).__name__}: {exc}"
             return SessionRow(

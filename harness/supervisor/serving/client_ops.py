@@ -68,7 +68,7 @@ class Ops:
             **PlanOps(named).table(),
             **PolicyOps(p).table(),
             **TimelineOps(named).table(),
-            **AlarmOps(named).table(),
+            **AlarmOps(self._p, named).table(),
             **ScoreOps(p, named).table(),
             **BriefingOps(p, named).table(),
         }

@@ -20,6 +20,7 @@ from harness.supervisor.serving.server import Reply
 from harness.supervisor.sessions.brains import Brains
 from harness.supervisor.sessions.conductor import Conductor
 from harness.supervisor.sessions.continuing import Continuing
+from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.sessions.launch import Launcher
 from harness.supervisor.sessions.merging import Merging
 from harness.supervisor.sessions.restoring import Restoring
@@ -44,6 +45,7 @@ class Parts:
     granting: Granting
     brains: Brains
     gates: Gates
+    keepers: Keepers
     conductor: Conductor
     launcher: Launcher
     approvals: Approvals

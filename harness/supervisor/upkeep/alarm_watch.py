@@ -24,6 +24,7 @@ class AlarmWatch:
         self._fleet = fleet
         self._settings = settings
         self._rang: dict[str, int] = {}
+        self._put_off: set[str] = set()
 
     async def run(self) -> None:
         """Look, until cancelled."""
@@ -34,7 +35,19 @@ class AlarmWatch:
             for session in list(self._fleet):
                 if session.loaded and not session.foreign and not session.damaged:
                     await self._look(session, now, limits)
+                self._remind(session)
             await asyncio.sleep(max(_LEAST_PAUSE_S, min(_PAUSE_S, limits.silent_s / 4 or _PAUSE_S)))
+
+    def _remind(self, session: Session) -> None:
+        """What was put off until now is shown as it is again."""
+        known = session.indexed.row.put_off if session.indexed is not None else ""
+        if not (session.state.alarms.put_off if session.loaded else known):
+            self._put_off.discard(session.sid)
+        elif self._fleet.row(session).put_off:
+            self._put_off.add(session.sid)
+        elif session.sid in self._put_off:
+            self._put_off.remove(session.sid)
+            session.touch()
 
     async def _look(self, session: Session, now: float, limits: Limits) -> None:
         if session.link is not None and not session.state.terminal and (owed := changes(session.state, now, limits)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from harness.events.action import Action, ExecAction, FileAction, PushAction
@@ -139,10 +139,27 @@ def _preconditions(action: Action) -> list[CardLine]:
         if isinstance(value, dict):
             alike: dict[str, list[str]] = {}
             for key, item in sorted(value.items()):
-                alike.setdefault(to_display(str(item)), []).append(f"“{to_display(str(key))}”")
+                alike.setdefault(to_display(str(item)), []).append(str(key))
             out += [
-                CardLine(f"  {to_display(str(name))}  {' '.join(keys)}  {item}", "dim") for item, keys in alike.items()
+                CardLine(f"  {to_display(str(name))}  {_by_folder(keys)}  {item}", "dim")
+                for item, keys in alike.items()
             ]
         else:
             out.append(CardLine(f"  {to_display(str(name))}  {to_display(str(value))}", "dim"))
     return out
+
+
+def _by_folder(paths: Sequence[str]) -> str:
+    """These paths, several of one folder with its name said once."""
+    folders: dict[str, list[str]] = {}
+    for path in paths:
+        folder, slash, _ = path.rpartition("/")
+        folders.setdefault(folder + slash, []).append(path)
+    return " ".join(_of_folder(folder, within) for folder, within in folders.items())
+
+
+def _of_folder(folder: str, paths: Sequence[str]) -> str:
+    if len(paths) == 1 or not folder:
+        return " ".join(f"“{to_display(path)}”" for path in paths)
+    names = " ".join(f"“{to_display(path[len(folder) :])}”" for path in paths)
+    return f"in “{to_display(folder)}” {names},"

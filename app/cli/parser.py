@@ -199,7 +199,7 @@ def build() -> argparse.ArgumentParser:
     )
     approvals.add_argument("--names", action="store_true", help="only ids, one a line; starts nothing")
     approve = verb("approve", "let a waiting action run, exactly as it was shown", json=True)
-    approve.add_argument("id", metavar="ID", help="approval id")
+    approve.add_argument("ids", metavar="ID", nargs="+", help="approval ids; several only of low and medium risk")
     approve.add_argument(
         "--hash",
         metavar="HASH",
@@ -215,8 +215,8 @@ def build() -> argparse.ArgumentParser:
     reject.add_argument("ids", metavar="ID", nargs="+", help="approval ids")
     reject.add_argument("--reason", metavar="TEXT", required=True, help="why; the agents read it")
     deny = verb("deny", "refuse a waiting action, with the reason", json=True)
-    deny.add_argument("id", metavar="ID", help="approval id")
-    deny.add_argument("reason", metavar="REASON", help="why; the agent reads it")
+    deny.add_argument("ids", metavar="ID", nargs="+", help="approval ids")
+    deny.add_argument("reason", metavar="REASON", help="why; the agents read it")
     answer = verb(
         "answer", "answer a question; for another request the text is its result, and nothing runs", json=True
     )

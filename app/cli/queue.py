@@ -20,6 +20,7 @@ from harness.events.request import Request
 from harness.events.views import ApprovalView
 from harness.protocol import amounts
 from harness.protocol.client import Client
+from widgets.queue_groups import Item, items
 
 _HASH = 12
 """Hexadecimal digits of an action hash that name it well enough: the request's id names the action, the hash shows that
@@ -59,20 +60,28 @@ def approvals(ctx: Context, args: argparse.Namespace) -> int:
 
 
 def _table(ctx: Context, waiting: list[ApprovalView]) -> None:
+    """Those that are alike stand below the first of them."""
+    everything = {a.alike for a in waiting if a.alike}
     body = [
         (
-            a.approval_id,
-            safe(a.session_name, 24),
-            safe(trouble.request(a.kind)),
-            a.risk,
-            age(a.ts),
-            "|".join(a.options),
-            safe(a.title, 300),
+            item.view.approval_id,
+            safe(item.view.session_name, 24),
+            safe(trouble.request(item.view.kind)),
+            item.view.risk,
+            age(item.view.ts),
+            "|".join(item.view.options),
+            _alike(item) + safe(item.view.title, 300),
         )
-        for a in waiting
+        for item in items(waiting, everything, "")
     ]
     for line in table(("ID", "SESSION", "KIND", "RISK", "AGE", "OPTIONS", "WHAT"), body, width=max(ctx.width, 120)):
         say(line)
+
+
+def _alike(item: Item) -> str:
+    if item.inside:
+        return "└ "
+    return f"{item.size} alike: " if item.size > 1 else ""
 
 
 def _whole(client: Client, view: ApprovalView) -> ApprovalView:
@@ -212,11 +221,36 @@ def approve(ctx: Context, args: argparse.Namespace) -> int:
             raise Usage(f"--edit is not JSON: {exc}") from exc
         if not isinstance(edited, dict):
             raise Usage("--edit must be a JSON object: the tool's whole input")
+    ids = list(dict.fromkeys(args.ids))
     with ctx.connect() as client:
-        view = _find(client, args.id)
-        decision, more = _chosen(args, view, edited)
-        seen(view, args.hash, decision)
-        return _decide(ctx, client, view, decision, args, **more)
+        views = [_find(client, one) for one in ids]
+        if len(views) > 1:
+            _together(args, views)
+        chosen = [(view, *_chosen(args, view, edited)) for view in views]
+        for view, decision, _ in chosen:
+            seen(view, args.hash, decision)
+        for view, decision, more in chosen:
+            _decide(ctx, client, view, decision, args, **more)
+    return exits.OK
+
+
+def _together(args: argparse.Namespace, views: list[ApprovalView]) -> None:
+    """Raise Usage or Refused unless each of these can be approved plainly beside the others, by its own action."""
+    alone = {
+        "--hash": args.hash,
+        "--edit": args.edit,
+        "--raise-to": args.raise_to,
+        "--finish": args.finish or None,
+        "--choose": args.choose,
+    }
+    if given := [name for name, value in alone.items() if value is not None]:
+        raise Usage(f"{given[0]} is about one request; give it with one ID")
+    for view in views:
+        if view.risk in _CAREFUL:
+            raise Refused(
+                f"{view.approval_id} is of {view.risk} risk and is approved alone; nothing was approved. Read it:"
+                f" watchfloor approvals {view.approval_id}"
+            )
 
 
 def _chosen(args: argparse.Namespace, view: ApprovalView, edited: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
@@ -242,7 +276,7 @@ def reject(ctx: Context, args: argparse.Namespace) -> int:
 
 
 def deny(ctx: Context, args: argparse.Namespace) -> int:
-    return _refuse(ctx, args, [args.id], args.reason)
+    return _refuse(ctx, args, args.ids, args.reason)
 
 
 def _refuse(ctx: Context, args: argparse.Namespace, ids: list[str], reason: str) -> int:

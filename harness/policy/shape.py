@@ -53,11 +53,26 @@ def _digest(value: Any, sid: str) -> str:
 
 def ordinary(action: Action) -> frozenset[str]:
     """The facts that say nothing beyond what stands above them on the card: arguments that can be read in one way only,
-    the top of the session's own worktree, and a limit of time.
+    the top of the session's own worktree, a limit of time, no folder but the session's own, and of a push that what it
+    shows is looked at again.
     """
     plain = isinstance(action, ExecAction | PushAction) and all(_PLAIN.fullmatch(part) for part in action.argv)
     own = action.cwd == action.fence.worktree
-    return frozenset([Fact.LIMITS, *[Fact.ARGUMENTS] * plain, *[Fact.PLACE] * own])
+    world = isinstance(action, PushAction) and _as_shown(action)
+    found = {Fact.ARGUMENTS: plain, Fact.PLACE: own, Fact.FOLDERS: _own_folders(action), Fact.WORLD: world}
+    return frozenset([Fact.LIMITS, *(fact for fact, holds in found.items() if holds)])
+
+
+def _own_folders(action: Action) -> bool:
+    """Nothing is read beyond the system, nothing written but the worktree, and each bound folder is the session's."""
+    fence = action.fence
+    ours = all(action.session in bind[0] or action.session in bind[1] for bind in fence.binds if len(bind) > 1)
+    return bool(action.session) and not fence.read and tuple(fence.write) == (fence.worktree,) and ours
+
+
+def _as_shown(action: PushAction) -> bool:
+    """What is looked at again is the commit and the address of the card, the worktree, and files as they were."""
+    return set(action.world) == {"files", "head", "url", "worktree"} and action.world["url"] == action.to.url
 
 
 def compared(

@@ -87,6 +87,25 @@ def test_refusing_is_easy_and_medium_risk_says_what_it_approved() -> None:
         f.wait_state(sid, "done")
 
 
+def test_several_are_approved_by_their_own_actions_or_none_of_them() -> None:
+    with fleet() as f:
+        (one, first), (two, second) = [asking(f, f.root / name, access="network") for name in ("one", "two")]
+        _, critical = asking(f, f.root / "three")
+        for more in ((critical,), ("azzzzzzz",), ("--hash", "0" * 12), ("--finish",)):
+            assert f.run("approve", first, second, *more, check=False).returncode in (2, 4, 5)
+        assert not started(f, one)
+        assert not started(f, two)
+        said = f.run("approve", first, second, first).stdout.splitlines()
+        assert len(said) == 2
+        for sid in (one, two):
+            f.wait_state(sid, "done")
+            decided = [r.body for r in f.records(sid) if isinstance(r.body, t.ApprovalDecided)]
+            (ran,) = [r.body for r in f.records(sid) if isinstance(r.body, t.ToolStarted)]
+            assert [(b.decision, b.action_hash) for b in decided] == [("allow", ran.action_hash)]
+        f.run("deny", critical, "no")
+        assert not (f.root / "three").exists()
+
+
 def test_the_supervisor_itself_refuses_a_decision_without_the_hash() -> None:
     with fleet() as f:
         sid, request = asking(f, f.root / "ran")

@@ -108,6 +108,24 @@ def test_a_first_request_shows_all_but_what_stands_above_already() -> None:
     assert elsewhere == (0, [Fact.PLACE]), "what differs from what was approved is unusual all the same"
 
 
+def test_a_first_push_need_not_show_what_the_harness_makes_for_each_session() -> None:
+    own = _FENCE | {"read": [], "binds": [["/state/sessions/abcdefghij/git", "/b", "rw"], ["/b", "/abcdefghij", "ro"]]}
+    pre = {"files": {"/srv/remote.git/hooks/update": "absent"}, "head": "0123abcd", "worktree": {"dev": 1, "ino": 2}}
+
+    def usual(fence: dict[str, Any], pre: dict[str, Any]) -> set[str]:
+        action = from_wire(PUSH | {"fence": fence, "pre": pre})
+        return set(ordinary(action)) & {Fact.FOLDERS, Fact.WORLD, Fact.REACH, Fact.DESTINATION, Fact.ENVIRONMENT}
+
+    there = pre | {"url": "/srv/remote.git"}
+    assert usual(own, there) == {Fact.FOLDERS, Fact.WORLD}
+    assert usual(own | {"read": ["/home/me"]}, there) == {Fact.WORLD}
+    assert usual(own | {"write": [*own["write"], "/srv"]}, there) == {Fact.WORLD}
+    assert usual(own | {"binds": [["/state/sessions/cccccccccc/git", "/b", "rw"]]}, there) == {Fact.WORLD}
+    assert usual(own, pre | {"url": "/srv/elsewhere.git"}) == {Fact.FOLDERS}
+    assert usual(own, pre) == {Fact.FOLDERS}
+    assert usual(own, there | {"program": {"path": "/bin/x", "sha": "1"}}) == {Fact.FOLDERS}
+
+
 _FACTS = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xyz"), min_size=1)
 
 

@@ -106,9 +106,7 @@ class QueueScreen(WatchScreen):
             self._follow_stale()
             self._show_selected()
         if dirty & Dirty.LINK:
-            self.query_one(Banner).say(
-                "" if snapshot.live else snapshot.link.text, calm=snapshot.link.state == "connecting"
-            )
+            self.show_link(snapshot)
         return False
 
     def _follow_stale(self) -> None:

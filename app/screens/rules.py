@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from textual.widgets import Static
 
 from app import rules
-from app.handlers import Handler, Handlers, bindings
+from app.handlers import Handler, Handlers, bindings, in_list
 from app.models import Dirty, Snapshot
 from app.screens.base import WatchScreen
 from harness.events.grant_views import GrantView
@@ -64,9 +64,7 @@ class RulesScreen(WatchScreen):
 
     def sync(self, snapshot: Snapshot, dirty: Dirty) -> bool:
         if dirty & Dirty.LINK:
-            self.query_one(Banner).say(
-                "" if snapshot.live else snapshot.link.text, calm=snapshot.link.state == "connecting"
-            )
+            self.show_link(snapshot)
         self._changed = True  # whatever a session does may have used a rule
         return False
 
@@ -118,10 +116,7 @@ class RulesScreen(WatchScreen):
 
     def handlers(self) -> Handlers:
         return {
-            "list.up": Handler(lambda: self._move(-1), self._nothing),
-            "list.down": Handler(lambda: self._move(1), self._nothing),
-            "list.first": Handler(lambda: self._move(-(10**6)), self._nothing),
-            "list.last": Handler(lambda: self._move(10**6), self._nothing),
+            **in_list(lambda: self, self._nothing),
             "rules.revoke": Handler(self._revoke, self._not_revocable),
             "rules.ended": Handler(self._switch, label=lambda: "hide ended" if self._ended else "ended too"),
             "session.open": Handler(self._open, self._no_session, lambda: "session"),
@@ -146,7 +141,8 @@ class RulesScreen(WatchScreen):
         found = [use.sid for use in sorted(rule.uses, key=lambda use: use.ts, reverse=True)]
         return next((sid for sid in [*found, rule.sid] if sid in self.host.snapshot.rows), "")
 
-    def _move(self, step: int) -> None:
+    def move(self, step: int) -> None:
+        """Move the selection by so many rules."""
         self.list.move(step)
         self._tell_all()
 

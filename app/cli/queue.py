@@ -207,7 +207,7 @@ def _cap_value(view: ApprovalView, text: str) -> int:
     try:
         if cap is not None and cap.in_usd:
             return amounts.usd_to_nano(text)
-        return amounts.seconds(text) if cap is Cap.SESSION_WALL and not text.isdigit() else int(text)
+        return amounts.seconds(text) if cap is not None and cap.in_seconds and not text.isdigit() else int(text)
     except ValueError as exc:
         raise Usage(f"--raise-to: {exc}") from exc
 

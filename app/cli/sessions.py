@@ -13,6 +13,7 @@ from app.cli import context, exits
 from app.cli.context import Context
 from app.cli.output import age, emit, emit_all, safe, say, table
 from harness.events import trouble
+from harness.events.cap import OF_SESSION, Cap
 from harness.events.views import GROUPS, SessionRow
 from harness.events.words import cap_text, counted, money, usd
 from harness.protocol import amounts
@@ -53,7 +54,7 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
         checks=checks,
         name=args.name or "",
         model=args.model or "",
-        caps=_caps(args, cfg),
+        caps=caps_typed(args, cfg),
         plan=args.plan,
         fresh=args.fresh,
         plan_from_goal=args.plan_from_goal,
@@ -110,20 +111,23 @@ def _asked(args: argparse.Namespace) -> list[str]:
     return [command] if command else []
 
 
-def _caps(args: argparse.Namespace, cfg: configuration.Config) -> dict[str, int]:
-    given: dict[str, int | None] = {}
+def caps_typed(args: argparse.Namespace, cfg: configuration.Config) -> dict[str, int]:
+    """The caps of a launch as they were typed, else as configured. Raises Usage."""
+    typed = {cap: getattr(args, cap.option[2:].replace("-", "_")) for cap in OF_SESSION}
     try:
-        if args.cap_usd is not None:
-            given["usd_nano"] = None if args.cap_usd == "none" else amounts.usd_to_nano(args.cap_usd)
-        if args.cap_wall is not None:
-            given["wall_s"] = amounts.seconds(args.cap_wall)
-        if args.cap_tokens is not None:
-            given["tokens"] = args.cap_tokens
-        if args.cap_calls is not None:
-            given["tool_calls"] = args.cap_calls
+        given = {cap.field: _cap_value(cap, value) for cap, value in typed.items() if value is not None}
         return requests.caps_of(cfg, given)
     except ValueError as exc:
         raise Usage(str(exc)) from exc
+
+
+def _cap_value(cap: Cap, typed: str | int) -> int | None:
+    """A cap as it was typed; none of that kind for ``none``. Raises ValueError."""
+    if isinstance(typed, int):
+        return typed
+    if cap.in_usd:
+        return None if typed == "none" else amounts.usd_to_nano(typed)
+    return amounts.seconds(typed) if cap.in_seconds else int(typed)
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

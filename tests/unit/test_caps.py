@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
 from app.cli.parser import build
+from app.cli.sessions import caps_typed
 from harness.events import types as t
 from harness.events.cap import OF_SESSION, Cap, amount_of, named
+from harness.protocol.amounts import NANO, seconds
+from harness.protocol.config import Config
 from harness.protocol.config_sections import CapsConfig
 
 
@@ -18,6 +23,14 @@ def test_a_cap_of_a_session_has_its_field_its_setting_and_its_options(cap: Cap) 
     for verb in (["launch", "--goal", "x"], ["continue", "x"]):
         typed = build().parse_args([*verb, cap.option, "7"])
         assert str(getattr(typed, cap.option[2:].replace("-", "_"))) == "7"
+
+
+@pytest.mark.parametrize("cap", OF_SESSION)
+def test_what_is_typed_at_a_launch_is_the_cap(cap: Cap) -> None:
+    text = "7m" if cap.in_seconds else "7"
+    typed = build().parse_args(["launch", "--goal", "x", cap.option, text])
+    meant = {True: seconds("7m"), False: 7}[cap.in_seconds] * (NANO if cap.in_usd else 1)
+    assert caps_typed(typed, Config(Path("config.toml")))[cap.field] == meant
 
 
 def test_no_field_of_the_caps_is_without_its_cap() -> None:

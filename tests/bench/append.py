@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness.events.log import LogWriter
 from harness.protocol.blocking import Connection
+from harness.protocol.struct_json import STRUCT_JSON
 from tests.bench.table import Figure, bench, ratio
 from tests.process.keeperlib import Link, keepers
 
@@ -81,7 +82,7 @@ def append() -> list[Figure]:
             raw_b.append(n / _raw(folder, n, None, line))
     with tempfile.TemporaryDirectory(prefix="wf-bench-", dir=Path.home()) as root, keepers(Path(root)) as house:
         house.spawn()
-        peer = Connection(house.supervisor().sock)
+        peer = Connection(house.supervisor().sock, STRUCT_JSON)
         socket_a: list[float] = []
         beside: list[float] = []
         for _ in range(ROUNDS):

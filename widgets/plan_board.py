@@ -26,10 +26,12 @@ def _lines(board: PlanBoard) -> Iterator[PlanLine]:
         by_phase.setdefault(entry.phase, []).append(entry)
     for phase in board.phases:
         here = phase.name == board.phase
-        if phase.name or phase.gate or len(board.phases) > 1:
+        if phase.name or phase.gate or phase.asks or len(board.phases) > 1:
             yield PlanLine("heading", f"{phase.name or '(no phase)'}  {phase.passed}/{phase.total}")
         if phase.gate:
             yield _gate(phase)
+        if phase.asks:
+            yield PlanLine("text", f"gate: asks you about each {', '.join(phase.asks)}")
         if here and board.steps:
             steps = "; ".join(f"{n}. {step}" for n, step in enumerate(board.steps, 1))
             yield PlanLine("text", f"  steps: {steps}")

@@ -119,8 +119,8 @@ def build() -> argparse.ArgumentParser:
         metavar="PHASE=WHY",
         action="append",
         default=[],
-        help='a phase of the plan that begins only with your word; why may say "above $5": from that sum on; may be'
-        " repeated",
+        help='a phase of the plan that begins only with your word; why may say "above $5": from that sum on, or "on:'
+        ' external message, delete": each such call asks (also: production write); may be repeated',
     )
     launch.add_argument(
         "--protect",

@@ -32,7 +32,7 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
         return done
     say(f"{safe(plan.path)}: {plan.passed} of {len(plan.entries)} pass")
     for phase in plan.phases:
-        if phase.name or phase.gate:
+        if phase.name or phase.gate or phase.asks:
             say(_heading(phase))
         for entry in (one for one in plan.entries if one.phase == phase.name):
             for line in _lines(entry, entry.id == (plan.at or plan.next)):
@@ -43,6 +43,7 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
 def _heading(phase: PhaseView) -> str:
     gate = f"; gate: {safe(phase.gate, _TITLE)}" if phase.gate else ""
     gate += " (opened)" if phase.opened else ""
+    gate += f"; asks on each {safe(', '.join(phase.asks), _TITLE)}" if phase.asks else ""
     return f"{safe(phase.name, _TITLE) or '(no phase)'}: {phase.passed} of {phase.total}{gate}"
 
 

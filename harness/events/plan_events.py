@@ -83,12 +83,13 @@ class PlanEntry(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class PlanPhase(msgspec.Struct, frozen=True, omit_defaults=True):
     """A phase of a plan. ``gate``: why it needs a person's word, empty when it does not; ``above_nano``: only once so
-    much was spent.
+    much was spent. ``asks``: kinds of effect (`GateKind`) of which each call needs a person's word.
     """
 
     name: str = ""
     gate: str = ""
     above_nano: int | None = None
+    asks: list[str] = []
 
 
 class PlanLoaded(Body, frozen=True, kw_only=True):

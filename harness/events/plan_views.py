@@ -27,6 +27,7 @@ class EntryView(msgspec.Struct, frozen=True, kw_only=True):
 class PhaseView(msgspec.Struct, frozen=True, kw_only=True):
     """A phase: a plan without phases is one, without a name. ``gate`` is why it needs a person's word, if it does;
     ``held``: nothing of it goes on before that word, ``opened``: it was given.
+    ``asks``: kinds of effect of which each call needs one.
     """
 
     name: str
@@ -35,6 +36,7 @@ class PhaseView(msgspec.Struct, frozen=True, kw_only=True):
     gate: str = ""
     held: bool = False
     opened: bool = False
+    asks: list[str] = []
 
 
 class PlanBoard(msgspec.Struct, frozen=True, kw_only=True):

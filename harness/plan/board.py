@@ -65,6 +65,7 @@ def _phases(s: SessionState, plan: Plan) -> list[PhaseView]:
             gate=phase.gate,
             held=held is not None and held.name == phase.name,
             opened=phase.name in plan.work.opened,
+            asks=list(phase.asks),
         )
         for phase in plan.work.phases
     ]

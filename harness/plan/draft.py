@@ -14,13 +14,6 @@ from harness.plan.phases import phased
 
 DEFAULT = "feature_list.json"
 _NAMED = 20
-TASK = (
-    "First the plan, and nothing else: write `{path}` from the goal. It is a JSON list of objects with category,"
-    " description, steps, and passes false; optionally id, phase and depends_on (ids). One entry for each thing that"
-    " can be seen to work, the most basic first; cover the whole goal; many small entries are better than few large"
-    " ones. A step is decided by a machine: {forms}. Look at the repository before; implement nothing. Then stop and"
-    " say in a few lines what the plan covers: it is read, and work begins once it is accepted."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +24,9 @@ class Found:
     problems: tuple[str, ...] = ()
 
 
-def task(path: str) -> str:
-    """What the agent is asked to do first."""
-    return TASK.format(path=path, forms=spec.parse_forms())
+def task(words: str, path: str) -> str:
+    """What the agent is asked to do first: the initializer's ``first`` with the file and the forms of steps in it."""
+    return words.replace("{path}", path).replace("{forms}", spec.parse_forms())
 
 
 def writing(s: SessionState) -> bool:

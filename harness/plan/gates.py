@@ -29,6 +29,16 @@ def closed(s: SessionState) -> t.PlanPhase | None:
     return None if now.above_nano is not None and s.spent_nano < now.above_nano else now
 
 
+def asking(s: SessionState) -> t.PlanPhase | None:
+    """The phase in which calls are made now when its gate asks about kinds of effect; when nothing is left of the
+    plan, its last.
+    """
+    if s.plan is None:
+        return None
+    now = current(s) or s.plan.work.phases[-1]
+    return now if now.asks else None
+
+
 def beginning(s: SessionState) -> t.PlanPhase | None:
     """The current phase when it begins now; a plan that is one phase without a gate has no beginning."""
     plan = s.plan

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from graphlib import CycleError, TopologicalSorter
 
+from harness.events.gate_kinds import GateKind
 from harness.plan.formats import BadPlan, Entry, Plan
 
 _ABOVE = re.compile(r"\babove \$(?P<usd>\d{1,7}(?:\.\d{1,9})?)(?![\d.])", re.IGNORECASE)
+_ON = re.compile(r"(?:^|;)\s*on:(?P<kinds>.*)$", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +20,13 @@ class Phase:
     """Entries that belong together and come before those of the next phase.
 
     ``gate`` is why it needs a person's word, empty when it does not; ``above_nano``: only once the session has spent so
-    much (nano-USD).
+    much (nano-USD). ``asks``: each call of it with such an effect needs a word of its own.
     """
 
     name: str
     gate: str = ""
     above_nano: int | None = None
+    asks: tuple[GateKind, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +70,38 @@ def _reasons(plan: Plan, of: Mapping[str, str], gates: Iterable[str]) -> Iterabl
 
 
 def _gated(phase: Phase, reason: str) -> Phase:
-    """With one more reason; of several sums the smallest counts, and a gate without one counts from the beginning."""
+    """With one more reason; of several sums the smallest counts, and a gate without one counts from the beginning.
+
+    What stands behind ``on:`` are kinds of effect, each with a word of its own, and hold nothing back at the beginning.
+    Raises BadPlan.
+    """
+    if (named := _ON.search(reason)) is not None:
+        kinds, sums = _kinds(named["kinds"])
+        phase = replace(phase, asks=tuple(kind for kind in GateKind if kind in {*phase.asks, *kinds}))
+        reason = "; ".join(filter(None, [reason[: named.start()].strip(), *sums]))
+        if not reason:
+            return phase
     found = _ABOVE.search(reason)
     above = int(Decimal(found["usd"]) * 10**9) if found is not None else None
     if phase.gate:
         reason = reason if reason == phase.gate else f"{phase.gate}; {reason}"
         above = None if phase.above_nano is None or above is None else min(above, phase.above_nano)
     return replace(phase, gate=reason, above_nano=above)
+
+
+def _kinds(listed: str) -> tuple[list[GateKind], list[str]]:
+    """The kinds of effect in a list with commas, and the sums in it (``spend above $5``). Raises BadPlan."""
+    kinds: list[GateKind] = []
+    sums: list[str] = []
+    for name in (" ".join(part.split()).lower() for part in listed.split(",")):
+        if name in list(GateKind):
+            kinds.append(GateKind(name))
+        elif _ABOVE.fullmatch(name.removeprefix("spend ")):
+            sums.append(name)
+        else:
+            known = ", ".join([*GateKind, "spend above $N"])
+            raise BadPlan(f"a gate cannot ask on {name[:60]!r}; it can on: {known}")
+    return kinds, sums
 
 
 def _in_order(entries: Sequence[Entry], made: Phased) -> None:

@@ -18,6 +18,7 @@ import msgspec
 from harness.events import tools
 from harness.events.action import Action, ExecAction, FileAction, PushAction, RecordAction, Wire, canonical
 from harness.events.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNFENCED
+from harness.events.gate_kinds import is_gate
 from harness.policy.judge import Verdict
 
 _ONE_CALL = ("session", "call", "ref", "input_sha")
@@ -85,6 +86,8 @@ def widened(action: Action, verdict: Verdict, wider: Wider, home: str) -> Wire:
     """The pattern of a rule made from a request. Raises NoGrant."""
     if verdict.verdict != "ask":
         raise NoGrant("only what would be asked about can get a rule")
+    if is_gate(verdict.rule):
+        raise NoGrant("the plan wants your word on each such call of this phase; decide it alone")
     if wider != EXACT and critical(action, verdict.risk):
         raise NoGrant("what is critical gets a rule for exactly this and nothing wider")
     if wider.first and wider.under:

@@ -21,14 +21,15 @@ from harness.policy.rules import PolicyError, Rule, parse_rules
 WORKER = "worker"
 JUDGE = "judge"
 PLANNER = "planner"
-PARTS = {WORKER: "coder", JUDGE: "evaluator", PLANNER: "planner"}
+INITIALIZER = "initializer"
+PARTS = {WORKER: "coder", JUDGE: "evaluator", PLANNER: "planner", INITIALIZER: "initializer"}
 """The parts that a session has, and the role that plays each unless another one is named."""
 EVERY_TOOL = "*"
 MAX_BYTES = 32 * 1024
 """A role's file: it is kept in the log of each session that uses it."""
 MOST_CYCLES = 20
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}\Z")
-_KEYS = ("about", "model", "tools", "prompt", "limits", "rule")
+_KEYS = ("about", "model", "tools", "prompt", "first", "limits", "rule")
 _LIMITS = {
     "usd_nano": "usd",
     "tokens": "tokens",
@@ -71,7 +72,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """``tools`` are names of tools, or `EVERY_TOOL`; ``rules`` ask or deny, and never allow."""
+    """``tools`` are names of tools, or `EVERY_TOOL`; ``rules`` ask or deny, and never allow. ``first``: what a session
+    is asked to do before anything else, where this role says it; ``{path}`` and ``{forms}`` stand for the plan's file
+    and for the steps that a machine decides.
+    """
 
     name: str
     version: str
@@ -82,6 +86,7 @@ class Role:
     tools: tuple[str, ...]
     limits: Limits
     rules: tuple[Rule, ...]
+    first: str = ""
 
     def may_use(self, tool: str) -> bool:
         """True when the role has this tool."""
@@ -128,6 +133,7 @@ class _Reader:
             tools=self._tools(),
             limits=self._limits(),
             rules=self._rules(),
+            first=self._words("first").strip(),
         )
 
     def _fail(self, key: str, why: str) -> RoleError:

@@ -160,6 +160,42 @@ def test_a_phase_with_a_gate_does_not_start_without_a_decision(f: Fleet) -> None
     assert f.violations() == []
 
 
+OPEN_POLICY = """
+[[rule]]
+name = "everything"
+verdict = "allow"
+effect = "*"
+"""
+
+
+@pytest.mark.fence
+def test_inside_a_phase_its_kinds_of_effect_and_its_sum_ask_whatever_the_policy_allows() -> None:
+    with fleet(policy=OPEN_POLICY) as f:
+        stories = [
+            {"id": "A", "title": "Build", "acceptanceCriteria": ["File `one.txt` exists"], "passes": False},
+            {"id": "B", "title": "Ship", "acceptanceCriteria": ["File `two.txt` exists"], "passes": False}
+            | {"phase": "ship", "gate": "on: external message, delete, spend above $0.000001"},
+        ]
+        make_repository(f.root / "repo", {"prd.json": json.dumps({"userStories": stories})})
+        tell = ("exec", {"argv": ["true"], "access": "network", "hosts": ["x.test"]})
+        sid = f.launch(play([tell, write("one.txt")], "Done.", [tell, write("two.txt")], "Done."), more=MORE)
+        sum_reached = f.approval(sid)
+        assert (sum_reached["kind"], sum_reached["detail"]["gate"]) == ("gate", "spend above $0.000001")
+        spent = sum(b.cost_nano or 0 for b in bodies(f, sid, t.ModelMessage))
+        assert spent > 1000
+        f.approve(sum_reached["approval_id"])
+        asked = f.approval(sid)
+        assert (asked["kind"], asked["detail"]["rule"]) == ("tool", "the gate of ship")
+        assert "each external message in ship" in asked["detail"]["reason"]
+        assert [b.rule for b in bodies(f, sid, t.ToolJudged) if b.effects] == ["everything", "the gate of ship"]
+        assert [b for b in bodies(f, sid, t.ToolStarted) if b.call_id == asked["call_id"]] == []
+        refused = f.run("grant", asked["approval_id"], check=False)
+        assert (refused.returncode != 0, "each such call of this phase" in refused.stderr) == (True, True)
+        f.approve(asked["approval_id"])
+        assert f.wait_state(sid, "done", "failed")["state"] == "done"
+        assert f.violations() == []
+
+
 def test_a_plan_is_written_first_and_counts_once_a_person_accepts_it(f: Fleet) -> None:
     entry = {"description": "One", "steps": ["File `one.txt` exists"], "passes": False}
     vague, good, cheat = (

@@ -16,6 +16,7 @@ from harness.events.evaluation_events import JudgeWanted
 from harness.events.row_state import without_criterion
 from harness.events.session_state import SessionState
 from harness.plan import draft, formats
+from harness.roles import shelf
 from harness.supervisor.calls import plans
 from tests.unit.test_plan_phases import story, text
 
@@ -39,7 +40,7 @@ def reply(words: str = "It is written.", stop: str = said.DONE) -> t.ModelMessag
     )
 
 
-TASK = t.UserMessage(text=draft.task("feature_list.json"), origin="harness")
+TASK = t.UserMessage(text=draft.task(shelf.shipped()["initializer"].first, "feature_list.json"), origin="harness")
 
 
 def test_it_is_looked_at_once_each_time_the_agent_says_it_is_written() -> None:

@@ -15,6 +15,7 @@ from harness.agents import standing
 from harness.agents.steps import Wait
 from harness.events import fold, plan_state
 from harness.events import types as t
+from harness.events.gate_kinds import GateKind
 from harness.events.ratchet import Plan
 from harness.events.session_state import SessionState
 from harness.plan import formats, gates, order
@@ -90,11 +91,30 @@ def test_phases_come_in_the_order_of_the_file_with_the_gates_of_file_and_launch(
         ([story("a", phase="1")], ["2=x"], "no phase '2'"),
         ([story("a", phase="1")], ["1="], "says no reason"),
         ([story("a")], ["1=x"], "names none"),
+        ([story("a")], ["on: delet"], "cannot ask on 'delet'; it can on: production write"),
+        ([story("a")], ["on:"], "cannot ask on ''"),
+        ([story("a", gate="on: spend above $x")], [], "cannot ask on"),
     ],
 )
 def test_what_can_never_come_is_no_plan(stories: list[dict[str, Any]], gates: list[str], why: str) -> None:
     with pytest.raises(BadPlan, match=why):
         phased(formats.read(text(stories)), gates)
+
+
+def test_a_gate_on_kinds_of_effect_holds_no_beginning_and_sums_and_reasons_beside_it_do() -> None:
+    stories = [story("a", phase="build", gate="on: Delete"), story("b", phase="ship", gate="it goes out; on: delete")]
+    made = phased(formats.read(text(stories)), ["build=on: external message,  delete, spend above $3"])
+    assert made.phases == (
+        Phase("build", "spend above $3", 3 * 10**9, (GateKind.EXTERNAL_MESSAGE, GateKind.DELETE)),
+        Phase("ship", "it goes out", None, (GateKind.DELETE,)),
+    )
+    told = Told(text([story("a"), story("b", phase="ship")]), ["ship=on: delete"])
+    assert (held(told), gates.asking(told.state)) == (None, None)
+    told.flip("a")
+    asked = gates.asking(told.state)
+    assert (held(told), asked and asked.asks) == (None, ["delete"])
+    told.flip("b")
+    assert gates.asking(told.state) == asked
 
 
 @pytest.mark.parametrize("gate", [1, "", " ", ["x"]])

@@ -20,8 +20,8 @@ from harness.events.card_facts import in_detail
 from harness.events.request import Request
 from harness.events.trouble import Trouble
 from harness.hands import precheck
-from harness.plan.gates import closed
-from harness.policy import repository
+from harness.plan.gates import asking, closed
+from harness.policy import gated, repository
 from harness.policy.build import build_action
 from harness.policy.judge import Verdict, judge, tighten
 from harness.policy.rules import Policy
@@ -308,14 +308,18 @@ class Judging:
 
 
 def _verdict(session: Session, proposed: t.ToolProposed, action: Action, policy: Policy) -> Verdict:
-    """The policy's word, and for a call of the agent those of its role and its repository, which can only be harder."""
+    """The policy's word, and for a call of the agent those of its role, its repository and its plan's gate, which can
+    only be harder.
+    """
     verdict = judge(action, policy)
     if proposed.own:
         return verdict
     role = pinned.of(session.state.intent, JUDGE if proposed.by_judge else WORKER)
     tightened = tighten(verdict, action, role.rules, f"the role {role.name}")
     own = repository.tightening(session.state.repository_policy)
-    return tighten(tightened, action, own.rules, repository.WHOSE)
+    found = tighten(tightened, action, own.rules, repository.WHOSE)
+    phase = asking(session.state)
+    return found if phase is None else gated.tightened(found, action, phase.name, phase.asks)
 
 
 def _detail(built: Built, verdict: Verdict, changed: list[str]) -> dict[str, Any]:

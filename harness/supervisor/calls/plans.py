@@ -67,7 +67,7 @@ def record(
         path=path,
         form=plan.form,
         entries=[_entry(entry, made) for entry in plan.entries],
-        phases=[t.PlanPhase(one.name, one.gate, one.above_nano) for one in made.phases],
+        phases=[t.PlanPhase(one.name, one.gate, one.above_nano, list(one.asks)) for one in made.phases],
         setup=SETUP if SETUP in there else "",
         progress=progress_log.name(plan.form, there),
         text=text,

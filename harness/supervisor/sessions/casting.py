@@ -11,7 +11,7 @@ import msgspec
 from harness.events import types as t
 from harness.events.role_events import PinnedRole
 from harness.roles import pinned, shelf
-from harness.roles.role import JUDGE, MOST_CYCLES, PARTS, PLANNER, WORKER, Limits, Role, RoleError
+from harness.roles.role import INITIALIZER, JUDGE, MOST_CYCLES, PARTS, PLANNER, WORKER, Limits, Role, RoleError
 from harness.supervisor.errors import OpError
 
 CYCLES = 3
@@ -65,6 +65,8 @@ class Wish(Protocol):
     def judge_model(self) -> str: ...
     @property
     def judge_cycles(self) -> int: ...
+    @property
+    def plan_from_goal(self) -> str: ...
 
 
 def of_launch(config: Path, wish: Wish) -> Cast:
@@ -72,7 +74,11 @@ def of_launch(config: Path, wish: Wish) -> Cast:
     judged = wish.judge or wish.review or bool(wish.judge_model or wish.judge_cycles)
     if not 0 <= wish.judge_cycles <= MOST_CYCLES:
         raise OpError("bad_role", f"a judge looks at most {MOST_CYCLES} times, not {wish.judge_cycles}")
-    made = cast(config, wish.role, *([JUDGE] if judged else []), *([PLANNER] if wish.review else []))
+    parts = {JUDGE: judged, PLANNER: wish.review, INITIALIZER: bool(wish.plan_from_goal)}
+    made = cast(config, wish.role, *(part for part, wanted in parts.items() if wanted))
+    if wish.plan_from_goal and not made.roles[INITIALIZER].first:
+        why = f"the role {PARTS[INITIALIZER]} does not say how a plan is written"
+        raise OpError("bad_role", why, 'give it first = "…"; see: watchfloor roles')
     return replace(made, judge_model=wish.judge_model, cycles=wish.judge_cycles)
 
 

@@ -29,6 +29,8 @@ from harness.protocol.config_sections import FRESH
 from harness.protocol.credential import Credential
 from harness.protocol.paths import FolderError, Folders, ensure_private
 from harness.protocol.session_names import SessionName
+from harness.roles import pinned
+from harness.roles.role import INITIALIZER
 from harness.supervisor import ids
 from harness.supervisor.calls import plans, progress, repository_policy, rules
 from harness.supervisor.calls.ground import private_of
@@ -404,7 +406,8 @@ class Launcher:
             bodies += await session.do("reading its plan", _CHECK_S, lambda: _plan(session, *wanted))
             bodies.append(t.UserMessage(text=plans.TOLD.format(path=intent.plan), origin="harness"))
         if intent.draft:
-            bodies.append(t.UserMessage(text=draft.task(intent.draft), origin="harness"))
+            first = draft.task(pinned.of(intent, INITIALIZER).first, intent.draft)
+            bodies.append(t.UserMessage(text=first, origin="harness"))
         bodies += await forking.handed_on(session, tree, bodies)
         await forking.tell_parent(self._fleet, self._keepers, session)
         bodies += await session.do("looking for its project's rules", _CHECK_S, lambda: rules.at_start(tree))

@@ -33,6 +33,8 @@ from harness.vault import limits as undo_limits
 
 BATCH_RECORDS = 64
 SHUTDOWN_S = 10.0
+KEEP_S = 6.0
+"""Seconds that a keeper that was told to end leaves its supervisor to keep the state of the worktree."""
 
 
 class Ops:
@@ -57,6 +59,10 @@ class Ops:
         self._waiting: list[tuple[Conn, dict[str, Any]]] = []
         self._sync = False
         self._shutdown: list[tuple[Conn, object]] | None = None
+        self._keeps = False
+        """The supervisor makes a checkpoint when it hears that this keeper ends."""
+        self._awaited = False
+        """It was told, and is not done yet."""
         self._gate = Gate(loop, journal, folder, sid, faults, self.write, self._call_over)
         self.beside = self._gate.beside
         self._ops: dict[str, tuple[tuple[str, ...], Callable[[Conn, dict[str, Any]], dict[str, Any] | None]]] = {
@@ -152,6 +158,7 @@ class Ops:
         if conn is self._supervisor:
             self._supervisor = None
             self._gate.forget_queue()
+            self._no_longer_awaited()
 
     def flush(self) -> None:
         """Commit what was appended, then answer, then push.
@@ -202,6 +209,7 @@ class Ops:
                     "each fleet needs a runtime folder of its own",
                 )
             self._new_supervisor(conn, number(message, "epoch"))
+            self._keeps = message.get("keeps") is True
         elif role == "brain":
             self._authority.check(number(message, "gen"), text(message, "secret"))
             conn.gen = self._journal.memory.gen
@@ -234,6 +242,8 @@ class Ops:
         conn.epoch = epoch
 
     def _lease(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
+        if self._shutdown is not None:
+            raise OpError("shutting_down", "this keeper is about to end")
         if self._authority.grant(message):
             self._close_brains()
         return {}
@@ -399,25 +409,41 @@ class Ops:
         return {}
 
     def _call_over(self) -> None:
-        if self._shutdown is not None and not self._gate.jobs.now:
+        if self._shutdown is not None and not self._gate.jobs.now and not self._awaited:
             self._finish()
 
     # -- the end -----------------------------------------------------------------------------------
 
     def _end(self, conn: Conn, message: dict[str, Any]) -> None:
         self._shutdown = [*(self._shutdown or []), (conn, message.get("id"))]
+        self._awaited = False
         self._leave(kill=message.get("kill") is True)
 
+    def told_to_end(self) -> None:
+        """End as a signal asks: the running call is cancelled and recorded, the supervisor has a few seconds to keep
+        what changed, then the log is closed.
+        """
+        if self._supervisor is not None and self._keeps and self._shutdown is None:
+            self._awaited = True
+            self._supervisor.send({"push": "ending"})
+            self._loop.call_later(KEEP_S, self._no_longer_awaited)
+        self.terminate()
+
     def terminate(self) -> None:
-        """End as asked by a signal: the running call is cancelled and recorded, then the log is closed."""
+        """End: the running call is cancelled and recorded, then the log is closed."""
         self._shutdown = self._shutdown or []
         self._leave(kill=True)
+
+    def _no_longer_awaited(self) -> None:
+        if self._awaited:
+            self._awaited = False
+            self._leave(kill=True)
 
     def _leave(self, *, kill: bool) -> None:
         self._gate.forget_queue()
         if kill:
             self._gate.cancel_all()
-        if not self._gate.running and not self._gate.jobs.now:
+        if not self._gate.running and not self._gate.jobs.now and not self._awaited:
             self._finish()
         elif kill:
             self._loop.call_later(SHUTDOWN_S + self._gate.job_limits.grace_s, self._finish)

@@ -143,7 +143,7 @@ def _signals(loop: Loop, ops: Ops) -> None:
     def arrived(_keep: socket.socket = theirs) -> None:
         for number in ours.recv(256):
             if number == signal.SIGTERM:
-                ops.terminate()
+                ops.told_to_end()
             elif number == signal.SIGUSR1:
                 loop.rebind_if_lost()
 

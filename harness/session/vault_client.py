@@ -232,8 +232,9 @@ def _become(sock: socket.socket, folder: Path) -> NoReturn:
         fd = os.dup2(sock.fileno(), 3)
         os.closerange(4, os.sysconf("SC_OPEN_MAX"))
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGTERM, signal.SIGUSR1):
-            signal.signal(number, signal.SIG_DFL)
+        # a SIGTERM to everybody is the keeper's to answer, which needs this process for its last state
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGUSR1, signal.SIG_DFL)
         os.environ.clear()
         serve(socket.socket(fileno=fd), folder)
     except BaseException:

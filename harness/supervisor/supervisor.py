@@ -96,6 +96,7 @@ class Supervisor:
         judging = Judging(self.settings, self.granting, self.fleet.approved)
         answers = Answers(self.book, self.recall, credentials.keys)
         self.call_flow = CallFlow(self.settings, judging, answers, self.granting, self._met)
+        self.keepers.before_end = self._before_end
         self.launcher = Launcher(folders, self.fleet, self.keepers, self.settings, credentials)
         self.merging = Merging(self.fleet, self.keepers, self.settings)
         self.caps = CapWaits(self.fleet, purse)
@@ -256,10 +257,20 @@ class Supervisor:
 
     async def _keep_states(self) -> None:
         """Asked to leave: what changed since a session's newest checkpoint becomes one, as far as the grace allows."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_GRACE_S):
-                awake = [s for s in self.fleet if s.link is not None and not s.state.terminal]
-                await asyncio.gather(*map(self.call_flow.at_leave, awake), return_exceptions=True)
+        awake = [s for s in self.fleet if s.link is not None and not s.state.terminal]
+        await asyncio.gather(*map(self._keep_state, awake), return_exceptions=True)
+
+    async def _before_end(self, session: Session) -> None:
+        """A keeper was told to end. When we were told so too it goes with us: let go before, it would be replaced."""
+        await self._keep_state(session)
+        if self._stop.is_set():
+            await self._closed.wait()
+
+    async def _keep_state(self, session: Session) -> None:
+        if not session.state.terminal:
+            with contextlib.suppress(TimeoutError, OpError, LinkLost):
+                async with asyncio.timeout(_GRACE_S):
+                    await self.call_flow.at_leave(session)
 
     def _room(self) -> None:
         """The disk is full, or there is room again: every row says so, and whatever waited is tried at once."""

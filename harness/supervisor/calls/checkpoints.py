@@ -33,6 +33,9 @@ _STORE_S = 600.0
 """Seconds that git may take to store a commit."""
 _AGAIN_S = 60.0
 """Seconds after which one that could not be made is tried again."""
+_STOP = "stop"
+_ENDS_S = 1.5
+"""Seconds that a call has to end when everybody is told to."""
 _BUSY = frozenset({"busy", "shutting_down", "lost", "no_space"})
 
 
@@ -78,15 +81,24 @@ async def at_end(session: Session, config: CheckpointConfig) -> None:
     stopped = session.state.ended is not None and session.state.ended.outcome == "stopped"
     found = checkpoints.due(known, _now(), config.minutes)
     if found is None and stopped and known.changed_seq >= 0:
-        found = Due("stop", "")
+        found = Due(_STOP, "")
     if found is not None:
         await _attempt(session, found, config)
 
 
 async def at_leave(session: Session, config: CheckpointConfig) -> None:
-    """The supervisor was asked to leave, perhaps with the whole machine: what changed is kept while there is time."""
-    if session.state.checkpoints.changed_seq >= 0 and not session.doing_calls:
-        await _attempt(session, Due("stop", "as Watchfloor was stopped"), config)
+    """The supervisor or the session's keeper was asked to leave, perhaps with the whole machine: what changed is kept
+    while there is time, after what runs was given a moment to end, since it may have been told the same.
+    """
+
+    def at_work() -> bool:
+        return any(call.stage == "started" for call in session.state.calls.open.values())
+
+    with contextlib.suppress(LinkLost):
+        await session.until(lambda: not at_work() and not session.state.jobs.running, _ENDS_S)
+    if session.state.checkpoints.changed_seq >= 0 and not at_work():
+        session.kept_states.not_before = 0.0
+        await _attempt(session, Due(_STOP, "as Watchfloor was stopped"), config)
 
 
 async def _attempt(session: Session, found: Due, config: CheckpointConfig) -> None:
@@ -113,6 +125,9 @@ async def make(session: Session, found: Due, config: CheckpointConfig, by: t.By 
     """
     async with session.kept_states.making:
         s = session.state
+        newest = s.checkpoints.find("")
+        if found.why == _STOP and s.checkpoints.changed_seq < 0 and newest is not None:
+            return newest.id  # kept by whoever was told of the same end before
         name = s.checkpoints.next_id
         through = s.seq
         ready = await session.do("preparing a checkpoint", _PREPARE_S, lambda: _prepare(session, name, found))

@@ -35,15 +35,24 @@ class KeeperHello(msgspec.Struct, frozen=True):
 class KeeperLink(Peer):
     """Appends, pushes of the log's lines, and whatever else a keeper does for its supervisor."""
 
-    def __init__(self, sid: str, on_lines: Callable[[list[str]], None], on_lost: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        sid: str,
+        on_lines: Callable[[list[str]], None],
+        on_lost: Callable[[], None],
+        on_ending: Callable[[], None] = lambda: None,
+    ) -> None:
         super().__init__(f"keeper {sid}", self._pushed, on_lost)
         self.sid = sid
         self.hello: KeeperHello | None = None
         self._on_lines = on_lines
+        self._on_ending = on_ending
 
     def _pushed(self, message: dict[str, Any]) -> None:
         if message.get("push") == "events":
             self._on_lines(message.get("lines", []))
+        elif message.get("push") == "ending":
+            self._on_ending()
 
     async def open(self, path: Path, folder: tuple[int, int], epoch: int, budget: float) -> KeeperHello:
         """Connect and say hello to the keeper of this session folder (device, inode) within ``budget`` seconds.
@@ -53,7 +62,7 @@ class KeeperLink(Peer):
         sock = UnixSocket(path).open(min(budget, 0.5))
         await self.attach(sock)
         reply = await self.call(
-            "hello", wait=budget, role="supervisor", epoch=epoch, folder=folder, proto=frames.PROTOCOL
+            "hello", wait=budget, role="supervisor", epoch=epoch, folder=folder, proto=frames.PROTOCOL, keeps=True
         )
         try:
             hello = msgspec.convert(reply, KeeperHello)

@@ -6,11 +6,13 @@ A keeper that cannot be reached disturbs its own session only.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
 import signal
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -47,12 +49,19 @@ SILENT_S = 300.0
 """Seconds until a keeper that says nothing is ended, likewise."""
 
 
+async def _nothing(session: Session) -> None:
+    """Nothing has to be kept."""
+
+
 class Keepers:
     """``take_up`` gives a session its link, whatever it takes."""
 
     def __init__(self, folders: Folders, epoch: int) -> None:
         self._folders = folders
         self._epoch = epoch
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.before_end: Callable[[Session], Awaitable[None]] = _nothing
+        """What is to be done while a keeper that was told to end is still there; whoever runs the calls sets it."""
         self._stopped: dict[str, float] = {}
         """Since when a keeper was found stopped whenever it was called."""
         self.nursery = Nursery("harness.session.keeper_nursery", network=False, isolated=True, on_push=self._ignore)
@@ -128,7 +137,9 @@ class Keepers:
         )
 
     async def _connect(self, session: Session) -> None:
-        link = KeeperLink(session.sid, session.feed, lambda: self._lost(session, link))
+        link = KeeperLink(
+            session.sid, session.feed, lambda: self._lost(session, link), lambda: self._ends(session, link)
+        )
         try:
             where = await at_home(homes.place, session.folder.root)
             hello = await link.open(session.folder.keeper_socket, where, self._epoch, CONNECT_BUDGET)
@@ -229,6 +240,19 @@ class Keepers:
     def _lost(session: Session, link: KeeperLink) -> None:
         if session.link is link:
             session.lost()
+
+    def _ends(self, session: Session, link: KeeperLink) -> None:
+        """Its keeper was told to end, and waits a few seconds for what has to be kept before."""
+        task = asyncio.get_running_loop().create_task(self._let_go(session, link))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _let_go(self, session: Session, link: KeeperLink) -> None:
+        try:
+            await self.before_end(session)
+        finally:
+            with contextlib.suppress(OpError, LinkLost):
+                await link.call("shutdown", wait=_LEAVE_S, kill=True)
 
     async def shut(self, session: Session, kill: bool) -> None:
         """Ask the keeper to close its log and leave; one that does not is killed.

@@ -7,10 +7,23 @@ import msgspec
 from harness.events.body import Body, By
 
 
+class Handed(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line of another session's log: record ``seq`` of session ``sid``. ``why`` and ``entry`` are an approach's
+    that failed.
+    """
+
+    sid: str
+    seq: int
+    text: str
+    why: str = ""
+    entry: str = ""
+
+
 class Forked(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where a session began that began from another: at a checkpoint of session ``sid``, whose log was at
     ``through_seq``, with the files of ``commit`` over ``head``. ``base`` is what the other one began from, and
-    ``passing`` what of the plan passed there.
+    ``passing`` what of the plan passed there. ``decided`` and ``failed``: what a person said and decided there until
+    then, and what was tried in vain.
     """
 
     sid: str
@@ -21,6 +34,8 @@ class Forked(msgspec.Struct, frozen=True, omit_defaults=True):
     commit: str
     label: str = ""
     passing: tuple[str, ...] | None = None
+    decided: tuple[Handed, ...] = ()
+    failed: tuple[Handed, ...] = ()
 
 
 class CheckpointCreated(Body, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from harness.events import tools
 from harness.events.call_events import ToolEnded, ToolProposed
+from harness.events.checkpoint_events import Forked
 from harness.events.iteration_events import PASSED, UNDECIDED, ApproachFailed, IterationEnded, IterationStarted
 
 SETUP = "setup"
@@ -25,11 +26,16 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Words, and the record they come from."""
+    """Words, and the record they come from, of another session's log when ``of`` names one."""
 
     seq: int
     text: str
     why: str = ""
+    of: str = ""
+
+    @property
+    def ref(self) -> str:
+        return f"[#{self.seq} of session {self.of}]" if self.of else f"[#{self.seq}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +98,15 @@ class Iterations:
     """The entry that is done, and whose changes are to be committed."""
     unnoted: IterationEnded | None = None
     """The task that ended, and whose record of progress nobody looked at yet."""
+
+    def handed(self, forked: Forked) -> Iterations:
+        """What the session that this one began from hands on."""
+        approaches = dict(self.approaches)
+        for one in forked.failed:
+            told = Told(one.seq, one.text, one.why, one.sid)
+            approaches[one.entry] = (*approaches.get(one.entry, ()), told)[-_APPROACHES:]
+        words = tuple(Told(one.seq, one.text, of=one.sid) for one in forked.decided)[-_WORDS:]
+        return replace(self, approaches=approaches, words=words)
 
     def started(self, seq: int, b: IterationStarted) -> Iterations:
         attempts = self.attempts | {b.entry: self.attempts.get(b.entry, 0) + 1}

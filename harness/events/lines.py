@@ -64,6 +64,11 @@ class Lines:
         return lines + over
 
 
+def last(tail: bytes) -> str:
+    """The newest line of an output that says something; empty when there is none."""
+    return newest(tail).rpartition("\n")[2].strip()
+
+
 def _cut(line: bytes) -> list[bytes]:
     return [line[at : at + LONGEST] for at in range(0, len(line), LONGEST)] or [b""]
 

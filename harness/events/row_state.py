@@ -16,6 +16,8 @@ class Liveness(msgspec.Struct, frozen=True):
     doing: str = ""
     evidence: str = ""
     """What its agent is at in the reply that is on its way, and why that is to be believed."""
+    printed: str = ""
+    """The newest line that a job of it printed."""
 
 
 def first_request(s: SessionState) -> OpenApproval | None:
@@ -66,9 +68,9 @@ def state_of(s: SessionState, live: Liveness) -> tuple[str, str, str]:
     if live.keeper is None:
         return "unknown", "no supervisor has looked", at
     if live.brain:
-        return "running", "thinking", at
+        return "running", "; job: ".join(filter(None, ("thinking", live.printed))), at
     if s.parked is not None and s.parked.why == "job":
-        return "running", s.jobs.words() or s.parked.detail, at
+        return "running", " · ".join(filter(None, (s.jobs.words() or s.parked.detail, live.printed))), at
     if s.parked is not None:
         return "parked", s.parked.detail or trouble.parked(s.parked.why).headline, at
     return "starting", "waking up", at

@@ -115,6 +115,13 @@ def _some(base: Path, number: int, start: int, most: int) -> bytes:
         return b""
 
 
+def _size(base: Path, number: int) -> int:
+    try:
+        return piece(base, number).stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 def tail(base: Path, most: int) -> Part:
     """The newest ``most`` bytes, or as many as the newest two pieces hold. Raises OSError."""
     kept = pieces(base)
@@ -123,8 +130,8 @@ def tail(base: Path, most: int) -> Part:
     for number in reversed(kept[-2:]):
         if data and start != (number + 1) * PIECE:
             break
-        data = _some(base, number, number * PIECE, PIECE) + data
-        start = number * PIECE
+        start = number * PIECE + max(0, _size(base, number) - (most - len(data)))
+        data = _some(base, number, start, PIECE) + data
     skip = max(0, len(data) - most)
     return Part(start + skip, data[skip:], start + skip)
 

@@ -74,14 +74,14 @@ def _sections(s: SessionState, entry: PlanEntry, begin: Begin, around: Around) -
     tried = at.approaches.get(entry.id, ())
     yield _Section(
         "Tried for it in vain: do not repeat unchanged",
-        tuple(f"- “{line(one.text)}”: {line(one.why)} [#{one.seq}]" for one in reversed(tried)),
+        tuple(f"- “{line(one.text)}”: {line(one.why)} {one.ref}" for one in reversed(tried)),
         3,
     )
     notes = s.plan.work.standing[entry.id].notes
     yield _Section("What you noted of it", tuple(f"- “{line(text)}”" for text in reversed(notes)), 2)
     yield _Section(
         "Said by the person since the goal, the newest first",
-        tuple(f"- “{line(one.text, 720)}” [#{one.seq}]" for one in reversed(at.words)),
+        tuple(f"- “{line(one.text, 720)}” {one.ref}" for one in reversed(at.words)),
         4,
     )
     waiting = tuple(f"- {line(a.title)} [#{a.seq}]" for a in s.approvals.values())

@@ -51,6 +51,7 @@ from harness.supervisor.upkeep.fence_report import FenceReport
 from harness.supervisor.upkeep.first_look import FirstLook
 from harness.supervisor.upkeep.health import Disk
 from harness.supervisor.upkeep.index_mirror import IndexMirror
+from harness.supervisor.upkeep.job_lines import JobLines
 from harness.supervisor.upkeep.notifying import Notifying
 from harness.supervisor.upkeep.own_place import OwnPlace
 from harness.supervisor.upkeep.space import Space
@@ -146,6 +147,7 @@ class Supervisor:
         self.server = Server(folders.supervisor_socket, self.fleet, table, self.ops.feed)
         self.ops.server = self.server
         self.extents = Extents(self.fleet, lambda: self.server.looked_at)
+        self.job_lines = JobLines(self.fleet, lambda: self.server.looked_at)
         self.watch = AlarmWatch(self.fleet, lambda: self.settings.config.alarms)
         self.notifying = Notifying(
             self.fleet,
@@ -233,6 +235,7 @@ class Supervisor:
         keep("sending changes to the screens", self.server.push)
         keep("watching over the state folder", place.watch)
         keep("counting what sessions changed", self.extents.run)
+        keep("reading what jobs print", self.job_lines.run)
         keep("watching for what wants a look", self.watch.run)
         keep("calling a person who does not watch", self.notifying.run)
         keep("watching the clock", lambda: clock.follow(self._time_went_on, self._clocks))

@@ -183,36 +183,6 @@ def test_what_leaves_the_fence_a_stop_and_a_sigterm_are_kept(f: Fleet) -> None:
     assert whys(sid) == ["leaving", "stop", "hand"], "nothing changed since"
 
 
-def test_a_sigterm_to_every_process_at_once_leaves_a_checkpoint_and_the_work_goes_on_by_id() -> None:
-    with fleet() as f:
-        make_repository(f.root / "repo", FILES)
-        runs = f.launch(play([shell("echo 1 > a; sleep 300")], [shell("echo 3 > c")], "Done."))
-        waits = f.launch(play([shell("echo 2 > b")], [ASK], "Done."))
-        f.wait_state(waits, "waiting")
-        worktree = Path(f.row(runs)["worktree"])
-        wait_for("its call is at work", lambda: (worktree / "a").exists() or None)
-        told = [pid for pid, _ in f.processes()]
-        keepers = [f.keeper_pid(runs), f.keeper_pid(waits)]
-        assert {*keepers, f.supervisor_pid()} <= set(told)
-        for pid in told:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
-        for pid in told:
-            wait_gone(pid)
-        for sid, name, text in ((runs, "a", "1\n"), (waits, "b", "2\n")):
-            (made,) = bodies(f, sid, t.CheckpointCreated)
-            assert (made.why, made.label) == ("stop", "as Watchfloor was stopped")
-            assert files(f, made.commit)[name] == text
-            assert bodies(f, sid, t.KeeperStarted)[1:] == [], "it was made before the keeper left"
-        f.run("resume", runs)
-        f.wait_state(runs, "done")
-        assert (worktree / "c").read_text() == "3\n"
-        ended = [b for b in bodies(f, runs, t.ToolEnded) if b.status == "cancelled"]
-        assert len(ended) <= 1
-        assert [b.why for b in bodies(f, waits, t.CheckpointCreated)] == ["stop"], "nothing changed since"
-        assert f.violations() == []
-
-
 def test_a_keeper_told_to_end_alone_has_its_state_kept_first_and_one_without_a_supervisor_leaves_at_once() -> None:
     with fleet() as f:
         make_repository(f.root / "repo", FILES)

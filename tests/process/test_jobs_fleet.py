@@ -11,6 +11,8 @@ import pytest
 
 from app.cli.exits import NOT_FOUND
 from harness.events import types as t
+from harness.protocol.client import Client
+from harness.protocol.transport import UnixSocket
 from tests.fleetlib import Fleet, alive, fleet, git, kill, make_repository, play, wait_for
 
 pytestmark = pytest.mark.timeout(300)
@@ -47,6 +49,9 @@ def test_a_session_waits_for_jobs_without_a_brain_and_goes_on_by_itself() -> Non
         assert (shown["job"], shown["limit_s"], shown["last"]) == ("j1", 7200, "begun")
         assert f.run("jobs", "log", sid, "j1").stdout == "begun\n"
         assert "begun" in f.run("jobs").stdout
+        with Client(UnixSocket(f.folders.supervisor_socket), name="looking") as looking:
+            looking.call("subscribe")
+            wait_for("its newest line on the row", lambda: f.row(sid)["detail"].endswith(" · begun"))
         kill(f.supervisor_pid())
         worktree = Path(row["worktree"])
         (worktree / "go").touch()
@@ -94,11 +99,13 @@ def test_a_fleet_that_is_told_to_end_puts_all_on_record_within_the_grace_and_goe
         assert (ended.status, ended.exit_code) == ("cancelled", 0) or ended.status == "ok"
         assert (worktree / "saved").read_text() == "saved\n"
         assert [b.status for b in bodies(f, sid, t.ToolEnded) if isinstance(b, t.ToolEnded)][-1] == "cancelled"
+        made = [b for b in bodies(f, sid, t.CheckpointCreated) if isinstance(b, t.CheckpointCreated)]
+        assert [b.label for b in made] == ["as Watchfloor was stopped"], "what it left is kept within the grace"
+        assert git(worktree, "show", f"{made[0].commit}:ran") == "ran\n"
+        assert git(worktree, "show", f"{made[0].commit}:saved") == "saved\n"
+        assert len(bodies(f, sid, t.KeeperStarted)) == 1
         f.run("resume", sid)
         assert f.wait_state(sid, "done", timeout=90)["verified"]
-        made = [b for b in bodies(f, sid, t.CheckpointCreated) if isinstance(b, t.CheckpointCreated)]
-        assert made[0].label == "as its processes were ended", "what it left is kept before it goes on"
-        assert git(worktree, "show", f"{made[0].commit}:ran") == "ran\n"
         assert (worktree / "ran").read_text() == "ran\nran\n"
         assert [b.jobs for b in bodies(f, sid, t.UserMessage) if isinstance(b, t.UserMessage) and b.jobs] == [["j1"]]
         assert len(bodies(f, sid, t.JobStarted)) == 1

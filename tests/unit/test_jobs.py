@@ -156,6 +156,22 @@ def test_the_row_of_a_session_that_waits_says_for_what_and_since_when_the_job_ru
     assert (row.since, row.jobs) == ("2026-01-01T00:00:02Z", ["j1: make train"])
     thinking = views.row("s", state, Liveness(keeper=True, brain=True))
     assert thinking.detail == "thinking"
+    printed = views.row("s", state, views.Liveness(keeper=True, brain=False, printed="epoch 3 of 9"))
+    assert printed.detail == "job j1: make train · epoch 3 of 9"
+    beside = views.row("s", state, views.Liveness(keeper=True, brain=True, printed="epoch 3 of 9"))
+    assert beside.detail == "thinking; job: epoch 3 of 9"
+
+
+@given(st.binary(max_size=400))
+def test_the_newest_line_of_an_output_is_one_line_that_says_something(tail: bytes) -> None:
+    found = lines.last(tail)
+    assert "\n" not in found
+    assert "\r" not in found
+    assert bool(found) == bool(tail.decode("utf-8", "replace").strip())
+
+
+def test_the_newest_line_of_a_progress_bar_is_what_it_shows_now() -> None:
+    assert lines.last(b"begun\n 10%\r 20%\r 30% \n\n") == "30%"
 
 
 def test_several_jobs_are_named_in_one_line() -> None:

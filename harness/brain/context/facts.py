@@ -24,10 +24,11 @@ _DECIDED = frozenset(("deny", "answer", "allow_edited"))
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One line, and the record it comes from."""
+    """One line, and the record it comes from, of another session's log when ``of`` names one."""
 
     seq: int
     text: str
+    of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,8 @@ class Facts:
         match body := r.body:
             case t.SessionIntent():
                 self.begun = r.seq
+                if body.forked is not None:
+                    self._handed(body.forked)
             case t.SessionContinued() if body.checks is not None:
                 self.begun = r.seq
             case t.UserMessage() if body.origin == "human":
@@ -108,6 +111,12 @@ class Facts:
                 self.boundary = ""
             case _:
                 pass
+
+    def _handed(self, forked: t.Forked) -> None:
+        for one in forked.decided:
+            _add(self.decisions, Fact(one.seq, line(one.text), one.sid))
+        for one in forked.failed:
+            _put(self.failed, line(one.text), Fact(one.seq, line(one.why), one.sid), _MANY)
 
     def _ended(self, seq: int, body: t.ToolEnded) -> None:
         asked = self.asked.pop(body.call_id, None)

@@ -60,7 +60,7 @@ def _sections(facts: Facts, state: SessionState, shown_from: int) -> Iterable[_S
     )
     yield _Section(
         "Failed and not seen to work since: do not repeat unchanged",
-        tuple(_line(f"`{command}`: “{fact.text}”", fact.seq) for command, fact in facts.failed.items()),
+        tuple(_line(f"`{command}`: “{fact.text}”", fact.seq, fact.of) for command, fact in facts.failed.items()),
         4,
     )
     yield _Section("Commands that work", tuple(_line(f"`{name}`", f.seq) for name, f in facts.worked.items()), 4)
@@ -77,11 +77,11 @@ def _criterion(facts: Facts, command: str) -> str:
 
 
 def _lines(facts: Sequence[Fact]) -> tuple[str, ...]:
-    return tuple(_line(fact.text, fact.seq) for fact in facts)
+    return tuple(_line(fact.text, fact.seq, fact.of) for fact in facts)
 
 
-def _line(text: str, seq: int) -> str:
-    return f"- {text} [#{seq}]"
+def _line(text: str, seq: int, of: str = "") -> str:
+    return f"- {text} [#{seq} of session {of}]" if of else f"- {text} [#{seq}]"
 
 
 def _text(head: str, sections: Sequence[_Section]) -> str:

@@ -22,6 +22,8 @@ def _intent(s: SessionState, r: t.Record, b: t.SessionIntent) -> None:
     s.checks = dict.fromkeys(b.checks)
     s.max_rounds = b.max_rounds
     s.judging.wanted = b.judge
+    if b.forked is not None:
+        s.iterations = s.iterations.handed(b.forked)
 
 
 @_on(t.SessionCreated)

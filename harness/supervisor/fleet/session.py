@@ -74,6 +74,8 @@ class Session:
         self.published = Published()
         self.kept_states = KeptStates()
         self.extent = Counted()
+        self.printed = ""
+        """The newest line that a job of it printed, as it was last looked up."""
         self.thinking = Thinking()
         self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
         self._conditions: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
@@ -94,6 +96,7 @@ class Session:
             brain=self.thinking.brain is not None,
             doing=doing if current else "",
             evidence=evidence if current else "",
+            printed=self.printed if self.state.jobs.running else "",
         )
 
     def _request(self) -> str:

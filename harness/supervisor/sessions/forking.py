@@ -9,18 +9,24 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
-from harness.events import checkpoints
+import msgspec
+
+from harness.events import checkpoints, handed, reader
 from harness.events import types as t
 from harness.events.checkpoints import Checkpoint
 from harness.events.framing import LogError
+from harness.events.handed import HandedOn
 from harness.supervisor.calls import plans
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.sessions.keepers import Keepers
+from harness.workspace.errors import WorkspaceError
 from harness.workspace.private import Worktree
 from harness.workspace.worktrees import Start
 
+_READ_S = 25.0
+"""Seconds that reading a log may take; a client waits half a minute for it."""
 _PLAN_S = 60.0
 """Seconds that writing a plan may take."""
 _TOLD = (
@@ -31,9 +37,10 @@ _TOLD = (
 )
 
 
-def origin(parent: Session, one: Checkpoint) -> t.Forked:
-    """Where a session begins that goes on from this checkpoint."""
+async def origin(parent: Session, one: Checkpoint) -> t.Forked:
+    """Where a session begins that goes on from this checkpoint, and what its log hands on. Raises OpError."""
     made = parent.state.created
+    known = await _known(parent)
     return t.Forked(
         parent.sid,
         one.id,
@@ -43,7 +50,19 @@ def origin(parent: Session, one: Checkpoint) -> t.Forked:
         one.commit,
         checkpoints.words(one.why, one.label),
         one.passing,
+        known.decided,
+        known.failed,
     )
+
+
+async def _known(parent: Session) -> HandedOn:
+    def read() -> HandedOn:
+        return handed.handed_on(parent.sid, (t.decode(line) for line in reader.read(parent.folder.log)))
+
+    try:
+        return await parent.look("reading what it hands on", _READ_S, read)
+    except (WorkspaceError, LogError, msgspec.DecodeError) as exc:
+        raise OpError("unreadable", f"the log of {parent.name} cannot be read: {exc}") from exc
 
 
 def start(intent: t.SessionIntent) -> Start | None:
@@ -73,7 +92,8 @@ async def handed_on(session: Session, tree: Worktree, bodies: Sequence[t.Body]) 
         left = [entry.id for entry in plan.entries if entry.id not in passing]
         said = f"Of {len(plan.entries)} entries of the plan {len(passing)} passed; left: {', '.join(left) or 'none'}. "
     told = _TOLD.format(name=forked.checkpoint_id, words=f" ({forked.label})", sid=forked.sid, plan=said)
-    return [*flips, t.UserMessage(text=told, origin="harness")]
+    known = handed.words(HandedOn(forked.decided, forked.failed))
+    return [*flips, t.UserMessage(text="\n\n".join(filter(None, [told, known])), origin="harness")]
 
 
 async def tell_parent(fleet: Fleet, keepers: Keepers, session: Session) -> None:

@@ -101,7 +101,7 @@ class Restoring:
             else:
                 one = await self.made(parent, Due("fork", ""), by)
             intent = msgspec.structs.replace(intent, checks=list(parent.state.checks), caps=parent.state.caps)
-            origin = forking.origin(parent, one)
+            origin = await forking.origin(parent, one)
         return await self._launcher.fork(intent, name, goal, origin)
 
     @staticmethod

@@ -105,6 +105,8 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
     if missing := tuple(c for c in seen.commands if c not in ran):
         return Check(missing)
     failing = [c for c in seen.commands if not ran[c].passed]
+    if not failing and seen.task and question:
+        return replace(asks, verdict=f"{total} of {total} checks of {seen.task} passed")
     if not failing and seen.task:
         outcome = UNDECIDED if seen.undecided else PASSED
         return Turned(outcome, f"{total} of {total} checks passed")

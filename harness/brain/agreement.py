@@ -7,6 +7,7 @@ conversation of whoever works, who reads the contract alone.
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -62,6 +63,10 @@ class Agreement:
 
     talk: Talk = field(default_factory=Talk)
     failures: list[t.ModelFailed] = field(default_factory=list)
+    open: bool = False
+    """A contract is to be agreed on: what a person says now is for its authors too."""
+    said: list[int] = field(default_factory=list)
+    """The records of the person's words."""
     requests: int = 0
     usage: t.Usage = field(default_factory=t.Usage)
     cost_nano: int = 0
@@ -69,7 +74,18 @@ class Agreement:
     def take(self, r: t.Record, load: Load) -> bool:
         """Apply one record; True when it is of no concern to anybody's conversation."""
         match body := r.body:
+            case t.SessionIntent():
+                self.open = body.contract is not None
+            case t.ContractAgreed():
+                self.open = False
+            case t.UserMessage() if body.origin == "human" and self.open:
+                self.said.append(r.seq)
+                self.talk.words.append(body.text)
+            case t.ModelRequest() if body.purpose == PLANS:
+                self.talk.shown = bisect_right(self.said, body.upto_seq)
             case t.ModelMessage() if body.purpose in PURPOSES:
+                if body.purpose == PLANS:
+                    self.talk.known = self.talk.shown
                 whole = body.stop == said.DONE
                 text = "".join(part.text for part in load(body, r.seq) if isinstance(part, said.Text)) if whole else ""
                 (self.talk.written if body.purpose == PLANS else self.talk.heard).append(text)
@@ -82,7 +98,7 @@ class Agreement:
                 self.failures.append(body)
                 return True
             case t.ContractDrafted() if self.talk.written:
-                self.talk = Talk([*self.talk.drafts, self.talk.written[-1].strip()])
+                self.talk = self.talk.kept(self.talk.written[-1].strip())
             case t.SessionParked() | t.SessionContinued():
                 self.failures = []
                 self.talk.written = [text for text in self.talk.written if not contract.problem(text)]
@@ -125,7 +141,7 @@ def next_step(agreement: Agreement, stands: Contract) -> Step | None:
 
 
 def _ask(agreement: Agreement, purpose: str) -> AskAuthor:
-    failures = agreement.failures
+    failures = [one for one in agreement.failures if one.purpose == purpose]
     return AskAuthor(purpose, len(failures) + 1, failures[0].request_id if failures else "")
 
 

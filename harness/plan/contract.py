@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from harness.events.words import line
 from harness.judge.case import cut, sealed
 
 HEADINGS = ("## What will be done", "## How it will be checked", "## Out of scope")
@@ -26,6 +27,8 @@ _LAYER = (
     "Contract of this session, agreed before the work between a planner and the evaluator who judges the result. Where"
     " it differs from the goal, the done criteria or what a person says, those are right."
 )
+_MOST_SAID = 2000
+_UNHEARD = "the planner wrote no contract since the person said:"
 _UNMET = "Objections of the evaluator that it does not answer:"
 
 
@@ -59,10 +62,14 @@ def to_evaluator(brief: str, text: str, n: int) -> str:
     )
 
 
-def told(objections: Sequence[str]) -> str:
-    """What the planner is told of objections."""
-    lines = "\n".join(f"- {one}" for one in objections)
-    return f"The evaluator objects:\n\n{lines}\n\nWrite the whole contract again, with the same headings."
+def told(objections: Sequence[str], said: Sequence[str] = ()) -> str:
+    """What the planner is told of objections, and of what a person said since it wrote."""
+    parts = [
+        "\n".join([f"{title}:", "", *(f"- {line(one, _MOST_SAID)}" for one in listed)])
+        for title, listed in (("The person says", said), ("The evaluator objects", objections))
+        if listed
+    ]
+    return "\n\n".join([*parts, "Write the whole contract again, with the same headings."])
 
 
 def unusable(why: str) -> str:
@@ -132,6 +139,33 @@ class Talk:
     drafts: list[str] = field(default_factory=list)
     written: list[str] = field(default_factory=list)
     heard: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    """What a person said since the goal."""
+    shown: int = 0
+    """So many of them the newest request to the planner shows."""
+    known: int = 0
+    """So many of them its newest reply knows."""
+    heeded: int = 0
+    """So many of them the newest contract knows."""
+    renewed: int = 0
+    """So many contracts were written again only because a person said more."""
+
+    @property
+    def unheeded(self) -> list[str]:
+        """What a person said that the newest contract does not know."""
+        return self.words[self.heeded :]
+
+    def kept(self, text: str) -> Talk:
+        """The same once this reply of the planner is a contract on record."""
+        anew = bool(self.drafts) and self.known > self.heeded and not self.heard
+        return replace(
+            self,
+            drafts=[*self.drafts, text],
+            written=[],
+            heard=[],
+            heeded=self.known,
+            renewed=self.renewed + anew,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,13 +212,16 @@ def following(talk: Talk, revisions: int) -> Next:
         return Keep(talk.written[-1].strip(), answer if isinstance(answer, tuple) else ())
     if not talk.drafts:
         return Stuck(wrong) if tired else AskPlanner()
+    if talk.unheeded and not tired:
+        return AskPlanner()
     if answer is None:
         return AskEvaluator()
+    unheard = tuple(f"{_UNHEARD} {line(text, _MOST_WORDS)}" for text in talk.unheeded)
     if isinstance(answer, NoAnswer):
-        return Stands((f"the evaluator gave no answer: {answer}",)) if _deaf(talk) else AskEvaluator()
-    if answer and len(talk.drafts) <= revisions and not tired:
+        return Stands((f"the evaluator gave no answer: {answer}", *unheard)) if _deaf(talk) else AskEvaluator()
+    if answer and len(talk.drafts) - talk.renewed <= revisions and not tired:
         return AskPlanner()
-    return Stands(answer)
+    return Stands((*answer, *unheard))
 
 
 def _deaf(talk: Talk) -> bool:
@@ -202,10 +239,10 @@ def for_planner(brief: str, talk: Talk) -> list[dict[str, str]]:
     """The conversation with the planner: the brief, the newest contract with what is objected to it, and what it said
     since that cannot be used.
     """
-    made = [_user(to_planner(brief))]
+    made = [_user(to_planner(brief + _said(talk)))]
     answer = _read(talk.heard[-1]) if talk.heard else ()
-    if talk.drafts and isinstance(answer, tuple):
-        made += [_assistant(talk.drafts[-1]), _user(told(answer))]
+    if talk.drafts:
+        made += [_assistant(talk.drafts[-1]), _user(told(answer if isinstance(answer, tuple) else (), talk.unheeded))]
     for text in talk.written:
         made += [_assistant(text), _user(unusable(problem(text)))]
     return made
@@ -213,11 +250,20 @@ def for_planner(brief: str, talk: Talk) -> list[dict[str, str]]:
 
 def for_evaluator(brief: str, talk: Talk) -> list[dict[str, str]]:
     """The conversation with the evaluator on the newest contract."""
-    made = [_user(to_evaluator(brief, talk.drafts[-1], len(talk.drafts)))]
+    made = [_user(to_evaluator(brief + _said(talk), talk.drafts[-1], len(talk.drafts)))]
     for text in talk.heard:
         why = _read(text)
         made += [_assistant(text), _user(unusable(str(why)))] if isinstance(why, NoAnswer) else []
     return made
+
+
+def _said(talk: Talk) -> str:
+    """What a person said since the goal, as both authors are shown it."""
+    if not talk.words:
+        return ""
+    listed = "\n".join(f"- {line(text, _MOST_SAID)}" for text in talk.words[-_MOST_OBJECTIONS:])
+    _, marked = sealed([("said since by the person, above the goal where they differ", listed)])
+    return f"\n\n{marked}"
 
 
 def _user(text: str) -> dict[str, str]:

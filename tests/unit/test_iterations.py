@@ -254,6 +254,20 @@ def test_refused_asked_and_capped_end_in_a_question_for_the_person() -> None:
     assert end.outcome == "failed"
 
 
+def test_a_question_at_a_task_whose_checks_pass_is_asked_and_the_plan_goes_on_with_the_answer() -> None:
+    w = Planned(entry("A", "make a"), entry("B", "make b"), truth=good)
+    asked = w.turn(text("It is there. Which of the two names shall the next file have?"))
+    assert isinstance(asked, steps.Park)
+    assert (asked.why, asked.verdict, asked.verified) == ("question", "1 of 1 checks of A passed", False)
+    assert "Which of the two names" in asked.detail
+    assert begun(w) == ["A"]
+    w.put(t.SessionParked(why=asked.why, detail=asked.detail), t.UserMessage(text="The first.", origin="human"))
+    w.turn(DONE)
+    end = w.turn(DONE)
+    assert isinstance(end, steps.End)
+    assert (end.outcome, end.verified, begun(w)) == ("done", True, ["A", "B"])
+
+
 def test_a_person_who_lets_it_go_on_gives_new_attempts() -> None:
     w = Planned(entry("A", "make a"), truth=bad, attempts=1)
     w.turn(DONE)

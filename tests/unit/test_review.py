@@ -101,7 +101,7 @@ def test_it_ends_whatever_they_say_and_asks_neither_more_often_than_it_says(word
     for word in [*words, *[YES] * 20]:
         step = contract.following(talk, revisions)
         while isinstance(step, contract.Keep):
-            talk = Talk([*talk.drafts, step.text])
+            talk = talk.kept(step.text)
             step = contract.following(talk, revisions)
         if isinstance(step, contract.Stands | contract.Stuck):
             over = step
@@ -118,6 +118,61 @@ def test_it_ends_whatever_they_say_and_asks_neither_more_often_than_it_says(word
         assert asked[AGREES] >= 1
         assert contract.problem(talk.drafts[-1]) == ""
         assert len(talk.drafts) <= revisions + 1
+
+
+@given(
+    st.lists(st.sampled_from([GOOD, "no contract", YES, NO, "Say two.", "Say three."]), max_size=16), st.integers(0, 2)
+)
+def test_what_a_person_says_reaches_the_planner_and_costs_no_revision(words: list[str], revisions: int) -> None:
+    """Whatever comes while they talk: the contract that stands knows every word, or names those that it does not."""
+    talk = Talk()
+    asked = 0
+    for word in [*words, *[GOOD, YES] * 20]:
+        if word.startswith("Say"):
+            talk.words.append(word)
+            continue
+        step = contract.following(talk, revisions)
+        while isinstance(step, contract.Keep):
+            talk = talk.kept(step.text)
+            step = contract.following(talk, revisions)
+        if isinstance(step, contract.Stands):
+            assert talk.heeded == len(talk.words) or any("the person said: Say" in one for one in step.objections)
+        if isinstance(step, contract.Stands | contract.Stuck):
+            break
+        if isinstance(step, contract.AskPlanner):
+            asked += 1
+            shown = json.dumps(contract.for_planner("b", talk))
+            assert all(said in shown for said in talk.words)
+            talk.known = len(talk.words)
+            talk.written.append(word)
+        else:
+            assert not talk.unheeded or len(talk.written) >= contract.MOST_UNUSABLE
+            talk.heard.append(word)
+    assert asked <= contract.MOST_UNUSABLE * (revisions + 1 + len(talk.words))
+
+
+def test_a_reply_that_was_on_its_way_when_a_person_spoke_does_not_know_the_words() -> None:
+    asked = t.ModelRequest(
+        request_id="r",
+        attempt=1,
+        model="m",
+        reservation="x",
+        reserved_nano=1,
+        est_input=1,
+        max_tokens=1,
+        upto_seq=1,
+        purpose=PLANS,
+    )
+    word = t.UserMessage(text="Call it two.", origin="human")
+    talks = agreement.Agreement()
+    for seq, body in enumerate([INTENT, OPENED, asked, word, spoke(PLANS, GOOD), DRAFTED]):
+        talks.take(t.Record(seq, "", "x", 0, body), lambda b, _: list(b.parts))
+    assert talks.talk.unheeded == ["Call it two."]
+    assert isinstance(contract.following(talks.talk, 1), contract.AskPlanner)
+    late = t.UserMessage(text="Too late.", origin="human")
+    for seq, body in enumerate([AGREED, late], 6):
+        talks.take(t.Record(seq, "", "x", 0, body), lambda b, _: list(b.parts))
+    assert talks.talk.words == ["Call it two."]
 
 
 # -- the log ---------------------------------------------------------------------------------------
@@ -308,6 +363,7 @@ def test_review_casts_planner_and_judge(tmp_path: Path) -> None:
         review = True
         judge_model = ""
         judge_cycles = 0
+        plan_from_goal = ""
 
     made = casting.of_launch(tmp_path, Wish())
     assert made.contract("m") == t.ContractWanted("m", 1)

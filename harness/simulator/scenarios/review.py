@@ -17,7 +17,7 @@ from harness.simulator.script import Scenario, Script, Turn
 PLANNER = re.compile(r"\ABrief for the planner\.")
 EVALUATOR = re.compile(r"\AContract for the evaluator, draft (\d+)\.")
 _STALL = "stall "
-_OBJECTS = "The evaluator objects"
+_AGAIN = ("The evaluator objects", "The person says")
 _PLANNER_MARK = re.compile(r"\[\[planner ([^\]]*)\]\]")
 _EVALUATOR_MARK = re.compile(r"\[\[agrees ([^\]]*)\]\]")
 
@@ -43,7 +43,7 @@ def plan(brief: str) -> Script:
         heard = yield Turn(
             _contract(n + 1, answered) if good else "I would begin with the tests.", faults=_faults(word)
         )
-        if _OBJECTS in heard.text:
+        if any(title in heard.text for title in _AGAIN):
             n += 1
             tried = 0
             answered = " ".join(line[2:] for line in heard.text.split("\n") if line.startswith("- "))

@@ -262,6 +262,8 @@ def test_a_question_at_a_task_whose_checks_pass_is_asked_and_the_plan_goes_on_wi
     assert "Which of the two names" in asked.detail
     assert begun(w) == ["A"]
     w.put(t.SessionParked(why=asked.why, detail=asked.detail), t.UserMessage(text="The first.", origin="human"))
+    owed = w.view.state.course.owed
+    w.put(*(t.PlanUpdated(trigger=one.trigger, reason=one.reason, about=one.about) for one in list(owed)))
     w.turn(DONE)
     end = w.turn(DONE)
     assert isinstance(end, steps.End)

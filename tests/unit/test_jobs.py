@@ -156,9 +156,9 @@ def test_the_row_of_a_session_that_waits_says_for_what_and_since_when_the_job_ru
     assert (row.since, row.jobs) == ("2026-01-01T00:00:02Z", ["j1: make train"])
     thinking = views.row("s", state, Liveness(keeper=True, brain=True))
     assert thinking.detail == "thinking"
-    printed = views.row("s", state, views.Liveness(keeper=True, brain=False, printed="epoch 3 of 9"))
+    printed = views.row("s", state, Liveness(keeper=True, brain=False, printed="epoch 3 of 9"))
     assert printed.detail == "job j1: make train · epoch 3 of 9"
-    beside = views.row("s", state, views.Liveness(keeper=True, brain=True, printed="epoch 3 of 9"))
+    beside = views.row("s", state, Liveness(keeper=True, brain=True, printed="epoch 3 of 9"))
     assert beside.detail == "thinking; job: epoch 3 of 9"
 
 

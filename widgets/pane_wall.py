@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from rich.style import Style
 from textual import events
@@ -24,6 +25,8 @@ from widgets.palette import palette
 from widgets.tiling import Direction, Leaf, Node, Rect
 
 if TYPE_CHECKING:
+    from textual.screen import Screen
+
     from widgets.event_log import EventLog
     from widgets.log_rows import LogSource
     from widgets.plan_pane import PlanPane
@@ -84,6 +87,8 @@ class PaneWall(Widget, can_focus=True):
         self._tiling = _Tiles()
         self._log_of = log_of
         self._logs: dict[int, EventLog | Transcript | PlanPane] = {}
+        self._told: WeakKeyDictionary[Widget, Size] = WeakKeyDictionary()
+        """The size that each log was last told."""
         self._painted = False
         self._shown: dict[int, str] = {}
         self._plans: set[int] = set()
@@ -313,8 +318,18 @@ class PaneWall(Widget, can_focus=True):
             self._relayout()
 
     def on_mount(self) -> None:
+        self.screen.screen_layout_refresh_signal.subscribe(self, self._laid_out)
         # The logs are read in and mounted behind the first frame, which shows the sessions at once.
         self.call_after_refresh(self._begin)
+
+    def _laid_out(self, _screen: Screen[object]) -> None:
+        """Tell each log its size. Textual says nothing to one that was arranged for an update between its mount and the
+        next layout, and it would stay empty until its session goes on.
+        """
+        for log in self._logs.values():
+            if self._told.get(log) != log.size:
+                self._told[log] = log.size
+                log.post_message(events.Resize(log.size, log.virtual_size))
 
     def _begin(self) -> None:
         self._painted = True

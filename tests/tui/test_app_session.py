@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from textual import events
+from textual.message import Message
 
 from app.asked_log import PIECE_BYTES
 from harness.events import types as t
@@ -17,6 +18,7 @@ from widgets.diff_view import DiffView
 from widgets.event_log import EventLog
 from widgets.plan_view import PlanView
 from widgets.tab_line import TabLine
+from widgets.transcript import Transcript
 
 PATCH = """\
 diff --git a/src/cart.py b/src/cart.py
@@ -389,6 +391,25 @@ async def test_note_of_a_hostile_component_reaches_the_floor_log(tmp_path: Path)
 
     async with shown(tmp_path, scene) as s:
         await s.see("␛[2Jgone⟨U+202E⟩")
+
+
+async def test_a_pane_is_filled_although_textual_tells_its_log_no_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It tells none to a log that it arranged for an update between its mount and the next layout."""
+    kept_back: list[Message] = []
+    post = Transcript.post_message
+
+    def post_message(log: Transcript, message: Message) -> bool:
+        if isinstance(message, events.Resize) and not kept_back:
+            kept_back.append(message)
+            return False
+        return post(log, message)
+
+    monkeypatch.setattr(Transcript, "post_message", post_message)
+    async with shown(tmp_path, lambda world: world.add("plain", t.HarnessNote(level="warning", text="here I am"))) as s:
+        await s.see("here I am")
+        assert kept_back
 
 
 @pytest.mark.parametrize("size", [(80, 24), (140, 45)])

@@ -150,8 +150,11 @@ def _what(action: Action, wider: Wider) -> str:
 
 
 def _placed(value: Any, action: Action) -> Any:
-    """The same value with the folders that only this session has named for what they are."""
+    """The same value with the folders that only this session has named for what they are; what is written like such a
+    name stays apart from it.
+    """
     if isinstance(value, str):
+        value = value.replace("{", "{{")
         for own, name in ((action.fence.worktree, _WORKTREE), (action.session, _SESSION)):
             value = value.replace(own, name) if own else value
         return value

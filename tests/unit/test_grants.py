@@ -304,6 +304,28 @@ def test_a_scope_is_held(scope: Scope, of: str, covered: bool) -> None:
     assert unknown is (covered and scope is not Scope.REPOSITORY)
 
 
+@pytest.mark.parametrize(("placeholder", "own"), [("{worktree}", "worktree"), ("{session}", "session")])
+def test_what_is_written_like_a_place_is_not_that_place(placeholder: str, own: str) -> None:
+    mine = act("exec", PIP)
+    place = mine.session if own == "session" else mine.fence.worktree
+    literal = replace(mine, env={**mine.env, "X": f"/bin:{placeholder}/bin"})
+    real = replace(mine, env={**mine.env, "X": f"/bin:{place}/bin"})
+    assert not granted.fits(rule(literal), case(real))
+    assert not granted.fits(rule(real), case(literal))
+    assert granted.fits(rule(real), case(real))
+
+
+def test_a_rule_of_one_session_covers_no_other_that_names_its_folder() -> None:
+    mine = act("exec", PIP, "s1")
+    made = rule(mine, scope=Scope.SESSION, of="s1")
+    disguises: tuple[dict[str, Any], ...] = ({}, {"env": mine.env}, {"cwd": mine.cwd}, {"fence": mine.fence})
+    for disguise in disguises:
+        other = replace(act("exec", PIP, "s2"), **disguise)
+        assert not granted.fits(made, replace(case(other), sid="s2"))
+    elsewhere = replace(act("exec", PIP, "s2"), cwd=mine.cwd)
+    assert not granted.fits(rule(mine, scope=Scope.FLEET), replace(case(elsewhere), sid="s2"))
+
+
 def test_another_question_is_not_answered() -> None:
     action = act("exec", PIP)
     made = rule(action)

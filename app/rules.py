@@ -39,10 +39,11 @@ def last_use(rule: GrantView, now: float) -> str:
 
 
 def line(rule: GrantView, names: Mapping[str, str], now: float) -> str:
-    """What it covers, for whom and until when, in one line."""
-    ends = rule.ended or f"ends {words.due(rule.expires, now)}"
-    critical = "critical, " if rule.typed else ""
-    return f"{'; '.join(rule.words)} · {critical}for {whose(rule, names)}, {ends}"
+    """For whom and until when, and what it covers, in one line: a long pattern is cut before the rest."""
+    then = words.parse_ts(rule.expires)
+    ends = rule.ended or (f"ends in {words.stretch(then - now)}" if then is not None else "")
+    critical = "critical" if rule.typed else ""
+    return f"{', '.join(filter(None, (whose(rule, names), ends, critical)))}: {'; '.join(rule.words)}"
 
 
 def facts(rule: GrantView, names: Mapping[str, str], now: float) -> list[tuple[str, str]]:

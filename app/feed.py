@@ -99,13 +99,17 @@ class Feed:
 
     async def call(self, op: str, **arguments: Any) -> dict[str, Any]:
         """One request. Raises SupervisorError (refused) or Unreachable (no connection, or no answer in time)."""
+        return await self.call_within(_CALL_TIMEOUT_S, op, **arguments)
+
+    async def call_within(self, seconds: float, op: str, /, **arguments: Any) -> dict[str, Any]:
+        """As `call`, for what may take so long."""
         if self._client is None and self.snapshot.live:
             await asyncio.sleep(_FIRST_WAIT_S)  # the first frame is shown a moment before the connection stands
         client = self._client
         if client is None or self.snapshot.link.state == "mute":
             raise Unreachable("the supervisor is not answering; nothing was sent")
         try:
-            return await client.call(op, _CALL_TIMEOUT_S, **arguments)
+            return await client.call(op, seconds, **arguments)
         except Mute as exc:
             raise Unreachable(f"the supervisor did not answer {op!r} in time; it may still do it") from exc
 

@@ -95,7 +95,7 @@ ACTIONS: tuple[Action, ...] = (
     act(
         "review.send",
         "Send back",
-        "All comments as one message, shown first: a session that ended goes on with them, a running one reads them.",
+        "Comments, or words of your own, shown first: an ended session goes on with them, a running one reads them.",
         "s",
         "review",
         "send back",

@@ -45,10 +45,19 @@ class Dialog(Form):
         return []
 
     def on_mount(self) -> None:
-        keys = self.host.keys
-        self.query_one(HelpBar).set_entries(
-            [("form.submit", self.submit_key, self._submit), ("form.cancel", keys.shown("form.cancel"), "cancel")]
-        )
+        self.query_one(HelpBar).set_entries(self.entries())
+
+    def entries(self) -> list[tuple[str, str, str]]:
+        """What its help bar shows: action (empty for the next field), key, label."""
+        return [
+            ("form.submit", self.submit_key, self._submit),
+            ("form.cancel", self.host.keys.shown("form.cancel"), "cancel"),
+        ]
+
+    def entries_of_fields(self) -> list[tuple[str, str, str]]:
+        """The same with the key between its fields."""
+        submit, cancel = Dialog.entries(self)
+        return [submit, ("", "tab", "next field"), cancel]
 
     @property
     def submit_key(self) -> str:
@@ -57,7 +66,10 @@ class Dialog(Form):
 
     async def on_help_bar_pressed(self, message: HelpBar.Pressed) -> None:
         message.stop()
-        await self.action_do(message.action)
+        if message.action:
+            await self.action_do(message.action)
+        else:
+            self.focus_next()
 
     def complain(self, text: str) -> None:
         """Say inline what is wrong."""
@@ -89,8 +101,8 @@ class Notice(Dialog):
     def __init__(self, verb: str, name: str, text: str) -> None:
         super().__init__(verb, name, text, submit="read")
 
-    def on_mount(self) -> None:
-        self.query_one(HelpBar).set_entries([("form.submit", self.submit_key, self._submit)])
+    def entries(self) -> list[tuple[str, str, str]]:
+        return super().entries()[:1]
 
 
 class Ask(Dialog):

@@ -16,7 +16,6 @@ from app.screens.dialogs import Dialog
 from harness.events.views import SessionRow
 from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
-from widgets.help_bar import HelpBar
 
 _FIELDS = {
     "rounds": ("Rounds", "as before, counted anew"),
@@ -49,21 +48,10 @@ class ContinueDialog(Dialog):
 
     def on_mount(self) -> None:
         super().on_mount()
-        keys = self.host.keys
-        entries = [
-            ("form.submit", self.submit_key, "continue"),
-            ("", "tab", "next field"),
-            ("form.cancel", keys.shown("form.cancel"), "cancel"),
-        ]
-        self.query_one(HelpBar).set_entries(entries)
         self.query_one("#field").focus()
 
-    async def on_help_bar_pressed(self, message: HelpBar.Pressed) -> None:
-        message.stop()
-        if message.action:
-            await self.action_do(message.action)
-        else:
-            self.focus_next()
+    def entries(self) -> list[tuple[str, str, str]]:
+        return self.entries_of_fields()
 
     def submit(self) -> None:
         if self._sending:

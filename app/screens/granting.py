@@ -22,7 +22,6 @@ from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
 from harness.events.words import age
 from harness.protocol.client import SupervisorError, Unreachable
-from widgets.help_bar import HelpBar
 
 _TYPING_S = 0.3
 """Seconds without a key after which what was typed is looked at."""
@@ -64,23 +63,12 @@ class GrantDialog(Dialog):
 
     def on_mount(self) -> None:
         super().on_mount()
-        keys = self.host.keys
-        entries = [
-            ("form.submit", self.submit_key, "make the rule"),
-            ("", "tab", "next field"),
-            ("form.cancel", keys.shown("form.cancel"), "cancel"),
-        ]
-        self.query_one(HelpBar).set_entries(entries)
         self.query_one("#of-typed").display = False
         self.query_one("#scope").focus()
         self._look()
 
-    async def on_help_bar_pressed(self, message: HelpBar.Pressed) -> None:
-        message.stop()
-        if message.action:
-            await self.action_do(message.action)
-        else:
-            self.focus_next()
+    def entries(self) -> list[tuple[str, str, str]]:
+        return self.entries_of_fields()
 
     def on_input_changed(self, message: Input.Changed) -> None:
         message.stop()

@@ -18,6 +18,9 @@ from app.models import Dirty, Snapshot
 from app.review import Review, anchor_of, message
 from app.screens.base import WatchScreen
 from app.screens.dialogs import Ask
+from app.screens.going_on import ContinueDialog
+from app.screens.session_commands import not_merging
+from app.screens.taking import MergeDialog
 from harness.events.untrusted import to_display
 from harness.events.views import SessionRow
 from harness.protocol import config as configuration
@@ -230,7 +233,8 @@ class ReviewScreen(WatchScreen):
             "review.search": Handler(self._search, self._nothing),
             "review.hit": Handler(lambda: self._hit(1), self._not_searched),
             "review.hit_before": Handler(lambda: self._hit(-1), self._not_searched),
-            "review.send": Handler(self._send, self._not_sending),
+            "review.send": Handler(self._send, self._not_sending, self._sending_means),
+            "session.merge": Handler(self._merge, self._not_merging),
             "session.reload": Handler(lambda: self.host.run_beside(self._read())),
         }
 
@@ -244,11 +248,23 @@ class ReviewScreen(WatchScreen):
         row = self.target
         if row is None:
             return "this session is gone"
-        if not self.review.comments:
-            return f"write a comment first: {self.host.keys.shown('review.comment')} on its line"
         if row.desired == "stopped" and not row.ended:
             return f"{row.name} is being stopped; send it back when it has ended"
         return "it is being sent" if self._sending else ""
+
+    def _sending_means(self) -> str:
+        row = self.target
+        if self.review.comments or row is None:
+            return ""
+        return "continue" if row.ended else "say"
+
+    def _not_merging(self) -> str:
+        row = self.target
+        return not_merging(row) if row is not None else "this session is gone"
+
+    def _merge(self) -> None:
+        if row := self.target:
+            self.app.push_screen(MergeDialog(row))
 
     def _hunk(self, step: int) -> None:
         place = next_hunk(self.files, self._place, step)
@@ -320,12 +336,17 @@ class ReviewScreen(WatchScreen):
         row = self.target
         if row is None:
             return
+        if row.ended and not self.review.comments:
+            self.app.push_screen(ContinueDialog(row))
+        else:
+            self._ask_send(row, message(self.review) if self.review.comments else "")
 
+    def _ask_send(self, row: SessionRow, text: str) -> None:
         def checked(text: str | None) -> None:
             if text:
                 self.host.run_beside(self._send_back(text))
 
-        self.app.push_screen(SendBack(row, message(self.review)), checked)
+        self.app.push_screen(SendBack(row, text), checked)
 
     async def _send_back(self, text: str) -> None:
         """Send the comments, and forget them once the supervisor has them; those written meanwhile stay."""
@@ -341,13 +362,16 @@ class ReviewScreen(WatchScreen):
             else:
                 await self.host.feed.call("say", **requests.say(row.sid, text))
         except (SupervisorError, Unreachable, configuration.ConfigError) as exc:
-            self.host.tell(f"{row.name}: your comments stay: {exc}", bad=True)
+            self.host.tell(f"{row.name}: your {'comments stay' if sent else 'words were not sent'}: {exc}", bad=True)
+            if self.app.screen is self and not sent:
+                self._ask_send(row, text)
             return
         finally:
             self._sending = False
         for anchor, comment in sent.items():
             if self.review.comments.get(anchor) == comment:
                 del self.review.comments[anchor]
-        self.host.tell(f"{row.name}: has your comments" + ("; it goes on" if row.ended else ""))
+        what = "comments" if sent else "words"
+        self.host.tell(f"{row.name}: has your {what}" + ("; it goes on" if row.ended else ""))
         if self.stands:
             self._paint()

@@ -28,6 +28,8 @@ class SessionCommands(WatchScreen):
             "session.resume": Handler(self._resume, self._reason(not_resuming)),
             "session.continue": Handler(self._continue, self._reason(not_continuing)),
             "session.review": Handler(self._review, self._reason(_anything)),
+            "session.merge": Handler(self._merge, self._reason(not_merging)),
+            "session.fork": Handler(self._fork, self._reason(_anything)),
             "session.stop": Handler(self._stop, self._reason(not_going_on)),
             "session.remove": Handler(self._remove, self._reason(not_removing)),
             "session.undo": Handler(self._undo, self._reason(not_undoing)),
@@ -70,6 +72,18 @@ class SessionCommands(WatchScreen):
     def _review(self) -> None:
         if row := self.target:
             self.host.open_review(row.sid)
+
+    def _merge(self) -> None:
+        from app.screens.taking import MergeDialog
+
+        if row := self.target:
+            self.app.push_screen(MergeDialog(row))
+
+    def _fork(self) -> None:
+        from app.screens.taking import ask_fork
+
+        if row := self.target:
+            self.host.run_beside(ask_fork(self.app, self.host, row))
 
     def _stop(self) -> None:
         if row := self.target:
@@ -222,6 +236,13 @@ def not_resuming(row: SessionRow) -> str:
 def not_continuing(row: SessionRow) -> str:
     """Why this session cannot be continued; empty when it can."""
     return "" if row.ended else f"{row.name} has not ended"
+
+
+def not_merging(row: SessionRow) -> str:
+    """Why the work of this session cannot be merged now; empty when it can be tried."""
+    if not row.ended:
+        return f"{row.name} has not ended; its work may still change"
+    return f"{row.name} is merged into {row.merged} already" if row.merged else ""
 
 
 def not_going_on(row: SessionRow) -> str:

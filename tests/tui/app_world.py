@@ -40,6 +40,7 @@ from harness.supervisor.serving import log_reading
 from harness.supervisor.serving.briefing_ops import Gathered, read_on
 from tests.tui.grants_world import Granting
 from tests.tui.memory_world import Refused, Remembering
+from tests.tui.taking_world import Taken
 
 NANO = 1_000_000_000
 
@@ -67,12 +68,13 @@ class Session:
         return row(self.sid, self.state, self.live)
 
 
-class World(Remembering, Granting):
+class World(Remembering, Granting, Taken):
     """A fleet of sessions behind a supervisor socket."""
 
     def __init__(self, folders_: Folders, calls_file: Path | None = None) -> None:
         Remembering.__init__(self)
         Granting.__init__(self)
+        Taken.__init__(self)
         self.folders = folders_
         self.sessions: dict[str, Session] = {}
         self.calls: list[dict[str, Any]] = []

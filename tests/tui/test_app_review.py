@@ -100,8 +100,6 @@ async def test_files_lines_and_marks_at_every_size(tmp_path: Path, size: tuple[i
 async def test_comments_go_back_to_an_ended_session_which_goes_on(tmp_path: Path) -> None:
     async with shown(tmp_path, done) as s:
         await opened(s)
-        await s.press("s")
-        await s.see("write a comment first")
         await s.press("slash")
         await s.see("Search in")
         await s.press(*"return", "enter", "f")
@@ -149,3 +147,29 @@ async def test_a_session_without_changes_says_so(tmp_path: Path) -> None:
         for key in ("n", "c", "space", "f"):
             await s.press(key)
             await s.see("there is nothing to look at")
+
+
+async def test_words_of_ones_own_go_to_it_without_a_comment(tmp_path: Path) -> None:
+    async with shown(tmp_path, done) as s:
+        await opened(s)
+        assert ("review.send", "s", "continue") in s.help
+        await s.press("s")
+        await s.see("Continue cart", "It ended done")
+        await s.press("g", "o", "ctrl+y")
+        await s.until("it is sent", lambda: s.world.of("continue"))
+        assert s.world.of("continue")[0]["text"] == "go"
+
+
+async def test_words_to_a_running_one_that_are_refused_are_still_there(tmp_path: Path) -> None:
+    async with shown(tmp_path, running) as s:
+        await opened(s)
+        assert ("review.send", "s", "say") in s.help
+        await s.press("s")
+        await s.see("It reads this at its next turn")
+        s.world.refuse["say"] = {"code": "ended", "message": "cart has ended"}
+        await s.press("h", "o", "ctrl+y")
+        await s.see("your words were not sent", "ho")
+        s.world.refuse.clear()
+        await s.press("ctrl+y")
+        await s.see("has your words")
+        assert s.world.of("say")[-1]["text"] == "ho"

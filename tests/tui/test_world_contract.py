@@ -20,9 +20,10 @@ from harness.events.views import ApprovalView, FleetView, Liveness, SessionRow
 from harness.memory.records import Place, Scope
 from harness.protocol import frames
 from harness.protocol.paths import Folders
-from tests.fleetlib import Fleet, fleet, make_repository, play, wait_for
+from tests.fleetlib import Fleet, fleet, git, make_repository, play, wait_for
 from tests.tui import app_world
 from tests.tui.app_world import PUSH, World, point, work
+from tests.tui.taking_world import kept
 
 pytestmark = pytest.mark.fence
 
@@ -31,6 +32,11 @@ LESSONS = [
     ("memory", {"action": "write", "scope": "user", "key": key, "text": f"{key}, always"}) for key in ("tabs", "spaces")
 ]
 WORK = [("shell", {"script": "echo one > one"})]
+COMMITS = {
+    name: [("shell", {"script": f"echo {name} > {name}; git add {name}; git commit -qm {name}"})]
+    for name in ("taken", "clash")
+}
+MERGE = {"how": "merge", "into": "", "message": "", "checks": True, "commit": False}
 LAUNCH = {"repo": "$repo", "checks": [], "model": "claude-haiku-5-5", "caps": {}, "base_url": "$endpoint"}
 GRANT = {"scope": "session", "expires_s": 3600, "count": 2, "first": 0, "under": ""}
 STRUCTS: dict[str, Any] = {
@@ -106,11 +112,11 @@ class Side:
 def _real(f: Fleet) -> Side:
     side = Side(f.folders, f.repository(), {"endpoint": f.base_url})
     asking = ("asking", "deciding", "deferring", "granting", "undone", "paused", "covered")
-    ended = ("over", "again", "gone")
+    ended = ("over", "again", "gone", *COMMITS)
     f.run("supervisor", "start")
     line = Line(f.folders)
     for role in (*asking, *ended):
-        goal = play(WORK, ASK, "All done.") if role in asking else play(LESSONS, "All done.")
+        goal = play(WORK, ASK, "All done.") if role in asking else play(COMMITS.get(role, LESSONS), "All done.")
         side.names[role] = line.ask("launch", **side.filled(LAUNCH | {"goal": goal, "name": role}))["sid"]
     for role in asking:
         f.wait_state(side.names[role], "waiting")
@@ -124,6 +130,7 @@ def _real(f: Fleet) -> Side:
         wait_for("it is put away", lambda role=role: line.ask("undo_points", sid=side.names[role])["ok"])
     _remembered(side, line)
     _granted(side, line)
+    _clashing(side, line)
     line.close()
     return side
 
@@ -146,6 +153,15 @@ def _granted(side: Side, line: Line) -> None:
     side.names["grant"] = made["grant"]["grant"]
 
 
+def _clashing(side: Side, line: Line) -> None:
+    """The branch has the file of one session otherwise, so that its merge does not fit."""
+    (side.repo / "clash").write_text("ours\n")
+    git(side.repo, "add", "clash")
+    git(side.repo, "commit", "-qm", "ours")
+    assert line.ask("merge", sid=side.names["clash"], **MERGE)["outcome"] == "conflicts"
+    assert line.ask("checkpoint", sid=side.names["taken"], label="by hand")["ok"]
+
+
 def _stand_in(world: World, repo: Path) -> Side:
     side = Side(world.folders, repo, {"endpoint": "http://127.0.0.1:9"})
     for role in ("asking", "deciding", "deferring", "granting", "undone", "paused", "covered"):
@@ -159,11 +175,13 @@ def _stand_in(world: World, repo: Path) -> Side:
             f"{role}.hash": view.action_hash,
             f"{role}.call": "c1000.0",
         }
-    for role in ("over", "again", "gone"):
+    for role in ("over", "again", "gone", *COMMITS):
         session = world.add(role, repo=str(repo))
         session.live = Liveness(False, False)
         world.log(session, t.SessionEnded(outcome="done", verified=False))
         side.names[role] = session.sid
+    world.conflict(world.sessions[side.names["clash"]])
+    world.kept.append(kept("k1", "hand", "by hand"))
     for text in ("long", "short"):
         world.remember(Place(Scope.USER), "tone", text)
     for key in ("tabs", "spaces"):
@@ -275,6 +293,10 @@ DONE: list[tuple[str, dict[str, Any]]] = [
     ("revoke", {"grant": "$grant"}),
     ("continue", {"sid": "$again", "text": "once more"}),
     ("remove", {"sid": "$gone"}),
+    ("merge", MERGE | {"sid": "$taken"}),
+    ("resolve", {"sid": "$clash", "text": "keep both"}),
+    ("checkpoints", {"sid": "$taken"}),
+    ("fork", {"sid": "$taken", "checkpoint": "", "goal": play("Done."), "name": "other"}),
     ("launch", LAUNCH | {"goal": play("Done."), "name": "new"}),
 ]
 
@@ -312,6 +334,9 @@ REFUSED: list[tuple[str, str, dict[str, Any]]] = [
     ("ended", "say", {"sid": "$over", "text": "hello"}),
     ("not_ended", "continue", {"sid": "$asking", "text": "hello"}),
     ("busy", "remove", {"sid": "$asking"}),
+    ("not_ended", "merge", MERGE | {"sid": "$asking"}),
+    ("nothing", "resolve", {"sid": "$over", "text": ""}),
+    ("not_found", "fork", {"sid": "$taken", "checkpoint": "k77", "goal": "", "name": ""}),
     ("bad_goal", "launch", {"repo": "$repo", "goal": " ", "checks": [], "caps": {}}),
     ("no_repo", "launch", {"repo": "/nowhere/at/all", "goal": "x", "checks": [], "caps": {}}),
 ]

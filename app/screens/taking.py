@@ -1,0 +1,219 @@
+"""The questions of taking a session's work: into which branch and how, and from where another session goes on."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, ClassVar
+
+import msgspec
+from textual.app import App
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from app import requests
+from app.host import Host
+from app.screens.dialogs import Dialog
+from harness.events import merge_events as m
+from harness.events.merging import named
+from harness.events.untrusted import to_display
+from harness.events.views import SessionRow
+from harness.events.words import age
+from harness.protocol import config as configuration
+from harness.protocol.client import SupervisorError, Unreachable
+
+_PATIENCE_S = 6 * 3600.0
+"""Longest wait for a merge: every check of the session may run on the result."""
+_KEPT_S = 900.0
+"""Longest wait for a fork: a large tree may have to be kept first."""
+_FAILURES = (SupervisorError, Unreachable, configuration.ConfigError)
+_SHOWN = 200
+
+
+class Taking(Dialog):
+    """Fields that are sent with the chord; it closes when the supervisor is done, and says here what it refuses."""
+
+    FIELDS: ClassVar[dict[str, tuple[str, str, str]]] = {}
+    """By id: title, what stands in it at first, what may."""
+
+    def __init__(self, row: SessionRow, title: str, text: str, submit: str) -> None:
+        super().__init__(title, row.name, text, submit=submit)
+        self._row = row
+        self._sending = False
+
+    def fields(self) -> list[Widget]:
+        return [
+            Horizontal(Static(title), Input(value, placeholder=hint, id=name, compact=True), classes="given")
+            for name, (title, value, hint) in self.FIELDS.items()
+        ]
+
+    def entries(self) -> list[tuple[str, str, str]]:
+        return self.entries_of_fields()
+
+    def typed(self, name: str) -> str:
+        """What stands in a field."""
+        return self.query_one(f"#{name}", Input).value.strip()
+
+    def wrong(self, name: str, why: str) -> ValueError:
+        """Goes to the field; raise what comes back."""
+        self.query_one(f"#{name}").focus()
+        return ValueError(f"{self.FIELDS[name][0]}: {why}")
+
+    def submit(self) -> None:
+        if self._sending:
+            return
+        try:
+            asked = self.result()
+        except ValueError as exc:
+            self.complain(str(exc))
+            return
+        self._sending = True
+        self.host.run_beside(self._send(asked))
+
+    async def _send(self, asked: dict[str, Any]) -> None:
+        said = done = ""
+        try:
+            said, done = await self.carry_out(asked)
+        except SupervisorError as exc:
+            said = f"{exc.message}{'; ' + exc.hint if exc.hint else ''}"
+        except (Unreachable, configuration.ConfigError) as exc:
+            said = str(exc)
+        self._sending = False
+        self.close_with(said, self._row.name, done)
+
+    async def carry_out(self, asked: dict[str, Any]) -> tuple[str, str]:
+        """Why it was not done, else empty, and what to say when it was. Raises as `Feed.call`, ConfigError."""
+        raise NotImplementedError
+
+
+# -- merging -------------------------------------------------------------------------------------------
+
+_RESOLVE = "resolve"
+_WAYS = (m.MERGE, m.SQUASH, m.REBASE, _RESOLVE)
+
+
+class MergeDialog(Taking):
+    """The result is made beside everything and checked first; while that goes on the question may be closed."""
+
+    FIELDS: ClassVar[dict[str, tuple[str, str, str]]] = {
+        "how": ("How", m.MERGE, "merge, squash, rebase, or resolve"),
+        "into": ("Into", "", "the branch that your checkout shows"),
+        "message": ("Message", "", "made of its goal; with resolve: your words to it"),
+        "checks": ("Check first", "yes", "yes; no = do not run its checks on the result"),
+        "commit": ("Commit rest", "no", "no; yes = first commit what it left in no commit"),
+    }
+
+    def __init__(self, row: SessionRow) -> None:
+        text = (
+            f"{row.detail[:200] + '. ' if row.detail else ''}Nothing moves when a check fails on the result, both sides"
+            " changed the same lines, or your checkout holds changes. resolve: its agent settles what did not fit."
+        )
+        super().__init__(row, "Merge", text, "merge")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.query_one("#how").focus()
+
+    def result(self) -> dict[str, Any]:
+        how = next((way for way in _WAYS if self.typed("how") and way.startswith(self.typed("how").lower())), "")
+        if not how:
+            raise self.wrong("how", "say merge, squash, rebase or resolve")
+        asked = {"sid": self._row.sid, "how": how, "into": self.typed("into"), "message": self.typed("message")}
+        return asked | {name: self._yes(name) for name in ("checks", "commit")}
+
+    def _yes(self, name: str) -> bool:
+        given = self.typed(name).lower()
+        if not given or not ("yes".startswith(given) or "no".startswith(given)):
+            raise self.wrong(name, "say yes or no")
+        return given[0] == "y"
+
+    async def carry_out(self, asked: dict[str, Any]) -> tuple[str, str]:
+        name = self._row.name
+        if asked["how"] == _RESOLVE:
+            wish = requests.resolve(self.host.folders, self._row.sid, asked["message"])
+            reply = await self.host.feed.call("resolve", **wish)
+            return "", f"{name} goes on: it brings {reply['into']} into its work; then merge again"
+        self.complain("merging, its checks run on the result; this may be closed, it goes on")
+        ended = msgspec.convert(await self.host.feed.call_within(_PATIENCE_S, "merge", **asked), m.MergeEnded)
+        return (not_merged(ended), "") if ended.outcome != m.MERGED else ("", merged(name, ended))
+
+
+def merged(name: str, ended: m.MergeEnded) -> str:
+    """That the work is in its branch now."""
+    return f"{name}: merged into {ended.into}, which is at {ended.commit[:12]}{'; ' + ended.why if ended.why else ''}"
+
+
+def not_merged(ended: m.MergeEnded) -> str:
+    """Why nothing was moved, and what to do."""
+    why = f"both sides changed {named(ended.conflicts)}" if ended.outcome == m.CONFLICTS else ended.why
+    mend = "; resolve has its agent settle it" if ended.outcome in (m.CONFLICTS, m.CHECKS_FAILED) else ""
+    return f"not merged into {ended.into}, {ended.outcome}: {why[:200]}{mend}"
+
+
+# -- another session from here -------------------------------------------------------------------------
+
+
+class Point(msgspec.Struct, frozen=True):
+    """A checkpoint, as the supervisor lists it."""
+
+    id: str
+    ts: str
+    why: str
+    label: str = ""
+    commit: str = ""
+
+
+class ForkDialog(Taking):
+    """Choose a checkpoint with the arrows; goal and name may stay empty."""
+
+    FIELDS: ClassVar[dict[str, tuple[str, str, str]]] = {
+        "goal": ("Goal", "", "as it is"),
+        "name": ("Name", "", "made of its name"),
+    }
+
+    def __init__(self, row: SessionRow, points: list[Point], now: float) -> None:
+        text = "Another session goes on from there, beside this one, with the files as they were."
+        super().__init__(row, "Fork", text, "fork")
+        self._points = points[:_SHOWN]
+        self._now = now
+
+    def fields(self) -> list[Widget]:
+        here = Option("as it is now", id="0")
+        options = [Option(self._line(point), id=str(at)) for at, point in enumerate(self._points, 1)]
+        return [OptionList(here, *options, id="from", markup=False), *super().fields()]
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        found = self.query_one(OptionList)
+        found.highlighted = 0
+        found.focus()
+
+    def _line(self, point: Point) -> Content:
+        words = to_display(point.label or point.why, limit=200)
+        return Content(f"{age(point.ts, self._now):>4}  {to_display(point.id, limit=20):<6} {words}")
+
+    def result(self) -> dict[str, Any]:
+        at = self.query_one(OptionList).highlighted or 0
+        chosen = self._points[at - 1].id if at else ""
+        return {"sid": self._row.sid, "checkpoint": chosen, "goal": self.typed("goal"), "name": self.typed("name")}
+
+    async def carry_out(self, asked: dict[str, Any]) -> tuple[str, str]:
+        self.complain("forking; this may be closed, it goes on")
+        reply = await self.host.feed.call_within(_KEPT_S, "fork", **asked)
+        more = "".join(f"; {text}" for text in reply.get("warnings", []))
+        return "", f"{reply['name']} goes on from checkpoint {reply['checkpoint_id']} of {self._row.name}{more}"
+
+
+async def ask_fork(app: App[Any], host: Host, row: SessionRow) -> None:
+    """Show from where it can go on."""
+    above = app.screen
+    try:
+        reply = await host.feed.call("checkpoints", sid=row.sid)
+        points = msgspec.convert(reply["checkpoints"], list[Point])
+    except (*_FAILURES, msgspec.ValidationError) as exc:
+        host.tell(f"{row.name}: {exc}", bad=True)
+        return
+    if app.screen is above:  # not above a question that was opened meanwhile
+        app.push_screen(ForkDialog(row, points, time.time()))

@@ -1,0 +1,102 @@
+"""Taking a session's work on the screen: merging it, what does not fit handed back, another session from here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.screens.floor import FloorScreen
+from harness.events import types as t
+from tests.tui.app_pilot import SIZES, Shown, shown
+from tests.tui.app_world import World
+from tests.tui.taking_world import kept
+
+HOSTILE = "evil\x1b[2J[bold]\u202e"
+
+
+def done(world: World) -> None:
+    session = world.add("cart")
+    session.diff = {"files": [], "patch": ""}
+    world.log(session, t.SessionEnded(outcome="done", verified=True))
+
+
+def clashing(world: World) -> None:
+    done(world)
+    world.conflicts |= set(world.sessions)
+
+
+async def retype(s: Shown, text: str) -> None:
+    await s.press("end", *["backspace"] * 8, *text)
+
+
+@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("from_review", [False, True])
+async def test_a_merge_sends_what_the_fields_say(tmp_path: Path, size: tuple[int, int], from_review: bool) -> None:
+    async with shown(tmp_path, done, size=size) as s:
+        await s.see("cart")
+        if from_review:
+            await s.press("d")
+            await s.see("Review cart")
+        await s.press("M")
+        await s.see(
+            "Merge cart", "How", "Into", "Message", "Check first", "Commit rest", "ctrl+y merge", "tab next field"
+        )
+        assert all(len(line) <= size[0] for line in s.grid)
+        await retype(s, "dance")
+        await s.press("ctrl+y")
+        await s.see("say merge, squash, rebase or resolve")
+        await retype(s, "sq")
+        await s.press("tab", *"side", "tab", *"words", "tab", "end", "backspace", "backspace", "backspace", "n")
+        await s.press("enter")
+        assert not s.world.of("merge"), "only the chord sends"
+        await s.press("ctrl+y")
+        await s.until("it is sent", lambda: s.world.of("merge"))
+        (sent,) = s.world.of("merge")
+        assert {name: sent[name] for name in ("how", "into", "message", "checks", "commit")} == {
+            "how": "squash",
+            "into": "side",
+            "message": "words",
+            "checks": False,
+            "commit": False,
+        }
+        await s.see("cart: merged into")
+        await s.press("M")
+        await s.see("cart is merged into")
+        assert not s.app.screen.is_modal
+
+
+async def test_what_does_not_fit_is_said_in_place_and_handed_back(tmp_path: Path) -> None:
+    async with shown(tmp_path, clashing) as s:
+        await s.see("cart")
+        await s.press("M")
+        await s.see("Merge cart")
+        s.world.refuse["merge"] = {"code": "dirty", "message": f"{HOSTILE} is changed", "hint": "commit it"}
+        await s.press("ctrl+y")
+        await s.see("is changed; commit it", "evil␛[2J[bold]")
+        s.world.refuse.clear()
+        await s.press("ctrl+y")
+        await s.see("not merged into main, conflicts: both sides changed src/cart.py", "has its agent settle it")
+        await retype(s, "resolve")
+        await s.press("tab", "tab", *"mine", "ctrl+y")
+        await s.see("it brings main into its work")
+        assert s.world.of("resolve")[0]["text"] == "mine"
+        assert isinstance(s.app.screen, FloorScreen)
+        await s.press("M")
+        await s.see("has not ended; its work may still change")
+        assert s.app.no_control.hits == 0
+
+
+@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+async def test_a_fork_begins_where_the_arrows_say(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with shown(tmp_path, done, size=size) as s:
+        s.world.kept += [kept("k2", "check", f"pytest passes {HOSTILE}"), kept("k1", "hand", "before the change")]
+        await s.see("cart")
+        await s.press("F")
+        await s.see("Fork cart", "as it is now", "k2", "k1", "before the change", "Goal", "Name", "ctrl+y fork")
+        await s.press("down", "down", "tab", *"else", "tab", *"two", "ctrl+y")
+        await s.until("it is sent", lambda: s.world.of("fork"))
+        (sent,) = s.world.of("fork")
+        assert (sent["checkpoint"], sent["goal"], sent["name"]) == ("k1", "else", "two")
+        await s.see("two goes on from")
+        assert s.app.no_control.hits == 0

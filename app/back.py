@@ -14,8 +14,10 @@ from harness.events import receipts as r
 from harness.events import trouble
 from harness.events.receipts import Receipt
 from harness.events.views import ERRORS, NEEDS_YOU
+from harness.events.words import local
 
 _WIDTH = 54
+_EXACT = "%Y-%m-%d %H:%M:%S %Z"
 HEAD = "head"
 SESSION = "session"
 LINE = "line"
@@ -111,7 +113,7 @@ def facts(it: Receipt) -> list[tuple[str, str]]:
     head = [("request", f"{it.approval_id}, {it.kind}, {it.risk} risk"), ("asked", it.title), ("outcome", it.outcome)]
     if it.decision:
         head.append(("decided", f"{it.decision.replace('_', ' ')} by {it.by or 'someone'}"))
-    return [*head, ("", ""), *((step.stage, f"#{step.seq} {step.ts}  {step.text}") for step in it.steps)]
+    return [*head, ("", ""), *((step.stage, f"#{step.seq} {local(step.ts, _EXACT)}  {step.text}") for step in it.steps)]
 
 
 def tone_of(entry: Entry) -> str:

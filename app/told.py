@@ -10,7 +10,7 @@ from datetime import datetime
 
 from harness.events.briefing import KINDS, Brief, Figures, Line
 from harness.events.views import SessionRow, TroubleView
-from harness.events.words import parse_ts, stretch, usd
+from harness.events.words import parse_ts, stretch, usd, zoned
 
 Troubles = tuple[TroubleView, ...]
 """What is wrong with the fleet itself now."""
@@ -49,7 +49,7 @@ def headline(told: Sequence[Told], start: str, now: datetime) -> str:
     moved = sum(one.brief.figures.records for one in told)
     needs = sum(len(one.brief.needs) for one in told)
     parts = [f"{moved} of {_many(len(told), 'session')} moved", *figures(total(told))]
-    return f"Since {ago} ago ({start[:16].replace('T', ' ')} UTC): " + " · ".join(
+    return f"Since {ago} ago ({zoned(start)}): " + " · ".join(
         [*parts, *([f"{needs} need{'' if needs != 1 else 's'} you"] if needs else [])]
     )
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 
 from rich.style import Style
 from textual.strip import Strip
@@ -15,6 +14,7 @@ from textual.strip import Strip
 from harness.events import types as t
 from harness.events.describe import describe
 from harness.events.untrusted import to_display
+from harness.events.words import local, parse_ts
 from widgets.cells import Line, fit
 from widgets.milestones import MILESTONES
 
@@ -94,10 +94,8 @@ def _marked(line: Line, text: str, needle: str, words: Style, hit: Style) -> Non
 
 
 def _clock(ts: str, width: int) -> str:
-    try:
-        local = datetime.fromisoformat(ts).astimezone()
-    except ValueError:
+    if parse_ts(ts) is None:
         return ""
     if width < 8:
-        return local.strftime("%H:%M")
-    return local.strftime("%H:%M:%S" if width < 14 else "%m-%d %H:%M:%S")
+        return local(ts, "%H:%M")
+    return local(ts, "%H:%M:%S" if width < 14 else "%m-%d %H:%M:%S")

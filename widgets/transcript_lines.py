@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TypeAlias
 
 from rich.cells import cell_len
 
 from harness.events.transcript import Kind, Row, Stage
 from harness.events.untrusted import to_display
-from harness.events.words import clock, parse_ts
+from harness.events.words import clock, local, parse_ts
 from widgets.cells import ELLIPSIS, clip, wrap
 from widgets.milestones import MILESTONES
 from widgets.patch import code_display
@@ -163,7 +162,4 @@ def _cut(text: str, width: int, most: int) -> list[str]:
 
 
 def _time(ts: str) -> str:
-    try:
-        return datetime.fromisoformat(ts).astimezone().strftime("%H:%M ")
-    except ValueError:
-        return "      "
+    return local(ts, "%H:%M ") if parse_ts(ts) is not None else " " * 6

@@ -17,6 +17,7 @@ from app.cli.sessions import Usage
 from app.told import EMPTY, Told, Troubles, figures, headline, in_order, total, unmoved
 from harness.events.briefing import Brief, Line
 from harness.events.views import NEEDS_YOU, SessionRow, TroubleView
+from harness.events.words import local
 from harness.protocol.client import Client, SupervisorError
 
 _FIRST = timedelta(hours=24)
@@ -192,4 +193,4 @@ def _name(one: Told) -> str:
 
 
 def _clock(line: Line) -> str:
-    return safe(line.ts[5:16].replace("T", " "))
+    return safe(local(line.ts, "%m-%d %H:%M"))

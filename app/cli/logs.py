@@ -19,11 +19,13 @@ from app.cli.output import escaped, safe, say
 from app.cli.sessions import Usage
 from harness.events import types
 from harness.events.describe import describe
+from harness.events.words import local
 from harness.protocol.client import Client
 from harness.protocol.paths import SessionFolder
 
 _POLL_MS = 100
 _SHA = re.compile("[0-9a-f]{64}")
+_CLOCK = "%H:%M:%S"
 
 
 def logs(ctx: Context, args: argparse.Namespace) -> int:
@@ -85,7 +87,7 @@ def _print(record: types.Record, line: bytes, *, as_json: bool) -> None:
         say(escaped(line.decode("utf-8", "replace")))
         return
     told = describe(record)
-    say(f"{record.seq:>6}  {safe(record.ts[11:19])}  {safe(told.kind):<10}  {safe(told.summary)}")
+    say(f"{record.seq:>6}  {safe(local(record.ts, _CLOCK))}  {safe(told.kind):<10}  {safe(told.summary)}")
 
 
 def _reader_gone() -> bool:

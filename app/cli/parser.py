@@ -172,7 +172,9 @@ def build() -> argparse.ArgumentParser:
     logs.add_argument("--after", metavar="SEQ", type=int, default=-1, help="only events after this sequence number")
     logs.add_argument("--tail", metavar="N", type=int, help="only the last N of them, and with -f what follows")
     logs.add_argument(
-        "--since", metavar="T", help="only since a time: 2h, 30m, or 2026-11-22T08:00 (UTC unless it names a zone)"
+        "--since",
+        metavar="T",
+        help="only since a time: 2h, 30m, or 2026-11-22T08:00 (yours without a zone)",
     )
     logs.add_argument(
         "--kind",

@@ -14,11 +14,13 @@ from app.cli.context import Context
 from app.cli.output import emit, safe, say
 from app.cli.sessions import Usage
 from harness.events.receipts import Receipt
+from harness.events.words import local
 from harness.protocol.client import Client, SupervisorError
 
 _PATIENCE_S = 120.0
 _REQUEST = re.compile("a[0-9a-v]{7}")
 _TITLE = 120
+_EXACT = "%Y-%m-%d %H:%M:%S %Z"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,4 +90,4 @@ def _say(one: Told, *, whole: bool) -> None:
         say("    " + " → ".join(f"{step.stage} #{step.seq}" for step in r.steps))
         return
     for step in r.steps:
-        say(f"    {step.stage:<9} #{step.seq:<6} {safe(step.ts)}  {safe(step.text)}")
+        say(f"    {step.stage:<9} #{step.seq:<6} {safe(local(step.ts, _EXACT))}  {safe(step.text)}")

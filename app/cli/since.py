@@ -11,18 +11,17 @@ _STAMP = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 def stamp(text: str, now: datetime) -> str:
     """The time, as records carry it, that was typed as a duration back from ``now`` (90m, 2h) or as a time by ISO 8601,
-    UTC without a zone. Raises ValueError with what is wrong.
+    on this clock without a zone. Raises ValueError with what is wrong.
     """
     try:
         then = now - timedelta(seconds=amounts.seconds(text))
     except (ValueError, OverflowError):
         try:
-            then = datetime.fromisoformat(text)
-        except ValueError:
+            then = datetime.fromisoformat(text).astimezone(UTC)
+        except (ValueError, OverflowError):
             raise ValueError(
                 f"--since: {text!r} is neither a duration such as 90m nor a time such as 2026-11-22T08:00"
             ) from None
-        then = then.replace(tzinfo=UTC) if then.tzinfo is None else then.astimezone(UTC)
     return as_recorded(then)
 
 

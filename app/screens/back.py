@@ -21,7 +21,7 @@ from harness.events.briefing import Brief
 from harness.events.receipts import Receipt
 from harness.events.types import decode
 from harness.events.views import SessionRow
-from harness.events.words import parse_ts
+from harness.events.words import local, parse_ts
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets.entry_list import EntryList, Item
 from widgets.fleet_bar import Banner
@@ -225,7 +225,7 @@ def _item(entry: Entry) -> Item:
         entry.text,
         _ROLES[entry.role],
         entry.mark,
-        entry.ts[5:16].replace("T", " "),
+        local(entry.ts, "%m-%d %H:%M"),
         back.tone_of(entry),
         _INDENT.get(entry.role, 0) if entry.opens else 0,
     )

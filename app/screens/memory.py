@@ -232,9 +232,9 @@ def _of_memory(x: MemoryView, versions: list[VersionView], names: dict[str, str]
     newest = x.newest
     facts = [
         ("memory", f"{x.key}, of {_place(x.scope, x.of, names)}"),
-        ("by", f"{newest.by}, {newest.ts[:16].replace('T', ' ')} UTC" + (f": {newest.why}" if newest.why else "")),
+        ("by", f"{newest.by}, {words.zoned(newest.ts)}" + (f": {newest.why}" if newest.why else "")),
         ("sha", newest.sha[:_SHA]),
-        *([("until", newest.expires[:16].replace("T", " "))] if newest.expires else []),
+        *([("until", words.zoned(newest.expires))] if newest.expires else []),
         ("text", newest.text),
     ]
     now = time.time()

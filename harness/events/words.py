@@ -44,6 +44,21 @@ def parse_ts(ts: str) -> float | None:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
+def local(ts: str, form: str = "%Y-%m-%d %H:%M") -> str:
+    """A log timestamp by the clock of whoever reads it, as every line for a person has it; what is none stays as it
+    is, untrusted.
+    """
+    try:
+        return datetime.fromisoformat(ts).astimezone().strftime(form)
+    except (ValueError, OverflowError):
+        return ts
+
+
+def zoned(ts: str) -> str:
+    """The same with the name of the zone, which the first line of a page of times has."""
+    return local(ts, "%Y-%m-%d %H:%M %Z")
+
+
 def instant(text: str) -> float | None:
     """Seconds since the epoch of a time that names its zone (RFC 3339); None for anything else."""
     try:

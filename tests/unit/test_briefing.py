@@ -31,6 +31,7 @@ from harness.events.briefing import (
 )
 from harness.events.untrusted import to_display
 from harness.events.views import SessionRow, TroubleView
+from harness.events.words import zoned
 
 START = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 CENT = 10_000_000
@@ -282,7 +283,7 @@ def test_no_text_of_others_acts_on_a_terminal_or_as_markup(hostile: str) -> None
 
 def test_what_needs_a_person_stands_first_and_each_line_names_its_record() -> None:
     lines = list(text(shown("maker", "why"), stamp(0), START + timedelta(hours=9)))
-    assert lines[0] == "Since 9h ago (2026-11-22 12:00 UTC): 1 of 2 sessions moved · 1 needs you"
+    assert lines[0] == f"Since 9h ago ({zoned(stamp(0))}): 1 of 2 sessions moved · 1 needs you"
     assert [line.split()[0] for line in lines[3:5]] == [NEEDS, ANOMALY]
     assert "maker#0" in lines[3]
     assert "maker#1" in lines[4]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from app.cli.log_filter import Last, Wanted, wanted
 from harness.events import types as t
+from harness.events import words
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
@@ -20,12 +22,31 @@ def record(seq: int, *, ago_s: int = 0, body: t.Body | None = None) -> t.Record:
     return t.Record(seq, stamp, "harness", 1, body or t.HarnessNote(level="info", text="x"))
 
 
-@pytest.mark.parametrize("typed", ["2h", "2026-11-22T10:00", "2026-11-22T10:00:00+00:00", "2026-11-22T12:00+02:00"])
+@pytest.mark.parametrize("typed", ["2h", "2026-11-22T10:00:00+00:00", "2026-11-22T12:00+02:00"])
 def test_a_time_is_a_duration_or_a_moment_in_any_zone(typed: str) -> None:
     chosen = wanted(typed, (), NOW)
     assert chosen.since == "2026-11-22T10:00:00.000Z"
     assert chosen.shows(record(1, ago_s=7200))
     assert not chosen.shows(record(1, ago_s=7201))
+
+
+def test_a_time_without_a_zone_is_read_as_it_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    time.tzset()
+    try:
+        chosen = wanted("2026-11-22T15:30", (), NOW)
+        assert chosen.since == "2026-11-22T10:00:00.000Z"
+        assert words.zoned(chosen.since) == "2026-11-22 15:30 IST"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@given(st.integers(0, 7 * 10**9).map(lambda s: datetime.fromtimestamp(s, UTC)), st.text())
+def test_a_moment_that_is_shown_is_the_one_that_is_read(moment: datetime, other: str) -> None:
+    shown = words.local(moment.isoformat(), "%Y-%m-%dT%H:%M:%S%z")
+    assert words.parse_ts(shown) == moment.timestamp()
+    assert words.local(other) == other or words.parse_ts(other) is not None
 
 
 @pytest.mark.parametrize("typed", ["soon", "", "2026-13-01", "5", "999999999999999d"])

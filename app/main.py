@@ -22,6 +22,7 @@ VERBS = {
     "contract": ("contract", "show"),
     "diff": ("merge", "diff"),
     "merge": ("merge", "merge"),
+    "pr": ("pull", "pr"),
     "open": ("open", "opened"),
     "cost": ("sessions", "cost"),
     "pause": ("sessions", "desire"),

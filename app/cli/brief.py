@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -14,6 +13,7 @@ from app.cli import context, exits, since
 from app.cli.context import Context
 from app.cli.output import emit, safe, say
 from app.cli.sessions import Usage
+from app.pull_text import code
 from app.told import EMPTY, Told, Troubles, figures, headline, in_order, total, unmoved
 from harness.events.briefing import Brief, Line
 from harness.events.views import NEEDS_YOU, SessionRow, TroubleView
@@ -149,14 +149,6 @@ def markdown(told: list[Told], start: str, now: datetime, troubles: Troubles = (
 def plain(raw: str) -> str:
     """Text of others in a line for a terminal."""
     return safe(raw)
-
-
-def code(raw: str) -> str:
-    """Text of others as a code span that it cannot end."""
-    shown = safe(raw)
-    longest = max((len(run) for run in re.findall("`+", shown)), default=0)
-    fence = "`" * (longest + 1)
-    return f"{fence} {shown} {fence}"
 
 
 def _wrong(one: TroubleView, quoted: Callable[[str], str]) -> str:

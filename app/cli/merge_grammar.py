@@ -32,3 +32,19 @@ def add_open(p: argparse.ArgumentParser) -> None:
     how = p.add_mutually_exclusive_group()
     how.add_argument("--editor", action="store_true", help="in $VISUAL or $EDITOR instead of a shell")
     how.add_argument("--path", action="store_true", help="only print the folder")
+
+
+def add_pr(p: argparse.ArgumentParser) -> None:
+    p.add_argument("id", metavar="ID", help="session id, the beginning of one, or its name")
+    p.add_argument("--remote", metavar="NAME", default="origin", help="remote of the repository (default: origin)")
+    p.add_argument("--as", dest="branch", metavar="BRANCH", default="", help="its name there (default: the session's)")
+    p.add_argument("--into", metavar="BRANCH", default="", help="branch that it is to go into (default: the forge's)")
+    p.add_argument("--repo", metavar="OWNER/NAME", default="", help="repository, where the remote's address names none")
+    p.add_argument("--with", dest="program", choices=("gh", "glab"), default="", help="which program opens it")
+    p.add_argument("--title", metavar="TEXT", default="", help="title (default: its commit's, or of its goal)")
+    p.add_argument("--draft", action="store_true", help="open it as a draft")
+    p.add_argument("--commit", action="store_true", help="first commit what the session left in no commit")
+    p.add_argument("--force", action="store_true", help="replace the branch there, as long as it stands as it was seen")
+    only = p.add_mutually_exclusive_group()
+    only.add_argument("--push-only", action="store_true", help="push the branch, and open nothing")
+    only.add_argument("--dry-run", action="store_true", help="show what would be pushed and opened; nothing is sent")

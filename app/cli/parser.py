@@ -267,6 +267,7 @@ def build() -> argparse.ArgumentParser:
     merge_grammar.add_merge(
         verb("merge", "bring a session's work into your branch; its checks run on the result first", json=True)
     )
+    merge_grammar.add_pr(verb("pr", "push a session's work and open a request for review with gh or glab", json=True))
     for name, text in (
         ("pause", "pause sessions at their next turn"),
         ("resume", "let paused sessions go on"),

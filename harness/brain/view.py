@@ -432,7 +432,7 @@ class View:
         self.fresh = 0
 
     def _proposed(self, r: t.Record, body: t.ToolProposed) -> None:
-        if body.by_merge:
+        if body.not_of_agent:
             return
         command = str((body.input or {}).get("command", "")) if body.by_harness else ""
         last = self.last_model

@@ -22,6 +22,7 @@ from harness.events.describe import describe
 from harness.events.describing.line import Tone
 from harness.events.evaluation_events import SATISFIED
 from harness.events.merge_events import MERGED
+from harness.events.pull_events import PUSHED
 
 NEEDS = "needs"
 ANOMALY = "anomaly"
@@ -318,5 +319,7 @@ _TOLD: Mapping[type[t.Body], Callable[[Any], str]] = {
     t.CheckpointRestored: _always(COURSE),
     t.MemoryChanged: _always(COURSE),
     t.MergeEnded: lambda b: COURSE if b.outcome == MERGED else ANOMALY,
+    t.PullEnded: lambda b: COURSE if b.outcome == PUSHED else ANOMALY,
+    t.PullOpened: _always(COURSE),
 }
 """Records whose own words are the line, and of which kind it is; empty = none this time."""

@@ -8,6 +8,7 @@ from harness.events import tools
 from harness.events.body import BlobRef, Body, By
 from harness.events.evaluation_events import RAN_FOR
 from harness.events.merge_events import RAN_FOR as RAN_FOR_MERGE
+from harness.events.pull_events import RAN_FOR as RAN_FOR_PULL
 
 
 class ToolProposed(Body, frozen=True, kw_only=True):
@@ -48,6 +49,16 @@ class ToolProposed(Body, frozen=True, kw_only=True):
         hears of it.
         """
         return self.tool == tools.CHECK and self.ref.startswith(RAN_FOR_MERGE)
+
+    @property
+    def by_pull(self) -> bool:
+        """True for a push that a person ordered after the end."""
+        return self.ref.startswith(RAN_FOR_PULL)
+
+    @property
+    def not_of_agent(self) -> bool:
+        """True for what is no work of the session's agent, which never hears of it."""
+        return self.by_merge or self.by_pull
 
 
 class ToolJudged(Body, frozen=True, kw_only=True):

@@ -82,7 +82,7 @@ class Course:
             case t.UserMessage() if body.origin == "human" and self.replied and (planned or self.steps):
                 words = _short(body.text)
                 self.owed.append(Owed(e.CORRECTION, f"a person says: {words}", seq))
-            case t.ToolProposed() if not (body.by_harness or body.by_merge) and (planned or self.steps):
+            case t.ToolProposed() if not (body.by_harness or body.not_of_agent) and (planned or self.steps):
                 self.open[body.call_id] = Asked(_same(body), _short(what(body.tool, body.input)))
             case t.ToolEnded() if (asked := self.open.pop(body.call_id, None)) is not None:
                 self._ended(seq, asked, body)

@@ -10,7 +10,7 @@ from dataclasses import fields
 
 import msgspec
 
-from harness.events import checkpoints, contract, merging
+from harness.events import checkpoints, contract, merging, pulling
 from harness.events import types as t
 from harness.events.folding import approvals, calls, context, conversation, money, plan, session, stretches
 from harness.events.session_state import SessionState
@@ -43,6 +43,7 @@ def advance(s: SessionState, r: t.Record) -> None:
     s.checkpoints = checkpoints.after(s.checkpoints, r)
     s.stretches = stretches.after(s.stretches, s, r)
     s.merging = merging.after(s.merging, body)
+    s.pulling = pulling.after(s.pulling, body)
     s.pace = s.pace.after(r, s.spent_nano, criteria=s.plan is not None or bool(s.checks))
     s.alarms = s.alarms.after(body)
     if isinstance(body, t.Unknown):

@@ -36,7 +36,7 @@ def state_of(s: SessionState, live: Liveness) -> tuple[str, str, str]:
     """(state, detail, evidence) of a session: the single place where a row's state is chosen."""
     at = f"seq {s.seq} {s.last_event}"
     if s.ended is not None:
-        return s.ended.outcome, "; ".join(filter(None, (s.merging.words(), s.ended.reason))), at
+        return s.ended.outcome, "; ".join(filter(None, (s.merging.words(), s.pulling.words(), s.ended.reason))), at
     if s.desired == "stopped":
         return "stopped", "stopping" if live.brain else s.desired_reason or "stopped by you", at
     if s.intent is None:

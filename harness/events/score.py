@@ -279,7 +279,7 @@ def _user(y: Tally, b: t.UserMessage) -> None:
 
 
 def _proposed(y: Tally, b: t.ToolProposed) -> None:
-    if not (b.by_harness or b.by_merge):
+    if not (b.by_harness or b.not_of_agent):
         y.things[b.call_id] = _thing(b)
 
 

@@ -20,6 +20,7 @@ from harness.events.iterations import Iterations
 from harness.events.jobs import Jobs
 from harness.events.merging import Merging
 from harness.events.pace import Pace
+from harness.events.pulling import Pulling
 from harness.events.remembered import Remembered
 from harness.events.stretch import Stretches
 
@@ -135,6 +136,7 @@ class SessionState:
     jobs: Jobs = field(default_factory=Jobs)
     memory: Remembered = field(default_factory=Remembered)
     merging: Merging = field(default_factory=Merging)
+    pulling: Pulling = field(default_factory=Pulling)
     pace: Pace = field(default_factory=Pace)
     alarms: Alarms = field(default_factory=Alarms)
     recovered: int = 0

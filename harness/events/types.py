@@ -82,6 +82,7 @@ from harness.events.plan_events import (
     ViolatedFile,
 )
 from harness.events.policy_events import PolicyRead
+from harness.events.pull_events import PullEnded, PullOpened, PullStarted
 from harness.events.rules_events import RulesKnown, RulesRead
 from harness.events.session_events import (
     KeeperStarted,
@@ -172,6 +173,9 @@ __all__ = [
     "PlanUpdated",
     "PolicyRead",
     "ProgressKept",
+    "PullEnded",
+    "PullOpened",
+    "PullStarted",
     "Quarantined",
     "RatchetAnswered",
     "RatchetRestored",

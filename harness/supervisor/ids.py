@@ -45,6 +45,11 @@ def merge_id() -> str:
     return "m" + _encode(secrets.randbits(35), 7)
 
 
+def pull_id() -> str:
+    """``p`` and seven characters."""
+    return "p" + _encode(secrets.randbits(35), 7)
+
+
 def slug(text: str, limit: int = 24) -> str:
     """A short name made of a goal's first words: lower-case ASCII letters, digits and dashes."""
     words = re.findall(r"[a-z0-9]+", text.lower())

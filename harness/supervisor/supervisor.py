@@ -41,6 +41,7 @@ from harness.supervisor.sessions.continuing import Continuing
 from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.sessions.launch import Launcher
 from harness.supervisor.sessions.merging import Merging
+from harness.supervisor.sessions.pulling import Pulling
 from harness.supervisor.sessions.restoring import Restoring
 from harness.supervisor.sessions.undo import Undo
 from harness.supervisor.settings import Settings, follow
@@ -100,6 +101,7 @@ class Supervisor:
         self.keepers.before_end = self._before_end
         self.launcher = Launcher(folders, self.fleet, self.keepers, self.settings, credentials)
         self.merging = Merging(self.fleet, self.keepers, self.settings)
+        self.pulling = Pulling(self.fleet, self.keepers, self.settings)
         self.caps = CapWaits(self.fleet, purse)
         self.space = Space(folders)
         self.conductor = Conductor(
@@ -109,6 +111,7 @@ class Supervisor:
             self.call_flow,
             self.launcher,
             self.merging,
+            self.pulling,
             self.recall,
             purse,
             self.caps,
@@ -138,6 +141,7 @@ class Supervisor:
             undo=Undo(self.keepers),
             restoring=Restoring(self.keepers, self.settings, self.launcher),
             merging=self.merging,
+            pulling=self.pulling,
             continuing=Continuing(self.fleet, self.keepers, self.conductor, self.launcher),
             disk=self.disk,
             stop=self._asked_to_stop,

@@ -93,8 +93,7 @@ def survey(tree: Worktree, sid: str, wish: Wish) -> tuple[Situation, Place | Non
     head = tip(tree)
     onto = git.commit(f"refs/heads/{into}") if into and checkout.is_branch(git, into) else None
     same = repository.common == tree.common
-    same = repository.common == tree.common
-    loose = _uncommitted(tree, head)
+    loose = uncommitted(tree, head)
     known = Situation(sid, tree.branch, head, into, onto or "", str(repository.root), 0, loose, foreign=not same)
     if not same or onto is None:
         return known, None
@@ -114,7 +113,8 @@ def _compared(known: Situation, git: Git, place: Place, folder: Path) -> Situati
     )
 
 
-def _uncommitted(tree: Worktree, head: str) -> tuple[str, ...]:
+def uncommitted(tree: Worktree, head: str) -> tuple[str, ...]:
+    """Files of the worktree that are in no commit, by name. Raises WorkspaceError, OSError."""
     if not tree.root.is_dir():
         return ()
     with look(tree, head) as view:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app import looked
-from app.cli.brief import code, markdown, text
+from app.cli.brief import markdown, text
+from app.pull_text import code
 from app.told import Told
 from harness.events import types as t
 from harness.events.briefing import (

@@ -1,8 +1,9 @@
-"""One line for each record of: merges."""
+"""One line for each record of: merges, and work that is sent to a remote."""
 
 from __future__ import annotations
 
 from harness.events import merge_events as m
+from harness.events import pull_events as p
 from harness.events import types as t
 from harness.events.describing.line import Describers, Line
 from harness.events.merging import named
@@ -44,3 +45,20 @@ def _ended(b: t.MergeEnded) -> Line:
 def _handed_back(b: t.MergeHandedBack) -> Line:
     count = f", with {len(b.files)} files that decide" if b.files else ""
     return Line("merge", f"the agent is to bring {b.into} at {b.onto[:12]} into its work{count}", "info")
+
+
+@_on(t.PullStarted)
+def _pull_started(b: t.PullStarted) -> Line:
+    return Line("pull", f"{b.head[:12]} is pushed to {b.branch} at {b.remote} ({b.url})", "info")
+
+
+@_on(t.PullEnded)
+def _pull_ended(b: t.PullEnded) -> Line:
+    if b.outcome == p.PUSHED:
+        return Line("pull", f"pushed {b.head[:12]} to {b.branch} at {b.remote}", "good")
+    return Line("pull", f"not pushed to {b.branch} at {b.remote}, {b.outcome}: {b.why}", "bad")
+
+
+@_on(t.PullOpened)
+def _pull_opened(b: t.PullOpened) -> Line:
+    return Line("pull", f"{b.program} opened a request for {b.branch}: {b.address}", "good")

@@ -26,6 +26,7 @@ from harness.supervisor.serving.merge_ops import MergeOps
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.plan_ops import PlanOps
 from harness.supervisor.serving.policy_ops import PolicyOps
+from harness.supervisor.serving.pull_ops import PullOps
 from harness.supervisor.serving.reading_ops import ReadingOps
 from harness.supervisor.serving.score_ops import ScoreOps
 from harness.supervisor.serving.server import Connection, Handler, Reply, Server
@@ -67,6 +68,7 @@ class Ops:
             **MergeOps(p, named).table(),
             **PlanOps(named).table(),
             **PolicyOps(p).table(),
+            **PullOps(p, named).table(),
             **TimelineOps(named).table(),
             **AlarmOps(self._p, named).table(),
             **ScoreOps(p, named).table(),

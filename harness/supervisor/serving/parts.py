@@ -23,6 +23,7 @@ from harness.supervisor.sessions.continuing import Continuing
 from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.sessions.launch import Launcher
 from harness.supervisor.sessions.merging import Merging
+from harness.supervisor.sessions.pulling import Pulling
 from harness.supervisor.sessions.restoring import Restoring
 from harness.supervisor.sessions.undo import Undo
 from harness.supervisor.settings import Settings
@@ -54,6 +55,7 @@ class Parts:
     undo: Undo
     restoring: Restoring
     merging: Merging
+    pulling: Pulling
     continuing: Continuing
     disk: health.Disk
     stop: Callable[[], Awaitable[None]]

@@ -29,6 +29,7 @@ from harness.supervisor.sessions.brains import Brains, quarantine
 from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.sessions.launch import Launcher
 from harness.supervisor.sessions.merging import Merging
+from harness.supervisor.sessions.pulling import Pulling
 
 _CANCEL_WAIT = 20.0
 _NOW_AND_THEN_S = 120.0
@@ -41,7 +42,9 @@ def unfinished(session: Session) -> bool:
     """True when an ended session still has something that must be put away: a keeper, a lease, an open request."""
     s = session.state
     keeper = s.keeper is not None and alive(Identity(s.keeper.pid, s.keeper.start, s.keeper.boot))
-    return keeper or s.lease is not None or bool(s.approvals) or s.merging.open is not None
+    return (
+        keeper or s.lease is not None or bool(s.approvals) or s.merging.open is not None or s.pulling.open is not None
+    )
 
 
 def stopping(session: Session) -> bool:
@@ -62,6 +65,7 @@ class Conductor:
         call_flow: CallFlow,
         launcher: Launcher,
         merging: Merging,
+        pulling: Pulling,
         recall: Recall,
         purse: Purse,
         caps: CapWaits,
@@ -73,6 +77,7 @@ class Conductor:
         self._call_flow = call_flow
         self._launcher = launcher
         self._merging = merging
+        self._pulling = pulling
         self._recall = recall
         self._purse = purse
         self._caps = caps
@@ -190,6 +195,7 @@ class Conductor:
             if not session.state.terminal:
                 return False  # it was continued meanwhile
             await self._merging.settle(session)
+            await self._pulling.settle(session)
             await publishing.last(session)
             await self._call_flow.at_end(session)
             await self._keepers.shut(session, kill=True)

@@ -20,6 +20,7 @@ from harness.supervisor.errors import LinkLost, OpError, out_of_space
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.sessions import handing_back
+from harness.supervisor.sessions.at_rest import at_rest
 from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.settings import Settings
 from harness.supervisor.threads import at_home
@@ -35,7 +36,6 @@ from harness.workspace.worktrees import open_worktree
 
 _MAKE_S = 300.0
 """Seconds that looking at both sides, and bringing them together, may take."""
-_PUT_AWAY_S = 20.0
 _CANCEL_S = 20.0
 
 
@@ -64,19 +64,7 @@ class Merging:
         Raises OpError when it cannot be tried: what of the rules of a merge stands in the way, ``busy``,
         ``not_ended``.
         """
-        if not session.state.terminal:
-            raise OpError(
-                "not_ended",
-                f"{session.name} has not ended, so its work may still change",
-                f"wait, or stop it first: watchfloor stop {session.sid}",
-            )
-        if not await self._fleet.until(lambda: session.work.task is None, _PUT_AWAY_S):
-            raise OpError("busy", f"{session.name} is not put away yet", "try again in a moment")
-        async with session.lock:
-            if session.work.task is not None or session.removing or not session.state.terminal:
-                raise OpError(
-                    "busy", f"something else was done to {session.name} just now", "look at it, then try again"
-                )
+        async with at_rest(self._fleet, session):
             if session.state.merging.open is not None:
                 await self._keepers.take_up(session)
                 await self.settle(session)

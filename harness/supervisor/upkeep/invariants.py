@@ -20,12 +20,13 @@ import msgspec
 
 from harness.budget.ledger import Ledger, NotReserved
 from harness.budget.ledger_types import Reserved, Settled, decode
-from harness.events import blobs, merging, reader
+from harness.events import blobs, merging, pulling, reader
 from harness.events import types as t
 from harness.events.action import action_hash
 from harness.events.fold import advance
 from harness.events.framing import LogError
 from harness.events.merging import Merging
+from harness.events.pulling import Pulling
 from harness.events.request import Request
 from harness.events.session_state import SessionState
 from harness.events.views import SessionRow
@@ -74,6 +75,7 @@ class _Books:
     ended: str = ""
     quarantined: bool = False
     merging: Merging = field(default_factory=Merging)
+    pulling: Pulling = field(default_factory=Pulling)
     brain: Identity | None = None
     keepers: list[Identity] = field(default_factory=list)
     sent: dict[str, list[t.ModelRequest]] = field(default_factory=dict)
@@ -90,8 +92,10 @@ class _Books:
         if r.gen not in (0, self.gen) and not isinstance(b, t.LeaseGranted):
             yield "I7", f"{at} was written under lease {r.gen} while lease {self.gen} holds"
         self.merging = merging.after(self.merging, b)
+        self.pulling = pulling.after(self.pulling, b)
         began = isinstance(b, (t.ToolStarted, t.ModelRequest, t.LeaseGranted, t.ToolProposed))
-        if self.ended and began and not merging.checks_result(self.merging, b):
+        ordered = merging.checks_result(self.merging, b) or pulling.pushes(self.pulling, b)
+        if self.ended and began and not ordered:
             yield "I8", f"{at} after the session ended"
         for ref in _refs(b):
             self.blobs[ref.sha] = ref.bytes

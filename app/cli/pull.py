@@ -1,0 +1,139 @@
+"""Sending a session's work to a remote, and having it reviewed there."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from app import forge, pull_text
+from app.cli import context, exits
+from app.cli.context import Context
+from app.cli.output import emit, safe, say
+from app.cli.sessions import Refused
+from app.forge import Forge, NoForge
+from harness.events import pull_events as p
+from harness.events.pulling import PullView
+from harness.events.receipts import Receipt
+from harness.protocol.client import Client
+
+_PATIENCE_S = 600.0
+_PROGRAM_S = 180.0
+_WORDS = 600
+_NOT_TOLD = ("id", "ok", "pull")
+
+
+def pr(ctx: Context, args: argparse.Namespace) -> int:
+    """Nothing is pushed before it is known that a request can be opened."""
+    wish = {"sid": args.id, "remote": args.remote, "branch": args.branch, "commit": args.commit, "force": args.force}
+    with ctx.connect() as client:
+        client.wait_up_to(_PATIENCE_S)
+        view = context.convert(client.call("pull_look", **wish)["pull"], PullView)
+        opener = None if args.push_only else _opener(args, view)
+        if args.dry_run:
+            _preview(args, view, opener, *_text(client, args, view))
+            return exits.OK
+        ended = client.call("pull", **wish)
+        if ended["outcome"] != p.PUSHED:
+            return _not_pushed(args, ended)
+        if opener is None:
+            _told(args, ended, "", "")
+            return exits.OK
+        return _request(client, args, ended, opener)
+
+
+def _request(client: Client, args: argparse.Namespace, ended: dict[str, Any], opener: Forge) -> int:
+    """Have the request opened for what was pushed; on record when that worked."""
+    view = context.convert(ended["pull"], PullView)
+    title, body = _text(client, args, view)
+    code, output = _opened(opener, view, args, title, body)
+    address = forge.address_in(output)
+    if code == 0:
+        client.call("pull_opened", sid=view.sid, branch=view.branch, address=address, program=opener.program)
+        _told(args, ended, address, "opened")
+        return exits.OK
+    if forge.stands_already(output) and address:
+        _told(args, ended, address, "there already; it has the new commits")
+        return exits.OK
+    said = safe(" ".join(output.split()), _WORDS) or f"it ended with code {code}"
+    say(f"pushed to {safe(view.branch)} at {safe(view.remote)}, but {opener.program} opened no request:")
+    say(f"  {said}")
+    return exits.NO
+
+
+def _opener(args: argparse.Namespace, view: PullView) -> Forge:
+    try:
+        return forge.choose(view.url, args.repo, args.program, forge.present(os.environ))
+    except NoForge as exc:
+        raise Refused(f"nothing was pushed: {safe(str(exc), _WORDS)}") from exc
+
+
+def _text(client: Client, args: argparse.Namespace, view: PullView) -> tuple[str, str]:
+    found = context.convert(client.call("receipts", sid=view.sid)["receipts"], list[Receipt])
+    return args.title or pull_text.title(view), pull_text.body(view, found)
+
+
+def _opened(opener: Forge, view: PullView, args: argparse.Namespace, title: str, body: str) -> tuple[int, str]:
+    """What the program said, in an empty repository of ours."""
+    command = opener.command(head=view.branch, base=args.into, title=title, body=body, draft=args.draft)
+    with tempfile.TemporaryDirectory(prefix="watchfloor-") as folder:
+        forge.lay_out(Path(folder), view.url)
+        try:
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                env=forge.environment(os.environ),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=_PROGRAM_S,
+            )
+        except OSError as exc:
+            return exits.REFUSED, f"{opener.path} cannot be started: {exc.strerror}"
+        except subprocess.TimeoutExpired:
+            return exits.REFUSED, f"{opener.program} did not end within {_PROGRAM_S:.0f} s"
+    return done.returncode, done.stdout.decode("utf-8", "replace")
+
+
+def _preview(args: argparse.Namespace, view: PullView, opener: Forge | None, title: str, body: str) -> None:
+    if args.json:
+        emit(
+            {
+                "branch": view.branch,
+                "remote": view.remote,
+                "url": view.url,
+                "head": view.head,
+                "title": title,
+                "body": body,
+            }
+        )
+        return
+    count = f"{view.count:,} commit{'s' if view.count != 1 else ''}"
+    say(f"would push {count} to {safe(view.branch)} at {safe(view.remote)} ({safe(view.url)})")
+    if opener is not None:
+        say(f"would have {opener.program} open a request at {safe(opener.repository)}:")
+        say(safe(title))
+        say()
+        for line in body.split("\n"):
+            say(safe(line))
+
+
+def _not_pushed(args: argparse.Namespace, ended: dict[str, Any]) -> int:
+    if args.json:
+        emit({key: value for key, value in ended.items() if key not in _NOT_TOLD})
+    else:
+        say(f"not pushed to {safe(ended['branch'])} at {safe(ended['remote'])}, {safe(ended['outcome'])}")
+        say(f"  {safe(ended.get('why', ''), _WORDS)}")
+    return exits.NO
+
+
+def _told(args: argparse.Namespace, ended: dict[str, Any], address: str, how: str) -> None:
+    if args.json:
+        emit({key: value for key, value in ended.items() if key not in _NOT_TOLD} | {"address": address})
+        return
+    say(f"pushed {safe(ended['head'][:12])} to {safe(ended['branch'])} at {safe(ended['remote'])}")
+    if how:
+        say(f"request {how}: {safe(address, 300) or 'it named no address'}")

@@ -1,0 +1,56 @@
+"""What clients may ask about sending a session's work to a remote: a table of operations of its own."""
+
+from __future__ import annotations
+
+import msgspec
+
+from harness.events import types as t
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.serving.finding import Find
+from harness.supervisor.serving.parts import Parts, text_of
+from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.sessions.pulling import Wish
+
+
+class PullOps:
+    """``pull_look`` (nothing is sent), ``pull`` (the push, answered when it ended) and ``pull_opened``."""
+
+    def __init__(self, parts: Parts, find: Find) -> None:
+        self._p = parts
+        self._find = find
+
+    def table(self) -> dict[str, Handler]:
+        """Operations by their name on the wire."""
+        return {"pull_look": self.look, "pull": self.push, "pull_opened": self.opened}
+
+    async def look(self, c: Connection, m: Reply) -> Reply:
+        session = await self._find(m)
+        return {"pull": msgspec.to_builtins(await self._p.pulling.look(session, parse(m)))}
+
+    async def push(self, c: Connection, m: Reply) -> Reply:
+        session = await self._find(m)
+        try:
+            ended, view = await self._p.pulling.push(session, parse(m), c.by)
+        finally:
+            self._put_away(session)
+        return {**msgspec.to_builtins(ended), "name": session.name, "pull": msgspec.to_builtins(view)}
+
+    async def opened(self, c: Connection, m: Reply) -> Reply:
+        session = await self._find(m)
+        body = t.PullOpened(
+            branch=text_of(m, "branch"), address=text_of(m, "address"), program=text_of(m, "program", 40), by=c.by
+        )
+        try:
+            await self._p.pulling.opened(session, body)
+        finally:
+            self._put_away(session)
+        return {}
+
+    def _put_away(self, session: Session) -> None:
+        if session.state.terminal and session.link is not None:
+            self._p.conductor.start(session)  # it got its keeper only for this
+
+
+def parse(m: Reply) -> Wish:
+    """What is asked for. Raises OpError ``bad_request``."""
+    return Wish(text_of(m, "remote") or "origin", text_of(m, "branch"), m.get("commit") is True, m.get("force") is True)

@@ -1,0 +1,244 @@
+"""Sending a session's work to a remote because a person says so: a push on the road of every call, in that person's
+name. No agent is asked or told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.events import pull_events as p
+from harness.events import types as t
+from harness.events.action import PushAction, action_hash
+from harness.events.pulling import CheckLine, PlanLine, PullView
+from harness.policy.build import build_action
+from harness.policy.judge import judge
+from harness.supervisor import ids
+from harness.supervisor.calls.ground import private_of
+from harness.supervisor.errors import OpError
+from harness.supervisor.fleet.fleet import Fleet
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.sessions.at_rest import at_rest
+from harness.supervisor.sessions.keepers import Keepers
+from harness.supervisor.settings import Settings
+from harness.workspace import merging
+from harness.workspace.errors import WorkspaceError
+from harness.workspace.gather_facts import gather
+from harness.workspace.look import tip
+from harness.workspace.worktrees import open_worktree
+
+_LOOK_S = 120.0
+"""Seconds that looking at the worktree, and asking the remote, may take."""
+_MORE_S = 60.0
+"""Seconds beyond its own limit after which the end of a push is no longer waited for."""
+_EXEC = "exec"
+_MOST_COMMITS = 50
+_BY_YOU = "you-push"
+_WHY = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """``branch`` at ``remote``; empty: the session's own name for it. ``commit``: first commit what is in no commit."""
+
+    remote: str = "origin"
+    branch: str = ""
+    commit: bool = False
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    action: PushAction
+    head: str
+    subjects: list[str]
+    count: int
+
+
+class Pulling:
+    """Answers the ops, and settles what a supervisor before us left."""
+
+    def __init__(self, fleet: Fleet, keepers: Keepers, settings: Settings) -> None:
+        self._fleet = fleet
+        self._keepers = keepers
+        self._settings = settings
+
+    async def look(self, session: Session, wish: Wish) -> PullView:
+        """What would be pushed where; nothing is recorded or sent. Raises OpError as `push`."""
+        async with at_rest(self._fleet, session):
+            return _view(session, await self._made(session, wish, sends=False))
+
+    async def push(self, session: Session, wish: Wish, by: t.By) -> tuple[t.PullEnded, PullView]:
+        """Push, and how that ended, on record.
+
+        Raises OpError when it cannot be tried: ``uncommitted``, ``nothing``, ``denied`` by the policy or since the
+        remote is none to push to.
+        """
+        async with at_rest(self._fleet, session):
+            await self._keepers.take_up(session)
+            await self.settle(session)
+            made = await self._made(session, wish, sends=True)
+            return await self._pushed(session, made, by), _view(session, made)
+
+    async def _pushed(self, session: Session, made: _Made, by: t.By) -> t.PullEnded:
+        action = made.action
+        started = t.PullStarted(
+            pull_id=ids.pull_id(),
+            remote=action.remote,
+            url=action.to.url,
+            branch=_branch(action),
+            head=made.head,
+            by=by,
+        )
+        wire = action.to_wire()
+        await session.append(started)
+        call_id = f"c{session.state.seq}.0"
+        ref = f"{p.RAN_FOR}{started.pull_id}"
+        wire = {**wire, "call": call_id, "ref": ref}
+        await session.append(
+            t.ToolProposed(call_id=call_id, tool=_EXEC, ref=ref, input={"argv": list(action.argv)}),
+            t.ToolJudged(
+                call_id=call_id,
+                action_hash=action_hash(wire),
+                verdict="allow",
+                rule=_BY_YOU,
+                reason="a person pushes it with watchfloor pr",
+                policy=self._settings.policy.hash,
+                effects=[str(effect) for effect in action.effects],
+                action=wire,
+            ),
+        )
+        config = self._settings.config
+        reply = await session.keeper().call(
+            "execute",
+            wait=None,
+            call_id=call_id,
+            limits=config.limits.to_wire(),
+            undo_limits=config.undo.to_wire(),
+            jobs=config.jobs.to_wire(),
+        )
+        if why := reply.get("unprotected") or reply.get("stale"):
+            await session.append(t.ToolEnded(call_id=call_id, status="refused", preview=f"not pushed: {why}"))
+        await session.until(lambda: call_id not in session.state.calls.open, action.timeout_s + _MORE_S)
+        ended = _ended(started, session.state.pulling.status, session.state.pulling.preview)
+        await session.append(ended)
+        return ended
+
+    async def _made(self, session: Session, wish: Wish, *, sends: bool) -> _Made:
+        """The push as the policy lets it through; what is in no commit is committed when it ``sends``.
+
+        Raises OpError.
+        """
+        call_id = f"c{session.state.seq}.0"
+        intent = session.state.intent
+        goal = intent.goal if intent is not None else ""
+        config = self._settings.config
+        own = (session.folder.root.parent.parent, session.folder.keeper_socket.parent.parent, config.file.parent)
+
+        def work() -> _Made:
+            tree = open_worktree(private_of(session))
+            if wish.commit and sends:
+                merging.commit_all(tree, goal)
+            loose = merging.uncommitted(tree, tip(tree))
+            if loose and not wish.commit:
+                raise OpError(
+                    "uncommitted",
+                    f"{len(loose)} files of the session are in no commit, {loose[0]} among them",
+                    f"commit them to its branch first: watchfloor pr --commit {session.sid}",
+                )
+            force = ["--force"] if wish.force else []
+            argv = ["git", "push", *force, wish.remote, f"HEAD:refs/heads/{wish.branch or tree.branch}"]
+            facts = gather(tree, _EXEC, {"argv": argv, "access": "network"}, config.fence, map(str, own))
+            action = build_action(session.sid, call_id, "", _EXEC, {"argv": argv, "access": "network"}, facts)
+            if not isinstance(action, PushAction) or not action.to.refspecs:
+                raise OpError("denied", f"{' '.join(argv)} is no push that can be made from here")
+            verdict = judge(action, self._settings.policy)
+            if verdict.verdict == "deny":
+                raise OpError("denied", f"not pushed ({verdict.rule}): {verdict.reason}")
+            head = action.to.refspecs[0].sha
+            count = int(tree.git.text("rev-list", "--count", head, f"^{tree.base}"))
+            if not count and not loose:
+                raise OpError("nothing", f"{session.name} has no commit of its own", "there is nothing to push")
+            out = tree.git.run("log", "--reverse", "--format=%s", head, f"^{tree.base}")
+            return _Made(action, head, out.decode("utf-8", "replace").split("\n")[:_MOST_COMMITS], count)
+
+        try:
+            return await session.do("looking at what would be pushed", _LOOK_S, work, lasting=True)
+        except WorkspaceError as exc:
+            raise OpError(exc.code, f"{session.name} cannot be pushed: {exc}") from exc
+
+    async def opened(self, session: Session, body: t.PullOpened) -> None:
+        """Put on record that a request was opened. Raises OpError."""
+        async with at_rest(self._fleet, session):
+            await self._keepers.take_up(session)
+            await session.append(body)
+
+    # -- what was interrupted ----------------------------------------------------------------------
+
+    async def settle(self, session: Session) -> None:
+        """End a push that nobody waits for any more: one that runs is waited for, one that has not begun never does.
+
+        Call it with the session's lock and its keeper. Raises OpError, LinkLost.
+        """
+        started = session.state.pulling.open
+        if started is None:
+            return
+        call_id = session.state.pulling.call_id
+        call = session.state.calls.open.get(call_id) if call_id else None
+        known = session.track.calls.get(call_id)
+        if call is not None and call.stage == "started":
+            judged = known.judged.action if known is not None and known.judged is not None else None
+            limit = int((judged or {}).get("timeout_s", 0))
+            await session.until(lambda: _at_standstill(session, call_id), limit + _MORE_S)
+            call = session.state.calls.open.get(call_id)
+        if call is not None and call.stage == "in_doubt":
+            evidence = "nobody saw the end of this push; pushing again changes nothing when it arrived"
+            await session.append(t.ToolResolved(call_id=call_id, resolution="unknown_told_model", evidence=evidence))
+        elif call is not None:
+            await session.append(t.ToolEnded(call_id=call_id, status="cancelled", preview="it was broken off"))
+        await session.append(_ended(started, session.state.pulling.status, session.state.pulling.preview))
+
+
+def _at_standstill(session: Session, call_id: str) -> bool:
+    call = session.state.calls.open.get(call_id)
+    return call is None or call.stage != "started"
+
+
+def _ended(started: t.PullStarted, status: str, preview: str) -> t.PullEnded:
+    outcome = {"ok": p.PUSHED, "": p.BROKEN_OFF, "cancelled": p.BROKEN_OFF}.get(status, p.FAILED)
+    why = ""
+    if outcome == p.BROKEN_OFF:
+        why = "nobody saw its end; push again, which changes nothing when it arrived"
+    elif outcome == p.FAILED:
+        why = " ".join(preview.split())[-_WHY:] or status
+    return t.PullEnded(
+        pull_id=started.pull_id,
+        outcome=outcome,
+        remote=started.remote,
+        branch=started.branch,
+        head=started.head,
+        why=why,
+        by=started.by,
+    )
+
+
+def _branch(action: PushAction) -> str:
+    return action.to.refspecs[0].ref.removeprefix("refs/heads/")
+
+
+def _view(session: Session, made: _Made) -> PullView:
+    s = session.state
+    plan = s.plan.entries.values() if s.plan is not None else ()
+    return PullView(
+        sid=session.sid,
+        name=session.name,
+        goal=s.intent.goal if s.intent is not None else "",
+        remote=made.action.remote,
+        url=made.action.to.url,
+        branch=_branch(made.action),
+        head=made.head,
+        count=made.count,
+        verified=s.ended is not None and s.ended.verified,
+        commits=[one for one in made.subjects if one],
+        plan=[PlanLine(entry.id, entry.title, entry.passes) for entry in plan],
+        checks=[CheckLine(command, code == 0) for command, code in s.checks.items()],
+    )

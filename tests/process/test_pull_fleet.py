@@ -1,0 +1,148 @@
+"""`watchfloor pr` with real git: what is pushed, what the person's program is told, and a kill in the middle."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.events import pull_events as p
+from harness.events import types as t
+from tests.fleetlib import COMMAND, Fleet, fleet, git, kill, play, wait_for
+
+pytestmark = pytest.mark.fence
+PROGRAM = """#!/bin/sh
+python3 - "$@" <<'END'
+import json, os, subprocess, sys
+seen = {"argv": sys.argv[1:], "files": sorted(os.listdir(".")), "token": os.environ.get("GH_TOKEN", "")}
+seen["remote"] = subprocess.run(["git", "remote", "get-url", "origin"], capture_output=True, text=True).stdout.strip()
+open(os.environ["SEEN"], "w").write(json.dumps(seen))
+END
+cat "$SAYS"
+exit $(cat "$SAYS.code")
+"""
+WORK = ("shell", {"script": "echo new > new.txt; git add new.txt; git commit -qm 'Add new.txt'"})
+
+
+@pytest.fixture
+def bin_(tmp_path: Path) -> Path:
+    """A folder of programs, with a ``gh``."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "gh").write_text(PROGRAM)
+    (folder / "gh").chmod(0o755)
+    says(folder, "https://github.com/acme/shop/pull/7\n", 0)
+    return folder
+
+
+def says(folder: Path, text: str, code: int) -> None:
+    (folder / "says").write_text(text)
+    (folder / "says.code").write_text(f"{code}\n")
+
+
+def ready(f: Fleet, tmp_path: Path, bin_: Path) -> tuple[str, Path]:
+    """A session that is done, and its bare remote."""
+    repo = f.repository()
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "clone", "-q", "--bare", str(repo), str(bare))
+    git(repo, "remote", "add", "origin", str(bare))
+    f.extra = {
+        "PATH": f"{bin_}:{f.env['PATH']}",
+        "SEEN": str(bin_ / "seen"),
+        "SAYS": str(bin_ / "says"),
+        "GH_TOKEN": "of the person",
+    }
+    sid = f.launch(play([WORK], "Done."), checks=("test -e new.txt",), name="maker")
+    f.wait_state(sid, "done")
+    return sid, bare
+
+
+def test_it_is_pushed_and_the_persons_program_opens_the_request(tmp_path: Path, bin_: Path) -> None:
+    with fleet() as f:
+        sid, bare = ready(f, tmp_path, bin_)
+        worktree = Path(f.row(sid)["worktree"])
+        (worktree / "gh").write_text("#!/bin/sh\necho trap > ../trap\n")
+        (worktree / "gh").chmod(0o755)
+        loose = f.run("pr", "--repo", "acme/shop", "--with", "gh", sid, check=False)
+        assert (loose.returncode, "gh" in loose.stderr, "--commit" in loose.stderr) == (5, True, True)
+        (worktree / "gh").unlink()
+
+        none = f.run("pr", sid, check=False)
+        assert (none.returncode, "--repo OWNER/NAME" in none.stderr) == (5, True)
+        missing = f.run("pr", "--repo", "acme/shop", "--with", "glab", sid, check=False)
+        assert (missing.returncode, "glab is not in PATH" in missing.stderr) == (5, True)
+        away = f.run("pr", "--remote", "nowhere", sid, check=False)
+        assert (away.returncode, "there is no remote 'nowhere'" in away.stderr) == (5, True)
+        shown = f.run("pr", "--repo", "acme/shop", "--with", "gh", "--as", "feature", "--dry-run", sid).stdout
+        assert "would push 1 commit to feature at origin" in shown
+        assert not (bin_ / "seen").exists()
+        assert "feature" not in git(bare, "branch")
+
+        args = ("--repo", "acme/shop", "--with", "gh", "--as", "feature", "--into", "main")
+        said = f.run("pr", *args, sid).stdout
+        assert "request opened: https://github.com/acme/shop/pull/7" in said
+        assert git(bare, "log", "-1", "--format=%s", "feature") == "Add new.txt\n"
+        seen = json.loads((bin_ / "seen").read_text())
+        assert (seen["files"], seen["remote"], seen["token"]) == ([".git"], str(bare), "of the person")
+        told = seen["argv"]
+        assert told[:4] == ["pr", "create", "--repo", "acme/shop"]
+        assert (told[told.index("--head") + 1], told[told.index("--base") + 1]) == ("feature", "main")
+        assert told[told.index("--title") + 1] == "Add new.txt"
+        assert "passes: ` test -e new.txt `" in told[told.index("--body") + 1]
+        assert f.row(sid)["detail"].startswith("request https://github.com/acme/shop/pull/7")
+        assert f.row(sid)["group"] == "to review"
+        judged = [r.body for r in f.records(sid) if isinstance(r.body, t.ToolJudged) and r.body.rule == "you-push"]
+        assert len(judged) == 1, "on record as a call, by the person's word"
+        assert f.json("score", sid)[0]["calls"] == 1, "it is no work of the agent's"
+
+        says(bin_, "a pull request for branch feature already exists:\nhttps://github.com/acme/shop/pull/7\n", 1)
+        assert "there already" in f.run("pr", *args, sid).stdout
+        says(bin_, "gh: not logged in \x1b[2J\n", 4)
+        failed = f.run("pr", *args, sid, check=False)
+        assert (failed.returncode, "not logged in" in failed.stdout, "\x1b" in failed.stdout) == (1, True, False)
+        assert not (worktree.parent / "trap").exists()
+        assert f.run("rm", sid, check=False).returncode == 0, "what is pushed is saved"
+        assert f.violations() == []
+
+
+def test_a_kill_in_the_middle_of_a_push_loses_neither_the_push_nor_the_session(tmp_path: Path, bin_: Path) -> None:
+    with fleet() as f:
+        sid, bare = ready(f, tmp_path, bin_)
+        hold = tmp_path / "hold"
+        came = tmp_path / "came"
+        hold.write_text("")
+        hook = bare / "hooks" / "pre-receive"
+        hook.write_text(f"#!/bin/sh\n: > {came}\nwhile [ -e {hold} ]; do sleep 0.02; done\n")
+        hook.chmod(0o755)
+        doomed = subprocess.Popen(
+            [COMMAND, "pr", "--push-only", sid],
+            env=f.env | f.extra,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        wait_for("the push to be at the remote", came.exists)
+        kill(f.supervisor_pid())
+        doomed.communicate(timeout=60)
+        assert doomed.returncode == 3
+        f.run("supervisor", "start")
+        hold.unlink()
+        wait_for("the push to be settled", lambda: f.state(sid).pulling.ended)
+        ended = f.state(sid).pulling.ended
+        assert ended is not None
+        assert ended.outcome == p.PUSHED, ended.why
+        assert git(bare, "rev-parse", ended.branch).strip() == ended.head
+        wait_for("its keeper to leave", lambda: f.row(sid)["state"] == "done" and not f.state(sid).calls.open)
+        assert "pushed" in f.run("pr", "--push-only", sid).stdout, "again changes nothing"
+
+        git(
+            bare, "update-ref", f"refs/heads/{ended.branch}", git(bare, "commit-tree", "main^{tree}", "-m", "x").strip()
+        )
+        refused = f.run("pr", "--push-only", sid, check=False)
+        assert (refused.returncode, "not pushed" in refused.stdout) == (1, True)
+        assert f.run("pr", "--push-only", "--force", sid).returncode == 0
+        assert git(bare, "rev-parse", ended.branch).strip() == ended.head
+        assert f.violations() == []

@@ -1,0 +1,154 @@
+"""Sending work to a forge, the pure parts: which program, what it is told, what stands in the request."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app import forge, pull_text
+from app.forge import Forge, NoForge
+from harness.events import pull_events as p
+from harness.events import types as t
+from harness.events.fold import fold
+from harness.events.pulling import CheckLine, PlanLine, Pulling, PullView, after, pushes
+from harness.events.receipts import Receipt
+from harness.events.untrusted import to_display
+
+BOTH = {"gh": "/bin/gh", "glab": "/bin/glab"}
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("https://github.com/acme/shop.git", ("github.com", "acme/shop")),
+        ("https://me@github.com/acme/shop", ("github.com", "acme/shop")),
+        ("ssh://git@gitlab.acme.org:2222/group/sub/shop.git", ("gitlab.acme.org", "group/sub/shop")),
+        ("git@github.com:acme/shop.git", ("github.com", "acme/shop")),
+        ("work:acme/shop", ("work", "acme/shop")),
+        ("/srv/git/shop.git", ("", "")),
+        ("file:///srv/git/shop.git", ("", "")),
+    ],
+)
+def test_an_address_names_its_forge(url: str, place: tuple[str, str]) -> None:
+    assert forge.place_of(url) == place
+
+
+@pytest.mark.parametrize(
+    ("url", "repo", "program", "there", "chosen"),
+    [
+        ("git@github.com:acme/shop.git", "", "", BOTH, ("gh", "github.com/acme/shop")),
+        ("https://gitlab.acme.org/g/s/shop.git", "", "", BOTH, ("glab", "gitlab.acme.org/g/s/shop")),
+        ("git@code.acme.org:acme/shop.git", "", "", {"glab": "/bin/glab"}, ("glab", "code.acme.org/acme/shop")),
+        ("git@code.acme.org:acme/shop.git", "", "gh", BOTH, ("gh", "code.acme.org/acme/shop")),
+        ("/srv/git/shop.git", "acme/shop", "gh", BOTH, ("gh", "acme/shop")),
+    ],
+)
+def test_the_program_follows_from_the_address(
+    url: str, repo: str, program: str, there: dict[str, str], chosen: tuple[str, str]
+) -> None:
+    found = forge.choose(url, repo, program, there)
+    assert (found.program, found.repository, found.path) == (*chosen, there[chosen[0]])
+
+
+@pytest.mark.parametrize(
+    ("url", "repo", "program", "there", "says"),
+    [
+        ("git@github.com:acme/shop.git", "", "", {}, "gh is not in PATH"),
+        ("git@code.acme.org:acme/shop.git", "", "", {}, "neither gh nor glab"),
+        ("git@code.acme.org:acme/shop.git", "", "", BOTH, "--with gh or --with glab"),
+        ("git@github.com:acme/shop.git", "", "glab", {"gh": "/bin/gh"}, "glab is not in PATH"),
+        ("/srv/git/shop.git", "", "gh", BOTH, "--repo OWNER/NAME"),
+    ],
+)
+def test_what_is_missing_is_named_with_a_way_out(
+    url: str, repo: str, program: str, there: dict[str, str], says: str
+) -> None:
+    with pytest.raises(NoForge, match=says):
+        forge.choose(url, repo, program, there)
+
+
+def test_a_program_found_through_a_relative_folder_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("gh").write_text("#!/bin/sh\n")
+    Path("gh").chmod(0o755)
+    assert forge.present({"PATH": ".:"}) == {} or "gh" not in forge.present({"PATH": ".:"})
+    assert forge.present({"PATH": str(tmp_path)})["gh"] == str(tmp_path / "gh")
+
+
+@given(st.text(), st.text())
+def test_texts_are_arguments_of_their_own(title: str, body: str) -> None:
+    for program in forge.PROGRAMS:
+        made = Forge(program, f"/bin/{program}", "host/a/b").command(
+            head="work", base="main", title=title, body=body, draft=True
+        )
+        assert made[made.index("--title") + 1] == title
+        assert body in made
+
+
+@pytest.mark.parametrize("url", ["https://github.com/a/b.git", 'git@h:a/b"\\.git', "/srv/with blank/#;x.git"])
+def test_the_empty_repository_knows_its_remote_and_nothing_else(tmp_path: Path, url: str) -> None:
+    forge.lay_out(tmp_path, url)
+    said = subprocess.run(
+        ["git", "config", "--local", "remote.origin.url"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert said.stdout == f"{url}\n"
+    assert forge.environment({"GIT_DIR": "/x", "GH_TOKEN": "secret"})["GH_TOKEN"] == "secret"
+    assert "GIT_DIR" not in forge.environment({"GIT_DIR": "/x"})
+
+
+def view(hostile: str, **more: object) -> PullView:
+    return PullView(
+        sid="s",
+        name=hostile,
+        goal=f"Mend the cart.\n{hostile}",
+        remote="origin",
+        url="u",
+        branch="b",
+        head="c" * 40,
+        count=2,
+        verified=True,
+        commits=[hostile, "Second"],
+        plan=[PlanLine("e1", hostile, True)],
+        checks=[CheckLine(hostile, False)],
+    )
+
+
+@given(st.text())
+def test_no_text_of_others_is_markup_in_a_request(hostile: str) -> None:
+    made = view(hostile)
+    receipt = Receipt("a1", "tool", hostile, "high", "", "effect", "allow", "tui", ())
+    body = pull_text.body(made, [receipt])
+    assert pull_text.title(made) == "Mend the cart."
+    assert all(line.isprintable() for line in body.split("\n"))
+    goal = body.partition("## Goal\n\n")[2].partition("\n\n## Commits")[0]
+    assert all(line.startswith("    ") for line in goal.split("\n"))
+    for line in body.split("\n"):
+        if line.startswith("- "):
+            assert to_display(hostile, limit=200)[:100] in line or "Second" in line
+    assert "## Decided by a person" in body
+
+
+PUSH = t.ToolProposed(call_id="c4.0", tool="exec", ref="pull p1", input={"argv": ["git", "push"]})
+STARTED = t.PullStarted(pull_id="p1", remote="origin", url="u", branch="work", head="c" * 40)
+
+
+def test_a_push_that_a_person_orders_is_no_work_of_the_agent() -> None:
+    assert (PUSH.by_pull, PUSH.not_of_agent, PUSH.own) == (True, True, False)
+    assert not t.ToolProposed(call_id="c4.0", tool="exec", ref="toolu_pull").not_of_agent
+    known = Pulling()
+    for body in (STARTED, PUSH):
+        assert not pushes(known, body) or body is PUSH
+        known = after(known, body)
+    assert pushes(known, PUSH)
+    assert known.words() == "pushing work to origin"
+    known = after(known, t.ToolEnded(call_id="c4.0", status="ok", preview=""))
+    known = after(known, t.PullEnded(pull_id="p1", outcome=p.PUSHED, remote="origin", branch="work", head="c" * 40))
+    assert known.words() == "pushed work to origin"
+    known = after(known, t.PullOpened(branch="work", address="https://x/1", program="gh"))
+    assert known.words() == "request https://x/1"
+    assert not pushes(known, PUSH)
+    assert fold([t.Record(0, "", "harness", 0, STARTED)]).pulling.open == STARTED

@@ -125,5 +125,11 @@ class CannotKeep(WorkspaceError):
     code = "cannot_keep"
 
 
+class MovesSubmodule(WorkspaceError):
+    """The work has a submodule at another commit, which lies in no object store of ours."""
+
+    code = "submodule"
+
+
 def _named(names: Sequence[str], what: str) -> str:
     return f"{len(names)} {what} ({', '.join(names[:5])}{', …' if len(names) > 5 else ''})"

@@ -15,7 +15,7 @@ from harness.events.untrusted import to_display
 from harness.plan.protected import Rules, chosen
 from harness.workspace import checkout, kept, originals
 from harness.workspace import private as private_dir
-from harness.workspace.errors import CannotKeep, GitTooOld
+from harness.workspace.errors import CannotKeep, GitTooOld, MovesSubmodule
 from harness.workspace.git import Git, open_repository, version
 from harness.workspace.look import look, tip
 from harness.workspace.merge_rules import Situation
@@ -130,7 +130,7 @@ def make(
     tree: Worktree, place: Place, head: str, wish: Wish, name: str, goal: str, rules: Rules
 ) -> Result | Conflict | None:
     """Bring ``head`` and what ``place`` stands on together, and hold the result by a ref; None when that would change
-    no file. Raises GitFailed.
+    no file. Raises GitFailed, MovesSubmodule.
     """
     repository = open_repository(place.root)
     who, address = identity(repository)
@@ -151,6 +151,11 @@ def make(
             return found
         if work.equal(found.commit):
             return None
+        if moved := work.submodules(found.commit):
+            raise MovesSubmodule(
+                f"{moved[0]} is a submodule that it has at another commit, and nobody here knows whether that commit is"
+                f" anywhere else; push it, then merge yourself: git -C {place.root} merge {tree.branch}"
+            )
         decides = tuple(sorted(chosen(work.changed(tree.base), rules)))
     Git.of(place.git_dir).run("update-ref", HOLDS + _held_as(tree), found.commit)
     return Result(found.how, found.commit, decides)
@@ -240,6 +245,12 @@ class _Work:
         """The first lines of the session's commits, oldest first."""
         out = self.git.run("log", "--reverse", "--format=%s", self.head, f"^{self.onto}").decode("utf-8", "replace")
         return [line for line in out.split("\n") if line]
+
+    def submodules(self, commit: str) -> list[str]:
+        """Submodules that ``commit`` has, or lacks, otherwise than what it goes into."""
+        fields = self.git.names("diff-tree", "-r", "-z", "--no-renames", "--raw", self.onto, commit)
+        pairs = zip(fields[::2], fields[1::2], strict=False)
+        return [path for about, path in pairs if _GITLINK in about.lstrip(":").split(" ")[:2]]
 
     def changed(self, base: str) -> set[str]:
         """Files of ``base`` that the session changed or removed."""

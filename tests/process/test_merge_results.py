@@ -10,6 +10,7 @@ import pytest
 from harness.plan.protected import Rules
 from harness.workspace import checkout, merging, originals
 from harness.workspace.checkout import CannotMove, NotFollowed
+from harness.workspace.errors import MovesSubmodule
 from harness.workspace.merge_rules import refusal
 from harness.workspace.merging import Conflict, Place, Result, Wish
 from harness.workspace.private import Worktree, publish
@@ -321,6 +322,33 @@ def test_a_filter_that_the_person_uses_is_left_to_the_person(repo: Path, tree: W
     with pytest.raises(CannotMove, match=r"x.bin goes through the filter lfs.*git -C"):
         move(tree, place, found)
     assert state(repo) == before
+
+
+@pytest.mark.parametrize("how", NAMES)
+def test_a_submodule_at_another_commit_is_left_to_the_person(repo: Path, tree: Worktree, how: str) -> None:
+    commit_as_agent(tree, f"160000,{'5' * 40},lib")
+    publish(tree)
+    commit(repo, "b.txt", "mine\n")
+    before = state(repo)
+    with pytest.raises(MovesSubmodule, match="lib is a submodule"):
+        made(tree, how)
+    assert state(repo) == before
+
+
+def test_a_submodule_that_the_work_leaves_alone_is_no_hindrance(tmp_path: Path, repo: Path) -> None:
+    lib = tmp_path / "lib"
+    lib.mkdir()
+    git(lib, "init", "-q", "-b", "main")
+    commit(lib, "x.txt", "x\n")
+    git(repo, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(lib), "lib")
+    git(repo, "commit", "-qm", "with lib")
+    tree = session(tmp_path, repo)
+    work(tree, "new.txt", "agent\n")
+    commit(repo, "b.txt", "mine\n")
+    place, found = made(tree)
+    move(tree, place, found)
+    assert git(repo, "status", "--porcelain") == ""
+    assert ((repo / "lib" / "x.txt").read_text(), (repo / "new.txt").read_text()) == ("x\n", "agent\n")
 
 
 def test_what_is_in_no_commit_can_be_committed_first(repo: Path, tree: Worktree) -> None:

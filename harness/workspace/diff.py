@@ -19,7 +19,14 @@ MAX_PATCH = 2 * 1024 * 1024
 """Bytes of patch text that `diff` returns at most."""
 _BINARY_PROBE = 8000
 _UNPLAIN = re.compile(rb'[\x00-\x1f\x7f"\\]')
-_COMMON = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all", "--find-renames")
+_COMMON = (
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--ignore-submodules=none",
+    "--submodule=short",
+    "--find-renames",
+)
 
 
 @dataclass(frozen=True, slots=True)

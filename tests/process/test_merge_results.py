@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.plan.protected import Rules
-from harness.workspace import checkout, merging, originals
+from harness.workspace import checkout, diff, merging, originals
 from harness.workspace.checkout import CannotMove, NotFollowed
 from harness.workspace.errors import MovesSubmodule
 from harness.workspace.merge_rules import refusal
@@ -328,6 +328,7 @@ def test_a_filter_that_the_person_uses_is_left_to_the_person(repo: Path, tree: W
 def test_a_submodule_at_another_commit_is_left_to_the_person(repo: Path, tree: Worktree, how: str) -> None:
     commit_as_agent(tree, f"160000,{'5' * 40},lib")
     publish(tree)
+    assert f"+Subproject commit {'5' * 40}" in diff.diff(tree).patch
     commit(repo, "b.txt", "mine\n")
     before = state(repo)
     with pytest.raises(MovesSubmodule, match="lib is a submodule"):

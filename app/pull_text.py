@@ -31,12 +31,13 @@ def title(view: PullView) -> str:
     lines = [line.strip() for line in view.goal.split("\n") if line.strip()]
     if view.count == 1 and view.commits:
         lines = view.commits
-    return to_display(lines[0] if lines else view.name, limit=_TITLE)
+    shown = to_display(lines[0] if lines else view.name)
+    return shown if len(shown) <= _TITLE else shown[: _TITLE - 1] + "…"
 
 
 def body(view: PullView, receipts: Sequence[Receipt]) -> str:
     """Goal, commits, plan, checks, and what a person decided on the way."""
-    goal = [f"    {to_display(line, limit=_TEXT)}" for line in view.goal[:_GOAL].strip().split("\n")]
+    goal = [f"    {to_display(line)}" for line in view.goal[:_GOAL].strip().split("\n")]
     checks = ["Every criterion passed, run by Watchfloor." if view.verified else "Not verified by Watchfloor.", ""]
     checks += [f"- {'passes' if one.passed else 'not passed'}: {_code(one.command)}" for one in view.checks]
     parts = (

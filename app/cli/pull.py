@@ -72,6 +72,7 @@ def _opener(args: argparse.Namespace, view: PullView) -> Forge:
 
 
 def _text(client: Client, args: argparse.Namespace, view: PullView) -> tuple[str, str]:
+    """Title and body; but for a title that was given they are displayed safely already."""
     found = context.convert(client.call("receipts", sid=view.sid)["receipts"], list[Receipt])
     return args.title or pull_text.title(view), pull_text.body(view, found)
 
@@ -115,10 +116,10 @@ def _preview(args: argparse.Namespace, view: PullView, opener: Forge | None, tit
     say(f"would push {count} to {safe(view.branch)} at {safe(view.remote)} ({safe(view.url)})")
     if opener is not None:
         say(f"would have {opener.program} open a request at {safe(opener.repository)}:")
-        say(safe(title))
+        say(safe(args.title) or title)
         say()
         for line in body.split("\n"):
-            say(safe(line))
+            say(line)
 
 
 def _not_pushed(args: argparse.Namespace, ended: dict[str, Any]) -> int:

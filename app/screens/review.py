@@ -171,6 +171,8 @@ class ReviewScreen(WatchScreen):
         if self.files:
             seen = sum(self.review.has_seen(file) for file in self.files)
             said = f"{seen} of {len(self.files)} viewed"
+        if row is not None and row.merged:
+            said += f" · merged into {row.merged}"
         if comments := len(self.review.comments):
             said += f" · {comments} comment{'s' if comments != 1 else ''} to send back"
         cut = f"  {_CUT}" if self._cut else ""

@@ -118,7 +118,8 @@ class Course:
     """What the branch was last seen to stand on."""
     shas: deque[str] = field(default_factory=lambda: deque(maxlen=_SHAS))
     """Commits that git told of, shortened as it did."""
-    keepers: int = 0
+    kept: bool = False
+    """A keeper was there and had no reason to leave: the next one follows one that fell."""
     answered: int = -2
     """The record of the newest decision, or of what it led to in the same breath; -2 when there was none."""
 
@@ -260,9 +261,20 @@ def _by_hand(c: Course, r: t.Record, b: t.Body) -> None:
 
 
 def _keeper(c: Course, r: t.Record, b: t.KeeperStarted) -> None:
-    c.keepers += 1
-    if c.keepers > 1:
+    if c.kept:
         c.tell(r, RESTART)
+    c.kept = True
+
+
+def _over(c: Course, r: t.Record, b: t.SessionEnded) -> None:
+    c.kept = False
+    c.tell(r, ANOMALY if b.outcome == "failed" else COURSE)
+
+
+def _put_away(c: Course, r: t.Record, b: t.MergeEnded | t.PullEnded | t.PullOpened) -> None:
+    """Its keeper was there for this alone."""
+    c.kept = False
+    c.tell(r, COURSE if isinstance(b, t.PullOpened) or b.outcome in (MERGED, PUSHED) else ANOMALY)
 
 
 _HANDLERS: Mapping[type[t.Body], Callable[[Course, t.Record, Any], None]] = {
@@ -287,6 +299,10 @@ _HANDLERS: Mapping[type[t.Body], Callable[[Course, t.Record, Any], None]] = {
     t.CapsRaised: _by_hand,
     t.FinishUp: _by_hand,
     t.KeeperStarted: _keeper,
+    t.SessionEnded: _over,
+    t.MergeEnded: _put_away,
+    t.PullEnded: _put_away,
+    t.PullOpened: _put_away,
 }
 
 
@@ -312,14 +328,10 @@ _TOLD: Mapping[type[t.Body], Callable[[Any], str]] = {
     t.Quarantined: _always(RESTART),
     t.LogRecovered: _always(RESTART),
     t.LeaseEnded: lambda b: RESTART if b.exit_code else "",
-    t.SessionEnded: lambda b: ANOMALY if b.outcome == "failed" else COURSE,
     t.SessionForked: _always(COURSE),
     t.PhaseBegun: _always(COURSE),
     t.UndoEnded: lambda b: ANOMALY if b.error else COURSE,
     t.CheckpointRestored: _always(COURSE),
     t.MemoryChanged: _always(COURSE),
-    t.MergeEnded: lambda b: COURSE if b.outcome == MERGED else ANOMALY,
-    t.PullEnded: lambda b: COURSE if b.outcome == PUSHED else ANOMALY,
-    t.PullOpened: _always(COURSE),
 }
 """Records whose own words are the line, and of which kind it is; empty = none this time."""

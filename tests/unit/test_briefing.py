@@ -189,6 +189,15 @@ def test_a_check_is_told_of_when_its_verdict_changes_and_of_a_plan_by_its_entry(
     assert kinds(made) == [(1, PASSED), (3, ANOMALY)]
 
 
+def test_a_keeper_that_comes_to_an_ended_session_is_no_restart() -> None:
+    comes = t.KeeperStarted(pid=2, start=2, boot="b")
+    ended = t.SessionEnded(outcome="done", verified=True)
+    merged = t.MergeEnded(merge_id="m1", outcome="merged", into="main")
+    told = brief(follow(log(comes, ended, comes, merged, comes, t.SessionContinued(rounds=0), ended)), "")
+    assert told.figures.restarts == 0
+    assert brief(follow(log(comes, comes, ended)), "").figures.restarts == 1
+
+
 def test_a_line_says_a_thing_once() -> None:
     intent = t.SessionIntent(name="n", goal="Port\nit", repo="/r", branch="b", worktree="/w", model="opus")
     made = told(intent, verdict("make test", True), t.SessionEnded(outcome="failed", reason="no"))

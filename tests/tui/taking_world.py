@@ -30,6 +30,11 @@ def kept(ident: str, why: str, label: str) -> Reply:
     }
 
 
+def _ended(**how: Any) -> m.MergeEnded:
+    by = t.By(client="tui", uid=1, pid=1)
+    return m.MergeEnded(merge_id="m1", into="main", onto="a" * 40, head="b" * 40, by=by, **how)
+
+
 class Taken:
     """The operations that take a session's work, or go on from it elsewhere."""
 
@@ -54,7 +59,7 @@ class Taken:
     def conflict(self, session: Any) -> m.MergeEnded:
         """Its merge does not fit."""
         self.conflicts.add(session.sid)
-        ended = m.MergeEnded(merge_id="m1", outcome=m.CONFLICTS, into="main", how=m.MERGE, conflicts=["src/cart.py"])
+        ended = _ended(outcome=m.CONFLICTS, how=m.MERGE, conflicts=["src/cart.py"])
         self.log(session, ended)
         return ended
 
@@ -65,7 +70,7 @@ class Taken:
         if session.sid in self.conflicts:
             ended = self.conflict(session)
         else:
-            ended = m.MergeEnded(merge_id="m1", outcome=m.MERGED, into="main", how=r["how"], commit="c" * 40)
+            ended = _ended(outcome=m.MERGED, how=r["how"], commit="c" * 40)
             self.log(session, ended)
         self.push_rows(session)
         return {**msgspec.to_builtins(ended), "name": session.state.name}

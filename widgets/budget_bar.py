@@ -1,4 +1,4 @@
-"""A meter of money against a cap, one line: spent, reserved, the rest."""
+"""A meter of money against a cap, one line: spent, of unknown outcome, reserved, the rest."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from harness.events import words
+from harness.events.views import FleetView
 from widgets import cells
 from widgets.cells import Line
 from widgets.palette import palette
@@ -20,7 +21,7 @@ def share_text(used: int, cap: int | None) -> str:
 
 
 class BudgetBar(Widget):
-    """``label ━━━━━━━╍╍───── $0.41 + $0.05 reserved, 23% of $2``."""
+    """``label ━━━━━━━╍╍───── $0.41 + $0.05 reserved, 23% of $2``; what is of unknown outcome is named apart."""
 
     DEFAULT_CSS = """
     BudgetBar {
@@ -33,15 +34,30 @@ class BudgetBar(Widget):
         self._label = label
         self._spent = 0
         self._reserved = 0
+        self._unknown = 0
         self._cap: int | None = None
 
-    def set_money(self, spent_nano: int, reserved_nano: int, cap_nano: int | None) -> None:
-        """Amounts in nano-USD; a cap of None is no cap."""
-        if (spent_nano, reserved_nano, cap_nano) != (self._spent, self._reserved, self._cap):
+    def set_money(self, spent_nano: int, reserved_nano: int, cap_nano: int | None, unknown_nano: int) -> None:
+        """Amounts in nano-USD; a cap of None is no cap, ``unknown_nano`` a part of what is spent."""
+        if (spent_nano, reserved_nano, cap_nano, unknown_nano) != (
+            self._spent,
+            self._reserved,
+            self._cap,
+            self._unknown,
+        ):
             self._spent = spent_nano
             self._reserved = reserved_nano
             self._cap = cap_nano
+            self._unknown = unknown_nano
             self.refresh()
+
+    def set_today(self, fleet: FleetView) -> None:
+        """Show what counts for today."""
+        self.set_money(fleet.spent_today_nano, fleet.reserved_today_nano, fleet.day_cap_nano, fleet.unknown_today_nano)
+
+    def set_whole(self, fleet: FleetView) -> None:
+        """Show what counts for the fleet, over all time."""
+        self.set_money(fleet.spent_total_nano, fleet.reserved_nano, fleet.fleet_cap_nano, fleet.unknown_total_nano)
 
     def _style(self, role: str) -> Style:
         return palette(self)[role]
@@ -49,12 +65,12 @@ class BudgetBar(Widget):
     def render_line(self, y: int) -> Strip:
         used = self._spent + self._reserved
         reserved = f" + {words.money(self._reserved)} reserved" if self._reserved else ""
-        text = f" {words.money(self._spent)}{reserved}, {share_text(used, self._cap)}"
+        text = f" {words.spend(self._spent, self._unknown)}{reserved}, {share_text(used, self._cap)}"
         line = Line(self.size.width).left(f"{self._label} ", self._style("quiet"))
         line.right(text, self._style("text"))
         if self._cap is not None:
             whole, rest = cells.bar(used, self._cap, min(40, line.room))
-            spent = len(cells.bar(self._spent, self._cap, len(whole) + len(rest))[0])
+            spent = len(cells.bar(self._spent - self._unknown, self._cap, len(whole) + len(rest))[0])
             line.left(whole[:spent], self._style("alarm" if used >= self._cap else "meter"))
             line.left("╍" * (len(whole) - spent), self._style("second")).left(rest, self._style("border"))
         return line.strip(self.rich_style)

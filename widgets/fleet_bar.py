@@ -45,7 +45,7 @@ class FleetBar(PaintedLines):
     def tick(self, now: float) -> None:
         """Repaint when the words of a trouble, the oldest wait or the rate of spending changed."""
         if self._live:
-            self._burn.note(self._fleet.spent_today_nano, now)
+            self._burn.note(self._fleet.spent_today_nano - self._fleet.unknown_today_nano, now)
         said = (trouble_phrase(self._fleet, now), words.age(self._oldest, now), rate(self._burn, now))
         if said != (self._phrase, self._waited, self._rate):
             self._phrase, self._waited, self._rate = said
@@ -82,10 +82,11 @@ class FleetBar(PaintedLines):
             line.right(cells.safe(phrase, self.size.width // 2) + " ", self._style("call"))
         elif not ok:
             line.right(f" {cells.clip(fence, self.size.width // 3)} ", self._style("alarm"))
-        line.left(" ", text).left(words.money(f.spent_today_nano), text).left(" today", quiet)
+        line.left(" ", text).left(words.spend_cell(f.spent_today_nano, f.unknown_today_nano), text)
+        line.left(" today", quiet)
         if f.day_cap_nano is not None:
             line.left(f" of {words.cap_text(f.day_cap_nano)} ", quiet)
-            used, rest = cells.bar(f.spent_today_nano + f.reserved_nano, f.day_cap_nano, 8)
+            used, rest = cells.bar(f.spent_today_nano + f.reserved_today_nano, f.day_cap_nano, 8)
             if self.size.width >= 90:
                 line.left(used, self._style("meter")).left(rest + " ", quiet)
         if self._rate and self.size.width >= _WITH_RATE:

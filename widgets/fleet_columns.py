@@ -162,7 +162,7 @@ def _lines(row: SessionRow, cell: int, now: float) -> Cell:
 
 def _spent(row: SessionRow, cell: int, now: float) -> Cell:
     near = row.cap_nano is not None and row.spent_nano + row.reserved_nano >= row.cap_nano * 0.9
-    spent = words.money(row.spent_nano)
+    spent = words.spend_cell(row.spent_nano, row.unknown_nano)
     both = f"{spent}/{words.cap_text(row.cap_nano)}" if row.cap_nano is not None else spent
     shown = both if cells.length(both) < cell and cell > 8 else spent
     return ((_set(shown, cell, right=True), "attention" if near else "text"),)

@@ -444,7 +444,8 @@ class PaneWall(Widget, can_focus=True):
             return [(rule * width, edge)]
         line = Line(width).left("▌" if chosen and len(self.places) > 1 else rule, edge).left(" ", edge)
         line.right(rule, edge)
-        line.right(f" {words.money(row.spent_nano)}/{words.cap_text(row.cap_nano)} ", self._style("quiet"))
+        spent = words.spend_cell(row.spent_nano, row.unknown_nano)
+        line.right(f" {spent}/{words.cap_text(row.cap_nano)} ", self._style("quiet"))
         line.left(cells.row_mark(row) + " ", self._style(cells.role(row.state)))
         name = self._style("heading") if chosen or row.sid == self._selected else self._style("name")
         line.left(cells.safe(row.name, max(8, line.room * 2 // 3)), name)

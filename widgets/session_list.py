@@ -29,7 +29,7 @@ _OF_COUNTS = ("checks_passed", "checks_total", "plan_passed", "plan_total", "no_
 _FIRST = attrgetter("sid", "name", "state", "asks", "verified", *_OF_COUNTS)
 _OF_LINES = ("group", "files", "lines_added", "lines_removed")
 _SECOND = attrgetter(
-    "sid", "state", "detail", "next", "spent_nano", "reserved_nano", "cap_nano", *_OF_LINES, *_OF_COUNTS
+    "sid", "state", "detail", "next", "spent_nano", "reserved_nano", "unknown_nano", "cap_nano", *_OF_LINES, *_OF_COUNTS
 )
 """What of a row its first and its second line show."""
 _TABLE = 72
@@ -301,7 +301,8 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
         spark = bars(burned.lately(row.burned_step, row.burned, now)[-_SPARK:])
         near = row.cap_nano is not None and row.spent_nano + row.reserved_nano >= row.cap_nano * 0.9
         line.right(f" {age:>5} ", quiet).right(f" {spark:>{_SPARK}}", self._style("meter"))
-        line.right(f" {words.money(row.spent_nano):>7}", self._style("attention") if near else quiet)
+        spent = words.spend_cell(row.spent_nano, row.unknown_nano)
+        line.right(f" {spent:>7}", self._style("attention") if near else quiet)
         line.right(f" {cells.lines(row):>8}", self._style("text")).right(f" {counts:>5}", quiet)
         line.left(cells.fit(cells.safe(row.name, _NAME - 1), _NAME), self._style("name"))
         return line.left(cells.safe(row.detail, line.room), self._style("text" if row.next else "quiet")).strip(base)
@@ -334,7 +335,7 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
             near = row.cap_nano > 0 and spent >= row.cap_nano * 0.9
             line.right(rest, self._style("quiet")).right(used, self._style("attention" if near else "meter"))
             line.right(" ", Style.null())
-        line.right(words.money(row.spent_nano), self._style("quiet"))
+        line.right(words.spend_cell(row.spent_nano, row.unknown_nano), self._style("quiet"))
         if row.files and (wide or row.group == REVIEW):
             line.right(f"{cells.lines(row)} ", self._style("text"))
         if row.plan_total:

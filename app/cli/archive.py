@@ -10,7 +10,7 @@ from app.cli.context import Context
 from app.cli.output import age, emit, emit_all, safe, say, table
 from app.cli.shelf import Shelf
 from harness.events.archived import Archived, fitting
-from harness.events.words import money
+from harness.events.words import spend_cell
 from harness.protocol.client import Client, SupervisorError
 
 _LIST = "list them with: watchfloor ls --archived"
@@ -34,7 +34,14 @@ def ls(ctx: Context, args: argparse.Namespace) -> int:
         say("nothing is archived; watchfloor rm ID puts an ended session here")
         return exits.OK
     body = [
-        (one.sid, safe(one.name, 24), safe(one.state), age(one.archived), money(one.spent_nano), _told(one))
+        (
+            one.sid,
+            safe(one.name, 24),
+            safe(one.state),
+            age(one.archived),
+            spend_cell(one.spent_nano, one.unknown_nano),
+            _told(one),
+        )
         for one in notes
     ]
     for line in table(("ID", "NAME", "ENDED", "REMOVED", "SPENT", "GOAL"), body, width=ctx.width):

@@ -13,6 +13,7 @@ from app import start
 from app.cli.output import safe, warn
 from harness.events.endpoints import sentence
 from harness.events.views import ApprovalView, FleetView, SessionRow
+from harness.events.words import cap_text, spend, usd
 from harness.protocol.client import Client, reach
 from harness.protocol.identity import ForeignState
 from harness.protocol.paths import Folders
@@ -66,6 +67,13 @@ def rows(reply: dict[str, Any]) -> list[SessionRow]:
 
 def fleet(reply: dict[str, Any]) -> FleetView:
     return convert(reply["fleet"], FleetView)
+
+
+def money(fleet: FleetView) -> str:
+    """What the fleet spent today and in all, against its caps."""
+    today = spend(fleet.spent_today_nano, fleet.unknown_today_nano, usd)
+    whole = spend(fleet.spent_total_nano, fleet.unknown_total_nano, usd)
+    return f"today {today} of {cap_text(fleet.day_cap_nano)}; in all {whole} of {cap_text(fleet.fleet_cap_nano)}"
 
 
 def endpoints(reply: dict[str, Any]) -> list[str]:

@@ -15,7 +15,7 @@ from app.cli.output import age, emit, emit_all, safe, say, table
 from harness.events import trouble
 from harness.events.cap import OF_SESSION, Cap
 from harness.events.views import GROUPS, SessionRow
-from harness.events.words import cap_text, counted, money, usd
+from harness.events.words import cap_text, counted, spend, spend_cell, usd
 from harness.protocol import amounts
 from harness.protocol import config as configuration
 
@@ -166,7 +166,7 @@ def ls(ctx: Context, args: argparse.Namespace) -> int:
             safe(r.name, 24),
             r.state,
             age(r.since),
-            f"{money(r.spent_nano)}/{cap_text(r.cap_nano)}",
+            f"{spend_cell(r.spent_nano, r.unknown_nano)}/{cap_text(r.cap_nano)}",
             _counted(r),
             safe(r.detail, 200),
         )
@@ -212,8 +212,9 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
         (
             "spent",
             (
-                f"{usd(row.spent_nano)} of {cap_text(row.cap_nano)}, {counted(row.tokens, 'token')} in"
-                f" {counted(row.requests, 'request')}, {counted(row.tool_calls, 'tool call')}"
+                f"{spend(row.spent_nano, row.unknown_nano, usd)} of {cap_text(row.cap_nano)},"
+                f" {counted(row.tokens, 'token')} in {counted(row.requests, 'request')},"
+                f" {counted(row.tool_calls, 'tool call')}"
             ),
         ),
         ("checks", _checks(row)),
@@ -253,30 +254,28 @@ def cost(ctx: Context, args: argparse.Namespace) -> int:
     if args.json:
         emit({k: v for k, v in reply.items() if k not in ("id", "ok")})
         return exits.OK
-    fleet = context.fleet(reply)
     body = [
         (
             s["sid"],
             safe(s["name"], 24),
             safe(s.get("model", ""), 24),
-            usd(s["spent_nano"]),
+            usd(s["spent_nano"] - s.get("unknown_nano", 0)),
             usd(s.get("reserved_nano", 0)),
-            f"{s.get('tokens', 0):,}",
+            usd(s.get("unknown_nano", 0)),
+            f"{s.get('tokens', 0) - s.get('unknown_tokens', 0):,}",
             "-" if (hit := s.get("cache_hit")) is None else f"{hit:.1%}",
             safe(s.get("price_source", "")),
         )
         for s in (*reply["sessions"], *_removed(reply))
     ]
-    for line in table(("ID", "NAME", "MODEL", "SPENT", "RESERVED", "TOKENS", "CACHE", "PRICE"), body, width=ctx.width):
+    head = ("ID", "NAME", "MODEL", "SPENT", "RESERVED", "UNKNOWN", "TOKENS", "CACHE", "PRICE")
+    for line in table(head, body, width=ctx.width):
         say(line)
     for d in reply["days"][-_DAYS:]:
         held = f", {usd(d['reserved_nano'])} reserved" if d["reserved_nano"] else ""
-        sent = f"{counted(d['tokens'], 'token')} in {counted(d['requests'], 'request')}"
-        say(f"{safe(d['day'])}  {usd(d['nano'])}  {sent}{held}")
-    say(
-        f"today {usd(fleet.spent_today_nano)} of {cap_text(fleet.day_cap_nano)}; in all"
-        f" {usd(fleet.spent_total_nano)} of {cap_text(fleet.fleet_cap_nano)}"
-    )
+        sent = f"{counted(d['tokens'] - d.get('unknown_tokens', 0), 'token')} in {counted(d['requests'], 'request')}"
+        say(f"{safe(d['day'])}  {spend(d['nano'], d.get('unknown_nano', 0), usd)}  {sent}{held}")
+    say(context.money(context.fleet(reply)))
     return exits.OK
 
 

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from app.cli import exits
-from app.cli.context import Context, endpoints
+from app.cli.context import Context, endpoints, fleet, money
 from app.cli.output import emit, safe, say, warn
 from harness.linux.proc import Identity, alive, identify
 from harness.protocol import locks
@@ -44,7 +44,7 @@ def _running(args: argparse.Namespace, client: Client) -> int:
         {"running": True, "epoch": epoch, "pid": pid, "endpoints": reply["fleet"].get("endpoints", [])},
         f"running, epoch {epoch}, pid {pid}",
     )
-    for line in [] if args.json else endpoints(reply):
+    for line in [] if args.json else [money(fleet(reply)), *endpoints(reply)]:
         say(line)
     return exits.OK
 

@@ -16,7 +16,7 @@ from app.screens.session_commands import not_going_on, not_pausing, not_removing
 from harness.events.cap import Cap
 from harness.events.request import Request
 from harness.events.views import ApprovalView, SessionRow
-from harness.events.words import cap_text, money
+from harness.events.words import cap_text, spend_cell
 from harness.protocol.amounts import usd_to_nano
 from harness.protocol.client import SupervisorError, Unreachable
 from harness.protocol.config import ConfigError
@@ -102,7 +102,7 @@ class BulkDialog(Dialog):
 
     def _line(self, row: SessionRow) -> str:
         hidden = " · marked, not shown" if row.sid in self._hidden else ""
-        cap = f"{money(row.spent_nano)} of {cap_text(row.cap_nano)}"
+        cap = f"{spend_cell(row.spent_nano, row.unknown_nano)} of {cap_text(row.cap_nano)}"
         now = f"{row.state}: {row.detail}" if row.detail else row.state
         return f"{row.name} · {repository(row)} · {cap if self._amount else now}{hidden}"
 

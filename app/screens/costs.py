@@ -104,16 +104,18 @@ class CostTable(SelectingLines, ScrollView, can_focus=True):
     def _fill(self, line: Line, row: SessionRow, style: Mapping[str, Style]) -> None:
         _, name, spent, cap, meter, tokens, cached, model = self._columns()
         more = self._more.get(row.sid, {})
-        near = row.cap_nano is not None and row.spent_nano >= row.cap_nano * 0.9
+        used = row.spent_nano + row.reserved_nano
+        near = row.cap_nano is not None and used >= row.cap_nano * 0.9
         line.left(f"{cells.mark(row.state)} ", style["quiet"]).left(
             cells.fit(cells.safe(row.name, name - 1), name), style["text"]
         )
-        line.left(f"{words.money(row.spent_nano):>{spent - 2}}  ", style["attention" if near else "text"])
-        line.left(f"{share_text(row.spent_nano, row.cap_nano):>{cap - 2}}  ", style["quiet"])
+        paid = words.spend_cell(row.spent_nano, row.unknown_nano)
+        line.left(f"{paid:>{spent - 2}}  ", style["attention" if near else "text"])
+        line.left(f"{share_text(used, row.cap_nano):>{cap - 2}}  ", style["quiet"])
         if meter:
-            used, rest = cells.bar(row.spent_nano, row.cap_nano, meter - 2)
-            line.left(used, style["attention" if near else "meter"]).left(
-                cells.fit(rest, meter - len(used)), style["quiet"]
+            full, rest = cells.bar(used, row.cap_nano, meter - 2)
+            line.left(full, style["attention" if near else "meter"]).left(
+                cells.fit(rest, meter - len(full)), style["quiet"]
             )
         if tokens:
             hit = more.get("cache_hit")
@@ -157,11 +159,8 @@ class CostsScreen(WatchScreen):
         if dirty & Dirty.ROWS:
             self.table.set_rows(list(snapshot.rows.values()), self._more)
         if dirty & (Dirty.FLEET | Dirty.ROWS):
-            fleet = snapshot.fleet
-            self.query_one("#day", BudgetBar).set_money(fleet.spent_today_nano, fleet.reserved_nano, fleet.day_cap_nano)
-            self.query_one("#fleet", BudgetBar).set_money(
-                fleet.spent_total_nano, fleet.reserved_nano, fleet.fleet_cap_nano
-            )
+            self.query_one("#day", BudgetBar).set_today(snapshot.fleet)
+            self.query_one("#fleet", BudgetBar).set_whole(snapshot.fleet)
         if dirty & Dirty.LINK:
             self.show_link(snapshot)
         return False

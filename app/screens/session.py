@@ -95,7 +95,8 @@ class SessionLine(Widget):
             return line.left(" this session is gone", self._style("bad")).strip(self.rich_style)
         state = self._style(cells.role(row.state))
         line.left(f" {cells.row_mark(row)} ", state)
-        line.right(f" {words.money(row.spent_nano)} of {words.cap_text(row.cap_nano)} ", self._style("quiet"))
+        spent = words.spend_cell(row.spent_nano, row.unknown_nano)
+        line.right(f" {spent} of {words.cap_text(row.cap_nano)} ", self._style("quiet"))
         if row.plan_total:
             for text, role in reversed(((" ", "quiet"), *cells.plan(row, _PLAN), (" ·", "quiet"))):
                 line.right(text, self._style(role))
@@ -210,9 +211,10 @@ class SessionScreen(SessionCommands):
         if self._tab == "why":
             self.query_one("#why", Facts).set_facts(evidence(row))
         elif self._tab == "cost":
-            self.query_one("#own", BudgetBar).set_money(row.spent_nano, row.reserved_nano, row.cap_nano)
-            fleet = snapshot.fleet
-            self.query_one("#day", BudgetBar).set_money(fleet.spent_today_nano, fleet.reserved_nano, fleet.day_cap_nano)
+            self.query_one("#own", BudgetBar).set_money(
+                row.spent_nano, row.reserved_nano, row.cap_nano, row.unknown_nano
+            )
+            self.query_one("#day", BudgetBar).set_today(snapshot.fleet)
 
     async def _read_plan(self) -> None:
         """Look at the plan and its files, and show what changed."""

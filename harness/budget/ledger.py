@@ -34,7 +34,8 @@ class NotReserved(Exception):
 
 @dataclass(slots=True)
 class Account:
-    """Totals of one account: spent for certain (or counted so), and held by open reservations.
+    """Totals of one account: spent for certain or counted so, and held by open reservations. ``unknown_*`` are the part
+    of what is spent that is the worst case of requests of unknown outcome.
 
     ``requests`` were or may have been sent; ``usage`` is what the endpoint reported, so without those of unknown
     outcome.
@@ -44,6 +45,8 @@ class Account:
     spent_tokens: int = 0
     held_nano: int = 0
     held_tokens: int = 0
+    unknown_nano: int = 0
+    unknown_tokens: int = 0
     requests: int = 0
     usage: Usage = field(default_factory=Usage)
 
@@ -148,6 +151,8 @@ class Ledger:
         for account in self._all(record):
             account.spent_nano -= record.nano
             account.spent_tokens -= record.tokens
+            account.unknown_nano -= record.nano
+            account.unknown_tokens -= record.tokens
         return record
 
     def settle(
@@ -170,6 +175,9 @@ class Ledger:
         if reservation not in self.open:
             raise NotReserved(f"reservation {reservation} is not open")
         record = self.settle(reservation, self.open[reservation].nano, self.open[reservation].tokens)
+        for account in self._all(record):
+            account.unknown_nano += record.nano
+            account.unknown_tokens += record.tokens
         self.unknown[reservation] = record
         return record
 

@@ -31,6 +31,7 @@ class Archived(msgspec.Struct, frozen=True, kw_only=True):
     archived: str = ""
     spent_nano: int = 0
     reserved_nano: int = 0
+    unknown_nano: int = 0
     tokens: int = 0
     requests: int = 0
     kept: tuple[str, ...] = ()

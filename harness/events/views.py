@@ -90,7 +90,9 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     last_event: str = ""
     seq: int = -1
     spent_nano: int = 0
+    """What counts as spent against its cap; ``unknown_nano`` of it is the worst case of requests of unknown outcome."""
     reserved_nano: int = 0
+    unknown_nano: int = 0
     cap_nano: int | None = None
     tokens: int = 0
     requests: int = 0
@@ -169,6 +171,12 @@ class FleetView(msgspec.Struct, frozen=True, omit_defaults=True):
     spent_today_nano: int = 0
     spent_total_nano: int = 0
     reserved_nano: int = 0
+    """Held for requests under way; ``reserved_today_nano`` of it counts for today. The ``unknown_…`` are parts of what
+    is spent, as in a row.
+    """
+    reserved_today_nano: int = 0
+    unknown_today_nano: int = 0
+    unknown_total_nano: int = 0
     day_cap_nano: int | None = None
     fleet_cap_nano: int | None = None
     epoch: int = 0
@@ -250,6 +258,7 @@ def row(
     *,
     spent_nano: int | None = None,
     reserved_nano: int = 0,
+    unknown_nano: int = 0,
     price: str = "",
     tokens: int = 0,
     now: float = 0.0,
@@ -285,6 +294,7 @@ def row(
         seq=s.seq,
         spent_nano=s.spent_nano if spent_nano is None else spent_nano,
         reserved_nano=reserved_nano,
+        unknown_nano=unknown_nano,
         cap_nano=s.caps.usd_nano,
         tokens=s.usage.total if spent_nano is None else tokens,
         requests=s.requests,

@@ -5,6 +5,7 @@ Money is integer nano-USD, timestamps are those of the log.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 NANO = 1_000_000_000
@@ -26,6 +27,19 @@ def money(nano: int) -> str:
     if amount < 1000:
         return f"${amount:.2f}"
     return f"${amount:,.0f}"
+
+
+def spend(nano: int, unknown_nano: int, shown: Callable[[int], str] = money) -> str:
+    """What counts as spent: what was paid, and apart from it the ``unknown_nano`` of it that is the worst case of
+    requests of unknown outcome.
+    """
+    paid = shown(nano - unknown_nano)
+    return f"{paid} + {shown(unknown_nano)} reserved, outcome unknown" if unknown_nano else paid
+
+
+def spend_cell(nano: int, unknown_nano: int) -> str:
+    """As `spend` in a few cells: ``$0.41``, or ``$0.41+?`` when there is more of unknown outcome."""
+    return money(nano - unknown_nano) + ("+?" if unknown_nano else "")
 
 
 def cap_text(nano: int | None) -> str:

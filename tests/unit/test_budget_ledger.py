@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from harness.budget.ledger import CapReached, Ledger, NotReserved
+from harness.budget.ledger import Account, CapReached, Ledger, NotReserved
 from harness.budget.ledger_types import Limits, Raised, Reserved, Settled, Unknown, decode, to_wire
 from harness.events.cap import Cap
 
@@ -101,6 +103,26 @@ class LedgerMachine(RuleBasedStateMachine):
             cap = {"f": (500, 400), "s": (100, 90), "d": (200, 180)}[name[0]]
             assert nano <= cap[0]
             assert tokens <= cap[1]
+
+    @invariant()
+    def what_is_of_unknown_outcome_is_told_apart(self) -> None:
+        lost = self.ledger.unknown.values()
+        assert self.ledger.fleet.unknown_nano == sum(r.nano for r in lost) <= self.ledger.fleet.spent_nano
+        assert self.ledger.fleet.unknown_tokens == sum(r.tokens for r in lost)
+
+    @invariant()
+    def rows_and_days_and_the_fleet_are_sums_of_the_same_amounts(self) -> None:
+        def total(accounts: Iterable[Account]) -> tuple[int, ...]:
+            figures = [
+                (a.spent_nano, a.held_nano, a.unknown_nano, a.spent_tokens, a.unknown_tokens, a.requests)
+                for a in accounts
+            ]
+            return tuple(map(sum, zip(*figures, strict=True))) if figures else (0,) * 6
+
+        made = self.ledger
+        assert total(made.sessions.values()) == total(made.days.values()) == total([made.fleet])
+        for day, account in made.days.items():
+            assert total(part for (_, of), part in made.parts.items() if of == day) == total([account])
 
     @invariant()
     def the_window_never_goes_back(self) -> None:

@@ -28,7 +28,9 @@ _HELD_UP = frozenset({"running", "starting", "lost", "parked", "limited", "stopp
 
 @dataclass(frozen=True, slots=True)
 class Money:
-    """What the ledger says of one session, in nano-USD and tokens; ``spent`` None: nobody knows."""
+    """What the ledger says of one session, in nano-USD and tokens; ``spent`` None: nobody knows. ``unknown`` of what is
+    spent is the worst case of requests of unknown outcome.
+    """
 
     spent: int | None = None
     reserved: int = 0
@@ -36,6 +38,8 @@ class Money:
     tokens: int = 0
     requests: int = 0
     usage: t.Usage = field(default_factory=t.Usage)
+    unknown: int = 0
+    unknown_tokens: int = 0
 
 
 class Fleet:
@@ -153,6 +157,7 @@ class Fleet:
             session.live,
             spent_nano=money.spent,
             reserved_nano=money.reserved,
+            unknown_nano=money.unknown,
             price=money.price,
             tokens=money.tokens,
             now=time.time(),
@@ -186,7 +191,12 @@ class Fleet:
         )
         if money.spent is not None:
             made = msgspec.structs.replace(
-                made, spent_nano=money.spent, reserved_nano=money.reserved, price=money.price, tokens=money.tokens
+                made,
+                spent_nano=money.spent,
+                reserved_nano=money.reserved,
+                unknown_nano=money.unknown,
+                price=money.price,
+                tokens=money.tokens,
             )
         if session.aside is not None:
             return self._set_aside(session, made)

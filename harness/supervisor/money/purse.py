@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harness.budget import prices
 from harness.budget.ledger_types import Raised
@@ -16,7 +16,7 @@ from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.fleet import Money
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.money import reservations
-from harness.supervisor.money.reservations import Bookkeeper, Day, LedgerUnavailable, Standing
+from harness.supervisor.money.reservations import Account, Bookkeeper, Day, LedgerUnavailable, Standing
 
 _LAST_INPUT = 100_000
 _LAST_OUTPUT = 8192
@@ -48,11 +48,10 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Money of the whole fleet in nano-USD."""
+    """Money of the whole fleet, today and over all time, and the caps on both in nano-USD."""
 
-    today: int = 0
-    total: int = 0
-    reserved: int = 0
+    today: Day = field(default_factory=lambda: Day("", 0, 0, 0))
+    whole: Account = field(default_factory=Account)
     day_cap: int | None = None
     fleet_cap: int | None = None
 
@@ -279,7 +278,16 @@ class Purse:
         if self.books is None:
             return Money()
         a = self.books.session(sid)
-        return Money(a.spent_nano, a.reserved_nano, a.price_source, a.tokens, a.requests, a.usage)
+        return Money(
+            a.spent_nano,
+            a.reserved_nano,
+            a.price_source,
+            a.tokens,
+            a.requests,
+            a.usage,
+            a.unknown_nano,
+            a.unknown_tokens,
+        )
 
     def others(self, known: set[str]) -> Money:
         """All sessions together that are not among ``known``: those that were removed."""
@@ -293,6 +301,8 @@ class Purse:
                 found.tokens + m.tokens,
                 found.requests + m.requests,
                 found.usage + m.usage,
+                found.unknown + m.unknown,
+                found.unknown_tokens + m.unknown_tokens,
             )
         return found
 
@@ -304,10 +314,8 @@ class Purse:
         """The fleet's money."""
         if self.books is None:
             return Totals()
-        all_time = self.books.fleet()
-        day = self.books.today()
         limits = self.books.limits(t.Caps())
-        return Totals(day.spent_nano, all_time.spent_nano, all_time.reserved_nano, limits.day_usd, limits.fleet_usd)
+        return Totals(self.books.today(), self.books.fleet(), limits.day_usd, limits.fleet_usd)
 
 
 def _refusal(exc: LedgerUnavailable) -> OpError:

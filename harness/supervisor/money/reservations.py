@@ -46,8 +46,9 @@ class LedgerUnavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One account as shown: nano-USD and tokens that were spent, and what is held for requests under way; see
-    `harness.budget.ledger.Account`.
+    """One account as shown: nano-USD and tokens that were spent, and what is held for requests under way;
+    ``unknown_nano`` of what is spent, and ``unknown_tokens`` of its tokens, are worst cases of requests of unknown
+    outcome; see `harness.budget.ledger.Account`.
     """
 
     spent_nano: int = 0
@@ -56,6 +57,8 @@ class Account:
     price_source: str = ""
     requests: int = 0
     usage: Usage = field(default_factory=Usage)
+    unknown_nano: int = 0
+    unknown_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,8 @@ class Day:
     reserved_nano: int
     tokens: int
     requests: int = 0
+    unknown_nano: int = 0
+    unknown_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +361,7 @@ class Bookkeeper:
 
     def _day(self, day: str) -> Day:
         a = self._ledger.days.get(day, Totals())
-        return Day(day, a.spent_nano, a.held_nano, a.spent_tokens, a.requests)
+        return Day(day, a.spent_nano, a.held_nano, a.spent_tokens, a.requests, a.unknown_nano, a.unknown_tokens)
 
     # -- the disk ----------------------------------------------------------------------------------
 
@@ -428,7 +433,9 @@ class Bookkeeper:
 
 
 def _shown(a: Totals, source: str = "") -> Account:
-    return Account(a.spent_nano, a.held_nano, a.spent_tokens, source, a.requests, a.usage)
+    return Account(
+        a.spent_nano, a.held_nano, a.spent_tokens, source, a.requests, a.usage, a.unknown_nano, a.unknown_tokens
+    )
 
 
 def _unavailable(exc: Exception, text: str) -> LedgerUnavailable:

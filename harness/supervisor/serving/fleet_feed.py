@@ -31,9 +31,12 @@ class FleetFeed:
         warnings = [*p.settings.problems.values(), *filter(None, own), *p.fence.warnings()]
         return p.fleet.totals(
             FleetView(
-                spent_today_nano=money.today,
-                spent_total_nano=money.total,
-                reserved_nano=money.reserved,
+                spent_today_nano=money.today.spent_nano,
+                spent_total_nano=money.whole.spent_nano,
+                reserved_nano=money.whole.reserved_nano,
+                reserved_today_nano=money.today.reserved_nano,
+                unknown_today_nano=money.today.unknown_nano,
+                unknown_total_nano=money.whole.unknown_nano,
                 day_cap_nano=money.day_cap,
                 fleet_cap_nano=money.fleet_cap,
                 epoch=p.epoch,

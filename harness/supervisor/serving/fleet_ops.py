@@ -21,6 +21,8 @@ def _figures(money: Money) -> Reply:
         "reserved_nano": money.reserved,
         "requests": money.requests,
         "tokens": money.tokens,
+        "unknown_nano": money.unknown,
+        "unknown_tokens": money.unknown_tokens,
         "usage": money.usage,
         "cache_hit": money.usage.cache_hit,
         "price_source": money.price,
@@ -94,6 +96,8 @@ class FleetOps:
                 "reserved_nano": d.reserved_nano,
                 "tokens": d.tokens,
                 "requests": d.requests,
+                "unknown_nano": d.unknown_nano,
+                "unknown_tokens": d.unknown_tokens,
             }
             for d in p.purse.days()
         ]

@@ -33,6 +33,7 @@ def note_of(row: SessionRow, kept: list[str], lost: list[str]) -> Archived:
         archived=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         spent_nano=row.spent_nano,
         reserved_nano=row.reserved_nano,
+        unknown_nano=row.unknown_nano,
         tokens=row.tokens,
         requests=row.requests,
         kept=tuple(kept),

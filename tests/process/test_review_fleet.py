@@ -16,7 +16,7 @@ from harness.events import types as t
 from harness.events.contract_events import AGREES, PLANS
 from harness.events.evaluation_events import JUDGES
 from harness.plan.contract import HEADINGS
-from tests.fleetlib import Fleet, fleet, make_repository, play, wait_for
+from tests.fleetlib import Fleet, fleet, kill, make_repository, play, wait_for
 from tests.process.test_judge_fleet import bodies, case_of, write
 
 pytestmark = pytest.mark.timeout(300)
@@ -39,14 +39,10 @@ def text_of(f: Fleet, sid: str, ref: t.BlobRef) -> str:
 
 
 def kill_while_asking(f: Fleet, sid: str, purpose: str) -> None:
-    def asked() -> bool:
-        request = f.state(sid).request
-        return request is not None and request.purpose == purpose
-
-    wait_for(f"a request of the {purpose}", asked)
+    wait_for(f"a request of the {purpose}", lambda: _asking(f, sid, purpose))
     wait_for("its endpoint to be heard", lambda: "nothing came" in f.row(sid)["evidence"])
     os.kill(f.brain_pid(sid), signal.SIGKILL)
-    wait_for("that attempt to be closed", lambda: not asked())
+    wait_for("that attempt to be closed", lambda: not _asking(f, sid, purpose))
 
 
 def test_the_whole_chain_with_a_brain_killed_while_the_planner_and_while_the_evaluator_think(f: Fleet) -> None:
@@ -96,6 +92,32 @@ def test_the_whole_chain_with_a_brain_killed_while_the_planner_and_while_the_eva
     assert text.strip() in shown
     assert STILL in shown
     assert f.violations() == []
+
+
+def test_supervisors_killed_while_each_of_them_thinks_and_words_of_a_person_meanwhile(f: Fleet) -> None:
+    marks = "[[planner stall good | good]] [[agrees stall yes | yes]] [[judge satisfied]]"
+    sid = f.launch(f"{play(write('one.txt'), 'All done.')} {marks}", checks=("test -s one.txt",), more=("--review",))
+    for purpose in (PLANS, AGREES):
+        wait_for(f"a request of the {purpose}", lambda who=purpose: _asking(f, sid, who))
+        wait_for("its endpoint to be heard", lambda: "nothing came" in f.row(sid)["evidence"])
+        if purpose == AGREES:
+            f.run("say", sid, "Call it two.")
+        kill(f.supervisor_pid())
+        wait_for("another supervisor has it", lambda: f.row_or_start(sid)["state"] == "running")
+        os.kill(f.brain_pid(sid), signal.SIGKILL)
+        f.wait_event_count(sid, "model.failed", 1 + (purpose == AGREES))
+    row = f.wait_state(sid, "done", "failed", "waiting")
+    assert (row["state"], row["verified"]) == ("done", True), row["detail"]
+    (agreed,) = bodies(f, sid, t.ContractAgreed)
+    assert (agreed.drafts, agreed.objections) == (2, [])
+    assert "it answers: Call it two." in text_of(f, sid, agreed.text)
+    assert [b.purpose for b in bodies(f, sid, t.ModelFailed)] == [PLANS, AGREES]
+    assert f.violations() == []
+
+
+def _asking(f: Fleet, sid: str, purpose: str) -> bool:
+    request = f.state(sid).request
+    return request is not None and request.purpose == purpose
 
 
 def test_a_planner_that_writes_none_asks_the_person_and_nothing_is_done_without_one(f: Fleet) -> None:

@@ -3,7 +3,7 @@ VENV := .venv
 STAMP := $(VENV)/.installed
 BIN := $(VENV)/bin
 
-.PHONY: install demo test check bench attack soak screenshots clean
+.PHONY: install demo test check bench attack soak screenshots recording clean
 
 install: $(STAMP)
 
@@ -39,6 +39,9 @@ soak: install
 
 screenshots: install
 	$(BIN)/python -m tests.screenshots
+
+recording: install
+	$(BIN)/python -m tests.evening.recording $(REPO)
 
 clean:
 	rm -rf $(VENV)

@@ -34,6 +34,11 @@ Save: TypeAlias = Callable[[str, str], None]
 """Keeps a picture: its name, and itself as SVG."""
 
 
+def chromium_here() -> str | None:
+    """The path of a Chromium; None when there is none."""
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
 def to_png(chromium: str, svg: str, target: Path) -> None:
     """Render one SVG by headless Chromium at its own size."""
     width, height = (int(float(x)) + 1 for x in re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg).groups())  # type: ignore[union-attr]
@@ -171,8 +176,7 @@ def _at_the_gate(demo: Demo) -> bool:
 
 
 async def main() -> int:
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
+    if (chromium := chromium_here()) is None:
         print(
             "make screenshots needs Chromium and fonts; on Debian: chromium fonts-firacode fonts-noto-cjk"
             " fonts-noto-color-emoji"

@@ -284,7 +284,9 @@ class Page:
 
     def _asks(self, record: t.Record, body: t.ApprovalRequested) -> None:
         if call := self._calls.get(body.call_id):
-            self._settle(call, record, Stage.ASKED, f"asks you: {call_words.line(body.title)}")
+            title = call_words.line(body.title)
+            told = title in self.rows[call.row].what
+            self._settle(call, record, Stage.ASKED, "asks you" if told else f"asks you: {title}")
         elif record.seq < self.stop:
             at = self._event(record)
             self._asked[body.approval_id] = at

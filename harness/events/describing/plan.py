@@ -5,6 +5,7 @@ from __future__ import annotations
 from harness.events import types as t
 from harness.events.describing.line import Describers, Line, Tone, first
 from harness.events.ratchet import ALLOW, some, told_of
+from harness.events.words import counted
 
 DESCRIBERS = Describers()
 _on = DESCRIBERS.on
@@ -69,7 +70,7 @@ def _plan_updated(b: t.PlanUpdated) -> Line:
 
 @_on(t.PlanRestored)
 def _plan_restored(b: t.PlanRestored) -> Line:
-    return Line("violation", f"before {b.call_id} the plan was changed and put back: {some(b.did)}", "bad")
+    return Line("violation", f"the plan was changed and is put back: {some(b.did)} (seen before {b.call_id})", "bad")
 
 
 @_on(t.ProgressKept)
@@ -128,14 +129,14 @@ def _policy_read(b: t.PolicyRead) -> Line:
 @_on(t.RatchetViolation)
 def _violated(b: t.RatchetViolation) -> Line:
     names = some([f"{one.path} {told_of(one.how)}" for one in b.files])
-    return Line("violation", f"before {b.call_id}: {names}; the originals decide", "bad")
+    return Line("violation", f"{names}; the originals decide (seen before {b.call_id})", "bad")
 
 
 @_on(t.RatchetRestored)
 def _restored(b: t.RatchetRestored) -> Line:
-    what = "allowed changes are back" if b.allowed else "originals put back"
+    what = counted(b.restored, "allowed change" if b.allowed else "original")
     left = f"; not possible: {first('; '.join(b.refused))}" if b.refused else ""
-    return Line("protected", f"{b.restored} {what}{left}", "bad" if b.refused else "info")
+    return Line("protected", f"{what} put back{left}", "bad" if b.refused else "info")
 
 
 @_on(t.RatchetAnswered)

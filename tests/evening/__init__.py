@@ -1,1 +1,1 @@
-"""One evening with five agents, played with keys in a real tmux: as an end-to-end test, and as the README's recording."""
+"""One evening with five agents, played with keys in a real tmux: an end-to-end test, and the README's recording."""

@@ -1,5 +1,5 @@
-"""``make recording REPO=…``: the evening played on a repository of yours, kept as an asciinema cast of every byte and as
-a GIF of the moments that matter.
+"""``make recording REPO=…``: the evening played on a repository of yours, kept as an asciinema cast of every byte and
+as a GIF of the moments that matter.
 
 REPO is a checkout of a small Python library with ``src/cachetools`` and ``tests``, such as cachetools itself; it is
 copied first. Needs tmux, asciinema, Chromium, ImageMagick and the fonts of ``make screenshots``.
@@ -90,7 +90,8 @@ def main() -> int:
     missing = [tool for tool in NEEDED if shutil.which(tool) is None]
     if missing or (chromium := chromium_here()) is None:
         print(
-            f"make recording needs {', '.join(missing) or 'Chromium'}; on Debian: tmux asciinema imagemagick chromium fonts-firacode"
+            f"make recording needs {', '.join(missing) or 'Chromium'}; on Debian:"
+            " tmux asciinema imagemagick chromium fonts-firacode"
         )
         return 1
     if not (repo / "src" / "cachetools").is_dir():

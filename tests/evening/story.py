@@ -81,7 +81,7 @@ def play(it: Terminal) -> None:
     _leave_and_come_back(it)
     _decide(it)
     _review_and_merge(it)
-    it.write("git log --oneline -3")
+    it.write("git log --oneline --no-decorate -2")
     it.see("Test that keys survive pickling")
     it.look("merged: the commit is on your branch")
 
@@ -161,7 +161,7 @@ def _review_and_merge(it: Terminal) -> None:
     it.press("q")
     it.at_prompt()
     it.write("clear; watchfloor merge pickle")
-    it.see("merged")
+    it.see("with the work of pickle")
     it.at_prompt()
 
 

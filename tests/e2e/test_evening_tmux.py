@@ -24,7 +24,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+@pytest.mark.parametrize("size", [(80, 24)])
 def test_an_evening_with_five_agents(size: tuple[int, int]) -> None:
     moments: list[str] = []
     with fleet(config=story.CONFIG, simulator_args=("--scenarios", str(story.SCENARIOS))) as f:

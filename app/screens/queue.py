@@ -19,7 +19,7 @@ from app.models import Dirty, Snapshot
 from app.screens import queue_refusals, queue_words
 from app.screens.base import WatchScreen
 from app.screens.deciding import Deciding
-from app.screens.queue_foot import Looked, standing
+from app.screens.queue_foot import Looked, nothing_open, standing
 from app.screens.queue_refusals import NOTHING, Refusal
 from harness.events import needs, trouble
 from harness.events.untrusted import to_display
@@ -55,6 +55,7 @@ class QueueScreen(WatchScreen):
 
     def compose(self) -> ComposeResult:
         yield Banner()
+        yield Static("", id="nothing")
         with Container(id="queue"):
             yield QueueList()
             with Vertical(id="right"):
@@ -105,9 +106,17 @@ class QueueScreen(WatchScreen):
                 self._first = ""
             self._follow_stale()
             self._show_selected()
+            self._show_nothing(snapshot)
         if dirty & Dirty.LINK:
             self.show_link(snapshot)
         return False
+
+    def _show_nothing(self, snapshot: Snapshot) -> None:
+        """An empty queue leads on, in place of an empty list and an empty card."""
+        empty = not self._needs
+        self.set_class(empty, "-nothing")
+        if empty:
+            self.query_one("#nothing", Static).update(nothing_open(self.host.keys, snapshot.fleet))
 
     def _follow_stale(self) -> None:
         """Select the request that is asked anew in place of one that was refused as stale, unless the person has moved
@@ -186,7 +195,6 @@ class QueueScreen(WatchScreen):
     def _looked(self) -> Looked:
         return Looked(
             self.arming,
-            nothing_open=not self.requests.views,
             at_end=self.card.scroll_offset.y >= self.card.max_scroll_y > 0,
             foldable=self.card.foldable,
             rings=self.rings,

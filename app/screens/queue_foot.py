@@ -9,7 +9,7 @@ from textual.content import Content
 from app.arming import Arming
 from app.keymap import Keymap
 from app.screens import queue_words
-from harness.events.views import ApprovalView
+from harness.events.views import ApprovalView, FleetView
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,6 @@ class Looked:
     """
 
     arming: Arming
-    nothing_open: bool
     at_end: bool
     foldable: bool
     rings: bool
@@ -28,7 +27,7 @@ class Looked:
 def standing(keys: Keymap, view: ApprovalView | None, looked: Looked, now: float) -> Content:
     """The line at ``now`` (seconds, monotonic); empty where nothing can be approved."""
     if view is None:
-        return _nothing(keys) if looked.nothing_open else Content("")
+        return Content("")
     if not view.options:
         what = "its alarm" if looked.rings else "it"
         puts_off = f"; {keys.shown('queue.defer')} puts {what} off for an hour" if view.deferred is None else ""
@@ -48,12 +47,20 @@ def standing(keys: Keymap, view: ApprovalView | None, looked: Looked, now: float
     return Content.assemble((f"● {keys.shown('queue.approve')} ", "bold $success"), (what + more, "$text-muted"))
 
 
-def _nothing(keys: Keymap) -> Content:
-    return Content.styled(
-        f"Nothing needs you. {keys.shown('go.history')} shows what was decided,"
-        f" {keys.shown('go.brief')} what happened since you looked.",
-        "$text-muted",
-    )
+def nothing_open(keys: Keymap, fleet: FleetView) -> Content:
+    """What stands in place of list and card while nobody needs a person: what goes on, and where to look back."""
+    going = [f"{fleet.running} running"] * bool(fleet.running) + [f"{fleet.review} to review"] * bool(fleet.review)
+    lines: list[Content] = [Content.assemble(("✓ ", "bold $success"), ("Nothing needs you.", "bold"))]
+    if going:
+        lines.append(Content(f"  {' · '.join(going)}"))
+    lines.append(Content(""))
+    for action, what in (
+        ("go.history", "shows what was decided, and what became of each request"),
+        ("go.brief", "shows what happened since you looked"),
+        ("go.floor", "goes to the floor"),
+    ):
+        lines.append(Content.assemble((f"  {keys.shown(action)}", "bold"), (f" {what}", "$text-muted")))
+    return Content("\n").join(lines)
 
 
 def _warning(head: str, text: str) -> Content:

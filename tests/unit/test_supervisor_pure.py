@@ -22,7 +22,7 @@ from harness.events.session_state import SessionState
 from harness.protocol.credential import Credential
 from harness.protocol.paths import STATE_VERSION
 from harness.protocol.session_names import is_session_id
-from harness.supervisor import guardian, ids, main
+from harness.supervisor import guardian, ids, state_folder
 from harness.supervisor.calls import cards
 from harness.supervisor.calls.doubt import file_outcome
 from harness.supervisor.endpoints.credentials import Credentials, fingerprint
@@ -222,14 +222,14 @@ def test_launch_names_the_wrong_field() -> None:
 
 
 def test_state_of_a_newer_version_is_refused(tmp_path: Path) -> None:
-    main.check_version(tmp_path)
-    main.check_version(tmp_path)
+    state_folder.check_version(tmp_path)
+    state_folder.check_version(tmp_path)
     (tmp_path / "VERSION").write_text(json.dumps({"format": STATE_VERSION + 1}))
-    with pytest.raises(main.Refused, match="newer"):
-        main.check_version(tmp_path)
+    with pytest.raises(state_folder.Refused, match="newer"):
+        state_folder.check_version(tmp_path)
     (tmp_path / "VERSION").write_text("?")
-    with pytest.raises(main.Refused, match="does not say"):
-        main.check_version(tmp_path)
+    with pytest.raises(state_folder.Refused, match="does not say"):
+        state_folder.check_version(tmp_path)
 
 
 @pytest.mark.parametrize(

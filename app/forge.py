@@ -35,7 +35,8 @@ class Forge:
 
     def command(self, *, head: str, base: str, title: str, body: str, draft: bool) -> list[str]:
         """Its whole command line; an empty ``base`` is the forge's own choice."""
-        onto = (["--base", base] if self.program == GH else ["--target-branch", base]) if base else []
+        option = "--base" if self.program == GH else "--target-branch"
+        onto = [option, base] if base else []
         more = ["--draft"] if draft else []
         if self.program == GH:
             asked = ["pr", "create", "--repo", self.repository, "--head", head, "--title", title, "--body", body]

@@ -238,7 +238,8 @@ class QueueScreen(WatchScreen):
     # -- actions ----------------------------------------------------------------------------------
 
     def handlers(self) -> Handlers:
-        of, do = self._of, self.deciding
+        of = self._of
+        do = self.deciding
         unless = queue_refusals.unless
         nothing_to_approve = "there is nothing to approve in this request"
         return {

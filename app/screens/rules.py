@@ -95,7 +95,8 @@ class RulesScreen(WatchScreen):
         if chosen is not None:
             same = (at for at, rule in enumerate(self._rules) if rule.grant == chosen.grant)
             self.list.at = next(same, self.list.at)
-        names, now = self._names(), time.time()
+        names = self._names()
+        now = time.time()
         self.list.set_items([_item(rule, names, now) for rule in self._rules])
         standing = sum(not rule.ended for rule in self._rules)
         gone = f", {len(self._rules) - standing} ended" if self._ended else ""

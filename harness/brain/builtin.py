@@ -45,7 +45,8 @@ REMEMBER_EVERY = 500
 """Records: fewer are read faster than what is known is written."""
 _MOST_TOKENS = 32_768
 _MOST_SAID = 2000
-_YOUNG, _OLDEST = 1, 2
+_YOUNG = 1
+_OLDEST = 2
 """Generations of the garbage collector."""
 _THOROUGH = 8
 """Requests, after which everything is looked through."""

@@ -68,7 +68,9 @@ def overlapping(first: Iterable[Scope], second: Iterable[Scope]) -> bool:
     b = set(second)
     if a & b:
         return True
-    forms = {"form"}
+    forms = {"form", "launch"}
+    if a <= forms and b <= forms:
+        return True
     return (EVERYWHERE in a and not b <= forms) or (EVERYWHERE in b and not a <= forms)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 
+from app.copying import passed_through
 from harness.events import notices
 from harness.events.notices import Memory, Notice, Pacing, Want
 from harness.events.untrusted import to_display
@@ -53,5 +54,5 @@ def escapes(kind: str, notice: Notice, *, in_tmux: bool) -> str:
     else:
         return _BELL
     if in_tmux:
-        text = "\x1bPtmux;" + text.replace("\x1b", "\x1b\x1b") + "\x1b\\"
+        text = passed_through(text)
     return _BELL + text

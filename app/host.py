@@ -60,7 +60,7 @@ class Host(Protocol):
         """Say why a key does nothing now; while that is shown, pressing on does not say it again."""
 
     def send(self, done: str, op: str, **arguments: Any) -> None:
-        """Send a request beside everything else; say ``done`` when it was accepted, or why not."""
+        """Send a request beside everything else; say what the reply notes, else ``done``, or why it was refused."""
 
     def run_beside(self, work: Coroutine[Any, Any, object]) -> None:
         """Run a coroutine owned by the application, without holding up keys."""

@@ -57,6 +57,7 @@ VERBS = {
     "roles": ("roles", "roles"),
     "judge": ("judge", "judge"),
     "verify": ("health", "verify"),
+    "export": ("export", "export"),
     "doctor": ("health", "doctor"),
     "supervisor": ("supervise", "supervisor"),
     "adopt": ("adopt", "adopt"),

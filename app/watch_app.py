@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import time
 from collections.abc import Coroutine, Sequence
 from functools import cached_property, partial
@@ -16,9 +17,10 @@ from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.timer import Timer
 
-from app import themes
+from app import copying, themes
 from app.action_table.action import EVERYWHERE
 from app.calling import AWAY_S, Calling
+from app.copying import Selected
 from app.feed import PATIENCE, Feed, Patience
 from app.handlers import Handler, Handlers, bindings
 from app.host import Host
@@ -76,7 +78,7 @@ class WatchApp(App[int]):
         self.frames = 0
         self._first_session = session
         self._away = away
-        self.calling = Calling(notify or NotifyConfig(), self._ring)
+        self.calling = Calling(notify or NotifyConfig(), self._to_terminal)
         self._opened = time.monotonic()
         self._ticker: Timer | None = None
         self._quiet_ticks = 0
@@ -192,7 +194,7 @@ class WatchApp(App[int]):
         quiet = time.monotonic() - max(self._opened, self.pace.pressed)
         return self.app_focus and quiet < AWAY_S
 
-    def _ring(self, sequences: str) -> None:
+    def _to_terminal(self, sequences: str) -> None:
         if self._driver is not None:
             self._driver.write(sequences)
 
@@ -309,6 +311,8 @@ class WatchApp(App[int]):
             "app.palette": Handler(self._open_palette),
             "app.help": Handler(self._open_help),
             "app.theme": Handler(self._next_theme),
+            "app.copy": Handler(self._copy, self._nothing_to_copy),
+            "app.copy_name": Handler(self._copy_name, self._no_name),
             "app.reconnect": Handler(lambda: self.feed.reconnect(start=True), self._connected),
             "go.floor": Handler(self._back_to_floor, self._at_floor),
             "go.queue": Handler(lambda: self.open_queue(""), self._at_queue),
@@ -329,6 +333,33 @@ class WatchApp(App[int]):
 
     def _connected(self) -> str:
         return "the supervisor is connected" if self.snapshot.live else ""
+
+    def _selected(self) -> Selected | None:
+        screen = self.screen
+        return (
+            screen.selected_text() if isinstance(screen, WatchScreen) and screen.is_mounted and screen.stands else None
+        )
+
+    def _nothing_to_copy(self) -> str:
+        return "" if self._selected() is not None else "nothing is selected that could be copied"
+
+    def _no_name(self) -> str:
+        found = self._selected()
+        return "" if found is not None and found.name else "nothing is selected that has an id"
+
+    def _copy(self) -> None:
+        if found := self._selected():
+            self._to_clipboard(found.what, found.text())
+
+    def _copy_name(self) -> None:
+        if found := self._selected():
+            self._to_clipboard("its id", copying.lines([found.name]))
+
+    def _to_clipboard(self, what: str, text: str) -> None:
+        in_tmux = "TMUX" in os.environ
+        made = copying.cut(text)
+        self._to_terminal(copying.sequence(made.text, in_tmux=in_tmux))
+        self.tell(copying.told(what, made, in_tmux=in_tmux))
 
     def _at_floor(self) -> str:
         # A dialog lies above the screen that asks; it is not a place to come back from.
@@ -457,18 +488,20 @@ class WatchApp(App[int]):
             self.tell(why)
 
     def send(self, done: str, op: str, **arguments: Any) -> None:
-        """Send a request beside everything else; say ``done`` when it was accepted, or why not."""
+        """Send a request beside everything else; say what the reply notes, else ``done``, or why it was refused."""
         self.run_beside(self._send(done, op, arguments))
 
     async def _send(self, done: str, op: str, arguments: dict[str, Any]) -> None:
         try:
-            await self.feed.call(op, **arguments)
+            reply = await self.feed.call(op, **arguments)
         except SupervisorError as exc:
             self.tell(f"{exc.message}{'; ' + exc.hint if exc.hint else ''}", bad=True)
         except Unreachable as exc:
             self.tell(str(exc), bad=True)
         else:
-            if done:
+            if note := reply.get("note"):
+                self.tell(str(note))
+            elif done:
                 self.tell(done)
 
     def run_beside(self, work: Coroutine[Any, Any, object]) -> None:

@@ -112,6 +112,10 @@ class ApprovalCard(ScrollView, can_focus=True, inherit_bindings=False):
         """The request on the card."""
         return self._view
 
+    def text(self) -> str:
+        """The card's lines as they are shown, unbroken."""
+        return "\n".join(line.text for line in self._lines)
+
     @property
     def fully_shown(self) -> bool:
         """True once every row that has to be seen was painted since the card or its size changed."""

@@ -82,6 +82,10 @@ class DiffView(ScrollView, can_focus=True):
             self.scroll_to(0, min(self.scroll_y, max(0, len(lines) - 1)), animate=False)
         self.refresh()
 
+    def text(self) -> str:
+        """All of it as it is shown, whole lines."""
+        return "\n".join(map(patch_display, self._lines))
+
     @property
     def files(self) -> int:
         """Number of places that ``}`` stops at."""

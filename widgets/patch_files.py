@@ -158,6 +158,13 @@ def next_hunk(files: Sequence[FilePatch], at: Place, step: int) -> Place | None:
     return next((stop for stop in reversed(stops) if stop < at), None)
 
 
+def rows_of_hunk(file: FilePatch, at: int) -> Sequence[Row]:
+    """The rows of the hunk that this row is in; those above the first one, or all of a file without any."""
+    begin = max((row for row in file.hunks if row <= at), default=0)
+    end = min((row for row in file.hunks if row > at), default=len(file.rows))
+    return file.rows[begin:end]
+
+
 def find(files: Sequence[FilePatch], needle: str, at: Place, step: int) -> Place | None:
     """The next row (``step`` 1) or the one before (-1) with this text, whatever its case, round the end; the row itself
     comes last. None when there is none.

@@ -20,6 +20,7 @@ SCOPES: dict[Scope, str] = {
     "back": "Looking back",
     "review": "Review",
     "form": "Forms and questions",
+    "launch": "The form that launches",
 }
 
 

@@ -53,5 +53,12 @@ ACTIONS: tuple[Action, ...] = (
         16,
         palette=False,
     ),
+    act(
+        "session.export",
+        "Export the session",
+        "One file in the folder that the screen was opened in: log, payloads, costs, plan, commits.",
+        "X",
+        "session",
+    ),
     act("session.reload", "Read again", "Read what is shown here again.", "R", "session costs memory rules review"),
 )

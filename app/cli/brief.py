@@ -9,10 +9,11 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from app import looked
-from app.cli import context, exits, since
+from app.cli import bundled, context, exits, since
 from app.cli.context import Context
 from app.cli.output import emit, safe, say
 from app.cli.sessions import Usage
+from app.cli.shelf import Shelf
 from app.pull_text import code
 from app.told import EMPTY, Told, Troubles, figures, headline, in_order, total, unmoved
 from harness.events.briefing import Brief, Line
@@ -38,9 +39,17 @@ def brief(ctx: Context, args: argparse.Namespace) -> int:
         start = since.stamp(args.since, now) if args.since is not None else looked.last(ctx.folders.state)
     except ValueError as exc:
         raise Usage(str(exc)) from exc
-    start = start or since.as_recorded(now - _FIRST)
     until = since.as_recorded(now)
-    told, troubles = _gathered(ctx, args.ids, start)
+    if len(args.ids) == 1 and (file := bundled.file_of(args.ids[0])) is not None:
+        with bundled.shelf(file) as (shelf, sid):
+            row = context.rows(shelf.call("sessions"))[0]
+            start = start if args.since is not None else row.created
+            told, troubles = _gathered(shelf, [sid], start)
+    else:
+        start = start or since.as_recorded(now - _FIRST)
+        with ctx.connect() as client:
+            client.wait_up_to(_PATIENCE_S)
+            told, troubles = _gathered(client, args.ids, start)
     if args.json:
         fleet = _fleet(told) | {"troubles": msgspec.to_builtins(troubles)}
         emit({"since": start, "until": until, "fleet": fleet, "sessions": [_wire(one) for one in told]})
@@ -55,18 +64,16 @@ def brief(ctx: Context, args: argparse.Namespace) -> int:
     return exits.OK
 
 
-def _gathered(ctx: Context, ids: list[str], start: str) -> tuple[list[Told], Troubles]:
-    with ctx.connect() as client:
-        client.wait_up_to(_PATIENCE_S)
-        reply = client.call("sessions")
-        rows = context.rows(reply)
-        if ids:
-            wanted = {str(client.call("session", sid=sid)["row"]["sid"]) for sid in ids}
-            rows = [row for row in rows if row.sid in wanted]
-        return [_one(client, row, start) for row in rows], context.fleet(reply).troubles
+def _gathered(client: Client | Shelf, ids: list[str], start: str) -> tuple[list[Told], Troubles]:
+    reply = client.call("sessions")
+    rows = context.rows(reply)
+    if ids:
+        wanted = {str(client.call("session", sid=sid)["row"]["sid"]) for sid in ids}
+        rows = [row for row in rows if row.sid in wanted]
+    return [_one(client, row, start) for row in rows], context.fleet(reply).troubles
 
 
-def _one(client: Client, row: SessionRow, start: str) -> Told:
+def _one(client: Client | Shelf, row: SessionRow, start: str) -> Told:
     """A session of which nothing was recorded meanwhile is not asked about; one that cannot be read hides no other."""
     if unmoved(row, start):
         return Told(row, EMPTY)

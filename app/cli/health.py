@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from app.cli import exits
+from app.cli import bundled, exits, export
 from app.cli.context import Context, convert
 from app.cli.output import emit, safe, say
 from app.cli.sessions import Refused
@@ -28,7 +28,9 @@ FENCE_SECONDS = 60
 
 
 def verify(ctx: Context, args: argparse.Namespace) -> int:
-    """Works without a supervisor: it reads the logs only."""
+    """Works without a supervisor: it reads the logs only, or the file of an exported session."""
+    if args.id and (file := bundled.file_of(args.id)) is not None:
+        return export.verify(file, as_json=args.json)
     found = [path for root in (ctx.folders.sessions, ctx.folders.archive) for path in sorted(root.glob("*/log"))]
     if args.id:
         try:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from app import records
-from app.cli import archive, exits
+from app.cli import archive, bundled, exits
 from app.cli.context import Context
 from app.cli.log_filter import Last, Wanted, wanted
 from app.cli.output import escaped, safe, say
@@ -40,6 +40,10 @@ def logs(ctx: Context, args: argparse.Namespace) -> int:
         chosen = wanted(args.since, args.kind, datetime.now(UTC))
     except ValueError as exc:
         raise Usage(str(exc)) from exc
+    if (file := bundled.file_of(args.id)) is not None:
+        with bundled.shelf(file) as (shelf, sid):
+            folder = Path(shelf.call("session", sid=sid)["folder"])
+            return _show(records.DiskRecords(SessionFolder(folder, folder / "none"), args.after), chosen, args, True)
     with ctx.look() as client:
         reply = archive.session(client, args.id)
         folder = Path(reply["folder"])

@@ -326,7 +326,18 @@ def build() -> argparse.ArgumentParser:
     purge = verb("purge", "delete the log and payloads of archived sessions for good", json=True)
     purge.add_argument("ids", metavar="ID", nargs="+", help="whole ids, or names, as in: watchfloor ls --archived")
     session(verb("attach", "open the floor on one session"))
-    session(verb("verify", "check the event logs: framing, checksums, chain", json=True), optional=True)
+    session(
+        verb("verify", "check the event logs, or a file made by export: framing, checksums, chain", json=True),
+        optional=True,
+    )
+    export = verb("export", "write a session into one file that can be checked and read anywhere", json=True)
+    session(export)
+    export.add_argument("file", metavar="FILE", nargs="?", default="", help="to make (default: NAME-ID.watchfloor.tar)")
+    export.add_argument(
+        "--thin",
+        action="store_true",
+        help="commits since its start only, which need its repository to be unpacked (default: all their history)",
+    )
     session(verb("plan", "show a session's plan: the state of each entry, its evidence, what comes next", json=True))
     session(verb("contract", "print what planner and evaluator agreed on before the work", json=True))
     spec = verb("spec", "read a specification before an agent does: what of it can no machine decide?", json=True)

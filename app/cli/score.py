@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from app.cli import exits
+from app.cli import bundled, exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say, table
 from harness.events.words import usd
@@ -31,9 +31,9 @@ _HEADS = (
 
 
 def score(ctx: Context, args: argparse.Namespace) -> int:
-    with ctx.connect() as client:
+    with bundled.look(ctx, args.ids) as (client, ids):
         client.wait_up_to(_PATIENCE_S)
-        asked = [{"sid": sid} for sid in args.ids] or [{}]
+        asked = [{"sid": sid} for sid in ids] or [{}]
         found: list[dict[str, Any]] = [one for given in asked for one in client.call("score", **given)["scores"]]
     if args.json:
         for one in found:

@@ -47,7 +47,25 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
     if not goal.strip():
         raise Usage("the goal is empty; say what the agent should achieve")
     checks = args.check or _asked(args)
-    request = requests.launch(
+    request = requested(args, cfg, goal, checks)
+    with ctx.connect() as client:
+        reply = client.call("launch", **request)
+    if args.json:
+        emit({"sid": reply["sid"], "name": reply["name"], "warnings": reply.get("warnings", [])})
+    else:
+        say(f"launched {safe(reply['name'])} ({reply['sid']}); watch it: watchfloor attach {reply['sid']}")
+        for text in reply.get("warnings", []):
+            say(safe(text))
+        if not (checks or _decided(args)):
+            say(
+                f"{_NONE} no criterion was given: it ends on the agent's word, and stays marked; give --check or --plan"
+            )
+    return exits.OK
+
+
+def requested(args: argparse.Namespace, cfg: configuration.Config, goal: str, checks: list[str]) -> dict[str, Any]:
+    """The arguments of ``launch`` that a command line makes. Raises Usage, ConfigError."""
+    return requests.launch(
         cfg,
         repo=str(Path(args.repo).absolute()),
         goal=goal,
@@ -71,19 +89,6 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
             "judge_cycles": args.judge_cycles,
         },
     )
-    with ctx.connect() as client:
-        reply = client.call("launch", **request)
-    if args.json:
-        emit({"sid": reply["sid"], "name": reply["name"], "warnings": reply.get("warnings", [])})
-    else:
-        say(f"launched {safe(reply['name'])} ({reply['sid']}); watch it: watchfloor attach {reply['sid']}")
-        for text in reply.get("warnings", []):
-            say(safe(text))
-        if not (checks or _decided(args)):
-            say(
-                f"{_NONE} no criterion was given: it ends on the agent's word, and stays marked; give --check or --plan"
-            )
-    return exits.OK
 
 
 def _start(given: str | None) -> str:
@@ -235,8 +240,8 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
 
 def message(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
-        client.call("say", **requests.say(args.id, args.text))
-    return _done(args, "the agent reads it at its next turn")
+        note = client.call("say", **requests.say(args.id, args.text)).get("note")
+    return _done(args, str(note or "the agent reads it at its next turn"))
 
 
 _DAYS = 14

@@ -4,14 +4,18 @@ process is started.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
+from harness.events import briefing, score
 from harness.events.archived import listed
+from harness.events.reader import read
 from harness.events.row_state import Liveness
 from harness.events.salvage import salvage
 from harness.events.session_state import SessionState
+from harness.events.types import Record, decode
 from harness.events.views import ERRORS, FleetView, SessionRow, row
 from harness.protocol.client import SupervisorError
 from harness.protocol.paths import Folders
@@ -30,6 +34,9 @@ class Shelf:
     def __exit__(self, *_: object) -> None:
         return
 
+    def wait_up_to(self, seconds: float) -> None:
+        """Nothing here is waited for."""
+
     def call(self, op: str, **arguments: Any) -> dict[str, Any]:
         """The reply. Raises SupervisorError for what only a supervisor can do."""
         if op == "sessions":
@@ -41,6 +48,10 @@ class Shelf:
             return {"rows": msgspec.to_builtins(listed(self._folders.archive))}
         if op == "costs":
             return self._costs()
+        if op == "score":
+            return {"scores": [self._score(*one) for one in self._chosen(arguments)]}
+        if op == "brief":
+            return self._brief(*self._chosen(arguments)[0], str(arguments.get("since", "")))
         raise SupervisorError("foreign", f"{op} needs a supervisor, and this state folder is not driven")
 
     def _read(self) -> list[tuple[SessionRow, SessionState]]:
@@ -59,7 +70,22 @@ class Shelf:
             made = msgspec.structs.replace(made, detail=f"not driven here; its log says: {made.detail}")
         return made, state
 
-    def _session(self, wanted: str) -> dict[str, Any]:
+    def _chosen(self, arguments: dict[str, Any]) -> list[tuple[SessionRow, SessionState]]:
+        """The session that is asked about, else all."""
+        return [self._find(str(arguments["sid"]))] if arguments.get("sid") else self._read()
+
+    def _records(self, sid: str) -> Iterator[Record]:
+        return map(decode, read(self._folders.session(sid).log))
+
+    def _score(self, made: SessionRow, state: SessionState) -> dict[str, Any]:
+        figures = score.score(score.tally(self._records(made.sid)))
+        return {"sid": made.sid, "name": made.name, **msgspec.to_builtins(figures), "artifacts": None}
+
+    def _brief(self, made: SessionRow, state: SessionState, since: str) -> dict[str, Any]:
+        told = briefing.brief(briefing.follow(self._records(made.sid)), since)
+        return {"sid": made.sid, "name": made.name, "upcoming": "", "brief": msgspec.to_builtins(told)}
+
+    def _find(self, wanted: str) -> tuple[SessionRow, SessionState]:
         try:
             wanted = SessionName.parse(wanted).own()
         except OtherHost as exc:
@@ -75,7 +101,10 @@ class Shelf:
         if len(fits) != 1:
             why = f"{wanted!r} fits {len(fits)} sessions" if fits else f"no session {wanted!r}"
             raise SupervisorError("ambiguous" if fits else "not_found", why, "list them with: watchfloor ls")
-        made, state = fits[0]
+        return fits[0]
+
+    def _session(self, wanted: str) -> dict[str, Any]:
+        made, state = self._find(wanted)
         folder = str(self._folders.session(made.sid).root)
         return {
             "row": msgspec.to_builtins(made),

@@ -11,8 +11,9 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Static
 
-from app import back, looked
+from app import back, copying, looked
 from app.back import Entry
+from app.copying import Selected
 from app.handlers import Handler, Handlers, bindings, in_list
 from app.models import Dirty, Snapshot
 from app.screens.base import WatchScreen
@@ -149,6 +150,10 @@ class BackScreen(WatchScreen):
         self.show_keys()
 
     # -- actions -----------------------------------------------------------------------------------
+
+    def selected_text(self) -> Selected | None:
+        entry = self.selected
+        return None if entry is None else Selected("the line", lambda: copying.lines([entry.text]), entry.sid)
 
     def handlers(self) -> Handlers:
         return {

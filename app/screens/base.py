@@ -10,6 +10,7 @@ from textual.screen import Screen
 
 from app.action_table.action import EVERYWHERE, Action
 from app.actions import ACTIONS, BY_ID, show_key
+from app.copying import Selected
 from app.handlers import Handler, Handlers
 from app.host import Host, host_of
 from app.models import Dirty, Snapshot
@@ -196,6 +197,10 @@ class WatchScreen(Screen[Any]):
 
     def clock(self, now: float) -> None:
         """Once a second: refresh the ages."""
+
+    def selected_text(self) -> Selected | None:
+        """What a key copies; asked often, so the text is made only when it is wanted."""
+        return None
 
     def tell(self, text: str, *, bad: bool) -> bool:
         """Show a notice inside the screen; False leaves it to a toast above the screen."""

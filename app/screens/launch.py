@@ -1,125 +1,78 @@
-"""The launch form: repository, goal, checks, name, model, cap; what cannot be used is said beside the field."""
+"""The launch form: what is common first, the rest folded away; what cannot be used is said beside its field, and the
+command line that launches the same stands below.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from textual import events
 from textual.app import ComposeResult
-from textual.containers import Vertical, VerticalScroll
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static, TextArea
 
-from app import requests
-from app.screens.dialogs import Notice
+from app import launches, wish
+from app.handlers import Handler, Handlers, bindings
+from app.screens.dialogs import Ask, Notice
 from app.screens.form import Form
+from app.screens.picking import Choice, Picker
+from app.wish import FIELDS, FieldError, Wish
 from harness.events.untrusted import to_display
-from harness.events.words import NANO
-from harness.protocol import amounts
 from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
+from harness.protocol.config_sections import FRESH
+from harness.roles import shelf
 from widgets.help_bar import HelpBar
 
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What the form says, as typed."""
-
-    repo: str
-    goal: str
-    checks: str
-    name: str
-    model: str
-    cap: str
-
-
-class FieldError(ValueError):
-    """One field cannot be used."""
-
-    def __init__(self, field: str, why: str) -> None:
-        super().__init__(why)
-        self.field = field
-
-
-def request_of(wish: Wish, cfg: configuration.Config) -> dict[str, Any]:
-    """The arguments of ``launch``. Raises FieldError naming the field."""
-    repo = os.path.abspath(os.path.expanduser(wish.repo.strip() or "."))
-    if not os.path.isdir(repo):
-        raise FieldError("repo", "there is no such folder")
-    if not wish.goal.strip():
-        raise FieldError("goal", "say what the agent should achieve")
-    cap: int | None = None
-    if wish.cap.strip().lower() != "none":
-        try:
-            cap = amounts.usd_to_nano(wish.cap)
-        except ValueError as exc:
-            raise FieldError("cap", f"{exc}; or none") from exc
-    try:
-        return requests.launch(
-            cfg,
-            repo=repo,
-            goal=wish.goal.strip(),
-            checks=[line.strip() for line in wish.checks.splitlines() if line.strip()],
-            name=wish.name.strip(),
-            model=wish.model.strip(),
-            caps=requests.caps_of(cfg, {"usd_nano": cap}),
-        )
-    except configuration.ConfigError as exc:
-        raise FieldError("model", str(exc)) from exc
-
-
 NO_CRITERION = "nothing says when it is done; launch once more to go by the agent's word alone (it stays marked ◇)"
-_LABELS = {
-    "repo": ("Repository", "a git repository; the agent gets a worktree of its own"),
-    "goal": ("Goal", "what should be true in the end"),
-    "checks": ("Checks", "one command a line; done means: the harness saw all of them pass"),
-    "cap": ("Cap in USD", "never passed; reaching it parks the session and asks; or none"),
-    "name": ("Name", "empty = made from the goal"),
-    "model": ("Model", ""),
-}
+_MOST_FILES = 200
+_PLANS = (".json",)
 
 
 class LaunchForm(Form):
     """Launch a session; closes when the supervisor has the intent durably."""
 
     CSS_PATH = "launch.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("launch", priority=True)
 
     def __init__(self) -> None:
         super().__init__()
         self._sending = False
         self._asked = False
         """Nothing says when it is done, and that was asked about."""
+        self._more = False
+        self._cfg = configuration.Config(Path())
+        self._known = launches.Launches()
+
+    # -- what is shown -----------------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
-        cfg = self._config()
-        cap = "none" if cfg.caps.session_usd is None else f"{cfg.caps.session_usd / NANO:.2f}"
+        self._cfg = self._config()
+        values = asdict(wish.first(self._cfg, self._guess()))
         with Vertical(id="launch"):
             yield Static(Content.styled("Launch a session", "bold"), id="title")
             with VerticalScroll(id="fields", can_focus=False):
-                yield from self._label("repo")
-                yield Input(self._guess(), id="repo")
-                yield from self._label("goal")
-                yield TextArea("", soft_wrap=True, show_line_numbers=False, id="goal", tab_behavior="focus")
-                yield from self._label("checks")
-                yield TextArea("", soft_wrap=False, show_line_numbers=False, id="checks", tab_behavior="focus")
-                yield from self._label("cap")
-                yield Input(cap, id="cap")
-                yield from self._label("name")
-                yield Input("", id="name")
-                yield from self._label("model")
-                yield Input(cfg.model.default, id="model")
+                for field in FIELDS:
+                    row = Vertical(
+                        Horizontal(Static(field.title, classes="label"), _entry(field, values[field.id])),
+                        Static("", classes="wrong"),
+                        id=f"row-{field.id}",
+                        classes="field",
+                    )
+                    row.display = not field.more
+                    yield row
+                yield Static("", id="more")
+            yield Static("", id="hint")
+            yield Static("", id="command")
             yield Static("", id="error")
             yield HelpBar()
-
-    def _label(self, field: str) -> list[Static]:
-        title, text = _LABELS[field]
-        return [
-            Static(
-                Content.assemble((title, "bold"), (f"  {text}", "$text-muted")), classes="label", id=f"label-{field}"
-            )
-        ]
 
     def _config(self) -> configuration.Config:
         try:
@@ -138,15 +91,59 @@ class LaunchForm(Form):
         return to_display(rows[-1].repo) if rows else str(here)
 
     def on_mount(self) -> None:
-        keys = self.host.keys
+        self._known = launches.load(self.host.folders.state)
+        self._show_more()
+        self._show_command()
+        self.query_one("#goal").focus()
+
+    def _show_more(self) -> None:
+        for field in FIELDS:
+            if field.more:
+                self.query_one(f"#row-{field.id}").display = self._more
+        key = self.host.keys.shown("launch.more")
+        names = ", ".join(field.title.lower() for field in FIELDS if field.more)
+        self.query_one("#more", Static).update(Content(f"▾ {key} fewer" if self._more else f"▸ {key} more: {names}"))
+        shown = self.host.keys.shown
         self.query_one(HelpBar).set_entries(
             [
-                ("form.submit", keys.shown("form.submit"), "launch"),
+                ("form.submit", shown("form.submit"), "launch"),
                 ("", "tab", "next field"),
-                ("form.cancel", keys.shown("form.cancel"), "cancel"),
+                ("launch.choose", shown("launch.choose"), "choose"),
+                ("launch.more", shown("launch.more"), "fewer" if self._more else "more"),
+                ("launch.earlier", shown("launch.earlier"), "earlier"),
+                ("launch.keep", shown("launch.keep"), "keep as template"),
+                ("form.cancel", shown("form.cancel"), "cancel"),
             ]
         )
-        self.query_one("#goal").focus()
+
+    def _show_command(self) -> None:
+        try:
+            words = wish.command_of(self._wish(), self._cfg)
+        except FieldError as exc:
+            shown = f"$ watchfloor launch …  ({wish.BY_ID[exc.field].title}: {exc})"
+        else:
+            shown = f"$ {wish.typed(words)}"
+        room = 2 * max(20, self.query_one("#command").size.width or 76) - 1
+        self.query_one("#command", Static).update(Content(to_display(shown, limit=room)))
+
+    def on_input_changed(self, message: Input.Changed) -> None:
+        message.stop()
+        self._show_command()
+
+    def on_text_area_changed(self, message: TextArea.Changed) -> None:
+        message.stop()
+        self._show_command()
+
+    def on_resize(self, _: events.Resize) -> None:
+        self.call_after_refresh(self._show_command)
+
+    def on_descendant_focus(self) -> None:
+        field = self._focused()
+        self.query_one("#hint", Static).update(Content(wish.BY_ID[field].hint if field else ""))
+
+    def _focused(self) -> str:
+        found = self.focused.id if self.focused is not None else None
+        return found if found is not None and found in wish.BY_ID else ""
 
     async def on_help_bar_pressed(self, message: HelpBar.Pressed) -> None:
         message.stop()
@@ -155,54 +152,187 @@ class LaunchForm(Form):
         else:
             self.focus_next()
 
+    # -- what it says ------------------------------------------------------------------------------
+
+    def _wish(self) -> Wish:
+        return Wish(**{field.id: self._text(field.id) for field in FIELDS})
+
+    def _text(self, field: str) -> str:
+        entry = self.query_one(f"#{field}")
+        return entry.text if isinstance(entry, TextArea) else entry.value if isinstance(entry, Input) else ""
+
+    def _write(self, field: str, text: str) -> None:
+        entry = self.query_one(f"#{field}")
+        if isinstance(entry, TextArea):
+            entry.load_text(text)
+        elif isinstance(entry, Input):
+            entry.value = text
+            entry.cursor_position = len(text)
+
+    def _fill(self, one: Wish) -> None:
+        for field, text in asdict(one).items():
+            self._write(field, text)
+        self._more = self._more or any(self._text(field.id) for field in FIELDS if field.more)
+        self._show_more()
+        self._complain("", "")
+
+    # -- its own keys ------------------------------------------------------------------------------
+
+    def handlers(self) -> Handlers:
+        return {
+            **super().handlers(),
+            "launch.more": Handler(self._fold),
+            "launch.choose": Handler(self._choose),
+            "launch.earlier": Handler(self._earlier),
+            "launch.keep": Handler(self._keep),
+        }
+
+    def _fold(self) -> None:
+        self._more = not self._more
+        self._show_more()
+        if self._more:
+            self.query_one("#branch").focus()
+        elif self.focused is None or not self.focused.display or self._hidden():
+            self.query_one("#goal").focus()
+
+    def _hidden(self) -> bool:
+        field = self._focused()
+        return bool(field) and wish.BY_ID[field].more and not self._more
+
+    def _choose(self) -> None:
+        field = self._focused()
+        found = list(dict.fromkeys(one for one in self._offers(field) if one))
+        if not found:
+            self.complain(
+                f"there is nothing to choose from for {wish.BY_ID[field].title}" if field else "choose a field"
+            )
+            return
+
+        def chosen(number: int | None) -> None:
+            if number is not None:
+                self._write(field, found[number])
+
+        self.app.push_screen(Picker(wish.BY_ID[field].title, [Choice(one) for one in found]), chosen)
+
+    def _offers(self, field: str) -> Iterable[str]:
+        """What may be chosen for a field: from the configuration, the sessions there are, earlier launches and the
+        disk.
+        """
+        rows = self.host.snapshot.rows.values()
+        earlier = [getattr(one, field) for one in self._known.past] if field else []
+        match field:
+            case "model" | "judge_model":
+                configured = [self._cfg.model.default, *self._cfg.profiles.by_name]
+                return [*configured, *sorted({r.model for r in rows}), *earlier]
+            case "repo":
+                return [*earlier, *sorted({r.repo for r in rows}), *_folders(self._text("repo"))]
+            case "plan":
+                return [*_files(self._text("repo")), *earlier]
+            case "write_plan":
+                return [wish.WRITTEN]
+            case "role":
+                return shelf.names(self.host.folders.config)
+            case "fresh":
+                return FRESH
+            case "judge":
+                return ("judge", "review")
+            case _:
+                return earlier
+
+    def _earlier(self) -> None:
+        kept = list(self._known.templates.items())
+        wishes = [one for _, one in kept] + list(self._known.past)
+        if not wishes:
+            self.complain("nothing was launched from here before, and no template is kept")
+            return
+        choices = [Choice(f"template {name}", _short(one), one.checks) for name, one in kept]
+        choices += [Choice(_short(one), Path(one.repo).name, one.checks) for one in self._known.past]
+
+        def chosen(number: int | None) -> None:
+            if number is not None:
+                self._fill(wishes[number])
+
+        self.app.push_screen(Picker("Templates, and what was launched before", choices), chosen)
+
+    def _keep(self) -> None:
+        one = self._wish()
+        if launches.secret(one):
+            self.complain("something here looks like a secret, and templates are kept in a file: take it out first")
+            return
+
+        def named(name: str | None) -> None:
+            if name:
+                self._store(launches.kept(self._known, name, one))
+
+        self.app.push_screen(
+            Ask("Keep as a template", "", "Its name; one that is there is replaced.", submit="keep"), named
+        )
+
+    def _store(self, known: launches.Launches) -> None:
+        self._known = known
+        try:
+            launches.store(self.host.folders.state, known)
+        except OSError as exc:
+            self.host.tell(f"this launch is not remembered: {exc.strerror or exc}", bad=True)
+
+    # -- launching ---------------------------------------------------------------------------------
+
     def complain(self, text: str) -> None:
         self._complain("", text)
 
-    def _wish(self) -> Wish:
-        text = {name: self.query_one(f"#{name}", Input).value for name in ("repo", "name", "model", "cap")}
-        areas = {name: self.query_one(f"#{name}", TextArea).text for name in ("goal", "checks")}
-        return Wish(**text, **areas)
-
     def _complain(self, field: str, why: str) -> None:
-        for name in _LABELS:
-            self.query_one(f"#label-{name}").set_class(name == field, "-wrong")
-        self.query_one("#error", Static).update(
-            Content(to_display(f"{_LABELS[field][0]}: {why}" if field in _LABELS else why, limit=400))
-        )
-        if field in _LABELS:
+        for known in FIELDS:
+            row = self.query_one(f"#row-{known.id}")
+            row.set_class(known.id == field, "-wrong")
+            if known.id == field:
+                row.query_one(".wrong", Static).update(Content(to_display(f"{known.title}: {why}", limit=400)))
+        error = self.query_one("#error", Static)
+        error.update(Content("" if field else to_display(why, limit=400)))
+        error.display = bool(why) and not field
+        if field:
+            if wish.BY_ID[field].more and not self._more:
+                self._more = True
+                self._show_more()
             self.query_one(f"#{field}").focus()
+            self.call_after_refresh(self.query_one(f"#row-{field}").scroll_visible, animate=False)
 
     def submit(self) -> None:
         if self._sending:
             return
+        one = self._wish()
         try:
-            request = request_of(self._wish(), configuration.load(self.host.folders))
+            request = wish.request_of(one, configuration.load(self.host.folders))
         except FieldError as exc:
             self._complain(exc.field, str(exc))
             return
         except configuration.ConfigError as exc:
             self._complain("", str(exc))
             return
-        if not request["checks"] and not self._asked:
+        if not wish.decided(one) and not self._asked:
             self._asked = True
             self._complain("checks", NO_CRITERION)
             return
         self._sending = True
-        self.query_one("#error", Static).update(Content("launching …"))
-        self.host.run_beside(self._launch(request))
+        self._complain("", "launching …")
+        self.host.run_beside(self._launch(one, request))
 
-    async def _launch(self, request: dict[str, Any]) -> None:
+    async def _launch(self, one: Wish, request: dict[str, Any]) -> None:
         try:
             reply = await self.host.feed.call("launch", **request)
-        except (SupervisorError, Unreachable) as exc:
+        except SupervisorError as exc:
             if self.is_open:
-                self._complain(_field_of(str(exc)), str(exc))
+                self._complain(wish.about(exc.code, exc.message), str(exc))
+            return
+        except Unreachable as exc:
+            if self.is_open:
+                self._complain("", str(exc))
             return
         finally:
             self._sending = False
+        self._store(launches.launched(self._known, one))
         self.host.tell(
             f"launched {reply.get('name', '')}"
-            + ("" if request["checks"] else "; without checks it ends on the agent's word")
+            + ("" if wish.decided(one) else "; without checks it ends on the agent's word")
         )
         if self.is_open:
             self.dismiss(str(reply.get("sid", "")))
@@ -210,10 +340,38 @@ class LaunchForm(Form):
             self.app.push_screen(Notice("Launched", str(reply.get("name", "")), "; ".join(warnings)))
 
 
-def _field_of(message: str) -> str:
-    """The field that a refusal is about, as far as its words tell."""
-    lowered = message.lower()
-    for word, field in (("repositor", "repo"), ("git", "repo"), ("model", "model"), ("cap", "cap"), ("name", "name")):
-        if word in lowered:
-            return field
-    return ""
+def _entry(field: wish.Field, value: str) -> Input | TextArea:
+    if field.rows == 1:
+        return Input(value, id=field.id, compact=True)
+    area = TextArea(value, soft_wrap=field.id == "goal", show_line_numbers=False, id=field.id, tab_behavior="focus")
+    area.styles.height = field.rows
+    return area
+
+
+def _short(one: Wish) -> str:
+    return " ".join(one.goal.split())[:100]
+
+
+def _folders(typed: str) -> list[str]:
+    """Repositories in the folder that is typed, and beside it."""
+    here = Path(os.path.expanduser(typed.strip() or "."))
+    found: list[str] = []
+    for folder in (here, here.parent):
+        with contextlib.suppress(OSError):
+            inside = sorted(one for one in folder.iterdir() if not one.name.startswith("."))[:_MOST_FILES]
+            found += [str(one) for one in inside if (one / ".git").exists()]
+    return found
+
+
+def _files(repo: str) -> list[str]:
+    """What may be a plan at the top of the repository, or in a folder of it."""
+    here = Path(os.path.expanduser(repo.strip() or "."))
+    found: list[Path] = []
+    with contextlib.suppress(OSError):
+        for one in sorted(here.iterdir())[:_MOST_FILES]:
+            if one.suffix in _PLANS and one.is_file():
+                found.append(one)
+            elif one.is_dir() and not one.name.startswith(".") and one.name != "node_modules":
+                with contextlib.suppress(OSError):
+                    found += [sub for sub in sorted(one.iterdir())[:_MOST_FILES] if sub.suffix in _PLANS]
+    return [str(one.relative_to(here)) for one in found]

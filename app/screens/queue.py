@@ -14,6 +14,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from app.arming import ARM_S, Arming
+from app.copying import Selected
 from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
 from app.screens import queue_refusals, queue_words
@@ -236,6 +237,10 @@ class QueueScreen(WatchScreen):
             self.sync(self.host.snapshot, Dirty.APPROVALS)
 
     # -- actions ----------------------------------------------------------------------------------
+
+    def selected_text(self) -> Selected | None:
+        view = self.view
+        return None if view is None else Selected("the card", self.card.text, view.approval_id)
 
     def handlers(self) -> Handlers:
         of = self._of

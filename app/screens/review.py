@@ -13,6 +13,7 @@ from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
 from app import requests
+from app.copying import Selected
 from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
 from app.review import Review, anchor_of, message
@@ -28,7 +29,8 @@ from harness.protocol.client import SupervisorError, Unreachable
 from widgets.entry_list import EntryList, Item
 from widgets.fleet_bar import Banner
 from widgets.help_bar import HelpBar
-from widgets.patch_files import FilePatch, Place, files_of, find, next_hunk
+from widgets.patch import patch_display
+from widgets.patch_files import FilePatch, Place, files_of, find, next_hunk, rows_of_hunk
 from widgets.patch_view import PatchView
 
 _WIDE = 100
@@ -215,6 +217,13 @@ class ReviewScreen(WatchScreen):
         self._paint(place[1])
 
     # -- actions -----------------------------------------------------------------------------------
+
+    def selected_text(self) -> Selected | None:
+        file = self.file
+        if file is None:
+            return None
+        hunk = rows_of_hunk(file, self.view.at)
+        return Selected("the hunk", lambda: "\n".join(patch_display(row.text) for row in hunk), file.path)
 
     def handlers(self) -> Handlers:
         return {

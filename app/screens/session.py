@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence, Set
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 from rich.style import Style
@@ -16,11 +17,14 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
+from app import copying, exporting
+from app.copying import Selected
 from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
 from app.screens.plan_reading import PlanReading
 from app.screens.session_commands import SessionCommands
 from harness.events import words
+from harness.events.describe import describe, detail
 from harness.events.views import SessionRow
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets import cells
@@ -123,6 +127,7 @@ class SessionScreen(SessionCommands):
         self._tab = tab or "transcript"
         self._seq = -1
         self._searched = False
+        self._exporting = False
         self._plan = PlanReading()
 
     def compose(self) -> ComposeResult:
@@ -282,6 +287,7 @@ class SessionScreen(SessionCommands):
             "focus.next": Handler(lambda: self._step(1)),
             "focus.previous": Handler(lambda: self._step(-1)),
             "session.why": Handler(lambda: self._choose("why"), self._already_why),
+            "session.export": Handler(self._export, self._not_exporting),
             "session.reload": Handler(self._reload, self._not_read_once),
             "view.raw": Handler(self._toggle_raw),
             "view.plan": Handler(lambda: self._choose("plan"), self._already_plan),
@@ -298,6 +304,38 @@ class SessionScreen(SessionCommands):
             "log.first": Handler(self._first),
             "log.last": Handler(self._last),
         }
+
+    def selected_text(self) -> Selected | None:
+        if self._tab == "transcript" and (chosen := self.transcript.cursor_row) is not None:
+            below = [bit.text for bit in chosen.more]
+            return Selected("the row", lambda: copying.lines([chosen.what, chosen.result, *below]), self.sid)
+        if self._on_log and (record := self.log_view.record(self.log_view.cursor_seq or 0)) is not None:
+            return Selected("the record", lambda: copying.lines([describe(record).summary, detail(record)]), self.sid)
+        if self._tab == "diff":
+            return Selected("the diff", self.query_one(DiffView).text, self.sid)
+        return super().selected_text()
+
+    def _not_exporting(self) -> str:
+        return "it is being exported" if self._exporting else ("" if self.target else "this session is gone")
+
+    def _export(self) -> None:
+        row = self.target
+        if row is not None:
+            self._exporting = True
+            self.host.tell(f"{row.name}: exporting …")
+            self.host.run_beside(self._exported(row))
+
+    async def _exported(self, row: SessionRow) -> None:
+        file = Path.cwd() / exporting.file_name(row.name, row.sid)
+        try:
+            folder = self.host.folders.session(row.sid).root
+            made = await exporting.run(exporting.order(self.host.folders, folder, file))
+        except exporting.NotExported as exc:
+            self.host.tell(f"{row.name} is not exported: {exc}", bad=True)
+        else:
+            self.host.tell(exporting.told(made))
+        finally:
+            self._exporting = False
 
     @property
     def _on_log(self) -> bool:

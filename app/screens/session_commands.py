@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from app import requests
+from app import copying, requests
+from app.copying import Selected
 from app.handlers import Handler, Handlers
 from app.screens.base import WatchScreen
 from harness.events import needs
@@ -21,6 +22,13 @@ class SessionCommands(WatchScreen):
     def target(self) -> SessionRow | None:
         """The session that commands apply to."""
         raise NotImplementedError
+
+    def selected_text(self) -> Selected | None:
+        row = self.target
+        if row is None:
+            return None
+        line = f"{row.name}  {row.sid}  {row.state}  {row.detail}"
+        return Selected("its line", lambda: copying.lines([line]), row.sid)
 
     def handlers(self) -> Handlers:
         return {

@@ -211,7 +211,7 @@ def _turn(v: View, last: ModelTurn | None) -> Step:
         case said.CALLS:
             return _breaker(v) or _ask(v)
         case said.DONE:
-            return _done(v, last)
+            return Say(prompt.UNHEARD) if v.unheard else _done(v, last)
         case said.PAUSED | said.LENGTH if v.pauses >= _MAX_PAUSES:
             return Park("error", f"{v.pauses} replies in a row stopped early ({last.stop})")
         case said.LENGTH:

@@ -7,6 +7,7 @@ FINISH = (
     "Summarise in a few lines: what is done, what is not, and what should be done next."
 )
 CUT_TEXT = "Your reply was cut at the output limit. Go on from where you stopped, in smaller steps."
+UNHEARD = "What the user said last came while you wrote this reply, so you had not read it yet. Act on it now."
 CUT_CALL = (
     "Your last reply reached the output limit in the middle of a tool call and was discarded: nothing ran. "
     "Make smaller calls, for example write a large file in several parts."

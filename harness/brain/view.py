@@ -143,6 +143,10 @@ class View:
     parked_seq: int = -1
     lease_seq: int = -1
     finish_seq: int = -1
+    asked_seq: int = -1
+    """The newest request for a reply of the agent's own."""
+    human_seq: int = -1
+    """The newest words of a person."""
     continued_seq: int = -1
     rounds: int = 0
     """Rounds of checks since the newest instruction: the goal, words of a human, or being continued."""
@@ -174,8 +178,13 @@ class View:
 
     @property
     def finished(self) -> bool:
-        """True when the one last reply of a session that was told to finish up has come."""
-        return self.finish_seq >= 0 and bool(self.models) and self.models[-1].seq > self.finish_seq
+        """True when the one last reply of a session that was told to finish up has come: to a request of then."""
+        return self.finish_seq >= 0 and bool(self.models) and self.models[-1].seq > self.asked_seq > self.finish_seq
+
+    @property
+    def unheard(self) -> bool:
+        """True when a person said something after the newest reply was asked for and before it came."""
+        return bool(self.models) and self.asked_seq < self.human_seq < self.models[-1].seq
 
     def measure(self) -> Measure:
         """What the next request would have."""
@@ -232,6 +241,8 @@ class View:
                 self._compacted(r, body, load)
             case t.ModelSummary():
                 self._summed(r, body)
+            case t.ModelRequest() if not body.purpose:
+                self.asked_seq = r.seq
             case t.UserMessage():
                 self._user(r, body)
             case t.ModelMessage():
@@ -309,6 +320,7 @@ class View:
         self.fresh += _bytes(body.text)
         self.newest_user_seq = r.seq
         if body.origin == "human":
+            self.human_seq = r.seq
             self._begin_anew()
             self._new_instruction()
 

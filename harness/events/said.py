@@ -70,3 +70,8 @@ def text_of(parts: Iterable[Part]) -> str:
 def calls_of(parts: Iterable[Part]) -> tuple[Call, ...]:
     """The calls of a turn, in order."""
     return tuple(p for p in parts if isinstance(p, Call))
+
+
+def spelled(text: str) -> int:
+    """Bytes of a text as a request spells it, which its tokens cannot exceed."""
+    return len(json.dumps(text, ensure_ascii=False).encode("utf-8", "replace"))

@@ -113,6 +113,10 @@ class SessionState:
     last_failure: t.ModelFailed | None = None
     budget: t.BudgetReached | None = None
     finish_up: t.FinishUp | None = None
+    unasked: int = 0
+    """Bytes of the messages that no request has carried, as one spells them; those of a request that a cap on dollars
+    refused are in what it needed.
+    """
     checks: dict[str, int | None] = field(default_factory=dict)
     check_calls: dict[str, ratchet.Running] = field(default_factory=dict)
     unjudged: dict[str, ratchet.Running] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from hashlib import sha256
 
 import msgspec
 
-from harness.memory import secret
+from harness.events import secret
 from harness.memory.model import PENDING, REJECTED, VERSIONS, Lesson, Memories, normal
 from harness.memory.records import (
     CREATED,

@@ -378,3 +378,32 @@ async def test_sleep_and_a_clock_that_was_set_count_against_no_cap_on_wall_time(
             assert f.state(sid).away_s == int(passed.seconds)
             await asyncio.to_thread(f.release, sid)
             await asyncio.to_thread(f.wait_state, sid, "done", timeout=PATIENCE)
+
+
+def test_a_long_message_to_a_session_at_its_cap_is_in_what_it_may_spend_to_finish_up(f: Fleet) -> None:
+    sid = f.launch(TURNS, more=("--cap-usd", "0.0001"))
+    (asked,) = waiting(f, sid)
+    told = f.run("say", sid, "Say what is missing. " + "word " * 10_000).stdout
+    assert f"approve {asked['approval_id']} --finish" in told
+    f.run("approve", asked["approval_id"], "--finish")
+    f.wait_state(sid, "done", timeout=PATIENCE)
+    assert len([r for r in f.records(sid) if isinstance(r.body, t.ApprovalRequested)]) == 1
+    assert f.violations() == []
+
+
+def test_a_message_to_a_session_that_finishes_up_gets_an_allowance_of_its_own(f: Fleet) -> None:
+    """Its one last reply is on its way when the message comes, which therefore has another one."""
+    sid = f.launch(play("That is all.", "And that was your question."), more=("--cap-usd", "0.0001"))
+    (asked,) = waiting(f, sid)
+    ask_simulator(f, "faults", [{"kind": "stall", "seconds": 5}])
+    f.run("approve", asked["approval_id"], "--finish")
+    f.wait_event(sid, "model.request")
+    assert "one last reply to this too" in f.run("say", sid, "What of the tests? " + "word " * 10_000).stdout
+    f.wait_state(sid, "done", timeout=PATIENCE)
+    records = f.records(sid)
+    first, second = (r for r in records if isinstance(r.body, t.FinishUp))
+    assert second.body.allowance_nano > first.body.allowance_nano  # type: ignore[union-attr]
+    spoken = next(r.seq for r in records if isinstance(r.body, t.UserMessage) and r.body.origin == "human")
+    assert [r.seq > spoken for r in records if isinstance(r.body, t.ModelMessage)] == [True, True]
+    assert len([r for r in records if isinstance(r.body, t.ApprovalRequested)]) == 1
+    assert f.violations() == []

@@ -434,13 +434,14 @@ class World(Remembering, Granting, Taken):
         session.views[view.approval_id] = msgspec.structs.replace(view, deferred="")
         self.push_approvals()
 
-    def _op_say(self, r: dict[str, Any], w: asyncio.StreamWriter) -> None:
+    def _op_say(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         session = self._find(r)
         if not r["text"].strip():
             raise Refused("bad_request", "the message is empty")
         self._refuse_ended(session)
         self.log(session, t.UserMessage(text=r["text"]))
         self.push_rows(session)
+        return {"note": ""}
 
     def _op_continue(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         session = self._find(r)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from app.screens.costs import CostsScreen
 from app.screens.fleet import FleetScreen
 from app.screens.floor import FloorScreen
 from app.screens.form import Form
+from app.screens.launch import LaunchForm
 from app.screens.memory import MemoryScreen
 from app.screens.queue import QueueScreen
 from app.screens.review import ReviewScreen
@@ -47,6 +49,7 @@ def table(of: type[WatchScreen | Form | WatchApp]) -> Handlers:
 OWN = {screen: set(table(screen)) for screen in SCREENS}
 EVERY = set(table(WatchApp))
 FORM = set(table(Form))
+LAUNCH = set(table(LaunchForm))
 
 
 def test_these_are_all_the_screens() -> None:
@@ -60,7 +63,7 @@ def test_these_are_all_the_screens() -> None:
 
 
 def test_nobody_does_what_is_not_in_the_registry() -> None:
-    assert set().union(EVERY, FORM, *OWN.values()) <= BY_ID.keys()
+    assert set().union(EVERY, FORM, LAUNCH, *OWN.values()) <= BY_ID.keys()
 
 
 @pytest.mark.parametrize("screen", SCREENS)
@@ -74,7 +77,8 @@ def test_every_action_has_a_handler() -> None:
     anywhere = {action.id for action in ACTIONS if EVERYWHERE in action.scopes}
     assert anywhere <= EVERY
     assert {action.id for action in ACTIONS if "form" in action.scopes} == FORM
-    assert set().union(EVERY, FORM, *OWN.values()) == BY_ID.keys()
+    assert {action.id for action in ACTIONS if "launch" in action.scopes} == LAUNCH - FORM
+    assert set().union(EVERY, FORM, LAUNCH, *OWN.values()) == BY_ID.keys()
 
 
 async def test_a_key_that_can_do_nothing_says_why_once(tmp_path: Path) -> None:
@@ -163,3 +167,32 @@ async def test_a_sequence_that_can_do_nothing_says_why(tmp_path: Path) -> None:
     async with shown(tmp_path, crowd, preset="tmux") as s:
         await s.press("ctrl+b", "left")
         await s.see("the list has the focus, not the panes")
+
+
+async def test_what_is_selected_goes_to_the_clipboard_and_how_much_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TMUX", raising=False)
+    async with shown(tmp_path, crowd) as s:
+        sent: list[str] = []
+        monkeypatch.setattr(s.app, "_to_terminal", sent.append)
+
+        async def copied(key: str) -> str:
+            before = len(sent)
+            await s.press(key)
+            await s.until("the clipboard", lambda: len(sent) > before)
+            return b64decode(sent[-1].removeprefix("\x1b]52;c;").removesuffix("\a")).decode()
+
+        row = s.screen.target  # type: ignore[attr-defined]
+        assert await copied("y") == f"{row.name}  {row.sid}  {row.state}  {row.detail}"
+        await s.see("copied its line")
+        assert await copied("Y") == row.sid
+        await s.press("2")
+        await s.see("git push origin main")
+        card = await copied("y")
+        assert "wants to push to origin" in card
+        await s.see(f"copied the card: {len(card):,} characters")
+        assert await copied("Y") in {a.approval_id for a in s.app.snapshot.approvals}
+        await s.press("3")
+        await s.press("y")
+        await s.see("nothing is selected that could be copied")

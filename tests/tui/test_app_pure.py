@@ -19,7 +19,7 @@ from app import actions, keymap, themes
 from app.action_table.action import SCOPES
 from app.arming import ARM_S, Arming
 from app.safety import NoControl, ReplyFilter
-from app.screens.launch import FieldError, Wish, request_of
+from app.wish import FieldError, Wish, request_of
 from harness.events import words
 from harness.events.views import ERRORS, NEEDS_YOU, REVIEW, RUNNING, ApprovalView, SessionRow
 from harness.protocol.config import Config

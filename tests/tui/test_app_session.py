@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 from textual import events
 from textual.message import Message
+from textual.widgets import TextArea
 
+from app import launches
 from app.asked_log import PIECE_BYTES
+from app.screens.launch import LaunchForm
+from harness.events import bundle
 from harness.events import types as t
 from tests.tui.app_pilot import SIZES, Shown, shown
 from tests.tui.app_world import SCENES, World, crowd, hostile
@@ -38,6 +42,22 @@ def first(world: World) -> None:
     worktree = world.folders.worktrees / session.sid
     worktree.mkdir(parents=True)
     (worktree / "PLAN.md").write_text("# Cart\n- [x] find the fault\n- [ ] repair it\n", "utf-8")
+
+
+async def test_a_session_is_exported_into_the_folder_that_the_screen_was_opened_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    async with shown(tmp_path, first) as s:
+        await s.press("enter", "X")
+        await s.until("the exported file", lambda: any(here.glob("cart-discount-*.watchfloor.tar")))
+        await s.see("records,")
+        (file,) = here.glob("*.watchfloor.tar")
+        assert bundle.check(file).ok
+        await s.press("X")
+        await s.see("is not exported")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -293,6 +313,60 @@ async def test_the_form_says_what_is_wrong_beside_the_field_and_launches(
             5_500_000_000,
         )
         await s.see("launched mine", "● mine")
+
+
+async def test_rare_fields_unfold_and_all_is_done_with_the_keyboard_at_80x24(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "prd.json").write_text("{}")
+    async with shown(tmp_path, size=(80, 24)) as s:
+        await s.press("n")
+        await s.see("Repository", "Goal", "Checks", "Cap in USD", "Name", "Model", "more: begin from", "$ watchf")
+        await s.press(*"fix", "f2")
+        await s.see("Begin from", "a branch, tag or commit")
+        await s.press(*"main", "tab", "f3")
+        await s.see("Plan file", "prd.json", "enter takes it")
+        await s.press("enter")
+        for _ in range(4):
+            await s.press("tab")
+        await s.see("a number; empty = as configured")
+        await s.press(*"many", "ctrl+y")
+        await s.see("Cap, tokens: 'many' is not a whole number")
+        assert not s.world.of("launch")
+        await s.press(*["backspace"] * 4, *"9000", "ctrl+y")
+        await s.until("the launch", lambda: s.world.of("launch"))
+        (sent,) = s.world.of("launch")
+        assert (sent["start"], sent["plan"], sent["caps"]["tokens"]) == ("main", "prd.json", 9000)
+        assert all(len(line) <= 80 for line in s.grid)
+
+
+async def test_the_form_is_filled_from_an_earlier_launch_and_from_a_template(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with shown(tmp_path, size=(80, 24)) as s:
+
+        def filled() -> list[str]:
+            return [s.app.screen.query_one(field, TextArea).text for field in ("#goal", "#checks")]
+
+        await s.press("n", "f4")
+        await s.see("nothing was launched from here before")
+        await s.press(*"mend", "tab", *"true", "f5")
+        await s.see("Keep as a template")
+        await s.press(*"usual", "ctrl+y")
+        await s.until("the form", lambda: isinstance(s.app.screen, LaunchForm))
+        await s.press("ctrl+y")
+        await s.until("the launch", lambda: s.world.of("launch"))
+        await s.until("the floor", lambda: len(s.app.screen_stack) == 1)
+        await s.press("n", "f4")
+        await s.see("template usual", "mend")
+        await s.press(*"usual", "enter")
+        await s.until("the template", lambda: filled() == ["mend", "true"])
+        await s.press("escape", "n", "f4", "down", "enter")
+        await s.until("the earlier launch", lambda: filled() == ["mend", "true"])
+    kept = launches.load(s.world.folders.state)
+    assert ([one.goal for one in kept.past], list(kept.templates)) == (["mend"], ["usual"])
 
 
 async def test_a_refused_launch_keeps_what_was_typed(tmp_path: Path) -> None:

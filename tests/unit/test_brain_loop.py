@@ -5,6 +5,7 @@ the loop hold.
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
@@ -656,6 +657,51 @@ def test_finish_up_is_one_last_reply_without_tools() -> None:
     end = w.step()
     assert isinstance(end, steps.End)
     assert (end.outcome, end.verified, end.summary) == ("failed", False, "half of it is done")
+
+
+@pytest.mark.parametrize("when", ["before the request", "while it is asked", "after the reply"])
+def test_what_is_said_while_it_finishes_up_has_its_last_reply_too(when: str) -> None:
+    w = World(checks=["a"])
+    w.ask()
+    w.reply("tool_use", use(1))
+    (call,) = w.propose()
+    w.end(call)
+    w.put(t.FinishUp(allowance_nano=5))
+    said = (t.UserMessage(text="and the tests?", origin="human"), t.FinishUp(allowance_nano=9))
+    if when == "before the request":
+        w.put(*said)
+    w.ask()
+    if when == "while it is asked":
+        w.put(*said)
+    w.reply("end_turn", text("half of it is done"))
+    if when == "after the reply":
+        w.put(*said)
+    step = w.step()
+    if when != "before the request":
+        assert isinstance(step, decide.Ask)
+        assert step.finish
+        assert "and the tests?" in json.dumps(shape(w.view))
+        w.request(step)
+        w.reply("end_turn", text("no tests yet"))
+    w.check(1)
+    end = w.step()
+    assert isinstance(end, steps.End)
+    assert end.summary == ("half of it is done" if when == "before the request" else "no tests yet")
+
+
+def test_what_is_said_while_its_closing_reply_is_on_its_way_is_answered() -> None:
+    w = World()
+    w.ask()
+    w.put(t.UserMessage(text="and the tests?", origin="human"))
+    w.reply("end_turn", text("all done"))
+    step = w.step()
+    assert isinstance(step, steps.Say)
+    w.put(t.UserMessage(text=step.text, origin="harness"))
+    w.ask()
+    w.reply("end_turn", text("the tests too"))
+    end = w.step()
+    assert isinstance(end, steps.End)
+    assert end.summary == "the tests too"
 
 
 @pytest.mark.parametrize("state", ["paused", "stopped"])

@@ -6,6 +6,7 @@ from harness.events import layers
 from harness.events import types as t
 from harness.events.folding.handlers import Handlers
 from harness.events.folding.reply import replied
+from harness.events.said import spelled
 from harness.events.session_state import Running, SessionState
 
 HANDLERS = Handlers()
@@ -31,6 +32,8 @@ def _from_the_judge(s: SessionState, r: t.Record, b: t.EvaluationEnded) -> None:
 def _request(s: SessionState, r: t.Record, b: t.ModelRequest) -> None:
     s.request = b
     s.requests = s.requests + 1
+    if not b.purpose:
+        s.unasked = 0
     if b.working:
         s.context.working = b.working
     purpose = f" for the {b.purpose}" if b.purpose else ""
@@ -58,6 +61,7 @@ def _failed(s: SessionState, r: t.Record, b: t.ModelFailed) -> None:
 @_on(t.UserMessage)
 def _said(s: SessionState, r: t.Record, b: t.UserMessage) -> None:
     s.jobs.told(b.jobs)
+    s.unasked += spelled(b.text)
     if b.origin == "human":
         s.iterations = s.iterations.said(r.seq, b.text)
         s.judging.instructed()

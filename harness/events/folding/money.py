@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.events import types as t
+from harness.events.cap import Cap
 from harness.events.folding.handlers import Handlers
 from harness.events.session_state import SessionState
 
@@ -13,6 +14,8 @@ _on = HANDLERS.on
 @_on(t.BudgetReached)
 def _budget(s: SessionState, r: t.Record, b: t.BudgetReached) -> None:
     s.budget = b
+    if b.cap == Cap.SESSION_USD:
+        s.unasked = 0
 
 
 @_on(t.CapsRaised)

@@ -11,6 +11,7 @@ from harness.budget.ledger_types import Raised
 from harness.events import trouble
 from harness.events import types as t
 from harness.events.cap import Cap, amount_of
+from harness.events.said import spelled
 from harness.events.words import usd
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.fleet import Money
@@ -21,7 +22,7 @@ from harness.supervisor.money.reservations import Account, Bookkeeper, Day, Ledg
 _LAST_INPUT = 100_000
 _LAST_OUTPUT = 8192
 _WORDS = 2_000
-"""Tokens that the demand to finish, and what was said meanwhile, may add to a request that was refused."""
+"""Tokens that the demand to finish may add to a request that was refused."""
 _PAUSE = 5.0
 """Seconds between two tries to open a ledger that cannot be opened."""
 _WAITS = (
@@ -211,8 +212,9 @@ class Purse:
 
     # -- caps --------------------------------------------------------------------------------------
 
-    async def finish(self, session: Session, cap: Cap) -> t.FinishUp:
-        """The allowance for one last reply: what the refused request needed beyond the session's USD cap.
+    async def finish(self, session: Session, cap: Cap, saying: str = "") -> t.FinishUp:
+        """The allowance for one last reply, to what was said since and ``saying`` too: what the refused request needed
+        beyond the session's USD cap, and these words.
 
         Raises OpError.
         """
@@ -231,10 +233,11 @@ class Purse:
         elif s.request is not None:
             need = s.request.reserved_nano
         model = s.intent.model if s.intent is not None else ""
+        words = s.unasked + spelled(saying)
         need = (
-            need + prices.worst_case(model, _WORDS, 0).nano
+            need + prices.worst_case(model, _WORDS + words, 0).nano
             if need
-            else prices.worst_case(model, _LAST_INPUT, _LAST_OUTPUT).nano
+            else prices.worst_case(model, max(_LAST_INPUT, s.context.tokens) + words, _LAST_OUTPUT).nano
         )
         used = books.session(session.sid)
         beyond = 0 if s.caps.usd_nano is None else max(0, used.spent_nano + used.reserved_nano + need - s.caps.usd_nano)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 
 from harness.events import types as t
+from harness.events.cap import Cap
 from harness.events.request import Request
+from harness.events.words import usd
 from harness.supervisor.endpoints.credentials import given_credential
 from harness.supervisor.errors import OpError
 from harness.supervisor.serving import memory_ops
@@ -57,12 +59,23 @@ class SessionOps:
             decision = {"approval_id": calls[0], "decision": "answer", "message": text}
             work = self._p.approvals.decide(decision, c.by)
             await unanswered.answered(self._p.fleet, session, "your message", work)
-            return {}
+            return {"note": ""}
         asking = [a.approval_id for a in asked]
         answered = [t.ApprovalWithdrawn(approval_id=a, why="you said something") for a in asking]
-        said = session.append(*answered, t.UserMessage(text=text, origin="human", by=c.by))
+        at_cap = next((a.approval_id for a in session.state.approvals.values() if a.kind == Request.CAP), "")
+        more: list[t.FinishUp] = []
+        note = ""
+        if at_cap:
+            note = (
+                "it waits at a cap and reads this when you have answered:"
+                f" watchfloor approve {at_cap} --finish (one last reply, to your words too) or --raise-to X"
+            )
+        elif session.state.finish_up is not None:
+            more = [await self._p.purse.finish(session, Cap.SESSION_USD, text)]
+            note = f"it is finishing up: one last reply to this too, at most {usd(more[0].allowance_nano)} past its cap"
+        said = session.append(*answered, t.UserMessage(text=text, origin="human", by=c.by), *more)
         await unanswered.answered(self._p.fleet, session, "your message", said)
-        return {}
+        return {"note": note}
 
     async def compact(self, c: Connection, m: Reply) -> Reply:
         """Its context is compacted before the next turn; wanted twice, it is done once."""

@@ -1,0 +1,64 @@
+"""Asking for the export of a session: a process of its own makes it, so that neither screen nor supervisor waits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from harness.events import bundle
+from harness.protocol.paths import Folders
+
+COMMAND = (sys.executable, "-P", "-s", "-m", "harness.workspace.exporting")
+"""Takes what `order` makes on its standard input, and answers with what `made_of` reads."""
+
+
+class NotExported(Exception):
+    """Nothing was made; the message says why."""
+
+
+def file_name(name: str, sid: str) -> str:
+    """What a bundle is called where nobody names it."""
+    plain = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in name)[:40]
+    return f"{plain or 'session'}-{sid}{bundle.SUFFIX}"
+
+
+def order(folders: Folders, session: Path, file: Path, *, thin: bool = False) -> bytes:
+    """The order to export the session in this folder of its own to ``file``."""
+    wanted = {"session": str(session), "ledger": str(folders.ledger), "file": str(file.absolute()), "thin": thin}
+    return json.dumps(wanted).encode()
+
+
+def made_of(reply: bytes) -> dict[str, Any]:
+    """What was made: file, bytes, seal, records, payloads, commits, notes. Raises NotExported."""
+    try:
+        made: dict[str, Any] = json.loads(reply)
+    except ValueError as exc:
+        raise NotExported("the process that exports died; run it again, and report it when it dies again") from exc
+    if "error" in made:
+        raise NotExported(str(made["error"]))
+    return made
+
+
+async def run(order: bytes) -> dict[str, Any]:
+    """What was made of this order. Raises NotExported."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *COMMAND,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        out, _ = await process.communicate(order)
+    except OSError as exc:
+        raise NotExported(f"the process that exports cannot be started: {exc.strerror or exc}") from exc
+    return made_of(out)
+
+
+def told(made: dict[str, Any]) -> str:
+    """One line about what was made, still untrusted."""
+    commits = f", {made['commits']} refs of its work" if made["commits"] else ""
+    held = f"{made['records']:,} records, {made['payloads']:,} payloads{commits}"
+    return f"{made['file']}: {made['bytes']:,} bytes, {held}"

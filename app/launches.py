@@ -1,0 +1,62 @@
+"""What was launched before, and templates that a person keeps: in the app's own state, never in a repository.
+
+A wish that holds what looks like a secret is not kept. What is there and cannot be read counts as nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, field, replace
+from pathlib import Path
+
+import msgspec
+
+from app.wish import Wish
+from harness.events.durable import replace_file
+from harness.events.framing import BadLine
+from harness.events.regular import opened
+from harness.events.secret import found
+
+FILE = "launches.json"
+MOST = 50
+"""So many launches are kept, the latest first."""
+_MOST_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Launches:
+    """``past``: the latest first; ``templates`` by the name that they were given."""
+
+    past: tuple[Wish, ...] = ()
+    templates: dict[str, Wish] = field(default_factory=dict)
+
+
+def load(state: Path) -> Launches:
+    """What is kept."""
+    try:
+        with opened(state / FILE) as file:
+            return msgspec.json.decode(file.read(_MOST_BYTES), type=Launches)
+    except (OSError, BadLine, msgspec.DecodeError, UnicodeDecodeError):
+        return Launches()
+
+
+def launched(known: Launches, wish: Wish) -> Launches:
+    """With this one as the latest; the same goal for the same repository stands there once."""
+    if secret(wish):
+        return known
+    rest = [one for one in known.past if (one.repo, one.goal) != (wish.repo, wish.goal)]
+    return replace(known, past=(wish, *rest)[:MOST])
+
+
+def kept(known: Launches, name: str, wish: Wish) -> Launches:
+    """With this template, in place of one of the same name."""
+    return replace(known, templates={**known.templates, name: wish})
+
+
+def secret(wish: Wish) -> bool:
+    """True when something in it looks like a secret."""
+    return any(found(text) for text in astuple(wish))
+
+
+def store(state: Path, known: Launches) -> None:
+    """Keep it, whole or not at all, for its owner alone. Raises OSError."""
+    replace_file(state / FILE, msgspec.json.encode(known))

@@ -1,0 +1,249 @@
+"""Exporting a session: its log, payloads, rows of the ledger, plan and commits in one file to check anywhere.
+
+Run as a process of its own (``python -P -s -m harness.workspace.exporting``, an `Order` as JSON on standard input, a
+`Made` or ``{"error": …}`` on standard output), because a long log takes a while and nobody else should wait for it. It
+only reads what it exports: a session may go on meanwhile, and the bundle holds what was on record when it began.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from importlib.metadata import version
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from harness.budget.ledger_types import Reserved, Settled, Unknown, decode
+from harness.events import anchor, bundle, reader, types
+from harness.events.fold import fold
+from harness.events.framing import BadLine, LogError
+from harness.events.regular import opened
+from harness.events.session_state import SessionState
+from harness.workspace.checkpoint_refs import REFS
+from harness.workspace.errors import GitFailed, WorkspaceError
+from harness.workspace.git import Git, open_repository
+from harness.workspace.kept import REFS as KEPT
+from harness.workspace.worktrees import open_worktree
+
+_CHUNK = 1 << 20
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """``session`` is its folder, ``ledger`` that of the fleet's ledger; ``file`` is made and must not be there.
+
+    ``thin``: commits from the session's start on only, which need its repository to be unpacked.
+    """
+
+    session: str
+    ledger: str
+    file: str
+    thin: bool = False
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """What was exported: ``seal`` is the bundle's hash, ``commits`` the refs in it."""
+
+    file: str
+    bytes: int
+    seal: str
+    records: int
+    payloads: int
+    commits: int
+    notes: tuple[str, ...]
+
+
+class CannotExport(Exception):
+    """Nothing was made; the message says why."""
+
+
+def export(order: Order) -> Made:
+    """Make the bundle, check it, and only then give it its name. Raises CannotExport, LogError, OSError."""
+    folder = Path(order.session)
+    target = Path(order.file)
+    sid = folder.name
+    if os.path.lexists(target):
+        raise CannotExport(f"{target} is there already; give another name")
+    if not target.parent.is_dir():
+        raise CannotExport(f"there is no folder {target.parent}")
+    with TemporaryDirectory(prefix=".watchfloor-export-", dir=target.parent) as made:
+        stage = Path(made)
+        log = stage / "log"
+        _copied(folder / "log", log)
+        report = reader.verify(log)
+        if report.problem is not None:
+            raise CannotExport(f"its log is damaged: {report.problem.why}; see: watchfloor verify {sid}")
+        wanted: set[str] = set()
+        state = fold(_records(log, wanted))
+        notes: list[str] = []
+        refs = _commits(folder, state, stage / bundle.WORK, order.thin, notes)
+        draft = stage / "draft"
+        with draft.open("xb") as file:
+            writer = bundle.Writer(file, sid)
+            for path in sorted(log.iterdir()):
+                _add(writer, f"log/{path.name}", path)
+            missing = [sha for sha in sorted(wanted) if not _payload(writer, folder / "blobs", sha)]
+            _ledger(writer, Path(order.ledger), sid)
+            if state.plan is not None:
+                plan = msgspec.json.format(msgspec.json.encode(state.plan))
+                writer.add(bundle.PLAN, BytesIO(plan), len(plan))
+            if refs:
+                _add(writer, bundle.WORK, stage / bundle.WORK)
+            if missing:
+                notes.append(f"{len(missing)} payloads that the log names were not there")
+            writer.close(
+                bundle.Manifest(
+                    sid=sid,
+                    name=state.name,
+                    repo=state.intent.repo if state.intent is not None else "",
+                    branch=state.created.branch if state.created is not None else "",
+                    made=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                    program=version("watchfloor"),
+                    records=report.records,
+                    head=report.head,
+                    hash=report.hash,
+                    spent_nano=state.spent_nano,
+                    tokens=state.usage.total,
+                    requests=state.requests,
+                    commits=tuple(refs),
+                    missing=tuple(missing),
+                    notes=tuple(notes),
+                )
+            )
+            file.flush()
+            os.fsync(file.fileno())
+        checked = bundle.check(draft)
+        if not checked.ok:
+            raise CannotExport(f"what was made does not check, so nothing is left: {checked.problems[0]}")
+        draft.chmod(0o600)
+        size = draft.stat().st_size
+        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        draft.replace(target)
+    return Made(
+        file=str(target),
+        bytes=size,
+        seal=checked.seal,
+        records=report.records,
+        payloads=len(wanted) - len(missing),
+        commits=len(refs),
+        notes=tuple(notes),
+    )
+
+
+def _copied(log: Path, target: Path) -> None:
+    """What is on record now: the anchor first, so that the log can only be further; whole lines only."""
+    target.mkdir(mode=0o700)
+    known = anchor.load(log)
+    numbers = reader.segments(log)
+    for number in numbers:
+        copy = target / reader.segment_name(number)
+        with opened(log / copy.name) as source, copy.open("xb") as to:
+            left = os.fstat(source.fileno()).st_size
+            while left and (data := source.read(min(_CHUNK, left))):
+                to.write(data)
+                left -= len(data)
+        if number == numbers[-1]:
+            os.truncate(copy, _whole_lines(copy))
+    if known is not None:
+        (target / anchor.FILE).write_bytes(anchor.encode(known))
+
+
+def _whole_lines(path: Path) -> int:
+    """Bytes up to the end of the last whole line."""
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        at = size
+        while at:
+            begin = max(0, at - _CHUNK)
+            file.seek(begin)
+            found = file.read(at - begin).rfind(b"\n")
+            if found >= 0:
+                return begin + found + 1
+            at = begin
+    return 0
+
+
+def _records(log: Path, wanted: set[str]) -> Iterator[types.Record]:
+    for line in reader.read(log):
+        record = types.decode(line)
+        wanted.update(ref.sha for ref in bundle.named(record.body))
+        yield record
+
+
+def _add(writer: bundle.Writer, path: str, file: Path) -> None:
+    with opened(file) as source:
+        writer.add(path, source, os.fstat(source.fileno()).st_size)
+
+
+def _payload(writer: bundle.Writer, blobs: Path, sha: str) -> bool:
+    """False when it is not there."""
+    try:
+        _add(writer, f"blobs/{sha[:2]}/{sha}", blobs / sha[:2] / sha)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _ledger(writer: bundle.Writer, ledger: Path, sid: str) -> None:
+    """The rows about this session as they stand in the ledger, each with its number and its checksum there."""
+    rows = b"".join(_rows(reader.read(ledger), sid)) if ledger.is_dir() else b""
+    writer.add(bundle.LEDGER, BytesIO(rows), len(rows))
+
+
+def _rows(lines: Iterable[bytes], sid: str) -> Iterator[bytes]:
+    ours: set[str] = set()
+    for line in lines:
+        row = decode(line)
+        if isinstance(row, Reserved) and row.sid == sid:
+            ours.add(row.reservation)
+            yield line + b"\n"
+        elif isinstance(row, (Settled, Unknown)) and row.reservation in ours:
+            yield line + b"\n"
+
+
+def _commits(folder: Path, state: SessionState, target: Path, thin: bool, notes: list[str]) -> list[str]:
+    """Checkpoints, kept work and the branch of a session as a git bundle; the refs in it, none when there is none."""
+    if state.intent is None or state.created is None:
+        return []
+    try:
+        try:
+            common = open_worktree(folder / "git" / "private").common
+        except WorkspaceError:
+            common = open_repository(Path(state.intent.repo)).common
+        git = Git(common)
+        patterns = (f"{REFS}{folder.name}/", f"{KEPT}{folder.name}", f"refs/heads/{state.created.branch}")
+        refs = git.text("for-each-ref", "--format=%(refname)", *patterns).split("\n")
+        refs = [ref for ref in refs if ref]
+        if not refs:
+            notes.append("it has no checkpoint and no branch any more, so no commits are in it")
+            return []
+        since = [f"^{state.created.base}"] if thin else []
+        if thin and not git.text("rev-list", "-n1", *refs, *since, "--"):
+            notes.append("nothing was committed since its start, so no commits are in it")
+            return []
+        git.run("bundle", "create", "--quiet", str(target), *refs, *since)
+    except (WorkspaceError, GitFailed, OSError) as exc:
+        notes.append(f"no commits are in it: {exc}")
+        return []
+    return refs
+
+
+def main() -> int:
+    try:
+        order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
+        reply = msgspec.json.encode(export(order))
+    except (CannotExport, LogError, BadLine, ValueError, EOFError) as exc:
+        reply = msgspec.json.encode({"error": str(exc)})
+    except OSError as exc:
+        where = f"{exc.filename}: " if exc.filename else ""
+        reply = msgspec.json.encode({"error": f"{where}{exc.strerror or exc}"})
+    sys.stdout.buffer.write(reply)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -17,6 +17,7 @@ from harness.protocol.config_sections import NotifyConfig
 AWAY_S = 300.0
 """Seconds without a key or a click after which nobody watches, whatever the terminal says of its focus."""
 _NAME = 40
+_NOTICES = ("osc9", "osc777")
 _BELL = "\a"
 
 
@@ -28,6 +29,11 @@ class Calling:
         self._write = write
         self._memory = Memory()
         self._pacing = Pacing(set_to.dwell, set_to.cool_down, set_to.again)
+
+    @property
+    def notifies(self) -> bool:
+        """Its terminal gives the notice itself, where it can be reached."""
+        return self._set_to.screen in _NOTICES
 
     def look(self, waiting: Iterable[ApprovalView], now: float, *, watched: bool) -> None:
         """``waiting`` is the queue, ``now`` in seconds since the epoch."""

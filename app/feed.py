@@ -70,6 +70,7 @@ class Feed:
         self._next_start = 0.0
         self._pause = 1.0
         self._alone_since = 0.0
+        self.told_watched = True
 
     def start(self) -> None:
         """Begin connecting; call once, on the running loop."""
@@ -96,6 +97,17 @@ class Feed:
         """Try again at once; with ``start`` also start a supervisor when nobody answers."""
         self._start_wanted = self._start_wanted or start
         self._hurry.set()
+
+    async def tell_watched(self, watched: bool) -> None:
+        """Have the supervisor know whether somebody is in front of this screen; on every new connection it believes so
+        (``told_watched``).
+        """
+        client = self._client
+        if client is None:
+            return
+        self.told_watched = watched
+        with contextlib.suppress(SupervisorError, Unreachable):  # an older one calls nobody while a screen is open
+            await client.call("watching", _CALL_TIMEOUT_S, watched=watched)
 
     async def call(self, op: str, **arguments: Any) -> dict[str, Any]:
         """One request. Raises SupervisorError (refused) or Unreachable (no connection, or no answer in time)."""
@@ -150,6 +162,7 @@ class Feed:
 
     async def _connect(self) -> AsyncClient:
         client = await self._greeted()
+        self.told_watched = True
         try:
             self._pid = int(client.hello.get("pid", 0))
             if other := identity.other_fleet(client.hello.get("state"), self.folders.state):

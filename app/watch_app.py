@@ -29,6 +29,8 @@ from app.models import Dirty, FirstLook, Snapshot
 from app.pace import MACHINE_GAP_S, Pace, news_after_key
 from app.safety import NoControl, quiet_driver
 from app.screens.base import WatchScreen
+from app.terminal_title import TerminalTitle
+from app.viewers import Viewers
 from harness.events.untrusted import to_display
 from harness.protocol.client import SupervisorError, Unreachable
 from harness.protocol.config_sections import NotifyConfig
@@ -78,7 +80,10 @@ class WatchApp(App[int]):
         self.frames = 0
         self._first_session = session
         self._away = away
-        self.calling = Calling(notify or NotifyConfig(), self._to_terminal)
+        notify = notify or NotifyConfig()
+        self.calling = Calling(notify, self._to_terminal)
+        self.terminal_title = TerminalTitle(self._to_terminal, on=notify.title)
+        self._viewers = Viewers(os.environ)
         self._opened = time.monotonic()
         self._ticker: Timer | None = None
         self._quiet_ticks = 0
@@ -108,6 +113,7 @@ class WatchApp(App[int]):
         self.wake()
 
     async def on_unmount(self) -> None:
+        self.terminal_title.give_back()
         await self.feed.aclose()
 
     @property
@@ -186,13 +192,25 @@ class WatchApp(App[int]):
             if not self.snapshot.live:
                 screen.sync_logs(None)
         if self.snapshot.live:
-            self.calling.look(self.snapshot.needs(), now, watched=self.watched)
+            waiting = [view for view in self.snapshot.needs() if view.deferred is None]
+            self.terminal_title.show(len(waiting))
+            self.calling.look(waiting, now, watched=self.watched)
+            self._attend(bool(waiting))
+
+    def _attend(self, waiting: bool) -> None:
+        """Find out whether somebody is there, and have the supervisor call where this screen cannot."""
+        if waiting and self.app_focus and self._viewers.due(self.pace.pressed):
+            self.run_beside(self._viewers.ask())
+        in_sight = not self._viewers.none_since(self.pace.pressed)
+        reached = self.watched or (in_sight and self.calling.notifies)
+        if reached != self.feed.told_watched:
+            self.run_beside(self.feed.tell_watched(reached))
 
     @property
     def watched(self) -> bool:
         """Somebody is in front of this screen, as far as its terminal and the last key tell."""
         quiet = time.monotonic() - max(self._opened, self.pace.pressed)
-        return self.app_focus and quiet < AWAY_S
+        return self.app_focus and quiet < AWAY_S and not self._viewers.none_since(self.pace.pressed)
 
     def _to_terminal(self, sequences: str) -> None:
         if self._driver is not None:

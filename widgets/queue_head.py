@@ -122,7 +122,7 @@ class QueueHead(PaintedLines):
             return Line(width).left(" ✓ ", self._style("good")).left("Nothing needs you.", quiet).strip(base)
         line = Line(width).left(" ", quiet)
         more = len(self._views) - 1
-        line.right(f"{self._key} answers{f', {more} more' if more else ''} ", quiet).right(
+        line.right(f"{self._key} opens it{f' and {more} more' if more else ''} ", quiet).right(
             f" {words.age(head.ts, time.time())} · ", quiet
         )
         risk = self._style("alarm" if head.risk in ("critical", "high") else "attention")

@@ -29,13 +29,31 @@ _OF_COUNTS = ("checks_passed", "checks_total", "plan_passed", "plan_total", "no_
 _FIRST = attrgetter("sid", "name", "state", "asks", "verified", *_OF_COUNTS)
 _OF_LINES = ("group", "files", "lines_added", "lines_removed")
 _SECOND = attrgetter(
-    "sid", "state", "detail", "next", "spent_nano", "reserved_nano", "unknown_nano", "cap_nano", *_OF_LINES, *_OF_COUNTS
+    "sid",
+    "goal",
+    "state",
+    "detail",
+    "next",
+    "spent_nano",
+    "reserved_nano",
+    "unknown_nano",
+    "cap_nano",
+    *_OF_LINES,
+    *_OF_COUNTS,
 )
 """What of a row its first and its second line show."""
 _TABLE = 72
 """From so many cells on, the list is a table with one line a session."""
 _NAME = 18
 _SPARK = 5
+_WHOLE = 44
+"""From so many cells on, one line holds counts, state and spend."""
+_BURN = 52
+"""From so many cells on, a row shows how fast it spent lately."""
+_COLUMNS = 60
+"""Cells of the table beside what a session does now."""
+_USUAL = {NEEDS_YOU: "waiting", RUNNING: "running", REVIEW: "done", DONE: "done"}
+"""The state that the title of a group says already."""
 
 
 def ordered(rows: Iterable[SessionRow]) -> list[SessionRow]:
@@ -77,6 +95,11 @@ def layout(rows: list[SessionRow], selected: str, *, dense: bool) -> list[Item]:
             if not dense or row.sid == selected:
                 items.append(Item(group, row, 1))
     return items
+
+
+def _burn(row: SessionRow) -> str:
+    """How fast it spent lately, as bars."""
+    return f" {bars(burned.lately(row.burned_step, row.burned, time.time())[-_SPARK:]):>{_SPARK}}"
 
 
 def _lasted(row: SessionRow, now: float) -> str:
@@ -209,6 +232,8 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
         shown = _FIRST(row) if item.part == 0 else _SECOND(row)
         if self._as_table:
             shown = _FIRST(row), _SECOND(row), row.burned_step, row.burned
+        elif self._dense or self._with_burn:
+            shown = shown, row.spent_nano, row.unknown_nano, row.group, row.burned_step, row.burned
         return item.part, self._dense, row.sid == self._selected, age, shown
 
     def _refresh_lines(self, lines: list[int]) -> None:
@@ -281,6 +306,8 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
             line.right(f" {age:>4} ", self._style("quiet")).right(f" {row.state:>{_STATE_WIDTH}}", state)
             return line.left(cells.safe(row.name, line.room - 1), self._style("name")).strip(base)
         held = bool(row.next) and row.state != "waiting"
+        if self._as_table:
+            return self._more_of_table(row, line, base)
         if not held:
             self._money(row, line)  # why nothing goes on needs the room more than what it cost
         return (
@@ -293,30 +320,69 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
     def _as_table(self) -> bool:
         return self.scrollable_content_region.width >= _TABLE
 
+    @property
+    def _with_burn(self) -> bool:
+        return self.scrollable_content_region.width >= _BURN
+
     def _table_line(self, row: SessionRow, age: str, line: Line, base: Style) -> Strip:
-        """One line with columns: name, what it does now, plan or checks, lines, spend, how fast, for how long."""
-        now = time.time()
+        """One line with columns: name, what it does now, plan or checks, lines, spend, how fast, for how long. Words
+        of the selected session that have no room stand below, and only there.
+        """
         quiet = self._style("quiet")
         counts = f"{row.plan_passed}/{row.plan_total}" if row.plan_total else self._checks(row)
-        spark = bars(burned.lately(row.burned_step, row.burned, now)[-_SPARK:])
         near = row.cap_nano is not None and row.spent_nano + row.reserved_nano >= row.cap_nano * 0.9
-        line.right(f" {age:>5} ", quiet).right(f" {spark:>{_SPARK}}", self._style("meter"))
+        line.right(f" {age:>5} ", quiet).right(_burn(row), self._style("meter"))
         spent = words.spend_cell(row.spent_nano, row.unknown_nano)
         line.right(f" {spent:>7}", self._style("attention") if near else quiet)
         line.right(f" {cells.lines(row):>8}", self._style("text")).right(f" {counts:>5}", quiet)
         line.left(cells.fit(cells.safe(row.name, _NAME - 1), _NAME), self._style("name"))
+        if row.sid == self._selected and self._cut(row):
+            return line.strip(base)
         return line.left(cells.safe(row.detail, line.room), self._style("text" if row.next else "quiet")).strip(base)
+
+    def _cut(self, row: SessionRow) -> bool:
+        """What it does now has no room beside the columns of the table."""
+        room = self.scrollable_content_region.width - _COLUMNS
+        return cells.length(cells.safe(row.detail, room + 1)) > room
+
+    def _more_of_table(self, row: SessionRow, line: Line, base: Style) -> Strip:
+        """What the columns of the selected session leave out: its words when they had no room, else its goal, and how
+        near it is to its cap.
+        """
+        cut = self._cut(row)
+        if row.cap_nano is not None:
+            used, rest = cells.bar(row.spent_nano + row.reserved_nano, row.cap_nano, 6)
+            near = row.spent_nano + row.reserved_nano >= row.cap_nano * 0.9
+            line.right(f"{rest} ", self._style("quiet")).right(used, self._style("attention" if near else "meter"))
+            spent = words.spend_cell(row.spent_nano, row.unknown_nano)
+            line.right(f" {spent} of {words.cap_text(row.cap_nano)} ", self._style("quiet"))
+            line.right(self._checks(row), self._style("quiet"))
+        said = row.detail if cut else f"goal: {row.goal}"
+        role = "text" if cut and row.next else "quiet"
+        return line.left("  ", base).left(cells.safe(said, line.room - 1), self._style(role)).strip(base)
 
     def _dense_line(self, row: SessionRow, age: str, line: Line, state: Style, base: Style) -> Strip:
         if self._as_table:
             return self._table_line(row, age, line, base)
+        width = self.scrollable_content_region.width
         line.right(f" {age:>4} ", self._style("quiet"))
-        if self.scrollable_content_region.width >= 28:
+        if self._with_burn:
+            line.right(_burn(row), self._style("meter"))
+        if self._spend_first(row):
+            line.right(f" {words.spend_cell(row.spent_nano, row.unknown_nano):>7}", self._style("quiet"))
+        if width >= _WHOLE or (width >= 28 and not self._spend_first(row)):
             line.right(f" {row.state:>{_STATE_WIDTH}}", state)
-        if self.scrollable_content_region.width >= 44:
+        if width >= _WHOLE:
             counts = f"{row.plan_passed}/{row.plan_total}" if row.plan_total else self._checks(row)
             line.right(f" {counts:<6}", self._style("quiet"))
         return line.left(cells.safe(row.name, line.room - 1), self._style("name")).strip(base)
+
+    def _spend_first(self, row: SessionRow) -> bool:
+        """Of one line a session: what it spent stands there, in a narrow list in place of the state that its group's
+        title says already.
+        """
+        width = self.scrollable_content_region.width
+        return width >= _WHOLE or (width >= 28 and row.state == _USUAL.get(row.group))
 
     def _checks(self, row: SessionRow) -> str:
         if row.no_criterion:
@@ -327,15 +393,20 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
         """Right part of the second line: checks, spend and a meter against the cap; in a narrow list that only from
         half of the cap on, so that what goes on has the room.
         """
-        wide = self.scrollable_content_region.width >= 40
+        width = self.scrollable_content_region.width
+        wide = width >= 40
+        whole = self._dense and width >= _WHOLE
         line.right(" ", Style.null())
+        if self._with_burn and not whole:
+            line.right(_burn(row), self._style("meter"))
         spent = row.spent_nano + row.reserved_nano
         if row.cap_nano is not None and (wide or 2 * spent >= row.cap_nano):
             used, rest = cells.bar(spent, row.cap_nano, 6 if wide else 4)
             near = row.cap_nano > 0 and spent >= row.cap_nano * 0.9
             line.right(rest, self._style("quiet")).right(used, self._style("attention" if near else "meter"))
             line.right(" ", Style.null())
-        line.right(words.spend_cell(row.spent_nano, row.unknown_nano), self._style("quiet"))
+        if not (self._dense and self._spend_first(row)):
+            line.right(words.spend_cell(row.spent_nano, row.unknown_nano), self._style("quiet"))
         if row.files and (wide or row.group == REVIEW):
             line.right(f"{cells.lines(row)} ", self._style("text"))
         if row.plan_total:
@@ -346,6 +417,6 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
             line.right(
                 f"{cells.UNVERIFIED} no criterion " if wide else f"{cells.UNVERIFIED} ", self._style("attention")
             )
-        elif checks := self._checks(row):
+        elif not whole and (checks := self._checks(row)):
             line.right(checks + " ", self._style("good" if row.checks_passed == row.checks_total else "quiet"))
         line.right(" ", Style.null())

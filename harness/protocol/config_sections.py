@@ -177,9 +177,11 @@ class AlarmsConfig:
 @dataclass(frozen=True, slots=True)
 class NotifyConfig:
     """How a person is called who does not watch. ``command``: a program and its arguments that get each notice on their
-    input, instead of the desktop's own (``desktop``: whether that is used); ``screen``: what an open screen does that
-    nobody watches (one of `SCREENS`); ``dwell``: seconds that something waits first, ``cool_down``: seconds between two
-    notices, ``again``: seconds after which what is risky is named again (0 = never).
+    input; ``apprise``: the file that says to Apprise whom to tell (used when there is no command; empty: nobody);
+    ``desktop``: whether the desktop's own is used when there is neither; ``screen``: what an open screen does that
+    nobody watches (one of `SCREENS`), ``title``: whether its terminal's title counts what waits; ``dwell``: seconds
+    that something waits first, ``cool_down``: seconds between two notices, ``again``: seconds after which what is risky
+    is named again (0 = never).
     """
 
     command: tuple[str, ...] = ()
@@ -188,6 +190,8 @@ class NotifyConfig:
     dwell: int = 20
     cool_down: int = 120
     again: int = 900
+    apprise: str = ""
+    title: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,6 +180,8 @@ def _number(section: str, key: str, raw: object) -> int:
 def _text(section: str, key: str, raw: object) -> str:
     if not isinstance(raw, str):
         raise ValueError("must be a string")
+    if (section, key) == ("notify", "apprise"):
+        return _own_file(raw)
     if section == "notify" and raw not in SCREENS:
         raise ValueError(f"must be one of {', '.join(SCREENS)}")
     if section == "plan" and raw not in FRESH:
@@ -187,6 +189,14 @@ def _text(section: str, key: str, raw: object) -> str:
     if key == "base_url" and raw and (problem := url_problem(raw)):
         raise ValueError(problem)
     return raw
+
+
+def _own_file(raw: str) -> str:
+    """A file that is named from the root or from the home folder. Raises ValueError."""
+    path = os.path.expanduser(raw)
+    if not os.path.isabs(path) or "\0" in raw:
+        raise ValueError("must be the whole path of a file, such as ~/.config/apprise.yml")
+    return path
 
 
 def _listed(section: str, text: str) -> str:

@@ -5,9 +5,12 @@ supervisor.
 from __future__ import annotations
 
 import json
+import os
+import re
 import time
 from pathlib import Path
 
+import pexpect
 import pytest
 
 from tests.e2e.terminal import HUMAN_S, fleet, have_tmux, in_pty, in_tmux, keys_seen, sequences, wait_for
@@ -34,6 +37,10 @@ FRAMEWORK = {
     f"CSI ?{mode}{end}" for mode in (7, 25, 1000, 1003, 1004, 1006, 1015, 1016, 1049, 2004, 2026, 2048) for end in "hl"
 }
 
+OURS = {"OSC 2", "CSI 22;2t", "CSI 23;2t"}
+"""The title of the terminal: kept, set, given back."""
+TITLE = re.compile(rb"\x1b\]2;([^\x1b\a]*)\a|\x1b\[(2[23]);2t")
+
 
 def asked(root: Path) -> list[str]:
     """The requests that the supervisor got."""
@@ -59,6 +66,35 @@ def test_it_starts_follows_resizes_and_detaches(tmp_path: Path) -> None:
         tmux.see("left with 0")
         assert "decide" not in asked(tmp_path)
         assert "desire" not in asked(tmp_path)
+
+
+@needs_tmux
+def test_a_window_that_no_client_shows_is_not_watched_and_its_title_counts_what_waits(tmp_path: Path) -> None:
+    def said() -> list[bool]:
+        calls = map(json.loads, (tmp_path / "calls.jsonl").read_text().splitlines())
+        return [call["watched"] for call in calls if call["op"] == "watching"]
+
+    def pane_title() -> str:
+        return tmux.run("display-message", "-p", "#{pane_title}").strip()
+
+    with fleet(tmp_path, "crowd"), in_tmux(tmp_path, 120, 40) as tmux:
+        before = pane_title()
+        tmux.see("NEEDS YOU 3")
+        wait_for("the count in the title", lambda: re.fullmatch(r"◆ \d+ · Watchfloor", pane_title()), pane_title)
+        wait_for("detached, nobody watches", lambda: said() == [False], lambda: str(said()))
+        client = pexpect.spawn(
+            "tmux", ["-S", str(tmp_path / "tmux.sock"), "attach"], env={**os.environ, "TERM": "xterm"}
+        )
+        try:
+            wait_for("attached, somebody does", lambda: said() == [False, True], lambda: str(said()))
+            tmux.run("new-window", "sleep 600")
+            wait_for("another window stands before it", lambda: said() == [False, True, False], lambda: str(said()))
+            tmux.run("last-window")
+            tmux.keys("q")
+            tmux.see("left with 0")
+            assert pane_title() == before
+        finally:
+            client.close(force=True)
 
 
 @needs_tmux
@@ -136,7 +172,11 @@ def test_every_byte_on_the_terminal_is_text_or_the_frameworks_own(tmp_path: Path
         screen.send(b"q")
         screen.until("the end", lambda _: screen.status is not None)
         assert screen.status == 0
-        assert sequences(bytes(screen.output)) <= FRAMEWORK
+        assert sequences(bytes(screen.output)) <= FRAMEWORK | OURS
+        titles = [match[1] or match[2] for match in TITLE.finditer(bytes(screen.output))]
+        assert (titles[0], titles[-1]) == (b"22", b"23"), "what stood there before comes back"
+        assert all(re.fullmatch(r"◆ \d+ · Watchfloor", title.decode()) for title in titles[1:-1])
+        assert len(titles) > 2
         # Whatever was turned on is off again, and the cursor is back.
         text = bytes(screen.output)
         for mode in (1000, 1003, 1004, 1006, 1049, 2004):

@@ -78,10 +78,14 @@ def test_a_person_is_called_once_by_the_desktop_or_a_command_and_not_while_watch
             screen.call("subscribe")
             seen = f.approval(f.launch(ask("Now?"), name="seen"))["approval_id"]
             wait_for("it counts as seen", lambda: told(f, seen))
-        assert len(got(record)) == 2
+            assert len(got(record)) == 2
+            screen.call("watching", watched=False)
+            f.launch(ask("Anybody?"), name="apart")
+            wait_for("the call past a screen that nobody watches", lambda: len(got(record)) == 3)
+            assert "apart: asks you something" in got(record)[2][1]
 
         own.unlink()
         f.launch(ask("Gone?"), name="unsaid")
         wait_for("the failure is shown", lambda: "a notice was not sent" in f.run("doctor", check=False).stdout)
-        assert len(got(record)) == 2
+        assert len(got(record)) == 3
         assert f.violations() == []

@@ -86,6 +86,7 @@ class World(Remembering, Granting, Taken):
         self.points: dict[str, list[dict[str, Any]]] = {}
         self.held: dict[str, asyncio.Event] = {}
         self.fleet = {"spent_today_nano": 1_240_000_000, "day_cap_nano": 50 * NANO, "epoch": 3, "fence": "ok"}
+        self.watching = True
         self._calls_file = calls_file
         self._server: asyncio.Server | None = None
         self._writers: dict[asyncio.StreamWriter, bool] = {}
@@ -344,6 +345,9 @@ class World(Remembering, Granting, Taken):
         self._writers[w] = True
         w.write(frames.encode(self._rows_push(self.rows())))
         w.write(frames.encode(self._approvals_push()))
+
+    def _op_watching(self, r: dict[str, Any], w: asyncio.StreamWriter) -> None:
+        self.watching = r["watched"]
 
     def _op_sessions(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         return {"rows": msgspec.to_builtins(self.rows()), "fleet": msgspec.to_builtins(self.fleet_view())}

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from app import feed, models, themes
@@ -646,3 +647,25 @@ async def test_the_form_asks_once_when_nothing_would_decide_and_the_row_stays_ma
         assert not s.world.of("launch")
         await s.press("ctrl+y")
         await s.until("it is sent", lambda: s.world.of("launch"))
+
+
+@pytest.mark.parametrize(("detail", "below"), [("thinks", "goal: Fix it"), ("reads " * 8 + "the end", "the end")])
+async def test_a_vast_list_says_the_words_of_the_selected_row_once(tmp_path: Path, detail: str, below: str) -> None:
+    async with shown(tmp_path, lambda world: world.add("job", goal="Fix it"), size=(200, 50)) as s:
+        listed = floor(s).list
+        listed.set_rows([msgspec.structs.replace(listed.rows[0], detail=detail)])
+        await s.until("the words", lambda: detail.strip() in s.text)
+        width = listed.region.width
+        lines = [line[:width] for line in s.grid[:6]]
+        assert sum(detail.strip()[:12] in line for line in lines) == 1
+        assert any(below in line for line in lines)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+async def test_a_crowded_list_shows_the_spend_and_how_fast_where_it_fits(tmp_path: Path, width: int) -> None:
+    async with shown(tmp_path, lambda world: crowd(world, 31), size=(width, 40)) as s:
+        await s.until("one line each", lambda: floor(s).list._dense)
+        listed = [line[: floor(s).list.region.width] for line in s.grid if " dark-mode" in line]
+        assert "$0.35" in listed[0]
+        assert ("waiting" in listed[0]) == (width == 60), "the title of its group says the state"
+        assert bool(set("▁▂▃▄▅▆▇█") & set(listed[0])) == (width == 60)

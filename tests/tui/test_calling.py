@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from textual import events
 
 from app.calling import Calling, escapes
+from app.terminal_title import TerminalTitle
 from harness.events.notices import Notice, Want
 from harness.events.views import ApprovalView
 from harness.protocol.config import NotifyConfig
@@ -83,3 +84,45 @@ async def test_a_screen_that_lost_the_focus_rings_and_one_that_has_it_does_not(t
         s.world.push_approvals()
         await s.until("it is there", lambda: len(s.app.snapshot.needs()) == 2)
     assert len(written) == 1
+
+
+@given(st.lists(st.integers(0, 5), max_size=30))
+def test_the_title_counts_is_written_when_it_changes_and_is_given_back_once(counts: list[int]) -> None:
+    written: list[str] = []
+    title = TerminalTitle(written.append, on=True)
+    for count in counts:
+        title.show(count)
+    changes = [count for count, before in zip(counts, [None, *counts], strict=False) if count != before]
+    assert [text.removeprefix("\x1b[22;2t") for text in written] == [
+        f"\x1b]2;{f'◆ {count} · ' if count else ''}Watchfloor\a" for count in changes
+    ]
+    assert "".join(written).count("\x1b[22;2t") == bool(counts)
+    title.give_back()
+    title.give_back()
+    assert "".join(written).count("\x1b[23;2t") == bool(counts)
+
+
+def test_a_title_that_is_not_ours_is_left_alone() -> None:
+    written: list[str] = []
+    title = TerminalTitle(written.append, on=False)
+    title.show(3)
+    title.give_back()
+    assert written == []
+
+
+async def test_the_supervisor_hears_when_nobody_watches_and_not_while_the_terminal_gives_the_notice(
+    tmp_path: Path,
+) -> None:
+    def scene(world: World) -> None:
+        world.ask(world.add("fixer"))
+
+    async with shown(tmp_path, scene) as s:
+        s.app.post_message(events.AppBlur())
+        await s.until("it is told", lambda: not s.world.watching)
+        s.app.post_message(events.AppFocus())
+        await s.until("it is told again", lambda: s.world.watching)
+        s.app.calling = Calling(SOON, lambda text: None)
+        s.app.post_message(events.AppBlur())
+        await s.until("nobody watches", lambda: not s.app.watched)
+        await s.pilot.pause(1.2)
+        assert s.world.watching

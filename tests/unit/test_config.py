@@ -217,8 +217,14 @@ def test_notices_have_a_command_and_stretches_of_time(tmp_path: Path) -> None:
         '[notify]\ncommand = ["apprise", "-t", "floor"]\ndesktop = false\ndwell = 0\ncool_down = "5m"\nagain = false\n',
     )
     assert config.notify == config_sections.NotifyConfig(("apprise", "-t", "floor"), False, "bell", 0, 300, 0)
+    more = c.parse(file, '[notify]\napprise = "~/apprise.yml"\ntitle = false\n').notify
+    assert (more.apprise, more.title) == (str(Path.home() / "apprise.yml"), False)
     for wrong in (
         'command = "mail me"',
+        'apprise = "apprise.yml"',
+        'apprise = ["ntfy://topic"]',
+        "apprise = true",
+        "title = 1",
         'command = [""]',
         'command = ["a\\u0000b"]',
         "desktop = 1",

@@ -53,6 +53,7 @@ class Ops:
         return {
             "hello": self.hello,
             "subscribe": self.subscribe,
+            "watching": self.watching,
             "shutdown": self.shutdown,
             **FleetOps(p, self.feed).table(),
             **SessionOps(p, named).table(),
@@ -87,6 +88,13 @@ class Ops:
     async def subscribe(self, c: Connection, m: Reply) -> Reply:
         assert self.server is not None
         return await self.server.subscribe(c)
+
+    async def watching(self, c: Connection, m: Reply) -> Reply:
+        """Whether somebody is in front of this client's screen; while it says no, notices go out as if it were
+        closed.
+        """
+        c.watching = m.get("watched") is not False
+        return {}
 
     async def shutdown(self, c: Connection, m: Reply) -> Reply:
         what = text_of(m, "sessions") or "leave"

@@ -46,6 +46,8 @@ class Connection:
         self.by = t.By()
         self.greeted = False
         self.subscribed = False
+        self.watching = True
+        """Somebody is in front of it, as far as it knows; a screen says when not (``watching``)."""
         self.behind = False
         self.session: Session | None = None
         self.brain: Brain | None = None
@@ -239,8 +241,8 @@ class Server:
 
     @property
     def looked_at(self) -> bool:
-        """Somebody follows what changes."""
-        return any(connection.subscribed for connection in self._connections.values())
+        """Somebody follows what changes, and is there to see it."""
+        return any(connection.subscribed and connection.watching for connection in self._connections.values())
 
     # -- pushes ------------------------------------------------------------------------------------
 

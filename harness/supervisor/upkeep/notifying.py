@@ -1,5 +1,5 @@
-"""Calls a person who does not watch, by the desktop's ``notify-send`` or a command of the person's own: no shell, a
-fixed command line, an end in time.
+"""Calls a person who does not watch, by a command of the person's own, by Apprise, or by the desktop's ``notify-send``:
+no shell, a fixed command line, an end in time.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import itertools
 import os
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -116,10 +117,10 @@ class Notifying:
     # -- saying it ---------------------------------------------------------------------------------
 
     async def _say(self, notice: Notice, set_to: NotifyConfig) -> None:
-        argv, text = _message(notice, set_to)
-        if not argv:
-            return
         try:
+            argv, text = _message(notice, set_to)
+            if not argv:
+                return
             await send(argv, text, urgent=notice.urgent)
         except NotSent as exc:
             self._problems[_PROBLEM] = f"a notice was not sent: {exc}; see [notify] in the configuration"
@@ -147,11 +148,16 @@ def _shown(session: Session, name: str, keys: tuple[str, ...]) -> str:
 
 
 def _message(notice: Notice, set_to: NotifyConfig) -> tuple[list[str], str]:
-    """The command line, and what it gets on its input; no command line when nothing is to be called."""
+    """The command line, and what it gets on its input; no command line when nothing is to be called. Raises NotSent."""
     title = notices.title(notice)
     lines = notices.lines(notice)
     if set_to.command:
         return list(set_to.command), "\n".join([title, *lines]) + "\n"
+    if set_to.apprise:
+        # its targets stay in its file: on a command line every user of the machine would read their keys
+        kind = "warning" if notice.urgent else "info"
+        options = ["--config", set_to.apprise, "--title", title, "--notification-type", kind, "--input-format", "text"]
+        return [_apprise(), *options], "\n".join(lines) + "\n"
     program = shutil.which("notify-send") if set_to.desktop else None
     if program is None:
         return [], ""
@@ -159,6 +165,14 @@ def _message(notice: Notice, set_to: NotifyConfig) -> tuple[list[str], str]:
     body = html.escape("\n".join(lines), quote=False).replace("\\", "/")
     urgency = "critical" if notice.urgent else "normal"
     return [program, "--app-name=Watchfloor", f"--urgency={urgency}", "--", title, body], ""
+
+
+def _apprise() -> str:
+    """The program of the optional dependency, beside the interpreter that it was installed for. Raises NotSent."""
+    program = shutil.which("apprise", path=str(Path(sys.executable).parent))
+    if program is None:
+        raise NotSent("Apprise is not installed here: pip install 'watchfloor[apprise]'")
+    return program
 
 
 async def send(argv: list[str], text: str, *, urgent: bool) -> None:

@@ -1,0 +1,32 @@
+"""The count of what waits in the terminal's title; tmux takes it as its pane's title and hands it on where it may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+_KEEP = "\x1b[22;2t"
+_GIVE_BACK = "\x1b[23;2t"
+"""The terminal's own stack of titles: what stood there before comes back at the end."""
+
+
+class TerminalTitle:
+    """Writes to the terminal when the title changes; ``on``: whether it is ours to set."""
+
+    def __init__(self, write: Callable[[str], None], *, on: bool) -> None:
+        self._write = write
+        self._on = on
+        self._shown = ""
+
+    def show(self, needs_you: int) -> None:
+        """So many things need the person now."""
+        title = f"◆ {needs_you} · Watchfloor" if needs_you else "Watchfloor"
+        if not self._on or title == self._shown:
+            return
+        self._write(f"{'' if self._shown else _KEEP}\x1b]2;{title}\a")
+        self._shown = title
+
+    def give_back(self) -> None:
+        """Bring back the title that was there before."""
+        if self._shown:
+            self._write(_GIVE_BACK)
+            self._shown = ""

@@ -18,12 +18,14 @@ def _nothing_against_it() -> str:
 @dataclass(frozen=True, slots=True)
 class Handler:
     """``run`` does the action; ``why_not`` is a sentence that says why it would do nothing now, empty when it would do
-    something; ``label`` is what the help bar calls it now, empty for its usual name.
+    something; ``label`` is what the help bar calls it now, empty for its usual name. ``not_yet`` says why it would be
+    refused this moment all the same, by what it looks at when it runs; the help bar greys it meanwhile.
     """
 
     run: Callable[[], object]
     why_not: Callable[[], str] = _nothing_against_it
     label: Callable[[], str] = _nothing_against_it
+    not_yet: Callable[[], str] = _nothing_against_it
 
 
 Handlers: TypeAlias = Mapping[str, Handler]

@@ -193,13 +193,18 @@ class PaneWall(Widget, can_focus=True):
 
     # -- commands ----------------------------------------------------------------------------------
 
+    def no_split(self, *, across: bool) -> str:
+        """Why the current pane cannot be split, as a sentence; empty when it can."""
+        if self.zoomed:
+            return "give the zoomed pane back first"
+        if len(self.places) >= tiling.MAX_TILES:
+            return f"{tiling.MAX_TILES} panes are the most"
+        area = self.places.get(self.current)
+        return "" if area is not None and tiling.can_split(area, across=across) else "this pane is too small to split"
+
     def split(self, *, across: bool) -> bool:
-        """Split the current pane; False when it is too small or there are enough panes."""
-        if (
-            self.zoomed
-            or len(self.places) >= tiling.MAX_TILES
-            or not tiling.can_split(self.places[self.current], across=across)
-        ):
+        """Split the current pane; False when `no_split` has a reason."""
+        if self.no_split(across=across):
             return False
         new = tiling.fresh_id(self.tiles)
         self._set(

@@ -28,7 +28,8 @@ SCOPES: dict[Scope, str] = {
 class Action:
     """One thing the user can do. ``bar`` is its rank in the help bar (0 = not shown there), ``label`` its words there.
 
-    ``decides``: it takes effect at once, so it must have been pressed by a hand (`app.pace`).
+    ``decides``: it takes effect at once, so it must have been pressed by a hand (`app.pace`). ``asks``: it asks
+    something of the supervisor, so it does nothing while that does not answer.
     """
 
     id: str
@@ -40,6 +41,7 @@ class Action:
     bar: int = 0
     palette: bool = True
     decides: bool = False
+    asks: bool = False
 
 
 def act(
@@ -53,6 +55,7 @@ def act(
     *,
     palette: bool = True,
     decides: bool = False,
+    asks: bool = False,
 ) -> Action:
     """An action from a line of the table; keys and scopes are written with blanks between them."""
-    return Action(ident, title, text, tuple(keys.split()), tuple(scopes.split()), label, bar, palette, decides)
+    return Action(ident, title, text, tuple(keys.split()), tuple(scopes.split()), label, bar, palette, decides, asks)

@@ -53,6 +53,7 @@ ACTIONS: tuple[Action, ...] = (
         "fleet",
         "pause",
         40,
+        asks=True,
     ),
     act(
         "table.resume",
@@ -62,6 +63,7 @@ ACTIONS: tuple[Action, ...] = (
         "fleet",
         "resume",
         41,
+        asks=True,
     ),
     act(
         "table.stop",
@@ -71,6 +73,7 @@ ACTIONS: tuple[Action, ...] = (
         "fleet",
         "stop",
         50,
+        asks=True,
     ),
     act(
         "table.raise",
@@ -80,6 +83,7 @@ ACTIONS: tuple[Action, ...] = (
         "fleet",
         "raise",
         13,
+        asks=True,
     ),
     act(
         "table.archive",
@@ -89,6 +93,7 @@ ACTIONS: tuple[Action, ...] = (
         "fleet",
         "archive",
         55,
+        asks=True,
     ),
     act("table.page_up", "Page up", "One page back.", "pageup ctrl+u", "fleet", palette=False),
     act("table.page_down", "Page down", "One page on.", "pagedown ctrl+d", "fleet", palette=False),
@@ -101,8 +106,18 @@ ACTIONS: tuple[Action, ...] = (
         "memory",
         "believe",
         10,
+        asks=True,
     ),
-    act("memory.reject", "Refuse the lesson", "Saying it again does not bring it in.", "x", "memory", "refuse", 11),
+    act(
+        "memory.reject",
+        "Refuse the lesson",
+        "Saying it again does not bring it in.",
+        "x",
+        "memory",
+        "refuse",
+        11,
+        asks=True,
+    ),
     act(
         "memory.rollback",
         "Roll back the memory",
@@ -111,9 +126,17 @@ ACTIONS: tuple[Action, ...] = (
         "memory",
         "roll back",
         12,
+        asks=True,
     ),
     act(
-        "memory.forget", "Forget the memory", "Its versions stay and can be brought back.", "d", "memory", "forget", 13
+        "memory.forget",
+        "Forget the memory",
+        "Its versions stay and can be brought back.",
+        "d",
+        "memory",
+        "forget",
+        13,
+        asks=True,
     ),
     # forms
     act("form.submit", "Submit", "Send the form.", "ctrl+y", "form", "send", 1, palette=False, decides=True),

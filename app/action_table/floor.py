@@ -55,6 +55,7 @@ ACTIONS: tuple[Action, ...] = (
         "pause",
         40,
         decides=True,
+        asks=True,
     ),
     act(
         "session.resume",
@@ -65,6 +66,7 @@ ACTIONS: tuple[Action, ...] = (
         "resume",
         40,
         decides=True,
+        asks=True,
     ),
     act(
         "session.continue",
@@ -74,6 +76,7 @@ ACTIONS: tuple[Action, ...] = (
         "floor session",
         "continue",
         40,
+        asks=True,
     ),
     act(
         "session.merge",
@@ -101,6 +104,7 @@ ACTIONS: tuple[Action, ...] = (
         "floor session",
         "stop",
         50,
+        asks=True,
     ),
     act(
         "session.remove",
@@ -110,6 +114,7 @@ ACTIONS: tuple[Action, ...] = (
         "floor session",
         "remove",
         55,
+        asks=True,
     ),
     act(
         "session.undo",
@@ -119,6 +124,7 @@ ACTIONS: tuple[Action, ...] = (
         "floor session",
         "undo",
         58,
+        asks=True,
     ),
     act(
         "session.job",
@@ -128,6 +134,7 @@ ACTIONS: tuple[Action, ...] = (
         "floor session",
         "end job",
         59,
+        asks=True,
     ),
     act(
         "session.answer",
@@ -137,6 +144,7 @@ ACTIONS: tuple[Action, ...] = (
         "floor session",
         "answer",
         9,
+        asks=True,
     ),
     act(
         "session.say",
@@ -146,6 +154,7 @@ ACTIONS: tuple[Action, ...] = (
         "floor session",
         "say",
         60,
+        asks=True,
     ),
     act(
         "session.why",

@@ -17,6 +17,7 @@ ACTIONS: tuple[Action, ...] = (
         1,
         palette=False,
         decides=True,
+        asks=True,
     ),
     act(
         "queue.edit",
@@ -27,6 +28,7 @@ ACTIONS: tuple[Action, ...] = (
         "edit",
         3,
         palette=False,
+        asks=True,
     ),
     act(
         "queue.unfold",
@@ -48,6 +50,7 @@ ACTIONS: tuple[Action, ...] = (
         4,
         palette=False,
         decides=True,
+        asks=True,
     ),
     act(
         "queue.rule",
@@ -58,8 +61,19 @@ ACTIONS: tuple[Action, ...] = (
         "rule",
         8,
         palette=False,
+        asks=True,
     ),
-    act("queue.deny", "Deny", "Refuse with a reason that the agent reads.", "r x", "queue", "deny", 2, palette=False),
+    act(
+        "queue.deny",
+        "Deny",
+        "Refuse with a reason that the agent reads.",
+        "r x",
+        "queue",
+        "deny",
+        2,
+        palette=False,
+        asks=True,
+    ),
     act(
         "queue.answer",
         "Answer",
@@ -69,8 +83,19 @@ ACTIONS: tuple[Action, ...] = (
         "answer",
         4,
         palette=False,
+        asks=True,
     ),
-    act("queue.raise", "Raise the cap", "Give the session a higher cap.", "plus", "queue", "raise", 1, palette=False),
+    act(
+        "queue.raise",
+        "Raise the cap",
+        "Give the session a higher cap.",
+        "plus",
+        "queue",
+        "raise",
+        1,
+        palette=False,
+        asks=True,
+    ),
     act(
         "queue.finish",
         "Finish up",
@@ -81,6 +106,7 @@ ACTIONS: tuple[Action, ...] = (
         2,
         palette=False,
         decides=True,
+        asks=True,
     ),
     act(
         "queue.stop",
@@ -91,6 +117,7 @@ ACTIONS: tuple[Action, ...] = (
         "stop",
         5,
         palette=False,
+        asks=True,
     ),
     act(
         "queue.done",
@@ -102,6 +129,7 @@ ACTIONS: tuple[Action, ...] = (
         1,
         palette=False,
         decides=True,
+        asks=True,
     ),
     act(
         "queue.accept",
@@ -113,6 +141,7 @@ ACTIONS: tuple[Action, ...] = (
         5,
         palette=False,
         decides=True,
+        asks=True,
     ),
     act(
         "queue.failed",
@@ -124,6 +153,7 @@ ACTIONS: tuple[Action, ...] = (
         2,
         palette=False,
         decides=True,
+        asks=True,
     ),
     act(
         "queue.unknown",
@@ -135,6 +165,7 @@ ACTIONS: tuple[Action, ...] = (
         3,
         palette=False,
         decides=True,
+        asks=True,
     ),
     act(
         "queue.defer",
@@ -146,6 +177,7 @@ ACTIONS: tuple[Action, ...] = (
         6,
         palette=False,
         decides=True,
+        asks=True,
     ),
     act(
         "queue.session",

@@ -15,7 +15,7 @@ from app.handlers import Handler, Handlers
 from app.host import Host, host_of
 from app.models import Dirty, Snapshot
 from widgets.fleet_bar import Banner
-from widgets.help_bar import HelpBar
+from widgets.help_bar import Entry, HelpBar
 
 
 class WatchScreen(Screen[Any]):
@@ -51,10 +51,18 @@ class WatchScreen(Screen[Any]):
 
     def can(self, ident: str) -> bool:
         """True when the action exists here (or everywhere) and would do something now."""
+        return not self.why_not(ident)
+
+    def why_not(self, ident: str) -> str:
+        """Why the action would do nothing here and now, as a sentence; empty when it would do something."""
         if ident == "go.back" and self.LEAVES_FIRST and self.can(self.LEAVES_FIRST):
-            return False
+            return f"{BY_ID[self.LEAVES_FIRST].title.lower()} comes first"
         handler = self.handler(ident)
-        return handler is not None and not handler.why_not()
+        if handler is None:
+            return "this screen does not do that"
+        if (why := handler.why_not()) or not BY_ID[ident].asks or self.host.snapshot.live:
+            return why
+        return f"the supervisor does not answer, so nothing was sent; {self.host.keys.shown('app.reconnect')} starts it"
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "do":
@@ -78,7 +86,7 @@ class WatchScreen(Screen[Any]):
         handler = self.handler(ident)
         if handler is None:
             return
-        if why := handler.why_not():
+        if why := self.why_not(ident):
             self.host.explain(why)
             return
         if BY_ID[ident].decides and (why := await self.host.no_hand(ident)):
@@ -92,16 +100,35 @@ class WatchScreen(Screen[Any]):
         here = {*self.SCOPES, EVERYWHERE}
         return [a for a in ACTIONS if here & set(a.scopes) and self.can(a.id)]
 
-    def help_entries(self) -> list[tuple[str, str, str]]:
-        """(action, key, label) for the help bar: only what works now, also with regard to what the focused field takes
-        for itself.
+    def help_entries(self) -> list[Entry]:
+        """What the help bar shows, also with regard to what the focused field takes for itself: what works now, by
+        rank, and after it what this screen does at other times, with the reason why not now.
         """
-        entries: list[tuple[int, tuple[str, str, str]]] = []
-        for action in self.active_actions():
-            key = next((k for k in self.host.keys.keys[action.id] if not self._taken(k)), None)
-            if action.bar and key is not None:
-                entries.append((action.bar, (action.id, show_key(key), self.label_of(action))))
-        return [entry for _, entry in sorted(entries, key=lambda e: e[0])]
+        keys = self.host.keys.keys
+        works: list[tuple[int, Entry]] = []
+        refused: list[tuple[int, Entry]] = []
+        possible: set[str] = set()
+        for action in ACTIONS:
+            own = bool(set(self.SCOPES) & set(action.scopes))
+            if not own and EVERYWHERE not in action.scopes:
+                continue
+            why = self.why_not(action.id)
+            if not why:
+                possible.update(keys[action.id])
+            key = next((k for k in keys[action.id] if not self._taken(k)), None)
+            if not action.bar or key is None or (why and not own):
+                continue
+            entry = Entry(action.id, show_key(key), self.label_of(action), why or self._not_yet(action.id), not why)
+            (refused if why else works).append((action.bar, entry))
+        shown = [entry for _, entry in sorted(works, key=lambda e: e[0])]
+        for _, entry in sorted(refused, key=lambda e: e[0]):
+            if possible.isdisjoint(keys[entry.action]):
+                shown.append(entry)
+        return shown
+
+    def _not_yet(self, ident: str) -> str:
+        handler = self.handler(ident)
+        return "" if handler is None else handler.not_yet()
 
     def label_of(self, action: Action) -> str:
         """What the action is called in the help bar now."""
@@ -124,11 +151,11 @@ class WatchScreen(Screen[Any]):
         for bar in self.query(HelpBar):
             prefix = self.host.prefix
             if prefix:
-                bar.set_entries(self._sequence_entries(prefix))
+                bar.set_standing(self._sequence_entries(prefix))
             else:
-                bar.set_entries(self.help_entries())
+                bar.set_standing(self.help_entries())
 
-    def _sequence_entries(self, prefix: str) -> list[tuple[str, str, str]]:
+    def _sequence_entries(self, prefix: str) -> list[Entry]:
         found = [
             (ident, key)
             for (head, key), idents in self.host.keys.sequences.items()
@@ -136,7 +163,7 @@ class WatchScreen(Screen[Any]):
             for ident in idents
         ]
         return [
-            (ident, show_key(key), BY_ID[ident].label or BY_ID[ident].title.lower())
+            Entry(ident, show_key(key), BY_ID[ident].label or BY_ID[ident].title.lower())
             for ident, key in found
             if self.can(ident)
         ]

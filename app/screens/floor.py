@@ -72,11 +72,12 @@ class FloorScreen(SessionCommands):
         self.wall.hint = (
             ("", "No sessions yet"),
             ("", ""),
-            (keys.shown("session.launch"), "launch an agent on one of your repositories"),
+            (keys.shown("session.launch"), "launch an agent on a repository"),
             (keys.shown("app.help"), "all keys"),
             (keys.shown("app.detach"), "leave; whatever runs goes on"),
             ("", ""),
-            ("", 'or from a shell:  watchfloor launch --repo . --goal "…"'),
+            ("", "or from a shell:"),
+            ("", 'watchfloor launch --repo . --goal "…"'),
         )
         super().on_mount()
 
@@ -169,8 +170,8 @@ class FloorScreen(SessionCommands):
             "pane.right": Handler(lambda: self.wall.move("right"), self._not_in_panes),
             "pane.up": Handler(lambda: self.wall.move("up"), self._not_in_panes),
             "pane.down": Handler(lambda: self.wall.move("down"), self._not_in_panes),
-            "pane.split_right": Handler(lambda: self._split_pane(across=True), self._no_session),
-            "pane.split_below": Handler(lambda: self._split_pane(across=False), self._no_session),
+            "pane.split_right": Handler(lambda: self.wall.split(across=True), lambda: self._no_split(across=True)),
+            "pane.split_below": Handler(lambda: self.wall.split(across=False), lambda: self._no_split(across=False)),
             "pane.close": Handler(lambda: self.wall.close_pane(), self._one_pane),
             "pane.zoom": Handler(self._zoom, self._no_session),
             "view.raw": Handler(self._toggle_raw, self._no_session),
@@ -206,6 +207,9 @@ class FloorScreen(SessionCommands):
         shown = self.wall.shows_plan
         return "" if shown or (row is not None and row.plan_total) else "the session of this pane has no plan"
 
+    def _no_split(self, *, across: bool) -> str:
+        return self._no_session() or self.wall.no_split(across=across)
+
     def _one_pane(self) -> str:
         if why := self._no_session():
             return why
@@ -223,12 +227,6 @@ class FloorScreen(SessionCommands):
     def _pane_left(self) -> None:
         if not self.wall.move("left"):
             self.list.focus()
-
-    def _split_pane(self, *, across: bool) -> None:
-        if not self.wall.split(across=across):
-            self.host.tell(
-                "this pane is too small to split" if not self.wall.zoomed else "give the zoomed pane back first"
-            )
 
     def _zoom(self) -> None:
         self.wall.zoomed = not self.wall.zoomed

@@ -48,6 +48,7 @@ class QueueScreen(WatchScreen):
         self._first = approval_id
         self._shown: ApprovalView | None = None
         self.arming = Arming()
+        self._armed = False
         self._needs: tuple[ApprovalView, ...] = ()
         self._notice = Content("")
         self._notice_until = 0.0
@@ -180,6 +181,9 @@ class QueueScreen(WatchScreen):
         if self._told_to_scroll and self.arming.since is not None:
             self._told_to_scroll = False
             self._notice_until = now
+        if self._armed != (armed := self.arming.armed(now)):
+            self._armed = armed
+            self.show_keys()
         self._show_foot()
 
     def _show_foot(self) -> None:
@@ -247,6 +251,7 @@ class QueueScreen(WatchScreen):
         do = self.deciding
         unless = queue_refusals.unless
         nothing_to_approve = "there is nothing to approve in this request"
+        wait = self._not_armed
         return {
             "focus.next": Handler(self.focus_next),
             "focus.previous": Handler(self.focus_previous),
@@ -258,11 +263,15 @@ class QueueScreen(WatchScreen):
             "queue.changes": Handler(self._show_changes, of(queue_refusals.no_changes)),
             "queue.facts": Handler(lambda: self.card.fold(), of(self._nothing_folded)),
             "queue.defer": Handler(do.defer, of(queue_refusals.not_deferrable), self._deferring),
-            "queue.approve": Handler(do.approve, of(unless(nothing_to_approve, "allow", "retry")), self._approval),
-            "queue.edit": Handler(do.edit, of(queue_refusals.not_editable)),
+            "queue.approve": Handler(
+                do.approve, of(unless(nothing_to_approve, "allow", "retry")), self._approval, wait
+            ),
+            "queue.edit": Handler(do.edit, of(queue_refusals.not_editable), not_yet=wait),
             "queue.unfold": Handler(lambda: self.requests.unfold(), lambda: queue_refusals.alone(self.like)),
-            "queue.all": Handler(do.approve_all, of(lambda view: queue_refusals.not_all(view, self.like))),
-            "queue.rule": Handler(do.make_rule, of(queue_refusals.no_rule)),
+            "queue.all": Handler(
+                do.approve_all, of(lambda view: queue_refusals.not_all(view, self.like)), not_yet=wait
+            ),
+            "queue.rule": Handler(do.make_rule, of(queue_refusals.no_rule), not_yet=wait),
             "queue.deny": Handler(do.deny, of(unless("this request cannot be denied", "deny"))),
             "queue.answer": Handler(do.answer, of(unless("this request takes no answer", "answer"))),
             "queue.raise": Handler(do.raise_cap, of(unless("this request is not about a cap", "raise"))),
@@ -275,6 +284,9 @@ class QueueScreen(WatchScreen):
             "queue.failed": Handler(lambda: do.plainly("failed"), of(unless(queue_refusals.IN_DOUBT, "failed"))),
             "queue.unknown": Handler(lambda: do.plainly("unknown"), of(unless(queue_refusals.IN_DOUBT, "unknown"))),
         }
+
+    def _not_armed(self) -> str:
+        return self.arming.refusal(time.monotonic())
 
     def _of(self, refusal: Refusal) -> Callable[[], str]:
         """Asks it about the request on screen."""

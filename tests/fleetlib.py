@@ -46,15 +46,20 @@ def play(*turns: list[tuple[str, dict[str, Any]]] | str) -> str:
 
 
 def wait_for(what: str, probe: Callable[[], T | None], timeout: float = 60.0) -> T:
-    """Poll ``probe`` until it gives something true; the name says what was awaited when it never does."""
+    """Poll ``probe`` until it gives something true; the name says what was awaited when it never does.
+
+    Between two looks passes nine times what one costs, so that who waits leaves the machine to what is awaited.
+    """
     deadline = time.monotonic() + timeout
     while True:
+        began = time.monotonic()
         value = probe()
         if value:
             return value
-        if time.monotonic() > deadline:
+        ended = time.monotonic()
+        if ended > deadline:
             raise AssertionError(f"waited {timeout:.0f} s in vain for: {what}")
-        time.sleep(0.02)
+        time.sleep(min(0.25, max(0.02, 9 * (ended - began))))
 
 
 def make_repository(path: Path, files: dict[str, str] | None = None) -> Path:
@@ -177,13 +182,22 @@ class Fleet:
     def wait_event_count(self, sid: str, kind: str, count: int, timeout: float = 60.0) -> None:
         wait_for(f"{count} × {kind} in {sid}", lambda: sum(r.type == kind for r in self.records(sid)) >= count, timeout)
 
+    def requests(self) -> list[dict[str, Any]]:
+        """Every open request, as ``approvals --json`` prints them, without a process for the look."""
+        with Client(UnixSocket(self.folders.supervisor_socket)) as client:
+            return list(client.call("approvals")["approvals"])
+
     def approval(self, sid: str, timeout: float = 60.0) -> dict[str, Any]:
-        """The first open request of a session."""
-        return wait_for(
-            f"an open request of {sid}",
-            lambda: next((a for a in self.json("approvals") if a["sid"] == sid), None),
-            timeout,
-        )
+        """The first open request of a session; the supervisor is started when none lives."""
+
+        def probe() -> dict[str, Any] | None:
+            try:
+                return next((a for a in self.requests() if a["sid"] == sid), None)
+            except Unreachable:
+                self.run("supervisor", "start")
+                return None
+
+        return wait_for(f"an open request of {sid}", probe, timeout)
 
     def violations(self) -> list[dict[str, Any]]:
         with Client(UnixSocket(self.folders.supervisor_socket), timeout=60) as client:
@@ -283,7 +297,7 @@ def fleet(
         try:
             port = json.loads(
                 wait_for(
-                    "the simulator", lambda: ready.read_text() if ready.exists() and ready.stat().st_size else None, 20
+                    "the simulator", lambda: ready.read_text() if ready.exists() and ready.stat().st_size else None
                 )
             )["port"]
             base_url = f"http://127.0.0.1:{port}"

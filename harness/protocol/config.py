@@ -24,6 +24,7 @@ from harness.protocol.config_sections import (
     ModelConfig,
     NotifyConfig,
     PlanConfig,
+    ProcessesConfig,
     RatchetConfig,
     UiConfig,
     UndoConfig,
@@ -54,6 +55,7 @@ class Config:
     fence: FenceConfig = field(default_factory=FenceConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
     undo: UndoConfig = field(default_factory=UndoConfig)
+    processes: ProcessesConfig = field(default_factory=ProcessesConfig)
     jobs: JobsConfig = field(default_factory=JobsConfig)
     ratchet: RatchetConfig = field(default_factory=RatchetConfig)
     checkpoints: CheckpointConfig = field(default_factory=CheckpointConfig)

@@ -102,6 +102,15 @@ class UndoConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class ProcessesConfig:
+    """``stopped``: seconds until a keeper or a brain that was stopped by a signal is ended, and another one takes its
+    place.
+    """
+
+    stopped: int = 60
+
+
+@dataclass(frozen=True, slots=True)
 class JobsConfig:
     """Commands that outlive their call. ``limit``: seconds after which one is ended that names no limit of its own,
     ``longest``: the most it can name, ``at_once``: how many a session has at a time, ``log``: about how many bytes of
@@ -212,6 +221,7 @@ SECTIONS: dict[str, type] = {
     "fence": FenceConfig,
     "limits": LimitsConfig,
     "undo": UndoConfig,
+    "processes": ProcessesConfig,
     "jobs": JobsConfig,
     "ratchet": RatchetConfig,
     "checkpoints": CheckpointConfig,

@@ -102,6 +102,14 @@ def _of_limits(key: str, raw: object) -> int | None:
     return value
 
 
+def _stopped(_key: str, raw: object) -> int:
+    """A keeper is asked every few seconds only, so less than ten could not be kept. Raises ValueError."""
+    value = seconds(raw) if isinstance(raw, str) else _int(raw)
+    if not 10 <= value <= 7 * 86_400:
+        raise ValueError("must be a stretch of time between 10s and 7d")
+    return value
+
+
 def _of_jobs(key: str, raw: object) -> int:
     """A setting of ``[jobs]``: a stretch of time, a size or a number. Raises ValueError."""
     if key == "at_once":
@@ -235,6 +243,7 @@ _OWN: dict[str, dict[str, Callable[[str, object], int | None]]] = {
     "caps": {"": _of_caps},
     "limits": {"": _of_limits},
     "undo": {"": _of_undo},
+    "processes": {"stopped": _stopped},
     "jobs": {"": _of_jobs},
     "alarms": {"": _of_alarms},
     "notify": dict.fromkeys(("dwell", "cool_down", "again"), _of_notify),

@@ -88,7 +88,7 @@ class Supervisor:
         self.fleet = Fleet(folders, self.purse.of)
         self.index = Index(folders.index)
         self._mirror = IndexMirror(self.fleet, self.index)
-        self.keepers = Keepers(folders, epoch)
+        self.keepers = Keepers(folders, epoch, lambda: self.settings.config)
         self.gates = Gates(credentials, lambda: self.settings.config, self.fleet, lambda: self.server.nudge())
         credentials.changed = self.gates.rekeyed
         self.fleet.at_gate = self.gates.words

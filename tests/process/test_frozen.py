@@ -10,6 +10,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,12 +22,13 @@ from app.feed import Feed
 from harness.events import types as t
 from harness.linux.proc import Identity, identify, look
 from harness.protocol.config import Config
+from harness.protocol.config_sections import ProcessesConfig
 from harness.protocol.paths import Folders
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.fleet.thinking import Brain
 from harness.supervisor.processes.process import Watch
-from harness.supervisor.sessions import brains, keepers
+from harness.supervisor.sessions import brains
 from harness.supervisor.sessions.brains import Brains
 from harness.supervisor.sessions.keepers import Keepers
 from tests.fleetlib import HOLD, Fleet, alive, fleet, play, wait_for
@@ -120,8 +122,15 @@ def test_a_frozen_brain_is_named_and_goes_on_when_it_thaws(f: Fleet) -> None:
     assert f.violations() == []
 
 
-def test_what_stays_frozen_is_replaced_by_itself(f: Fleet) -> None:
+@pytest.fixture
+def impatient() -> Iterator[Fleet]:
+    with fleet(config='[processes]\nstopped = "12s"\n') as made:
+        yield made
+
+
+def test_what_stays_frozen_is_replaced_by_itself(impatient: Fleet) -> None:
     """A brain in the middle of a reply and a keeper under a call, both for good, and nobody does anything."""
+    f = impatient
     thinking = f.launch(play([HOLD], "Done."), name="thinking")
     kept = f.launch(play([HOLD], "Done."), name="kept")
     f.wait_event(kept, "tool.started")
@@ -202,7 +211,7 @@ def test_a_brain_that_is_stopped_or_owes_its_reply_for_too_long_is_ended(tmp_pat
             return looks, brain.why
 
     looks, why = asyncio.run(looked(True))
-    assert (looks * brains.LOOK_S, "stopped" in why) == (brains.END_S, True)
+    assert (looks * brains.LOOK_S, "stopped" in why) == (Config(tmp_path / "config.toml").processes.stopped, True)
     looks, why = asyncio.run(looked(False))
     assert "did nothing while a reply was awaited" in why
     assert looks * brains.LOOK_S > Config(tmp_path / "config.toml").model.reply_total_s
@@ -210,27 +219,31 @@ def test_a_brain_that_is_stopped_or_owes_its_reply_for_too_long_is_ended(tmp_pat
 
 def test_a_keeper_is_ended_when_it_is_stopped_for_long_and_not_before(tmp_path: Path) -> None:
     async def asked() -> None:
-        session = a_session(tmp_path)
+        session, config = a_session(tmp_path), Config(tmp_path / "config.toml")
+        some = Keepers(Folders(tmp_path, tmp_path, tmp_path), 1, lambda: config)
         with a_stopped_process() as who:
             link = cast(Any, SimpleNamespace(hello=who))
-            await Keepers.mute(session, link, datetime.now(UTC), keepers.STOPPED_S - 1)
+            await some.mute(session, link, datetime.now(UTC), config.processes.stopped - 1)
             assert identify(who.pid) == who
             assert session.hindrances["keeper"].kind == "mute"
-            await Keepers.mute(session, link, datetime.now(UTC), keepers.STOPPED_S)
+            await some.mute(session, link, datetime.now(UTC), config.processes.stopped)
             assert identify(who.pid) is None
 
     asyncio.run(asked())
 
 
-def test_a_new_supervisor_ends_a_keeper_that_stays_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_supervisor_ends_a_keeper_that_stays_stopped(tmp_path: Path) -> None:
+    config = [Config(tmp_path / "config.toml")]
+
     async def called() -> None:
-        session, some = a_session(tmp_path), Keepers(Folders(tmp_path, tmp_path, tmp_path), 1)
+        session = a_session(tmp_path)
+        some = Keepers(Folders(tmp_path, tmp_path, tmp_path), 1, lambda: config[0])
         with a_stopped_process() as who:
             session.state.keeper = t.KeeperStarted(pid=who.pid, start=who.start, boot=who.boot)
             with pytest.raises(OpError, match="is stopped") as refused:
                 await some.past_stopped(session)
             assert refused.value.code == "mute"
-            monkeypatch.setattr(keepers, "STOPPED_S", 0.0)
+            config[0] = replace(config[0], processes=ProcessesConfig(stopped=0))
             await some.past_stopped(session)
             assert identify(who.pid) is None
 

@@ -183,6 +183,16 @@ def test_jobs_have_times_a_size_and_a_number(tmp_path: Path) -> None:
             c.parse(file, f"[jobs]\n{wrong}\n")
 
 
+def test_a_stopped_process_is_waited_for_between_ten_seconds_and_a_week(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    assert c.parse(file, "").processes.stopped == 60
+    assert c.parse(file, '[processes]\nstopped = "10s"\n').processes.stopped == 10
+    assert c.parse(file, '[processes]\nstopped = "7d"\n').processes.stopped == 7 * 86_400
+    for wrong in ('"9s"', "604801", "false", '"soon"', "12.5"):
+        with pytest.raises(c.ConfigError, match=r"config.toml, line 2: processes\.stopped"):
+            c.parse(file, f"[processes]\nstopped = {wrong}\n")
+
+
 def test_undo_limits_are_sizes_and_a_number(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     config = c.parse(file, '[undo]\nfile_bytes = "1MiB"\nnames = 20\nhistory_bytes = 4096\n')

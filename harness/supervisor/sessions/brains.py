@@ -39,8 +39,6 @@ LOOK_S = 3.0
 """Seconds between two looks at a brain."""
 STOPPED_S = 6.0
 """Seconds until a brain that is stopped is shown so."""
-END_S = 60.0
-"""Seconds until a brain that is stopped is ended."""
 _MARGIN_S = 60.0
 """Seconds beyond the time that a brain gives a reply."""
 
@@ -216,8 +214,8 @@ class Brains:
         idle = asked is not None and seen == brain.seen and "keeper" not in session.hindrances
         brain.awaited_s = brain.awaited_s + LOOK_S if idle else 0.0
         brain.seen = seen
-        if brain.stopped_s >= END_S:
-            self._give_up(brain, f"it was stopped for {END_S:.0f} s, and ended")
+        if brain.stopped_s >= (stopped := self._config().processes.stopped):
+            self._give_up(brain, f"it was stopped for {stopped} s, and ended")
         elif brain.awaited_s > (limit := self._config().model.reply_total_s + _MARGIN_S):
             self._give_up(brain, f"it did nothing while a reply was awaited for {limit:.0f} s, and was ended")
 

@@ -20,6 +20,7 @@ from typing import Any
 from harness.events.session_state import SessionState
 from harness.events.trouble import Trouble
 from harness.linux.proc import Identity, alive, look
+from harness.protocol.config import Config
 from harness.protocol.paths import Folders
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import homes
@@ -43,10 +44,8 @@ MUTE_S = 8.0
 _RARELY = 10
 """Of so many questions, one to a keeper that has nothing to do: it is only looked at otherwise, which costs it nothing.
 """
-STOPPED_S = 60.0
-"""Seconds until a keeper that is stopped is ended: its log and its calls are left as by any death of a keeper."""
 SILENT_S = 300.0
-"""Seconds until a keeper that says nothing is ended, likewise."""
+"""Seconds until a keeper that says nothing is ended: its log and its calls are left as by any death of a keeper."""
 
 
 async def _nothing(session: Session) -> None:
@@ -56,9 +55,10 @@ async def _nothing(session: Session) -> None:
 class Keepers:
     """``take_up`` gives a session its link, whatever it takes."""
 
-    def __init__(self, folders: Folders, epoch: int) -> None:
+    def __init__(self, folders: Folders, epoch: int, config: Callable[[], Config]) -> None:
         self._folders = folders
         self._epoch = epoch
+        self._config = config
         self._tasks: set[asyncio.Task[None]] = set()
         self.before_end: Callable[[Session], Awaitable[None]] = _nothing
         """What is to be done while a keeper that was told to end is still there; whoever runs the calls sets it."""
@@ -103,7 +103,7 @@ class Keepers:
             return
         now = time.monotonic()
         since = self._stopped.setdefault(session.sid, now)
-        if now - since < STOPPED_S:
+        if now - since < self._config().processes.stopped:
             raise OpError("mute", f"process {who.pid} is stopped")
         await end(who, (signal.SIGKILL, _KILLED_S))
 
@@ -212,8 +212,7 @@ class Keepers:
         else:
             session.unhinder("vault")
 
-    @staticmethod
-    async def mute(session: Session, link: KeeperLink, since: datetime, silent: float) -> None:
+    async def mute(self, session: Session, link: KeeperLink, since: datetime, silent: float) -> None:
         """Say of a keeper that it does not answer, and end it when that lasts; one that a disk holds is left to it,
         since no signal reaches it.
         """
@@ -226,7 +225,7 @@ class Keepers:
             "keeper",
             Trouble("mute_disk" if seen.state == "D" else "mute", f"process {k.pid} {how} since {since:%H:%M:%S} UTC"),
         )
-        if seen.state == "D" or silent < (STOPPED_S if seen.stopped else SILENT_S):
+        if seen.state == "D" or silent < (self._config().processes.stopped if seen.stopped else SILENT_S):
             return
         print(
             f"supervisor: keeper {k.pid} of session {session.sid} {how} since {since:%H:%M:%S} UTC and is ended",

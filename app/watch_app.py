@@ -87,7 +87,8 @@ class WatchApp(App[int]):
         self._opened = time.monotonic()
         self._ticker: Timer | None = None
         self._quiet_ticks = 0
-        self._not_before = self._synced_at = 0.0
+        self._not_before = 0.0
+        self._synced_at = 0.0
         self._came = False
         self._explained = ""
         self._explained_until = 0.0

@@ -36,7 +36,8 @@ def segments(layers: Mapping[str, int], working: int, width: int) -> list[tuple[
     whole = max(working, sum(tokens for _, tokens in held))
     spare = width - len(held)
     made: list[tuple[str, int]] = []
-    seen = given = 0
+    seen = 0
+    given = 0
     for name, tokens in held:
         seen += tokens
         upto = spare * seen // whole

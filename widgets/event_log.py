@@ -348,7 +348,8 @@ class EventLog(PaintedLines, ScrollView, can_focus=True):
     def _scroll(self, y: float) -> None:
         self._own_scroll = True
         try:
-            self.scroll_target_y = self.scroll_y = y
+            self.scroll_target_y = y
+            self.scroll_y = y
         finally:
             self._own_scroll = False
 
@@ -432,7 +433,8 @@ class EventLog(PaintedLines, ScrollView, can_focus=True):
     def _style(self, name: str) -> Style:
         style = self._styles.get(name)
         if style is None:
-            style = self._styles[name] = self.get_component_rich_style(f"el--{name}", partial=True)
+            style = self.get_component_rich_style(f"el--{name}", partial=True)
+            self._styles[name] = style
         return style
 
     def render_line(self, y: int) -> Strip:
@@ -453,7 +455,8 @@ class EventLog(PaintedLines, ScrollView, can_focus=True):
         if strip is None:
             if len(self._strips) > _CACHED:
                 self._strips.clear()
-            strip = self._strips[seq, marked] = self._row_line(seq, marked, width)
+            strip = self._row_line(seq, marked, width)
+            self._strips[seq, marked] = strip
         return strip
 
     def _instead(self) -> str:

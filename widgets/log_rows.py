@@ -112,7 +112,8 @@ class Rows:
         # Matches before and after the place where filtering began; the older ones newest first, so that both only grow.
         self._older: array[int] = array("q")
         self._newer: array[int] = array("q")
-        self._low = self._high = 0
+        self._low = 0
+        self._high = 0
 
     def close(self) -> None:
         self._index.close()
@@ -135,7 +136,8 @@ class Rows:
         self.groups = groups
         self._older = array("q")
         self._newer = array("q")
-        self._low = self._high = len(self._index)
+        self._high = len(self._index)
+        self._low = self._high
 
     def extend(self) -> int:
         """Look at the disk again; the number of new records, negative when the writer took some back."""

@@ -39,7 +39,8 @@ def palette(widget: Widget) -> Mapping[str, Style]:
     theme = widget.app.current_theme
     known = _made.get(theme.name)
     if known is None or known[0] is not theme:
-        known = _made[theme.name] = theme, _make(theme)
+        known = theme, _make(theme)
+        _made[theme.name] = known
     return known[1]
 
 

@@ -96,7 +96,8 @@ class PaneWall(Widget, can_focus=True):
         self._rows: Mapping[str, SessionRow] = {}
         self.places: dict[int, Rect] = {1: Rect(0, 0, 0, 0)}
         """Where each pane that is on the screen stands, by its leaf."""
-        self._selected = self._followed = ""
+        self._selected = ""
+        self._followed = ""
         self.current = 1
         self._pinned: set[int] = set()
         self._dragged: tuple[int, ...] | None = None
@@ -352,7 +353,8 @@ class PaneWall(Widget, can_focus=True):
         for leaf in sorted(ids):
             log = self._logs.get(leaf)
             if log is None:
-                log = self._logs[leaf] = self._new_log(leaf)
+                log = self._new_log(leaf)
+                self._logs[leaf] = log
                 log.can_focus = False
                 self.mount(log)
             sid = self.session_of(leaf)

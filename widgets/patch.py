@@ -17,7 +17,8 @@ def roles(lines: Iterable[str]) -> list[str]:
     Hunk headers are counted out, so that a removed line ``-- x`` is never taken for a file header.
     """
     out: list[str] = []
-    old = new = 0
+    old = 0
+    new = 0
     for line in lines:
         if old > 0 or new > 0:
             head = line[:1]
@@ -29,7 +30,8 @@ def roles(lines: Iterable[str]) -> list[str]:
                 new -= head != "-"
                 out.append({"+": "add", "-": "remove"}.get(head, "context"))
                 continue
-            old = new = 0
+            old = 0
+            new = 0
         if line.startswith("@@"):
             old, new = _counts(line)
             out.append("hunk")

@@ -71,7 +71,8 @@ def _sections(patch: str) -> Iterator[list[Row]]:
     if not lines[-1]:
         lines.pop()
     section: list[Row] = []
-    old = new = 0
+    old = 0
+    new = 0
     for text, role in zip(lines, roles(lines), strict=True):
         if role == "file" and section:
             yield section

@@ -37,7 +37,8 @@ def diff(ctx: Context, args: argparse.Namespace) -> int:
 
 def _stat(files: list[dict[str, Any]]) -> None:
     """One line a file, and what they come to."""
-    added = removed = 0
+    added = 0
+    removed = 0
     for one in files:
         plus = one["added"]
         minus = one["removed"]

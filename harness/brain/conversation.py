@@ -80,7 +80,9 @@ class Talk:
         """By turn of the model: the number of the message that begins with it or goes on with it."""
         self._whole: dict[int, int] = {}
         """By turn that is not cleared: the number of the message that holds its results."""
-        self._taken = self._cleared = self._keep = -1
+        self._taken = -1
+        self._cleared = -1
+        self._keep = -1
         self._beginning: list[tuple[str, str]] = []
         """(layer, text) of the blocks that stand first."""
         self._begun = False

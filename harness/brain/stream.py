@@ -108,8 +108,10 @@ class Paced(httpx2.SyncByteStream):
         self._chunks = iter(inner)
         self._deadlines = deadlines
         self._watch = watch
-        self._begun = self._said = time.monotonic()
-        self._raw = self._content = 0
+        self._said = time.monotonic()
+        self._begun = self._said
+        self._raw = 0
+        self._content = 0
 
     def __iter__(self) -> Iterator[bytes]:
         for chunk in self._chunks:
@@ -208,7 +210,8 @@ def attempt(
         with _open(client, request, deadlines) as stream:
             response = stream.response
             used_up = used_up_s(response.headers)
-            paced = response.stream = Paced(cast(httpx2.SyncByteStream, response.stream), deadlines, watch)
+            paced = Paced(cast(httpx2.SyncByteStream, response.stream), deadlines, watch)
+            response.stream = paced
             # the first one was for its beginning
             response.request.extensions.get("timeout", {})["read"] = deadlines.silence_s
             for event in stream:

@@ -326,7 +326,10 @@ class View:
 
     def _begin_anew(self) -> None:
         """The breakers count from here."""
-        self.same_calls = self.errors_in_row = self.denied_in_row = self.compactions = 0
+        self.same_calls = 0
+        self.errors_in_row = 0
+        self.denied_in_row = 0
+        self.compactions = 0
         self._progress()
 
     def _new_instruction(self) -> None:
@@ -461,11 +464,15 @@ class View:
         elif body.snapshot and self.claimed_turns:
             self.idle_turns += self.claimed_turns
             self.idle_points += self.claimed_points
-            self.claimed_turns = self.claimed_points = 0
+            self.claimed_turns = 0
+            self.claimed_points = 0
             self.believing = False
 
     def _progress(self) -> None:
-        self.idle_turns = self.idle_points = self.claimed_turns = self.claimed_points = 0
+        self.idle_turns = 0
+        self.idle_points = 0
+        self.claimed_turns = 0
+        self.claimed_points = 0
         self.believing = True
 
     def _claim(self) -> None:
@@ -475,7 +482,8 @@ class View:
         if self.believing:
             self.claimed_turns += self.idle_turns
             self.claimed_points += self.idle_points
-            self.idle_turns = self.idle_points = 0
+            self.idle_turns = 0
+            self.idle_points = 0
 
     def _ended(self, r: t.Record, body: t.ToolEnded) -> None:
         fact = self.calls.get(body.call_id)

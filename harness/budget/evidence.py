@@ -51,7 +51,8 @@ class Evidence:
         """Follow one record; those that say nothing about money are skipped."""
         match record.body:
             case t.ModelRequest() as b:
-                self.sent[b.reservation] = self._newest[b.request_id] = Sent(b, record.ts)
+                self._newest[b.request_id] = Sent(b, record.ts)
+                self.sent[b.reservation] = self._newest[b.request_id]
             case t.ModelMessage() | t.ModelSummary() as b:
                 if (sent := self._newest.pop(b.request_id, None)) is not None:
                     sent.usage = b.usage

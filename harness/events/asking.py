@@ -26,7 +26,8 @@ _TRAIL = re.compile(r"[\s*_~)\]\uff09\u3011\u300d\u300f>\U0001F300-\U0001FAFF\u2
 _QUOTED = re.compile(r"[\"'\u201d\u2019\u00bb\u201c][\s*_~.)]*$")
 _NO_WORD = re.compile(r"://|[*=<>|\\$^]")
 _SENTENCE = re.compile(
-    rf"(?<=[.!\u3002\uff01{_MARKS}])(?<!\b[A-Za-z]\.)\s+|(?<=[.!{_MARKS}][)\"*_\u201d\u00bb])\s+|(?<=[\u3002\uff01\uff1f])"
+    rf"(?<=[.!\u3002\uff01{_MARKS}])(?<!\b[A-Za-z]\.)\s+"
+    rf"|(?<=[.!{_MARKS}][)\"*_\u201d\u00bb])\s+|(?<=[\u3002\uff01\uff1f])"
 )
 _GREEK = re.compile(r"[\u0370-\u03ff].*;$", re.S)
 _JAPANESE = re.compile(r"(です|ます|でしょう|ません|ました)か[。.]?$")

@@ -166,7 +166,8 @@ class OpenCalls:
             call.stage = "judged"
             call.verdict = data["verdict"]
             call.action_hash = data["action_hash"]
-            call.allowed_by = call.approval_id = ""
+            call.allowed_by = ""
+            call.approval_id = ""
         elif kind == "tool.started":
             call.stage = "started"
             call.effect = data["effect"]

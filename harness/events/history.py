@@ -36,7 +36,8 @@ def answer(log: OffsetIndex, asked: Question) -> str:
     """The records that fit, oldest first, and how to go on. Raises OSError, LogError."""
     head = len(log)
     found: list[tuple[int, str]] = []
-    size = looked_at = 0
+    size = 0
+    looked_at = 0
     onward = 0
     more = False
     walk = _forwards(log, asked.start) if asked.start is not None else _backwards(log, head)

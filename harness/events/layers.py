@@ -21,7 +21,8 @@ def measured(sizes: Mapping[str, int], tokens: int) -> dict[str, int]:
     if whole <= 0 or tokens <= 0:
         return {}
     made: dict[str, int] = {}
-    seen = given = 0
+    seen = 0
+    given = 0
     for name, size in sizes.items():
         seen += size
         upto = tokens * seen // whole

@@ -375,7 +375,8 @@ class LogWriter:
         for fd in (self._fd, self._folder_fd):
             if fd >= 0:
                 os.close(fd)
-        self._fd = self._folder_fd = -1
+        self._fd = -1
+        self._folder_fd = -1
 
     # -- opening -----------------------------------------------------------------------------------
 

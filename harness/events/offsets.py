@@ -223,7 +223,8 @@ class OffsetIndex:
         low = segment.start
         high = segment.end
         if target == segment.first:
-            low = high = segment.start
+            low = segment.start
+            high = segment.start
         while high - low > _PROBE:
             middle = (low + high) // 2
             found, begin = self._seq_from(segment, middle, high)
@@ -232,7 +233,8 @@ class OffsetIndex:
             elif found < target:
                 low = begin
             elif found == target:
-                low = high = begin
+                low = begin
+                high = begin
             else:
                 high = middle
         offset = self._walk(segment, low, target)

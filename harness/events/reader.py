@@ -138,7 +138,8 @@ class Scan:
         self.sid = sid
         self.first = head + 1
         self.offset = 0
-        self.sealed = self.torn = False
+        self.sealed = False
+        self.torn = False
         self.bad = ""
         self.known = known
 
@@ -147,7 +148,8 @@ class Scan:
         self.first = place.first
         self.offset = place.end
         self.head = place.seq
-        self.chain = self.hash = place.hash
+        self.chain = place.hash
+        self.hash = place.hash
 
     def events(self, last: bool) -> Iterator[bytes]:
         """Event lines with their line feed; ``last``: no segment follows, so the end may be torn.
@@ -205,8 +207,11 @@ class Scan:
                         raise BadLine(
                             f"record {marked} is not the one that was acknowledged (the log was written anew)"
                         )
-                    chain = self.chain = self.hash = chained
-                    seq = self.head = seq + 1
+                    chain = chained
+                    self.chain = chained
+                    self.hash = chained
+                    seq = seq + 1
+                    self.head = seq
                     self.offset += len(line)
                     yield line
             except BadLine as exc:

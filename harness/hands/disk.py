@@ -96,7 +96,8 @@ class _Counter:
     """Adds up what lies below folders, on their own file systems, holding at most `DEPTH` of them open."""
 
     def __init__(self) -> None:
-        self._bytes = self._files = 0
+        self._bytes = 0
+        self._files = 0
         self._whole = True
         self._linked: set[tuple[int, int]] = set()
 

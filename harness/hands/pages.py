@@ -24,7 +24,9 @@ def page(text: str, first: int, most: int, room: int) -> str:
     which they are of how many. Raises NoSuchPage beyond the end.
     """
     shown: list[str] = []
-    total = last = size = 0
+    total = 0
+    last = 0
+    size = 0
     full = False
     for number, start, end in _pieces(text):
         total = number
@@ -57,7 +59,10 @@ def grep(text: str, pattern: str, first: int, most: int, room: int) -> str:
     except re.error as exc:
         raise NoSuchPage(f"the pattern is not a valid regular expression: {exc}") from exc
     shown: list[str] = []
-    size = count = total = following = 0
+    size = 0
+    count = 0
+    total = 0
+    following = 0
     for number, at, start, end in _matches(text, expression):
         total += 1
         if number < first:

@@ -88,7 +88,9 @@ class Tree:
     def __init__(self, leader: int, *, fenced: bool) -> None:
         self._leader = leader
         self._fenced = fenced
-        self._proc = self._tmp = self._shm = -1
+        self._proc = -1
+        self._tmp = -1
+        self._shm = -1
 
     def _enter(self) -> None:
         """Open the fence's own /proc, /tmp and /dev/shm, once one of its processes lets us; until then its processes
@@ -122,7 +124,9 @@ class Tree:
     def look(self, tasks: int | None = None) -> Usage:
         """A cheap look, which counts pages that processes share once for each; it stops early at ``tasks``."""
         pids, folder = self._pids()
-        seen = private = shared = 0
+        seen = 0
+        private = 0
+        shared = 0
         for pid in pids:
             try:
                 threads, own, common = parse_status(_read(f"{pid}/status", folder, 1 << 14))
@@ -138,7 +142,9 @@ class Tree:
     def exact(self) -> Usage:
         """Each page counted once; it walks the page tables of the processes, so it costs milliseconds a gigabyte."""
         pids, folder = self._pids()
-        seen = private = shared = 0
+        seen = 0
+        private = 0
+        shared = 0
         for pid in pids:
             try:
                 threads, own, common = parse_status(_read(f"{pid}/status", folder, 1 << 14))

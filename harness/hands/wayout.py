@@ -32,7 +32,8 @@ def environment(hosts: Iterable[str]) -> dict[str, str]:
         ("all_proxy", address),
         ("no_proxy", direct),
     ):
-        found[name] = found[name.upper()] = value
+        found[name] = value
+        found[name.upper()] = value
     return found
 
 

@@ -28,14 +28,15 @@ _PRINTS = re.compile(
     rf"(?:prints?|outputs?|shows?|output contains)\s+(?:contains\s+)?{_Q}(.+?){_Q}\s*\.?$", re.I | re.S
 )
 _HOLDS = re.compile(
-    rf"^(?:the\s+)?(?:file\s+)?{_Q}?(?P<path>[\w./@+-]*[\w-]\.[\w]+|[\w.-]+(?:/[\w.-]+)+|Makefile|Dockerfile|README){_Q}?"
+    rf"^(?:the\s+)?(?:file\s+)?{_Q}?(?P<path>[\w./@+-]*[\w-]\.[\w]+|[\w.-]+(?:/[\w.-]+)+"
+    rf"|Makefile|Dockerfile|README){_Q}?"
     rf"\s+(?P<not>does not |doesn't |must not )?(?:contains?|includes?|has the (?:text|line))\s+"
     rf"(?:the\s+(?:text|line|string)\s+)?{_Q}(?P<text>.+?){_Q}\s*\.?$",
     re.IGNORECASE | re.DOTALL,
 )
 _EXISTS = re.compile(
-    rf"^(?:the\s+)?(?:(?P<kind>file|folder|directory)\s+)?{_Q}?(?P<path>[\w./@+-]*[\w-]\.[\w]+|[\w.-]+(?:/[\w.-]*)+|Makefile"
-    rf"|Dockerfile){_Q}?\s+(?P<not>does not |doesn't |no longer )?exists?\s*\.?$",
+    rf"^(?:the\s+)?(?:(?P<kind>file|folder|directory)\s+)?{_Q}?(?P<path>[\w./@+-]*[\w-]\.[\w]+|[\w.-]+(?:/[\w.-]*)+"
+    rf"|Makefile|Dockerfile){_Q}?\s+(?P<not>does not |doesn't |no longer )?exists?\s*\.?$",
     re.IGNORECASE,
 )
 _SERVES = re.compile(r"^(?:with|while)\s+`([^`]+)`\s+(?:is\s+)?(?:running|runs)\s*,?\s*", re.IGNORECASE)

@@ -52,7 +52,8 @@ def parse_forms() -> str:
 def _of_text(text: str) -> list[Line]:
     """The items below headings that speak of criteria; every item when no heading does."""
     found: list[tuple[int, str, bool]] = []
-    about = fenced = False
+    about = False
+    fenced = False
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("```"):
             fenced = not fenced

@@ -70,7 +70,8 @@ def parse_push(argv: Sequence[str], branch: str) -> Push:
     Never raises: what is not understood is refused.
     """
     positional: list[str] = []
-    force = delete = False
+    force = False
+    delete = False
     refused = ""
     options = True
     for arg in argv[2:]:
@@ -81,7 +82,8 @@ def parse_push(argv: Sequence[str], branch: str) -> Push:
             if name in _FORCE:
                 force = True
             elif name in _DELETE:
-                delete = force = True
+                delete = True
+                force = True
             elif name in _WHOLESALE:
                 force = force or name in ("--mirror", "--prune")
                 refused = refused or f"{name} is not supported: name the branches to push"
@@ -105,7 +107,8 @@ def _spec(text: str, branch: str, delete: bool) -> tuple[tuple[str, str, bool], 
     forced = text.startswith("+")
     source, colon, target = text.removeprefix("+").partition(":")
     if delete:
-        source, target = "", target or source
+        target = target or source
+        source = ""
     elif not colon:
         target = branch if source in ("HEAD", "@") else source
     if not target or not _REF.fullmatch(target) or target.startswith("-"):

@@ -147,7 +147,8 @@ def resolve(env: dict[str, str] | None = None) -> Folders:
         default_state = platformdirs.user_state_path("watchfloor")
         default_config = platformdirs.user_config_path("watchfloor")
     else:
-        default_state = default_config = Path()
+        default_state = Path()
+        default_config = default_state
     state_path = Path(state).absolute() if state else default_state
     config_path = Path(config).absolute() if config else default_config
     if runtime:

@@ -287,7 +287,8 @@ class Gate:
         keep = _to_be_kept(action)
         if not keep and slow is None:
             return self._start(call_id, None)
-        preparing = self._preparing = _Preparing(call_id, answer)
+        preparing = _Preparing(call_id, answer)
+        self._preparing = preparing
         request: dict[str, Any] = {"op": "look", "action": slow.to_wire() if slow is not None else None}
         if keep:
             worked = self._journal.memory.snapshot or None

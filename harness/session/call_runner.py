@@ -94,7 +94,8 @@ class Running:
         self._watcher = 0
         self._status: int | None = None
         self._data: dict[str, Any] | None = None
-        self._kept = self._dropped = 0
+        self._kept = 0
+        self._dropped = 0
         self._result = bytearray()
         self._timers: list[Timer] = []
         self._exited_at = 0.0

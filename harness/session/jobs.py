@@ -125,7 +125,8 @@ class Jobs:
         order = job_host.Order(name, spec.call, spec, self._folder, base(self._folder, name), grace_s)
         pid, channel = job_host.begin(order)
         os.close(spec.action_fd)
-        job = self.now[name] = Job(name, order, pid, channel)
+        job = Job(name, order, pid, channel)
+        self.now[name] = job
         job.what = what(action)
         self._calls[name] = end_call
         job.pidfd = os.pidfd_open(pid)

@@ -52,7 +52,8 @@ def recover(journal: Journal, folder: SessionFolder, me: Identity) -> None:
         journal.write("harness.note", {"level": "warning", "text": lost, "component": REBOOT})
     begun = {}
     for job, started in list(journal.memory.jobs.items()):
-        begun[started["call_id"]] = end = jobs.after_a_keeper(folder, job)
+        end = jobs.after_a_keeper(folder, job)
+        begun[started["call_id"]] = end
         journal.write("job.ended", end)
     jobs.tidy(folder, set())
     for call in list(journal.memory.calls.open.values()):

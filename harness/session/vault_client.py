@@ -60,7 +60,8 @@ class VaultLink:
         self._waiting: tuple[dict[str, Any], Answer, int] | None = None
         self._queue: deque[tuple[dict[str, Any], Answer]] = deque()
         self._timer: Timer | None = None
-        self._deadline = self._since = 0.0
+        self._deadline = 0.0
+        self._since = 0.0
         self._seen: proc.Look | None = None
         self._who: proc.Identity | None = None
         self.limits: Limits | None = None

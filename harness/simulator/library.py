@@ -141,7 +141,8 @@ def _step(i: int, raw: object) -> Step:
         raise ValueError(f"turn {i}: {unknown[0]}: unknown member")
     calls = []
     for c in raw.get("calls", []):
-        tool = given = None
+        tool = None
+        given = None
         if isinstance(c, dict):
             tool = c.get("tool")
             given = c.get("input", {})

@@ -37,7 +37,8 @@ class RateLimiter:
     def _window(self, key: str, now: float) -> Window:
         window = self.windows.get(key)
         if window is None or now - window.start >= WINDOW_S:
-            window = self.windows[key] = Window(now)
+            window = Window(now)
+            self.windows[key] = window
         return window
 
     def admit(self, key: str, now: float) -> None:

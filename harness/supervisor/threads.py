@@ -89,7 +89,8 @@ class Threads:
         self._change = threading.Condition()
         self._waiting: deque[_Job] = deque()
         self._running: set[_Job] = set()
-        self._threads = self._idle = 0
+        self._threads = 0
+        self._idle = 0
 
     def still(self) -> list[str]:
         """What stands still: work whose time and grace are over and whose thread has not come back."""

@@ -78,7 +78,8 @@ class Packs:
         self.size = 0
         """Bytes of the pack that is written to."""
         self._ready: list[bytes] = []
-        self._ready_bytes = self._pending = 0
+        self._ready_bytes = 0
+        self._pending = 0
         self._new: dict[bytes, tuple[int, int]] = {}
         numbers = sorted(int(p.stem) for p in folder.glob("*.pack") if p.stem.isdigit())
         for stale in folder.glob(".*.new"):
@@ -105,7 +106,8 @@ class Packs:
     # -- reading -----------------------------------------------------------------------------------
 
     def _open(self, number: int, *, last: bool) -> None:
-        fd = self._fds[number] = self._create(self._path(number))
+        fd = self._create(self._path(number))
+        self._fds[number] = fd
         end = 0
         found: dict[bytes, tuple[int, int]] = {}
         table = (0, 0)

@@ -178,7 +178,8 @@ def walk(
 
     ``on_folder(path, fd)`` is told of every folder before its names are read. Raises TreeTooLarge.
     """
-    count = size = 0
+    count = 0
+    size = 0
     pending = [start]
     if not start:
         yield start, os.fstat(root.fd)

@@ -113,7 +113,8 @@ class _Server:
             return {}
         vault = self._vault
         if vault is None:
-            vault = self._vault = Vault(self._folder, self._limits)
+            vault = Vault(self._folder, self._limits)
+            self._vault = vault
         roots = [
             Root(letter.encode(), path, frozenset(n.encode() for n in hidden))
             for letter, path, hidden in request.get("roots", [])

@@ -114,7 +114,8 @@ class Watcher:
             except OSError as exc:
                 if exc.errno == errno.EINTR:
                     continue
-                self.lost = seen.all = True
+                self.lost = True
+                seen.all = True
                 return seen
             self._take(data, seen, passing)
 

@@ -56,7 +56,8 @@ _SETTINGS: dict[str, str] = {
     "advice.detachedHead": "false",
 }
 _NEUTRAL = re.compile(
-    r"(filter\..*\.(clean|smudge|process)|diff\..*\.(command|textconv)|merge\..*\.driver|credential\..*\.helper|gpg\..*\.(program|defaultkeycommand)"
+    r"(filter\..*\.(clean|smudge|process)|diff\..*\.(command|textconv)|merge\..*\.driver|credential\..*\.helper"
+    r"|gpg\..*\.(program|defaultkeycommand)"
     r"|hook\..*\.command|remote\..*\.(uploadpack|receivepack|vcs)|trailer\..*\.(command|cmd))\Z",
     re.IGNORECASE | re.DOTALL,
 )
@@ -249,7 +250,8 @@ def open_repository(path: Path) -> Repository:
         raise NotARepository(
             f"{path} is not a git repository; run `git init` and commit there first, or give another folder"
         ) from exc
-    git_dir, common = Path(os.path.realpath(git_dir)), Path(os.path.realpath(git_dir / common))
+    common = Path(os.path.realpath(git_dir / common))
+    git_dir = Path(os.path.realpath(git_dir))
     bare = tree is None
     return Repository(git_dir if bare else Path(os.path.realpath(str(tree))), git_dir, common, bare)
 

@@ -220,7 +220,7 @@ def _file(out: IO[bytes], ground: Ground, path: str, item: Item) -> None:
             target = ground.link(path)
             out.write(b"M 120000 inline %s\ndata %d\n%s\n" % (_path(path), len(target), target))
             return
-        file = open(ground.file(path), "rb")  # noqa: SIM115 -- closed below; an error here is about this path, not about the stream
+        file = open(ground.file(path), "rb")  # noqa: SIM115 -- closed below; an error is about this path
     except OSError as exc:
         raise CannotKeep(f"{path} cannot be kept: {exc.strerror or exc}; nothing was removed") from exc
     with file:

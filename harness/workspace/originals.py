@@ -286,7 +286,8 @@ def both(tree: Worktree, differences: Sequence[Difference], aside: Path) -> list
     made: list[tuple[bytes | None, bytes | None]] = []
     with Ground(aside) as ground:
         for index, one in enumerate(differences):
-            before = after = None
+            before = None
+            after = None
             with contextlib.suppress(GitFailed):
                 before = tree.git.run("cat-file", "blob", f"{tree.base}:{one.path}")
             with contextlib.suppress(OSError):

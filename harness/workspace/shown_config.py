@@ -35,7 +35,8 @@ _SECTIONS = (
     "user",
 )
 _HELD_BACK = re.compile(
-    r"(header|token|secret|password|passwd|credential|cookie|proxy|key|command|helper|askpass|program|textconv|driver)\Z",
+    r"(header|token|secret|password|passwd|credential|cookie|proxy|key"
+    r"|command|helper|askpass|program|textconv|driver)\Z",
     re.IGNORECASE,
 )
 

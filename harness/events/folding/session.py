@@ -71,7 +71,11 @@ def _continued(s: SessionState, r: t.Record, b: t.SessionContinued) -> None:
     s.undone_since = False
     s.desired = "running"
     s.desired_reason = ""
-    s.parked = s.quarantined = s.last_failure = s.budget = s.finish_up = None
+    s.parked = None
+    s.quarantined = None
+    s.last_failure = None
+    s.budget = None
+    s.finish_up = None
     s.failures_in_row = 0
     s.max_rounds = b.rounds or s.max_rounds
     s.iterations = s.iterations.continued()

@@ -34,7 +34,8 @@ def _wanted(mark: re.Pattern[str], brief: str, default: str) -> list[list[str]]:
 
 def plan(brief: str) -> Script:
     drafts = _wanted(_PLANNER_MARK, brief, "good")
-    n = tried = 0
+    n = 0
+    tried = 0
     answered = "nothing"
     while True:
         replies = drafts[min(n, len(drafts) - 1)]

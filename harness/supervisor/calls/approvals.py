@@ -95,7 +95,8 @@ class Approvals:
             raise OpError("not_open", f"request {approval_id!r} is not open: it was decided, withdrawn or never made")
         known = session.shown.cards.get(approval_id)
         if known is None:
-            known = session.shown.cards[approval_id] = await self._make(session, asked)
+            known = await self._make(session, asked)
+            session.shown.cards[approval_id] = known
         return msgspec.structs.replace(known, deferred=asked.deferred, session_name=session.name)
 
     async def _make(self, session: Session, asked: OpenApproval) -> ApprovalView:
@@ -152,7 +153,8 @@ class Approvals:
         self._sizes = {}
         room = MAX_PUSHED
         for index, view in enumerate(views):
-            size = self._sizes[view.approval_id] = known.get(view.approval_id) or len(msgspec.json.encode(view))
+            size = known.get(view.approval_id) or len(msgspec.json.encode(view))
+            self._sizes[view.approval_id] = size
             room -= size
             if room < 0:
                 room += size

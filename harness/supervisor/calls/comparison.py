@@ -156,7 +156,8 @@ def _groups(changes: list[_Change], total: int) -> Iterator[list[_Change]]:
 
 def _changes(old: Sequence[str], new: Sequence[str]) -> Iterator[_Change]:
     """(old from, old to, new from, new to) of every stretch that differs, in order."""
-    i = j = 0
+    i = 0
+    j = 0
     for a, b, size in _matches(old, new):
         if a > i or b > j:
             yield i, a, j, b

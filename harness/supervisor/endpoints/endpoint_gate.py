@@ -146,7 +146,9 @@ class Strikes:
         """Another session's request failed, after one that did not."""
         self.failed += 1
         if self.failed * PASSED_PER_FAILURE > self.passed:
-            self.cleared = self.passed = self.failed = 0
+            self.cleared = 0
+            self.passed = 0
+            self.failed = 0
             self.fresh = False
 
 

@@ -85,7 +85,8 @@ class Gates:
         """The gate, made when new: next to a closed one of the same endpoint it begins with a probe."""
         made = self._gates.get(key)
         if made is None:
-            made = self._gates[key] = g.Gate()
+            made = g.Gate()
+            self._gates[key] = made
             closed = next(
                 (k for k, other in self._gates.items() if k.url == key.url and not k.model and other.state != g.OPEN),
                 None,
@@ -135,7 +136,8 @@ class Gates:
         assert session.state.intent is not None
         key = Key(session.state.intent.base_url, name)
         end = boottime() + HOLD_S
-        bell = self._bells[session.sid] = asyncio.Event()
+        bell = asyncio.Event()
+        self._bells[session.sid] = bell
         try:
             while True:
                 still()

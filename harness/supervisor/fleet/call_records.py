@@ -110,7 +110,9 @@ class Track:
         elif isinstance(b, t.ToolResolved):
             if b.resolution == "confirmed_not_done":
                 if (call := self.calls.get(b.call_id)) is not None:
-                    call.judged = call.decided = call.doubt = None
+                    call.judged = None
+                    call.decided = None
+                    call.doubt = None
                 self.doubt_asked.pop(b.call_id, None)
             else:
                 self._gone(b.call_id)

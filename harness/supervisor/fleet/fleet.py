@@ -91,7 +91,8 @@ class Fleet:
         """The session of that id, new when unknown."""
         session = self.sessions.get(sid)
         if session is None:
-            session = self.sessions[sid] = Session(sid, self.folders, self._changed)
+            session = Session(sid, self.folders, self._changed)
+            self.sessions[sid] = session
             self._regroup.add(sid)
         return session
 

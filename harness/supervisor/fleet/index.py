@@ -97,7 +97,8 @@ class Index:
     async def _open(self, create: bool = False) -> dict[str, Entry]:
         if not create and not self._path.exists():
             raise ValueError("there is none")
-        db = self._db = await aiosqlite.connect(self._path)
+        db = await aiosqlite.connect(self._path)
+        self._db = db
         os.chmod(self._path, 0o600)
         wal = sqlite3.sqlite_version_info >= (3, 51, 3)  # older ones can lose a WAL when a checkpoint and a reset meet
         await db.execute(f"PRAGMA journal_mode={'WAL' if wal else 'TRUNCATE'}")

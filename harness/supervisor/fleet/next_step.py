@@ -124,7 +124,8 @@ class Falls:
     def add(self, *, worked: bool, paid: bool) -> None:
         """One more death; ``worked``: that brain did something first; ``paid``: a request of its own was under way."""
         if worked:
-            self.count = self.paid = 0
+            self.count = 0
+            self.paid = 0
         self.count += 1
         self.paid += paid
 

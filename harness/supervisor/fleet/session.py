@@ -58,7 +58,8 @@ class Session:
         self.snapshot_seq = -1
         """The newest record that the newest snapshot holds."""
         self.loaded = False
-        self.damaged = self.foreign = ""
+        self.damaged = ""
+        self.foreign = ""
         """Why its log can take no record; why it is not ours to drive. Both keep everything away from its keeper."""
         self.aside: set_aside.Aside | None = None
         self.link: KeeperLink | None = None

@@ -106,7 +106,8 @@ class Bookkeeper:
         self._waiting: list[tuple[LedgerRecord, asyncio.Future[None]]] = []
         self._flusher: asyncio.Task[None] | None = None
         self._raising = asyncio.Lock()
-        self._closed = self._doubtful = False
+        self._closed = False
+        self._doubtful = False
         self.problem = ""
         """Why the newest record could not be written; empty when it could."""
 

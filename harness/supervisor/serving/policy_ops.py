@@ -64,7 +64,9 @@ class PolicyOps:
 
     async def explain(self, c: Connection, m: Reply) -> Reply:
         """Why the policy in force says what it says of an open request, or of an action that is given whole."""
-        repo = sid = asked_by = ""
+        repo = ""
+        sid = ""
+        asked_by = ""
         if m.get("action") is not None:
             try:
                 action = from_wire(m["action"])

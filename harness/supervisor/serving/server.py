@@ -168,7 +168,8 @@ class Server:
         if uid != os.getuid():
             wire.abort()
             return None
-        connection = self._connections[wire] = Connection(wire, answering)
+        connection = Connection(wire, answering)
+        self._connections[wire] = connection
         connection.by = t.By(client="", uid=uid, pid=pid)
         return connection
 

@@ -211,7 +211,8 @@ class _Books:
                 if call.decision:
                     self.used.add(call.decision)
                 call.started += 1
-                call.may_restart = call.permitted = False
+                call.may_restart = False
+                call.permitted = False
                 call.decision = ""
             case t.ToolResolved():
                 call.may_restart = b.resolution == "confirmed_not_done"

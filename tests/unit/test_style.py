@@ -38,10 +38,14 @@ def nested(node: ast.AST) -> bool:
 
 
 def several(node: ast.AST) -> bool:
-    """Several things assigned at once, none of which needs the old value of another."""
-    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Tuple):
+    """Several things assigned at once, or one after the other, none of which needs the old value of another."""
+    if not isinstance(node, ast.Assign):
         return False
-    return any(isinstance(target, ast.Tuple) and not swaps(target, node.value) for target in node.targets)
+    if len(node.targets) > 1:
+        return True
+    return isinstance(node.value, ast.Tuple) and any(
+        isinstance(target, ast.Tuple) and not swaps(target, node.value) for target in node.targets
+    )
 
 
 def swaps(targets: ast.Tuple, values: ast.Tuple) -> bool:
@@ -72,7 +76,7 @@ def test_one_choice_an_expression_and_one_thing_a_statement(path: Path) -> None:
 def test_the_rules_know_what_they_look_for() -> None:
     assert lines("x = a if b else c if d else e") == [1]
     assert lines("x = f(a if b else c) if d else e") == []
-    assert lines("A, B = 1, 2") == lines("x.a, y[0] = 1, 2") == [1]
+    assert lines("A, B = 1, 2") == lines("x.a, y[0] = 1, 2") == lines("a = b = 1") == [1]
     assert lines("a, b = b, a") == lines("a, b = 0, b or a") == lines("a, b = pair") == []
 
 

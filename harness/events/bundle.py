@@ -1,6 +1,6 @@
 """One session in one file: a plain tar whose last members are a manifest and the hash of all bytes before it.
 
-What is in it and why it is built so: decision 047. A bundle may come from anybody, so its names are held against the
+What is in it and why it is built so: decision 048. A bundle may come from anybody, so its names are held against the
 few that exist, its sizes against the file's, and nothing is written outside the folder that is given.
 """
 

@@ -11,6 +11,7 @@ import shutil
 import signal
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -210,7 +211,7 @@ def harness_does(tree: Worktree, sid: str) -> list[str]:
         lambda: diff(tree),
         lambda: gather(tree, "exec", given, FenceConfig()),
         lambda: publish(tree),
-        lambda: worktrees.unsaved(tree),
+        lambda: worktrees.unpushed(tree),
         lambda: worktrees.remove(tree, sid),
         lambda: worktrees.remove(tree, sid, force_keep=True),
     )
@@ -227,20 +228,26 @@ def watched(work: Callable[[], list[str]]) -> bytes:
     with tempfile.TemporaryFile() as out:
         child = os.fork()
         if child == 0:
+            code = 1
             try:
                 os.setsid()
                 out.write("\n".join(work()).encode("utf-8", "surrogateescape"))
                 out.flush()
+                code = 0
+            except Exception:
+                traceback.print_exc()
             finally:
-                os._exit(0)
+                os._exit(code)
         end = time.monotonic() + STALLED_S
-        while os.waitpid(child, os.WNOHANG) == (0, 0):
+        while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
             if time.monotonic() > end:
                 children.kill_below(child)  # git runs in sessions of its own
                 os.killpg(child, signal.SIGKILL)
                 os.waitpid(child, 0)
                 raise Escape(f"the harness stood still for {STALLED_S:.0f} s")
             time.sleep(0.01)
+        if ended[1]:
+            raise Escape("the harness met what it does not expect; its trace is above")
         out.seek(0)
         return out.read()
 

@@ -77,6 +77,7 @@ class ReviewScreen(WatchScreen):
         self._file = 0
         self._trouble = "reading …"
         self._cut = False
+        self._seen = ""
         self._needle = ""
         self._sending = False
 
@@ -152,6 +153,7 @@ class ReviewScreen(WatchScreen):
         self.files = files_of(str(reply.get("patch", "")), reply.get("files", []))
         self._trouble = "" if self.files else "it changed nothing"
         self._cut = reply.get("truncated") is True
+        self._seen = str(reply.get("seen", ""))
         self._file = next((at for at, file in enumerate(self.files) if file.path == before), 0)
         if self.stands:
             self._paint(self.view.at if before else 0)
@@ -275,7 +277,7 @@ class ReviewScreen(WatchScreen):
 
     def _merge(self) -> None:
         if row := self.target:
-            self.app.push_screen(MergeDialog(row))
+            self.app.push_screen(MergeDialog(row, self._seen))
 
     def _hunk(self, step: int) -> None:
         place = next_hunk(self.files, self._place, step)

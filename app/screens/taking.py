@@ -105,7 +105,9 @@ class MergeDialog(Taking):
         "commit": ("Commit rest", "no", "no; yes = first commit what it left in no commit"),
     }
 
-    def __init__(self, row: SessionRow) -> None:
+    def __init__(self, row: SessionRow, seen: str = "") -> None:
+        """``seen``: what of the work was on screen, as the supervisor named it; nothing else is merged then."""
+        self._seen = seen
         text = (
             f"{row.detail[:200] + '. ' if row.detail else ''}Nothing moves when a check fails on the result, both sides"
             " changed the same lines, or your checkout holds changes. resolve: its agent settles what did not fit."
@@ -121,6 +123,7 @@ class MergeDialog(Taking):
         if not how:
             raise self.wrong("how", "say merge, squash, rebase or resolve")
         asked = {"sid": self._row.sid, "how": how, "into": self.typed("into"), "message": self.typed("message")}
+        asked |= {"seen": self._seen} if self._seen and how != _RESOLVE else {}
         return asked | {name: self._yes(name) for name in ("checks", "commit")}
 
     def _yes(self, name: str) -> bool:

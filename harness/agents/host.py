@@ -107,7 +107,9 @@ class Host:
             case steps.Again():
                 return None
             case steps.Propose():
-                append([self._desk.proposal(call_id, call.tool, call.input, call.ref) for call_id, call in step.calls])
+                at = self._desk.head  # what is said while a large input is stored was not thought about
+                calls = step.calls
+                append([self._desk.proposal(call_id, call.tool, call.input, call.ref) for call_id, call in calls], at)
             case steps.Check():
                 at = self._desk.head
                 commands = enumerate(step.commands)

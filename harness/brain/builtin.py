@@ -26,8 +26,9 @@ from harness.brain.allowance import Cost
 from harness.brain.context import compaction
 from harness.brain.context.sizes import PER_TOKEN, Sizes
 from harness.brain.court import AskJudge, Conclude
-from harness.brain.decide import Abandon, Ask, Shrink, Sum, next_step, proposals
+from harness.brain.decide import Abandon, Ask, Shrink, Sum, next_step
 from harness.brain.draft import Draft
+from harness.brain.keeping import keep
 from harness.brain.own_means import Own
 from harness.brain.view import DamagedMessage, View
 from harness.events import blocks, layers, said
@@ -397,7 +398,7 @@ class BuiltIn(Agent):
                 desk.append_anyway(self._summary(sent, outcome, reservation, step))
             else:
                 parts = blocks.parts_of(outcome.content)
-                self._keep(self._message(sent, outcome, parts, reservation), parts)
+                keep(desk, self._view, self._message(sent, outcome, parts, reservation), parts)
             return
         if isinstance(step, Sum) and outcome.usage is not None and outcome.kind in ("max_tokens", "too_large"):
             desk.append_anyway([self._no_summary(sent, outcome.message, outcome.usage, reservation)])
@@ -417,23 +418,6 @@ class BuiltIn(Agent):
             purpose=sent.purpose,
         )
         desk.append_anyway([failed])
-
-    def _keep(self, reply: list[t.Body], parts: list[said.Part]) -> None:
-        """Put a reply on record, and with it the calls that it asks for, unless something was said meanwhile or nobody
-        is there to judge them: then they are decided anew.
-        """
-        desk = self._desk
-        message = reply[0]
-        assert isinstance(message, t.ModelMessage)
-        asked = proposals(self._view, message, parts, desk.head + 1) if desk.accounts.alive else ()
-        if asked:
-            calls = [desk.proposal(call_id, call.tool, call.input, call.ref) for call_id, call in asked]
-            try:
-                desk.append([*reply, *calls])
-                return
-            except (Conflict, Refused):
-                pass  # nothing of it is in the log
-        desk.append_anyway(reply)
 
     def _attempt(self, request: stream.Request, probe: bool) -> stream.Reply | retry.Failure:
         if not self._spec.credential.key:

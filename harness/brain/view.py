@@ -299,6 +299,8 @@ class View:
                 self._begin_anew()
             case t.FinishUp():
                 self.finish_seq = r.seq
+            case t.CapsRaised():
+                self.finish_seq = -1  # to go on is another answer than to finish up
             case _:
                 pass
 

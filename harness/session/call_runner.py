@@ -313,6 +313,8 @@ class Running:
         if not self._why and self._terminated():
             self._why = self._asked_late
             if not self._why and (left := self._exited_at + _SHARED_S - time.monotonic()) > 0:
+                with contextlib.suppress(OSError, NoSpace):  # so that its end is known should this keeper die meanwhile
+                    spool.put_result(self._base, self._describe())
                 self._after(left, self._settle)
                 return
         self._done = True

@@ -6,10 +6,12 @@ All text that comes back is untrusted.
 from __future__ import annotations
 
 import errno
+import hashlib
+import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from harness.workspace.ground import Ground
 from harness.workspace.look import View, look, tip
@@ -44,11 +46,20 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """All changed files, and the patch cut at ``MAX_PATCH`` bytes (``truncated`` says so)."""
+    """All changed files, and the patch cut at ``MAX_PATCH`` bytes (``truncated`` says so); ``head`` is the commit that
+    the work stood on.
+    """
 
     files: tuple[FileChange, ...]
     patch: str
     truncated: bool
+    head: str
+
+    @property
+    def seen(self) -> str:
+        """What somebody who reads it has seen, as one hash: the same for the same work alone."""
+        told = json.dumps([self.head, [astuple(file) for file in self.files], self.patch])
+        return hashlib.sha256(told.encode("ascii")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +99,8 @@ def _changed(view: View, base: str) -> list[FileChange]:
 
 def diff(tree: Worktree, limit: int = MAX_PATCH) -> Diff:
     """Committed, uncommitted and untracked work of the session against its base."""
-    with look(tree, tip(tree)) as view:
+    head = tip(tree)
+    with look(tree, head) as view:
         seen = view.walk()
         uncompared = view.changes(seen).uncompared
         git = view.scratch.git
@@ -109,7 +121,8 @@ def diff(tree: Worktree, limit: int = MAX_PATCH) -> Diff:
             if patch:
                 pieces.append(patch)
                 size += len(patch)
-    return Diff(tuple(sorted(files, key=lambda f: f.path)), b"".join(pieces).decode("utf-8", "replace"), truncated)
+    text = b"".join(pieces).decode("utf-8", "replace")
+    return Diff(tuple(sorted(files, key=lambda f: f.path)), text, truncated, head)
 
 
 def _tracked(out: bytes) -> list[FileChange]:

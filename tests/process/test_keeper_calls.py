@@ -366,6 +366,17 @@ def test_a_sigterm_that_reaches_the_call_before_its_keeper_is_a_cancel_too(fleet
     assert (ended(fleet, "c0.1")["status"], ended(fleet, "c0.1")["exit_code"]) == ("cancelled", 143)
 
 
+def test_a_keeper_killed_while_it_waits_for_its_own_sigterm_leaves_the_end_known(fleet: Keepers, work: Path) -> None:
+    pid = fleet.spawn()["pid"]
+    link = fleet.supervisor()
+    link.append(*allowed(action(work, "c0.0", ["sh", "-c", "kill -TERM $$"])))
+    link.call("execute", call_id="c0.0")
+    wait_until("the end in its spool", lambda: any(fleet.folder().spool.glob("c0.0*.json")))
+    fleet.kill(pid)
+    fleet.spawn()
+    assert (ended(fleet, "c0.0")["status"], ended(fleet, "c0.0")["exit_code"]) == ("error", 143)
+
+
 def test_shutdown_without_kill_waits_for_the_call(fleet: Keepers, work: Path) -> None:
     pid = fleet.spawn()["pid"]
     link = fleet.supervisor()

@@ -11,6 +11,8 @@ import pytest
 
 from harness.events import merge_events as m
 from harness.events import types as t
+from harness.protocol.client import Client, SupervisorError
+from harness.protocol.transport import UnixSocket
 from tests.fleetlib import COMMAND, Fleet, fleet, git, kill, play, wait_for
 
 pytestmark = pytest.mark.fence
@@ -114,6 +116,14 @@ def test_from_done_to_merged() -> None:
         assert (repo / "a.txt").read_text() == "both\n"
 
         assert "d.txt" in f.run("merge", loose, check=False).stderr
+        with Client(UnixSocket(f.folders.supervisor_socket)) as client:
+            seen = client.call("diff", sid=loose)["seen"]
+            late = Path(f.row(loose)["worktree"]) / "late.txt"
+            late.write_text("after the look\n")
+            with pytest.raises(SupervisorError, match="other work now than you looked at"):
+                client.call("merge", sid=loose, commit=True, seen=seen)
+            late.unlink()
+            assert client.call("diff", sid=loose)["seen"] == seen, "the same work is the same"
         f.run("merge", "--commit", "--squash", "-m", "D at last", loose)
         assert git(repo, "log", "-1", "--format=%s %an").strip() == "D at last Test"
         for wrong in (("merge", "nobody"), ("merge", "--into", "no-such", third), ("merge", "--repo", "/", third)):

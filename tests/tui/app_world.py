@@ -487,7 +487,8 @@ class World(Remembering, Granting, Taken):
         return {"stretches": msgspec.to_builtins(self._find(r).state.stretches.all)}
 
     def _op_diff(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
-        return {**self._find(r).diff, "truncated": False}
+        diff = self._find(r).diff
+        return {**diff, "truncated": False, "seen": sha256(repr(diff).encode()).hexdigest()}
 
     def _op_brief(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         session = self._find(r)

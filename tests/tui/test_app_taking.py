@@ -60,6 +60,7 @@ async def test_a_merge_sends_what_the_fields_say(tmp_path: Path, size: tuple[int
             "checks": False,
             "commit": False,
         }
+        assert len(sent.get("seen", "")) == (64 if from_review else 0), "only what was looked at is held to it"
         await s.see("cart: merged into")
         await s.press("M")
         await s.see("cart is merged into")

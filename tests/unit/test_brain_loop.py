@@ -659,6 +659,19 @@ def test_finish_up_is_one_last_reply_without_tools() -> None:
     assert (end.outcome, end.verified, end.summary) == ("failed", False, "half of it is done")
 
 
+def test_a_raise_after_finish_up_goes_on_within_the_new_cap_alone() -> None:
+    w = World(checks=["a"])
+    w.ask()
+    w.reply("tool_use", use(1))
+    (call,) = w.propose()
+    w.end(call)
+    w.put(t.FinishUp(allowance_nano=5), t.CapsRaised(caps=t.Caps(usd_nano=9)))
+    step = w.step()
+    assert isinstance(step, decide.Ask)
+    assert not step.finish
+    assert w.view.state.finish_up is None
+
+
 @pytest.mark.parametrize("when", ["before the request", "while it is asked", "after the reply"])
 def test_what_is_said_while_it_finishes_up_has_its_last_reply_too(when: str) -> None:
     w = World(checks=["a"])

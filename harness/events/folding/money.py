@@ -21,6 +21,7 @@ def _budget(s: SessionState, r: t.Record, b: t.BudgetReached) -> None:
 @_on(t.CapsRaised)
 def _raised(s: SessionState, r: t.Record, b: t.CapsRaised) -> None:
     s.caps = b.caps
+    s.finish_up = None  # to go on is another answer than to finish up, and its allowance is not on top of the new cap
     s.budget = None
 
 

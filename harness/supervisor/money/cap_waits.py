@@ -110,7 +110,7 @@ class CapWaits:
                 session.wake()
 
     async def run(self) -> None:
-        """Poke them when a new day begins, until cancelled."""
+        """Poke them when a new day begins, or when room has come behind a raise, until cancelled."""
         day = ""
         while True:
             if (books := self._purse.books) is None:
@@ -118,5 +118,7 @@ class CapWaits:
                 continue
             if (today := books.today().day) != day:
                 day = today
+                self.poke()
+            elif freed(self._waiting(), self._purse.standing):  # a raise that left too little room then
                 self.poke()
             await asyncio.sleep(min(_LONGEST, books.clock.to_next_day() + 0.05))

@@ -68,4 +68,4 @@ def parse(m: Reply, session: Session) -> Asked:
     if not repo.startswith("/") or "\0" in repo:
         raise OpError("bad_request", "repo must be an absolute path")
     wish = Wish(how, Path(repo), text_of(m, "into"), text_of(m, "message", _MOST_MESSAGE))
-    return Asked(wish, checks=m.get("checks") is not False, commit=m.get("commit") is True)
+    return Asked(wish, m.get("checks") is not False, m.get("commit") is True, text_of(m, "seen", 64))

@@ -54,7 +54,8 @@ class ReadingOps:
             )
         except (WorkspaceError, OSError) as exc:
             raise OpError("no_worktree", f"there is no diff: {exc}") from exc
-        return {"files": [asdict(f) for f in found.files], "patch": found.patch, "truncated": found.truncated}
+        files = [asdict(f) for f in found.files]
+        return {"files": files, "patch": found.patch, "truncated": found.truncated, "seen": found.seen}
 
     async def read(self, c: Connection, m: Reply) -> Reply:
         """Raw records of a log."""

@@ -26,6 +26,7 @@ from harness.supervisor.settings import Settings
 from harness.supervisor.threads import at_home
 from harness.workspace import checkout, merging
 from harness.workspace.checkout import CannotMove, NotFollowed
+from harness.workspace.diff import diff
 from harness.workspace.discard import discard
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.git import open_repository
@@ -37,17 +38,19 @@ from harness.workspace.worktrees import open_worktree
 _MAKE_S = 300.0
 """Seconds that looking at both sides, and bringing them together, may take."""
 _CANCEL_S = 20.0
+_LOOK_AGAIN = "read it again, then merge"
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What a person wants: ``wish`` names the way and the place; ``checks``: run them on the result first; ``commit``:
-    first commit what is in no commit.
+    first commit what is in no commit; ``seen``: what they looked at (`Diff.seen`), empty when they looked at nothing.
     """
 
     wish: Wish
     checks: bool = True
     commit: bool = False
+    seen: str = ""
 
 
 class Merging:
@@ -112,6 +115,8 @@ class Merging:
 
         def work() -> tuple[Worktree, Place, str, Result | Conflict]:
             tree = open_worktree(private_of(session))
+            if asked.seen and asked.seen != diff(tree).seen:
+                raise OpError("stale", f"{session.name} has other work now than you looked at", _LOOK_AGAIN)
             if asked.commit:
                 merging.commit_all(tree, asked.wish.message or goal)
             seen, place = merging.survey(tree, session.sid, asked.wish)

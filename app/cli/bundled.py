@@ -7,12 +7,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import msgspec
+
 from app.cli.context import Context
 from app.cli.output import safe, warn
+from app.cli.sessions import Refused
 from app.cli.shelf import Shelf
 from harness.events import bundle
 from harness.protocol.client import Client
 from harness.protocol.paths import Folders
+from harness.protocol.session_names import is_session_id
 
 
 def file_of(text: str) -> Path | None:
@@ -26,7 +30,7 @@ def look(ctx: Context, ids: Sequence[str]) -> Iterator[tuple[Client | Shelf, lis
     """Who answers about these sessions, and what they are called there: the supervisor, or a bundle that is the only
     one named.
 
-    Raises NotABundle, OSError.
+    Raises NotABundle, Refused.
     """
     file = file_of(ids[0]) if len(ids) == 1 else None
     if file is None:
@@ -39,16 +43,31 @@ def look(ctx: Context, ids: Sequence[str]) -> Iterator[tuple[Client | Shelf, lis
 
 @contextmanager
 def shelf(file: Path) -> Iterator[tuple[Shelf, str]]:
-    """The session of a bundle as a state folder that nobody drives, and its id. Raises NotABundle, OSError."""
+    """The session of a bundle as a state folder that nobody drives, and its id. Raises NotABundle, Refused."""
     with TemporaryDirectory(prefix="watchfloor-look-") as made:
         root = Path(made)
         parts = root / "parts"
         parts.mkdir()
-        checked = bundle.unpack(file, parts)
-        assert checked.manifest is not None
+        with reading(file):
+            checked = bundle.unpack(file, parts)
+        sid = checked.manifest.sid if checked.manifest is not None else ""
+        if not is_session_id(sid):  # it becomes the name of a folder
+            raise bundle.NotABundle(f"{file.name}: {sid[:40]!r} is no session's id")
         for problem in checked.problems:
             warn(f"watchfloor: {safe(file.name)}: {safe(problem)}")
         folders = Folders(root / "state", root / "run", root / "config")
         folders.sessions.mkdir(parents=True)
-        parts.rename(folders.session(checked.manifest.sid).root)
-        yield Shelf(folders), checked.manifest.sid
+        parts.rename(folders.session(sid).root)
+        try:
+            yield Shelf(folders), sid
+        except msgspec.DecodeError as exc:
+            raise bundle.NotABundle(f"{file.name}: a record of its log cannot be understood: {exc}") from exc
+
+
+@contextmanager
+def reading(file: Path) -> Iterator[None]:
+    """Has a file that cannot be read, or has no space to be unpacked, refused by name. Raises Refused."""
+    try:
+        yield
+    except OSError as exc:
+        raise Refused(f"{safe(str(file))} cannot be read: {exc.strerror or exc}") from exc

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
@@ -20,6 +21,7 @@ from harness.events.regular import opened
 FILE = "head"
 _OPEN = b"open  "
 _CLOSED = b"closed"
+_LINE = re.compile(rb"1 ([0-9]{20}) ([0-9a-f]{32}) (open  |closed) ([0-9a-f]{8})\n")
 _WIDTH = len(b"1 ") + 20 + 1 + 32 + 1 + 6 + 1 + 8 + 1
 
 
@@ -47,10 +49,10 @@ def load(folder: Path) -> Head | None:
             line = file.read(_WIDTH + 1)
     except (FileNotFoundError, BadLine):
         return None
-    if len(line) != _WIDTH or not line.startswith(b"1 ") or line[-9:] != b"%08x\n" % crc32(line[:-9]):
+    found = _LINE.fullmatch(line)
+    if found is None or found[4] != b"%08x" % crc32(line[:-9]):
         return None
-    _, seq, chain, closed, _ = line.split()
-    return Head(int(seq), bytes.fromhex(chain.decode()), closed == _CLOSED)
+    return Head(int(found[1]), bytes.fromhex(found[2].decode()), found[3] == _CLOSED)
 
 
 class Anchor:

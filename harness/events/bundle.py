@@ -1,26 +1,27 @@
 """One session in one file: a plain tar whose last members are a manifest and the hash of all bytes before it.
 
-What is in it and why it is built so: decision 048. A bundle may come from anybody, so its names are held against the
-few that exist, its sizes against the file's, and nothing is written outside the folder that is given.
+What is in it and why it is built so: decision 048. A bundle may come from anybody, so only the one form of tar that we
+write is read, its names are held against the few that exist, its session against the form of a session's id, and
+nothing is written outside the folder that is given, nor more than the file has.
 """
 
 from __future__ import annotations
 
 import re
-import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO
+from typing import IO, Annotated
 
 import msgspec
 
-from harness.events import reader, types
+from harness.events import plain_tar, reader, types
 from harness.events.body import BlobRef
-from harness.events.framing import LogError, parse_mark, whole
+from harness.events.framing import MAX_LINE, LogError, parse_mark, whole
+from harness.events.plain_tar import BLOCK, CHUNK, header
 from harness.events.regular import opened
 
 FORMAT = 1
@@ -31,13 +32,12 @@ PLAN = "plan.json"
 WORK = "work.bundle"
 SUFFIX = ".watchfloor.tar"
 _NAMES = re.compile(
-    r"log/(head|\d{6}\.jsonl)|blobs/([0-9a-f]{2})/(\2[0-9a-f]{62})|ledger\.jsonl|plan\.json|work\.bundle|README"
+    r"log/(head|[0-9]{6}\.jsonl)|blobs/([0-9a-f]{2})/(\2[0-9a-f]{62})|ledger\.jsonl|plan\.json|work\.bundle|README"
 )
-_ROOT = re.compile(r"watchfloor-[a-z0-9]{1,40}")
-_BLOCK = 512
-_TAIL = 4 * _BLOCK
+_ROOT = re.compile(r"watchfloor-([a-z0-9]{10})")
+"""The folder that all is in: named after the session, whose id is ten characters."""
+_TAIL = 4 * BLOCK
 """Header and content of the seal, and the two empty blocks that end a tar."""
-_CHUNK = 1 << 20
 _MOST_MANIFEST = 256 << 20
 README = """One session of Watchfloor, as it was exported.
 
@@ -58,11 +58,15 @@ class NotABundle(LogError):
     """The file is no bundle that can be read; the message says what is wrong."""
 
 
+Count = Annotated[int, msgspec.Meta(ge=-1, le=2**63 - 1)]
+"""A number of a manifest: as large as a file or a sum of money can be, so that it can be reckoned with."""
+
+
 class Part(msgspec.Struct, frozen=True):
     """One file of the bundle: its path below the root, bytes, SHA-256 in hex."""
 
     path: str
-    bytes: int
+    bytes: Count
     sha256: str
 
 
@@ -77,17 +81,17 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     branch: str = ""
     made: str = ""
     program: str = ""
-    records: int = 0
-    head: int = -1
+    records: Count = 0
+    head: Count = -1
     hash: str = ""
-    spent_nano: int = 0
-    tokens: int = 0
-    requests: int = 0
+    spent_nano: Count = 0
+    tokens: Count = 0
+    requests: Count = 0
     commits: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
-    format: int = FORMAT
+    format: Count = FORMAT
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,23 +107,19 @@ class Checked:
         return self.manifest is not None and not self.problems
 
 
-def _header(name: str, size: int) -> bytes:
-    """The same for the same name and size, whoever makes it and when."""
-    info = tarfile.TarInfo(name)
-    info.size, info.mode = size, 0o600
-    return info.tobuf(tarfile.USTAR_FORMAT, "utf-8", "strict")
-
-
 def _end(sid: str, seal: str) -> bytes:
     """The last bytes of a bundle whose other bytes have this hash."""
     text = seal.encode() + b"\n"
-    return _header(f"watchfloor-{sid}/{SEAL}", len(text)) + text.ljust(3 * _BLOCK, b"\0")
+    return header(f"watchfloor-{sid}/{SEAL}", len(text)) + text.ljust(3 * BLOCK, b"\0")
 
 
 class Writer:
     """Writes a bundle from the beginning to its end: `add` each file, then `close`."""
 
     def __init__(self, file: IO[bytes], sid: str) -> None:
+        """Raises ValueError when ``sid`` is no session's id."""
+        if not _ROOT.fullmatch(f"watchfloor-{sid}"):
+            raise ValueError(f"{sid[:40]!r} is no session's id")
         self._file = file
         self._sid = sid
         self._all = sha256()
@@ -136,17 +136,17 @@ class Writer:
         self._parts.append(Part(path, size, self._member(path, source, size)))
 
     def _member(self, path: str, source: IO[bytes], size: int) -> str:
-        self._put(_header(f"watchfloor-{self._sid}/{path}", size))
+        self._put(header(f"watchfloor-{self._sid}/{path}", size))
         own = sha256()
         left = size
         while left:
-            data = source.read(min(_CHUNK, left))
+            data = source.read(min(CHUNK, left))
             if not data:
                 raise EOFError(f"{path} became shorter while it was read")
             own.update(data)
             self._put(data)
             left -= len(data)
-        self._put(bytes(-size % _BLOCK))
+        self._put(bytes(-size % BLOCK))
         return own.hexdigest()
 
     def _put(self, data: bytes) -> None:
@@ -169,80 +169,77 @@ def check(file: Path) -> Checked:
 
 
 def unpack(file: Path, folder: Path) -> Checked:
-    """`check`, and put ``log`` and ``blobs`` into an empty folder. Raises NotABundle, OSError."""
-    problems: list[str] = []
-    with opened(file) as source:
-        seal, end = _sealed(source)
-        found: dict[str, Part] = {}
-        manifest: Manifest | None = None
-        root = ""
-        try:
-            with tarfile.open(fileobj=source, mode="r:") as tar:
-                for member in tar:
-                    root, path = _place(member, root)
-                    if path == SEAL:
-                        break
-                    if path in found or manifest is not None:
-                        problems.append(f"{path} stands where nothing should")
-                        continue
-                    stream = tar.extractfile(member)
-                    assert stream is not None
-                    if path == MANIFEST:
-                        manifest = _manifest(stream.read(_MOST_MANIFEST))
-                        continue
-                    kept = path.startswith(("log/", "blobs/", LEDGER))
-                    found[path] = _taken(stream, path, folder / path if kept else None)
-        except tarfile.TarError as exc:
-            problems.append(f"its members cannot be read to the end: {exc}")
-    if manifest is None:
-        raise NotABundle(f"{file.name} is no whole bundle of a session: " + ("; ".join(problems) or "no manifest"))
+    """`check`, and put ``log`` and ``blobs`` into an empty folder. Raises NotABundle, OSError.
+
+    The manifest's ``sid`` is a session's id, whatever else is wrong.
+    """
+    try:
+        with opened(file) as source:
+            sid, manifest, found, seal, end = _parts(plain_tar.Reader(source), folder)
+    except plain_tar.NotPlain as exc:
+        raise NotABundle(f"{file.name} is no whole bundle of a session: {exc}") from exc
+    if manifest.sid != sid:
+        raise NotABundle(f"{file.name}: its manifest is that of {manifest.sid[:40]!r}, its folder that of {sid}")
     if manifest.format > FORMAT:
         raise NotABundle(f"{file.name} was made by a newer version (format {manifest.format}); upgrade Watchfloor")
-    if end != _end(manifest.sid, seal):
+    problems: list[str] = []
+    if end != _end(sid, seal):
         problems.append("bytes were changed since it was written: the hash of the whole file is another one")
     problems += _compared(manifest, found)
     problems += _log(manifest, folder, found)
     return Checked(manifest, seal, tuple(problems))
 
 
-def _sealed(source: IO[bytes]) -> tuple[str, bytes]:
-    """The hash of all before the last bytes, and these."""
-    source.seek(0, 2)
-    left = source.tell() - _TAIL
-    source.seek(0)
-    own = sha256()
-    while left > 0:
-        data = source.read(min(_CHUNK, left))
-        own.update(data)
-        left -= len(data)
-    end = source.read()
-    source.seek(0)
-    return own.hexdigest(), end
+def _parts(tar: plain_tar.Reader, folder: Path) -> tuple[str, Manifest, dict[str, Part], str, bytes]:
+    """(session, manifest, what was found, hash of all before the last bytes, these). Raises NotPlain, OSError."""
+    found: dict[str, Part] = {}
+    manifest: Manifest | None = None
+    root = ""
+    while tar.left > _TAIL:
+        name, size = tar.member()
+        root, path = _place(name, root)
+        if path in found or manifest is not None:
+            raise plain_tar.NotPlain(f"it holds {name!r} where nothing should be")
+        if path == MANIFEST:
+            manifest = _manifest(b"".join(tar.content(_manifest_size(size))))
+        else:
+            kept = path.startswith(("log/", "blobs/", LEDGER))
+            found[path] = _taken(tar.content(size), path, folder / path if kept else None)
+    if manifest is None:
+        raise plain_tar.NotPlain("it has no manifest")
+    seal = tar.seal
+    return root.removeprefix("watchfloor-"), manifest, found, seal, tar.read(_TAIL)
 
 
-def _place(member: tarfile.TarInfo, root: str) -> tuple[str, str]:
-    """(root, path below it) of a member. Raises NotABundle on one that no bundle has."""
-    here, _, path = member.name.partition("/")
-    known = path in (MANIFEST, SEAL) or _NAMES.fullmatch(path)
-    if not (member.isreg() and _ROOT.fullmatch(here) and here == (root or here) and known):
-        raise NotABundle(f"this is no bundle of a session: it holds {member.name[:200]!r}")
+def _place(name: str, root: str) -> tuple[str, str]:
+    """(root, path below it) of a member. Raises NotPlain on one that no bundle has, the seal before the end too."""
+    here, _, path = name.partition("/")
+    known = path == MANIFEST or _NAMES.fullmatch(path)
+    if not (_ROOT.fullmatch(here) and here == (root or here) and known):
+        raise plain_tar.NotPlain(f"it holds {name!r}")
     return here, path
+
+
+def _manifest_size(size: int) -> int:
+    if size > _MOST_MANIFEST:
+        raise plain_tar.NotPlain(f"its manifest has {size:,} bytes, more than {_MOST_MANIFEST:,}")
+    return size
 
 
 def _manifest(data: bytes) -> Manifest:
     try:
         return msgspec.json.decode(data, type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError) as exc:
-        raise NotABundle(f"its manifest cannot be read: {exc}") from exc
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+        raise plain_tar.NotPlain(f"its manifest cannot be read: {exc}") from exc
 
 
-def _taken(stream: IO[bytes], path: str, target: Path | None) -> Part:
+def _taken(pieces: Iterable[bytes], path: str, target: Path | None) -> Part:
     own = sha256()
     size = 0
     if target is not None:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with open(target or "/dev/null", "wb") as out:
-        while data := stream.read(_CHUNK):
+        for data in pieces:
             own.update(data)
             size += len(data)
             out.write(data)
@@ -269,7 +266,7 @@ def _log(manifest: Manifest, folder: Path, found: dict[str, Part]) -> Iterator[s
         return
     with (log / reader.segment_name(1)).open("rb") as first:
         try:
-            sid = str(parse_mark(first.readline()).get("sid", ""))
+            sid = str(parse_mark(first.readline(MAX_LINE + 1)).get("sid", ""))
         except LogError:
             sid = ""
     if sid != manifest.sid:
@@ -296,14 +293,14 @@ def _log(manifest: Manifest, folder: Path, found: dict[str, Part]) -> Iterator[s
 
 def named(value: object) -> Iterator[BlobRef]:
     """Every payload that a record's body names."""
-    if isinstance(value, BlobRef):
-        yield value
-    elif isinstance(value, msgspec.Struct):
-        for name in value.__struct_fields__:
-            yield from named(getattr(value, name))
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from named(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from named(item)
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, BlobRef):
+            yield one
+        elif isinstance(one, msgspec.Struct):
+            left += [getattr(one, name) for name in one.__struct_fields__]
+        elif isinstance(one, (list, tuple)):
+            left += one
+        elif isinstance(one, dict):
+            left += one.values()

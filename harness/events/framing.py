@@ -149,7 +149,7 @@ def parse_mark(line: bytes) -> dict[str, Any]:
     """Fields of a header or footer line. Raises BadLine."""
     try:
         value = json.loads(line)
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise BadLine(f"the line is not JSON: {exc}") from exc
     if not isinstance(value, dict):
         raise BadLine("the line is not a JSON object")

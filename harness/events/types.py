@@ -261,6 +261,8 @@ def decode(line: bytes) -> Record:
         return _decoded(line)
     except UnicodeDecodeError as exc:
         raise msgspec.DecodeError(f"bytes that are no text: {exc}") from exc
+    except RecursionError as exc:
+        raise msgspec.DecodeError("values nested too deeply") from exc
 
 
 def _decoded(line: bytes) -> Record:

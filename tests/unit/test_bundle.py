@@ -6,14 +6,17 @@ import io
 import tarfile
 from hashlib import sha256
 from pathlib import Path
+from zlib import crc32
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.events import bundle
+from harness.events import anchor, bundle, framing, plain_tar, types
 from harness.events.log import LogWriter
 from harness.events.reader import verify
+from harness.protocol.session_names import is_session_id
 
 SID = "abcdefghij"
 PAYLOAD = b"a long result\n" * 40
@@ -83,10 +86,12 @@ def test_bytes_that_are_gone_or_new_are_found(whole: bytes, place: Path, data: s
     assert not found(whole[: data.draw(st.integers(0, len(whole) - 1))], place)
 
 
-def resealed(members: dict[str, bytes]) -> bytes:
+def resealed(members: dict[str, bytes], sid: str = SID) -> bytes:
     """What a forger makes, who knows the form and counts the hash of the file anew."""
-    body = b"".join(bundle._header(name, len(text)) + text + bytes(-len(text) % 512) for name, text in members.items())
-    return body + bundle._end(SID, sha256(body).hexdigest())
+    body = b"".join(
+        plain_tar.header(name, len(text)) + text + bytes(-len(text) % 512) for name, text in members.items()
+    )
+    return body + bundle._end(sid, sha256(body).hexdigest())
 
 
 def members(data: bytes) -> dict[str, bytes]:
@@ -121,10 +126,223 @@ def test_a_name_that_leads_elsewhere_is_refused_and_nothing_is_written(whole: by
     assert not [p for p in tmp_path.rglob("out*")]
 
 
-def test_a_link_in_it_is_refused(whole: bytes, tmp_path: Path) -> None:
+KINDS = {
+    tarfile.LNKTYPE: "hard link",
+    tarfile.SYMTYPE: "symbolic link",
+    tarfile.CHRTYPE: "device",
+    tarfile.BLKTYPE: "device",
+    tarfile.DIRTYPE: "folder",
+    tarfile.FIFOTYPE: "named pipe",
+    tarfile.CONTTYPE: "contiguous",
+    tarfile.XHDTYPE: "extended header",
+    tarfile.XGLTYPE: "global extended header",
+    tarfile.GNUTYPE_LONGNAME: "long name",
+    tarfile.GNUTYPE_LONGLINK: "long name of a link",
+    tarfile.GNUTYPE_SPARSE: "sparse file",
+}
+
+
+def other_member(kind: bytes, size: int, form: int = tarfile.GNU_FORMAT) -> bytes:
+    """A header with a name that a bundle has and a right checksum, of a kind and a size that none has."""
     info = tarfile.TarInfo(f"watchfloor-{SID}/log/000002.jsonl")
-    info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
+    info.type = kind
+    info.size = size
+    info.mode = 0o600
+    return info.tobuf(form)
+
+
+def sparse(real: int) -> bytes:
+    """An old GNU sparse member that says it has ``real`` bytes, and has none."""
+    block = bytearray(other_member(tarfile.GNUTYPE_SPARSE, 0))
+    block[386:398] = b"%011o\0" % real
+    block[398:410] = b"%011o\0" % 0
+    block[483:495] = b"%011o\0" % real
+    block[148:156] = b" " * 8
+    block[148:156] = b"%06o\0 " % sum(block)
+    return bytes(block)
+
+
+LONG = other_member(tarfile.GNUTYPE_LONGNAME, 1) + b"a".ljust(512, b"\0")
+
+
+def refused(data: bytes, folder: Path, match: str) -> None:
+    """It is refused with these words, and nothing is written anywhere."""
+    file = folder / "b.watchfloor.tar"
+    file.write_bytes(data)
+    target = folder / "target"
+    target.mkdir(exist_ok=True)
+    with pytest.raises(bundle.NotABundle, match=match):
+        bundle.unpack(file, target)
+    assert [p for p in folder.rglob("*") if p not in (file, target)] == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_plain_file_is_refused_by_its_name(whole: bytes, tmp_path: Path, kind: bytes) -> None:
+    refused(other_member(kind, 0) + whole, tmp_path, KINDS[kind])
+    refused(other_member(kind, 2**40) + whole, tmp_path, KINDS[kind])
+
+
+def test_a_sparse_member_writes_nothing(whole: bytes, tmp_path: Path) -> None:
+    refused(sparse(200 << 20) + whole, tmp_path, "sparse file")
+
+
+def test_a_pax_header_that_makes_the_next_member_sparse_is_not_interpreted(whole: bytes, tmp_path: Path) -> None:
+    info = tarfile.TarInfo(f"watchfloor-{SID}/log/000002.jsonl")
+    info.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": str(200 << 20)}
+    refused(info.tobuf(tarfile.PAX_FORMAT) + whole, tmp_path, "extended header")
+
+
+def test_a_chain_of_long_names_is_refused_at_the_first(whole: bytes, tmp_path: Path) -> None:
+    refused(LONG * 3000, tmp_path, "long name")
+
+
+@pytest.mark.parametrize("size", [2**40, 8 * 2**30 - 1, 1 << 20])
+def test_a_member_larger_than_the_file_is_refused(whole: bytes, tmp_path: Path, size: int) -> None:
+    form = tarfile.USTAR_FORMAT if size < 8 * 2**30 else tarfile.GNU_FORMAT
+    refused(other_member(tarfile.REGTYPE, size, form) + whole, tmp_path, "holds")
+
+
+def remade(whole: bytes, sid: str, root: str = SID, **other: object) -> bytes:
+    """The bundle with another id in manifest and root, sealed anew."""
+    parts = members(whole)
+    about = msgspec.json.decode(parts.pop(f"watchfloor-{SID}/{bundle.MANIFEST}"))
+    about |= {"sid": sid, **other}
+    parts = {name.replace(SID, root, 1): text for name, text in parts.items()}
+    return resealed({**parts, f"watchfloor-{root}/{bundle.MANIFEST}": msgspec.json.encode(about)}, root)
+
+
+@pytest.mark.parametrize(
+    "sid",
+    ["/etc", "..", "../../out", "", ".", "abc", "abcdefghi/", "ABCDEFGHIJ", "x" * 300, "a\0bcdefghi", "abcdefghik"],
+)
+def test_a_manifest_of_another_session_than_the_folder_is_refused(whole: bytes, tmp_path: Path, sid: str) -> None:
     file = tmp_path / "b.watchfloor.tar"
-    file.write_bytes(info.tobuf(tarfile.USTAR_FORMAT) + whole)
-    with pytest.raises(bundle.NotABundle, match="holds"):
+    target = tmp_path / "target"
+    target.mkdir()
+    file.write_bytes(remade(whole, sid))
+    with pytest.raises(bundle.NotABundle, match="its manifest is that of"):
+        bundle.unpack(file, target)
+
+
+@settings(max_examples=60, deadline=None)
+@given(root=st.from_regex(r"\A[a-zA-Z0-9._-]{0,14}\Z") | st.from_regex(r"\A[a-z0-9]{10}\Z"))
+def test_a_folder_is_of_a_session_or_refused(whole: bytes, place: Path, root: str) -> None:
+    file = place / "root.watchfloor.tar"
+    file.write_bytes(remade(whole, root, root))
+    if is_session_id(root):
+        checked = bundle.check(file)
+        assert checked.manifest is not None
+        assert checked.manifest.sid == root
+    else:
+        with pytest.raises(bundle.NotABundle):
+            bundle.check(file)
+        with pytest.raises(ValueError, match="no session's id"):
+            bundle.Writer(io.BytesIO(), root)
+
+
+def test_nothing_follows_the_seal_and_none_is_before_the_end(whole: bytes, tmp_path: Path) -> None:
+    early = whole[: -4 * 512] + bundle._end(SID, sha256(whole[: -4 * 512]).hexdigest())[:1024]
+    file = tmp_path / "b.watchfloor.tar"
+    for data in (early + bundle._end(SID, sha256(early).hexdigest()), whole + bytes(512), whole + whole):
+        file.write_bytes(data)
+        with pytest.raises(bundle.NotABundle, match="it holds 'watchfloor-abcdefghij/sha256'"):
+            bundle.check(file)
+
+
+NUMBERS = ("records", "head", "spent_nano", "tokens", "requests", "format")
+
+
+@settings(max_examples=60, deadline=None)
+@given(name=st.sampled_from(NUMBERS), digits=st.integers(19, 5000), sign=st.sampled_from(["", "-"]))
+def test_a_number_that_nobody_can_reckon_with_is_refused(
+    whole: bytes, place: Path, name: str, digits: int, sign: str
+) -> None:
+    file = place / "number.watchfloor.tar"
+    file.write_bytes(remade(whole, SID, **{name: msgspec.Raw(f"{sign}{'9' * digits}".encode())}))
+    with pytest.raises(bundle.NotABundle, match="manifest"):
         bundle.check(file)
+
+
+@pytest.mark.parametrize("depth", [2_000, 300_000])
+def test_what_is_nested_without_end_is_refused_or_found(whole: bytes, tmp_path: Path, depth: int) -> None:
+    deep = msgspec.Raw(b"[" * depth + b"]" * depth)
+    file = tmp_path / "b.watchfloor.tar"
+    file.write_bytes(remade(whole, SID, more=deep))
+    with pytest.raises(bundle.NotABundle, match="manifest"):
+        bundle.check(file)
+    line = framing.closed(b'{"v":1,"segment":1,"sid":' + bytes(deep), framing.GENESIS)[0]
+    record = b'{"seq":0,"ts":"","type":"tool.proposed","actor":"a","gen":0,"data":{"call_id":' + bytes(deep) + b"}}"
+    with pytest.raises(framing.BadLine):
+        framing.parse_mark(line)
+    with pytest.raises(msgspec.DecodeError):
+        types.decode(record)
+
+
+@given(st.binary(max_size=60))
+def test_an_anchor_of_any_bytes_anchors_nothing_or_a_record(
+    tmp_path_factory: pytest.TempPathFactory, text: bytes
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    body = b"1 " + text.ljust(60, b" ")[:60] + b" "
+    (folder / anchor.FILE).write_bytes(body + b"%08x\n" % crc32(body))
+    known = anchor.load(folder)
+    assert known is None or anchor.encode(known) == (folder / anchor.FILE).read_bytes()
+
+
+def mutated(whole: bytes, data: st.DataObject) -> bytes:
+    """A bundle with hostile members, whose headers or manifest were changed at some places, with right checksums and
+    sealed anew, or not.
+    """
+    kinds = st.sampled_from([*KINDS, tarfile.REGTYPE])
+    sizes = st.sampled_from([0, 1, 513, 2**32, 2**40, 2**62])
+    hostile = (
+        st.builds(other_member, kinds, sizes) | st.builds(sparse, st.sampled_from([0, 4 << 20])) | st.just(LONG * 990)
+    )
+    before = b"".join(data.draw(st.lists(hostile, max_size=2)))
+    made = bytearray(before + whole)
+    heads = [at for at in range(0, len(made) - 512, 512) if made[at : at + 11] == b"watchfloor-"]
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.sampled_from(heads))
+        field, size = data.draw(
+            st.sampled_from([(0, 100), (124, 12), (156, 1), (157, 100), (257, 8), (345, 155), (386, 110)])
+        )
+        new = data.draw(
+            st.binary(max_size=size)
+            | st.sampled_from([b"%011o\0" % 2**32, b"\x80" + b"\xff" * 11, *KINDS, b"../../x\0", b"/etc/x\0"])
+        )[:size]
+        made[at + field : at + field + len(new)] = new
+        if data.draw(st.booleans()):
+            made[at + 148 : at + 156] = b" " * 8
+            made[at + 148 : at + 156] = b"%06o\0 " % sum(made[at : at + 512])
+    if data.draw(st.booleans()):
+        begin = made.rfind(b'"sid"')
+        where = data.draw(st.integers(0, 400)) + begin
+        new = data.draw(
+            st.binary(max_size=30) | st.sampled_from([b'"sid":"/etc",', b'"\\ud800"', b"1e999", b"-1", b"[" * 500])
+        )
+        made[where : where + len(new)] = new
+    if data.draw(st.booleans()):
+        made[-2048:] = bundle._end(SID, sha256(bytes(made[:-2048])).hexdigest())
+    return bytes(made)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+def test_whatever_was_changed_it_is_refused_or_found_and_never_more_is_written_than_it_has(
+    whole: bytes, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    changed = mutated(whole, data)
+    top = tmp_path_factory.mktemp("fuzz")
+    file = top / "b.watchfloor.tar"
+    file.write_bytes(changed)
+    target = top / "deep" / "target"
+    target.mkdir(parents=True)
+    try:
+        checked = bundle.unpack(file, target)
+    except bundle.NotABundle:
+        pass
+    else:
+        assert checked.manifest is not None
+        assert is_session_id(checked.manifest.sid)
+    assert {p for p in top.rglob("*") if target not in p.parents} == {file, target, target.parent}
+    assert sum(p.stat().st_size for p in target.rglob("*") if p.is_file()) <= len(changed)

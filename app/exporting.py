@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.events import bundle
+from harness.events.words import counted
 from harness.protocol.paths import Folders
 
 COMMAND = (sys.executable, "-P", "-s", "-m", "harness.workspace.exporting")
@@ -25,9 +26,15 @@ def file_name(name: str, sid: str) -> str:
     return f"{plain or 'session'}-{sid}{bundle.SUFFIX}"
 
 
-def order(folders: Folders, session: Path, file: Path, *, thin: bool = False) -> bytes:
+def order(folders: Folders, session: Path, file: Path, *, thin: bool = False, checkpoints: bool = False) -> bytes:
     """The order to export the session in this folder of its own to ``file``."""
-    wanted = {"session": str(session), "ledger": str(folders.ledger), "file": str(file.absolute()), "thin": thin}
+    wanted = {
+        "session": str(session),
+        "ledger": str(folders.ledger),
+        "file": str(file.absolute()),
+        "thin": thin,
+        "checkpoints": checkpoints,
+    }
     return json.dumps(wanted).encode()
 
 
@@ -59,6 +66,6 @@ async def run(order: bytes) -> dict[str, Any]:
 
 def told(made: dict[str, Any]) -> str:
     """One line about what was made, still untrusted."""
-    commits = f", {made['commits']} refs of its work" if made["commits"] else ""
+    commits = f", {counted(made['commits'], 'ref')} of its work" if made["commits"] else ", no commits"
     held = f"{made['records']:,} records, {made['payloads']:,} payloads{commits}"
     return f"{made['file']}: {made['bytes']:,} bytes, {held}"

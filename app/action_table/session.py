@@ -56,7 +56,7 @@ ACTIONS: tuple[Action, ...] = (
     act(
         "session.export",
         "Export the session",
-        "One file in the folder that the screen was opened in: log, payloads, costs, plan, commits.",
+        "One file in the folder that the screen was opened in: log, payloads, costs, plan, its branch.",
         "X",
         "session",
     ),

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from app import exporting
-from app.cli import archive, exits
+from app.cli import archive, bundled, exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say
 from app.cli.sessions import Refused
@@ -27,7 +27,7 @@ def export(ctx: Context, args: argparse.Namespace) -> int:
     target = Path(args.file or exporting.file_name(name, folder.name))
     done = subprocess.run(
         exporting.COMMAND,
-        input=exporting.order(ctx.folders, folder, target, thin=args.thin),
+        input=exporting.order(ctx.folders, folder, target, thin=args.thin, checkpoints=args.checkpoints),
         stdout=subprocess.PIPE,
         check=False,
     )
@@ -47,11 +47,9 @@ def export(ctx: Context, args: argparse.Namespace) -> int:
 
 
 def verify(file: Path, *, as_json: bool) -> int:
-    """Print what is in a bundle, and everything that is wrong with it. Raises NotABundle, OSError."""
-    try:
+    """Print what is in a bundle, and everything that is wrong with it. Raises NotABundle, Refused."""
+    with bundled.reading(file):
         checked = bundle.check(file)
-    except OSError as exc:
-        raise Refused(f"{safe(str(file))} cannot be read: {exc.strerror or exc}") from exc
     about = checked.manifest
     assert about is not None
     if as_json:

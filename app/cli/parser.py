@@ -338,6 +338,11 @@ def build() -> argparse.ArgumentParser:
         action="store_true",
         help="commits since its start only, which need its repository to be unpacked (default: all their history)",
     )
+    export.add_argument(
+        "--checkpoints",
+        action="store_true",
+        help="its checkpoints and kept work, too: they hold files that git ignores, such as .env (default: its branch)",
+    )
     session(verb("plan", "show a session's plan: the state of each entry, its evidence, what comes next", json=True))
     session(verb("contract", "print what planner and evaluator agreed on before the work", json=True))
     spec = verb("spec", "read a specification before an agent does: what of it can no machine decide?", json=True)

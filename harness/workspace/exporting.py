@@ -24,10 +24,11 @@ from harness.events.fold import fold
 from harness.events.framing import BadLine, LogError
 from harness.events.regular import opened
 from harness.events.session_state import SessionState
-from harness.workspace.checkpoint_refs import REFS
+from harness.events.words import counted
+from harness.workspace import checkpoint_refs
+from harness.workspace import kept as kept_work
 from harness.workspace.errors import GitFailed, WorkspaceError
 from harness.workspace.git import Git, open_repository
-from harness.workspace.kept import REFS as KEPT
 from harness.workspace.worktrees import open_worktree
 
 _CHUNK = 1 << 20
@@ -36,13 +37,15 @@ _CHUNK = 1 << 20
 class Order(msgspec.Struct, frozen=True, kw_only=True):
     """``session`` is its folder, ``ledger`` that of the fleet's ledger; ``file`` is made and must not be there.
 
-    ``thin``: commits from the session's start on only, which need its repository to be unpacked.
+    ``thin``: commits from the session's start on only, which need its repository to be unpacked. ``checkpoints``: these
+    and kept work, too, which hold files that git ignores.
     """
 
     session: str
     ledger: str
     file: str
     thin: bool = False
+    checkpoints: bool = False
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +83,7 @@ def export(order: Order) -> Made:
         wanted: set[str] = set()
         state = fold(_records(log, wanted))
         notes: list[str] = []
-        refs = _commits(folder, state, stage / bundle.WORK, order.thin, notes)
+        refs = _commits(folder, state, stage / bundle.WORK, order, notes)
         draft = stage / "draft"
         with draft.open("xb") as file:
             writer = bundle.Writer(file, sid)
@@ -205,8 +208,8 @@ def _rows(lines: Iterable[bytes], sid: str) -> Iterator[bytes]:
             yield line + b"\n"
 
 
-def _commits(folder: Path, state: SessionState, target: Path, thin: bool, notes: list[str]) -> list[str]:
-    """Checkpoints, kept work and the branch of a session as a git bundle; the refs in it, none when there is none."""
+def _commits(folder: Path, state: SessionState, target: Path, order: Order, notes: list[str]) -> list[str]:
+    """The branch of a session, and what else is ordered, as a git bundle; the refs in it, none when there is none."""
     if state.intent is None or state.created is None:
         return []
     try:
@@ -215,14 +218,25 @@ def _commits(folder: Path, state: SessionState, target: Path, thin: bool, notes:
         except WorkspaceError:
             common = open_repository(Path(state.intent.repo)).common
         git = Git(common)
-        patterns = (f"{REFS}{folder.name}/", f"{KEPT}{folder.name}", f"refs/heads/{state.created.branch}")
-        refs = git.text("for-each-ref", "--format=%(refname)", *patterns).split("\n")
-        refs = [ref for ref in refs if ref]
+        refs = git.text("for-each-ref", "--format=%(refname)", f"refs/heads/{state.created.branch}").split()
         if not refs:
-            notes.append("it has no checkpoint and no branch any more, so no commits are in it")
+            notes.append("its branch is not there any more, so it is not in it")
+        kept = checkpoint_refs.standing(git, folder.name) + kept_work.standing(git, folder.name)
+        if kept and order.checkpoints:
+            notes.append(
+                f"{counted(len(kept), 'ref')} of checkpoints and kept work are in it: these hold files that git"
+                " ignores, too, such as .env; look before you give it away"
+            )
+            refs += kept
+        elif kept:
+            notes.append(
+                f"{counted(len(kept), 'ref')} of checkpoints and kept work are not in it, because these hold files that"
+                " git ignores, too, such as .env; --checkpoints takes them"
+            )
+        if not refs:
             return []
-        since = [f"^{state.created.base}"] if thin else []
-        if thin and not git.text("rev-list", "-n1", *refs, *since, "--"):
+        since = [f"^{state.created.base}"] if order.thin else []
+        if order.thin and not git.text("rev-list", "-n1", *refs, *since, "--"):
             notes.append("nothing was committed since its start, so no commits are in it")
             return []
         git.run("bundle", "create", "--quiet", str(target), *refs, *since)

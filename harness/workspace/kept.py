@@ -152,6 +152,11 @@ def _names(sid: str) -> Iterator[str]:
         yield f"{REFS}{sid}-{number}"
 
 
+def standing(git: Git, sid: str) -> list[str]:
+    """The refs of a session's kept work. Raises GitFailed."""
+    return git.text("for-each-ref", "--format=%(refname)", REFS + sid, f"{REFS}{sid}-*").split()
+
+
 def written(view: View, load: Load, message: str, who: str = _WHO) -> str:
     """Write the objects into the repository's store and return the commit, by ``who`` (name and address); its name in
     our own scratch repository is nobody's. Raises CannotKeep, GitFailed.

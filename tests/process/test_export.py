@@ -64,6 +64,12 @@ def test_a_session_in_one_file_is_checked_and_read_without_its_fleet() -> None:
         assert sum("ledger.reserved" in row for row in rows) == f.state(sid).requests
 
         assert KEY.encode() not in file.read_bytes()
+        assert (made["commits"], "--checkpoints takes them" in made["notes"][0]) == (1, True)
+        more = f.root / "more.watchfloor.tar"
+        assert "hold files that git ignores" in f.run("export", sid, str(more), "--checkpoints").stdout
+        noted = elsewhere(f, "verify", str(more)).stdout
+        assert "hold files that git ignores" in noted
+        assert f"refs/watchfloor/checkpoints/{sid}/1" in noted
         again = f.run("export", sid, str(file), check=False)
         assert (again.returncode, "is there already" in again.stderr) == (5, True)
 

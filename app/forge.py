@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ PROGRAMS = (GH, GLAB)
 _SCHEME = re.compile(r"[a-z+]+://(?:[^/@]*@)?(?P<host>[^/:@]+)(?::\d+)?/(?P<path>.+)")
 _SCP = re.compile(r"(?:[^/@:]+@)?(?P<host>[^/:@]+):(?P<path>[^/].*)")
 _ADDRESS = re.compile(r"https?://[^\s\x00-\x1f\x7f\"'<>]+")
+_NO_ADDRESS = ("Cc", "Cs")
 _THERE = "already exists"
 
 
@@ -93,7 +95,12 @@ def environment(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def lay_out(root: Path, url: str) -> None:
-    """Make an empty repository in ``root`` that knows one remote, which both programs want to stand in."""
+    """Make an empty repository in ``root`` that knows one remote, which both programs want to stand in.
+
+    Raises NoForge for an address that could say more than an address in its configuration.
+    """
+    if any(unicodedata.category(one) in _NO_ADDRESS for one in url):
+        raise NoForge("the remote's address has control characters in it; set it anew: git remote set-url")
     git = root / ".git"
     for name in ("objects", "refs/heads"):
         (git / name).mkdir(parents=True)

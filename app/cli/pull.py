@@ -6,6 +6,7 @@ import argparse
 import os
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +28,18 @@ _NOT_TOLD = ("id", "ok", "pull")
 
 
 def pr(ctx: Context, args: argparse.Namespace) -> int:
-    """Nothing is pushed before it is known that a request can be opened."""
+    """Nothing is pushed before it is known that a request can be opened, and what stands in it."""
     wish = {"sid": args.id, "remote": args.remote, "branch": args.branch, "commit": args.commit, "force": args.force}
-    with ctx.connect() as client:
+    with ctx.connect() as client, tempfile.TemporaryDirectory(prefix="watchfloor-") as folder:
         client.wait_up_to(_PATIENCE_S)
         view = context.convert(client.call("pull_look", **wish)["pull"], PullView)
-        opener = None if args.push_only else _opener(args, view)
+        opener = None if args.push_only else _opener(args, view, Path(folder))
+        if args.commit and opener is not None and not args.dry_run:
+            _text(client, args, view)
+            view = context.convert(client.call("pull_look", **wish, ready=True)["pull"], PullView)
+        title, body = _text(client, args, view) if opener is not None else ("", "")
         if args.dry_run:
-            _preview(args, view, opener, *_text(client, args, view))
+            _preview(args, view, opener, title, body)
             return exits.OK
         ended = client.call("pull", **wish)
         if ended["outcome"] != p.PUSHED:
@@ -42,14 +47,16 @@ def pr(ctx: Context, args: argparse.Namespace) -> int:
         if opener is None:
             _told(args, ended, "", "")
             return exits.OK
-        return _request(client, args, ended, opener)
+        command = opener.command(head=view.branch, base=args.into, title=title, body=body, draft=args.draft)
+        return _request(client, args, ended, opener, _opened(opener, command, folder))
 
 
-def _request(client: Client, args: argparse.Namespace, ended: dict[str, Any], opener: Forge) -> int:
-    """Have the request opened for what was pushed; on record when that worked."""
+def _request(
+    client: Client, args: argparse.Namespace, ended: dict[str, Any], opener: Forge, came: tuple[int, str]
+) -> int:
+    """Tell what became of the request for what was pushed; on record when it was opened."""
     view = context.convert(ended["pull"], PullView)
-    title, body = _text(client, args, view)
-    code, output = _opened(opener, view, args, title, body)
+    code, output = came
     address = forge.address_in(output)
     if code == 0:
         client.call("pull_opened", sid=view.sid, branch=view.branch, address=address, program=opener.program)
@@ -64,38 +71,45 @@ def _request(client: Client, args: argparse.Namespace, ended: dict[str, Any], op
     return exits.NO
 
 
-def _opener(args: argparse.Namespace, view: PullView) -> Forge:
+def _opener(args: argparse.Namespace, view: PullView, folder: Path) -> Forge:
+    """Who opens the request, in ``folder``, which is laid out for it."""
     try:
-        return forge.choose(view.url, args.repo, args.program, forge.present(os.environ))
+        chosen = forge.choose(view.url, args.repo, args.program, forge.present(os.environ))
+        forge.lay_out(folder, view.url)
     except NoForge as exc:
         raise Refused(f"nothing was pushed: {safe(str(exc), _WORDS)}") from exc
+    return chosen
 
 
 def _text(client: Client, args: argparse.Namespace, view: PullView) -> tuple[str, str]:
-    """Title and body; but for a title that was given they are displayed safely already."""
+    """Title and body; but for a title that was given they are displayed safely already. Raises Refused."""
     found = context.convert(client.call("receipts", sid=view.sid)["receipts"], list[Receipt])
-    return args.title or pull_text.title(view), pull_text.body(view, found)
+
+    def finder(texts: Sequence[str]) -> list[list[str]]:
+        return context.convert(client.call("pull_secrets", texts=list(texts))["found"], list[list[str]])
+
+    try:
+        return pull_text.title(view, args.title, finder), pull_text.body(view, found, finder)
+    except pull_text.SecretTitle as exc:
+        raise Refused(f"nothing was pushed: {exc}") from exc
 
 
-def _opened(opener: Forge, view: PullView, args: argparse.Namespace, title: str, body: str) -> tuple[int, str]:
-    """What the program said, in an empty repository of ours."""
-    command = opener.command(head=view.branch, base=args.into, title=title, body=body, draft=args.draft)
-    with tempfile.TemporaryDirectory(prefix="watchfloor-") as folder:
-        forge.lay_out(Path(folder), view.url)
-        try:
-            done = subprocess.run(
-                command,
-                cwd=folder,
-                env=forge.environment(os.environ),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=_PROGRAM_S,
-            )
-        except OSError as exc:
-            return exits.REFUSED, f"{opener.path} cannot be started: {exc.strerror}"
-        except subprocess.TimeoutExpired:
-            return exits.REFUSED, f"{opener.program} did not end within {_PROGRAM_S:.0f} s"
+def _opened(opener: Forge, command: list[str], folder: str) -> tuple[int, str]:
+    """What the program said, in the empty repository of ours."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=forge.environment(os.environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_PROGRAM_S,
+        )
+    except OSError as exc:
+        return exits.REFUSED, f"{opener.path} cannot be started: {exc.strerror}"
+    except subprocess.TimeoutExpired:
+        return exits.REFUSED, f"{opener.program} did not end within {_PROGRAM_S:.0f} s"
     return done.returncode, done.stdout.decode("utf-8", "replace")
 
 

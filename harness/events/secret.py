@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+_KEY_BEGINS = "-----BEGIN"
+_KEY_ENDS = "-----END"
 _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("a private key", re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY")),
     ("an API key", re.compile(r"\b(?:sk|pk|rk)[-_](?:ant|live|test|proj|sim)?[-_A-Za-z0-9]{12,}")),
@@ -30,3 +32,18 @@ def found(text: str, known: tuple[str, ...] = ()) -> str:
     if any(key and key in text for key in known):
         return "a key of this fleet"
     return next((name for name, form in _FORMS if form.search(text)), "")
+
+
+def in_lines(text: str, known: tuple[str, ...] = ()) -> list[str]:
+    """What `found` says of each line. A private key counts to its end, and what only lines together make is in all."""
+    kinds: list[str] = []
+    inside = ""
+    lines = text.split("\n")
+    for line in lines:
+        what = inside or found(line, known)
+        kinds.append(what)
+        if inside or (what and _KEY_BEGINS in line):
+            inside = "" if _KEY_ENDS in line.rpartition(_KEY_BEGINS)[2] else what
+    rest = "\n".join(line for line, what in zip(lines, kinds, strict=True) if not what)
+    together = found(rest, known)
+    return [what or together for what in kinds]

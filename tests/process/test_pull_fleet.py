@@ -10,7 +10,7 @@ import pytest
 
 from harness.events import pull_events as p
 from harness.events import types as t
-from tests.fleetlib import COMMAND, Fleet, fleet, git, kill, play, wait_for
+from tests.fleetlib import COMMAND, KEY, Fleet, fleet, git, kill, play, wait_for
 
 pytestmark = pytest.mark.fence
 PROGRAM = """#!/bin/sh
@@ -23,6 +23,7 @@ END
 cat "$SAYS"
 exit $(cat "$SAYS.code")
 """
+TOKEN = f"ghp_{'a1' * 18}"
 WORK = ("shell", {"script": "echo new > new.txt; git add new.txt; git commit -qm 'Add new.txt'"})
 
 
@@ -54,7 +55,7 @@ def ready(f: Fleet, tmp_path: Path, bin_: Path) -> tuple[str, Path]:
         "SAYS": str(bin_ / "says"),
         "GH_TOKEN": "of the person",
     }
-    sid = f.launch(play([WORK], "Done."), checks=("test -e new.txt",), name="maker")
+    sid = f.launch(play([WORK], "Done."), checks=("test -e new.txt", f": {TOKEN}"), name="maker")
     f.wait_state(sid, "done")
     return sid, bare
 
@@ -80,6 +81,12 @@ def test_it_is_pushed_and_the_persons_program_opens_the_request(tmp_path: Path, 
         assert not (bin_ / "seen").exists()
         assert "feature" not in git(bare, "branch")
 
+        for hidden, what in ((TOKEN, "a token"), (KEY, "a key of this fleet")):
+            kept = f.run("pr", "--repo", "acme/shop", "--with", "gh", "--title", f"use {hidden}", sid, check=False)
+            assert (kept.returncode, f"nothing was pushed: its title looks like {what}" in kept.stderr) == (5, True)
+            assert hidden not in kept.stderr
+        assert len(git(bare, "branch").split("\n")) == 2, "nothing but main"
+
         args = ("--repo", "acme/shop", "--with", "gh", "--as", "feature", "--into", "main")
         said = f.run("pr", *args, sid).stdout
         assert "request opened: https://github.com/acme/shop/pull/7" in said
@@ -91,6 +98,8 @@ def test_it_is_pushed_and_the_persons_program_opens_the_request(tmp_path: Path, 
         assert (told[told.index("--head") + 1], told[told.index("--base") + 1]) == ("feature", "main")
         assert told[told.index("--title") + 1] == "Add new.txt"
         assert "passes: ` test -e new.txt `" in told[told.index("--body") + 1]
+        assert TOKEN not in told[told.index("--body") + 1]
+        assert "passes: left out: it looks like a token" in told[told.index("--body") + 1]
         assert f.row(sid)["detail"].startswith("request https://github.com/acme/shop/pull/7")
         assert f.row(sid)["group"] == "to review"
         judged = [r.body for r in f.records(sid) if isinstance(r.body, t.ToolJudged) and r.body.rule == "you-push"]
@@ -103,6 +112,13 @@ def test_it_is_pushed_and_the_persons_program_opens_the_request(tmp_path: Path, 
         failed = f.run("pr", *args, sid, check=False)
         assert (failed.returncode, "not logged in" in failed.stdout, "\x1b" in failed.stdout) == (1, True, False)
         assert not (worktree.parent / "trap").exists()
+        (worktree / "later").write_text("x")
+        says(bin_, "https://github.com/acme/shop/pull/8\n", 0)
+        f.run("pr", "--commit", "--repo", "acme/shop", "--with", "gh", "--as", "second", sid)
+        told = json.loads((bin_ / "seen").read_text())["argv"]
+        head = git(bare, "rev-parse", "second").strip()
+        assert git(bare, "show", "second:later") == "x"
+        assert f"Session {sid}, at {head[:12]}." in told[told.index("--body") + 1]
         assert f.run("rm", sid, check=False).returncode == 0, "what is pushed is saved"
         assert f.violations() == []
 

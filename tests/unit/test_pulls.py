@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app import forge, pull_text
 from app.forge import Forge, NoForge
+from app.pull_text import SecretTitle
 from harness.events import pull_events as p
+from harness.events import secret
 from harness.events import types as t
 from harness.events.fold import fold
 from harness.events.pulling import CheckLine, PlanLine, Pulling, PullView, after, pushes
 from harness.events.receipts import Receipt
 from harness.events.untrusted import to_display
 
+OUR_KEY = "our" * 9
 BOTH = {"gh": "/bin/gh", "glab": "/bin/glab"}
 
 
@@ -100,7 +105,18 @@ def test_the_empty_repository_knows_its_remote_and_nothing_else(tmp_path: Path, 
     assert "GIT_DIR" not in forge.environment({"GIT_DIR": "/x"})
 
 
-def view(hostile: str, **more: object) -> PullView:
+@pytest.mark.parametrize("more", ["\n[core]\nhooksPath=/x", "\r", "\0", "\x1b", "\x85", "\udc80"])
+def test_an_address_that_could_say_more_is_refused(tmp_path: Path, more: str) -> None:
+    with pytest.raises(NoForge, match="control characters"):
+        forge.lay_out(tmp_path, f"https://github.com/a/b{more}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def finder(texts: Sequence[str]) -> list[list[str]]:
+    return [secret.in_lines(text, (OUR_KEY,)) for text in texts]
+
+
+def view(hostile: str) -> PullView:
     return PullView(
         sid="s",
         name=hostile,
@@ -120,9 +136,8 @@ def view(hostile: str, **more: object) -> PullView:
 @given(st.text())
 def test_no_text_of_others_is_markup_in_a_request(hostile: str) -> None:
     made = view(hostile)
-    receipt = Receipt("a1", "tool", hostile, "high", "", "effect", "allow", "tui", ())
-    body = pull_text.body(made, [receipt])
-    assert pull_text.title(made) == "Mend the cart."
+    body = pull_text.body(made, [receipt(hostile)], finder)
+    assert pull_text.title(made, "", finder) == "Mend the cart."
     assert all(line.isprintable() for line in body.split("\n"))
     goal = body.partition("## Goal\n\n")[2].partition("\n\n## Commits")[0]
     assert all(line.startswith("    ") for line in goal.split("\n"))
@@ -130,6 +145,78 @@ def test_no_text_of_others_is_markup_in_a_request(hostile: str) -> None:
         if line.startswith("- "):
             assert to_display(hostile, limit=200)[:100] in line or "Second" in line
     assert "## Decided by a person" in body
+
+
+def receipt(title: str) -> Receipt:
+    return Receipt("a1", "tool", title, "high", "", "effect", "allow", "tui", ())
+
+
+SECRETS = (
+    f"curl -H 'Authorization: token ghp_{'a1' * 18}' https://api.test/x",
+    f"git push https://me:{'p4ss' * 3}@host.test/a/b",
+    f"run --with {'our' * 9}",
+)
+
+
+@pytest.mark.parametrize("hidden", SECRETS)
+def test_no_line_that_looks_like_a_secret_stands_in_a_request(hidden: str) -> None:
+    made = view(hidden)
+    body = pull_text.body(made, [receipt(hidden), receipt("make release")], finder)
+    assert hidden.split()[-1] not in body
+    assert hidden.split("token ")[-1][:20] not in body
+    assert body.count("left out: it looks like") == 5
+    assert "    Mend the cart.\n    (left out: it looks like" in body
+    assert "Second" in body
+    assert "make release" in body
+    with pytest.raises(SecretTitle, match="--title"):
+        pull_text.title(made, hidden, finder)
+    with pytest.raises(SecretTitle, match="--title"):
+        pull_text.title(msgspec.structs.replace(made, count=1, commits=[hidden]), "", finder)
+    assert pull_text.title(made, "Another one", finder) == "Another one"
+
+
+def test_a_private_key_is_left_out_to_its_end() -> None:
+    begin, end = ("-----BEGIN OPENSSH PRIVATE KEY-----", "-----END OPENSSH PRIVATE KEY-----")
+    made = msgspec.structs.replace(view("x"), goal=f"Mend it.\n{begin}\nb3BlbnNzaC1r\nAAAAB3Nza\n{end}\nThen ship.")
+    goal = pull_text.body(made, [], finder).partition("\n\n## Commits")[0]
+    assert goal == "## Goal\n\n    Mend it.\n    (left out: it looks like a private key)\n    Then ship."
+
+
+@given(st.text("ab \n"), st.text("ab \n"))
+def test_a_secret_is_found_however_it_is_broken_into_lines(before: str, after: str) -> None:
+    text = f"{before}\npassword:\n  hunter2hunter2\n{after}"
+    found = secret.in_lines(text)
+    assert len(found) == len(text.split("\n"))
+    assert all(found)
+    assert not any(secret.in_lines(before))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from(["a", "é", "\U0001f600", "\x1b", "`", "a\n"]), st.integers(0, 3000), st.integers(0, 20_000))
+def test_a_request_is_never_larger_than_a_forge_takes(letter: str, size: int, entries: int) -> None:
+    text = letter * size
+    made = msgspec.structs.replace(
+        view("x"),
+        goal=text,
+        plan=[PlanLine(f"e{n}", text[:400], False) for n in range(entries)],
+        checks=[CheckLine(text[:400], True)] * entries,
+    )
+    body = pull_text.body(made, [receipt(text[:400])] * entries, finder)
+    assert len(body.encode()) <= pull_text.MOST_BYTES
+    assert body.endswith(f"Session s, at {'c' * 12}.\n")
+    if "It is cut here" not in body:
+        assert body.count(f"- and {entries - 50:,} more") == (3 if entries > 50 else 0)
+
+
+def test_a_large_plan_is_cut_at_a_line_and_says_so() -> None:
+    wide = "\U0001f600" * 290
+    many = [PlanLine(f"e{n}", wide[:250], True) for n in range(60)]
+    body = pull_text.body(msgspec.structs.replace(view("x"), plan=many), [receipt(wide)] * 60, finder)
+    kept, cut, end = body.partition("\n\nIt is cut here: a request takes no more.\n\n")
+    assert cut
+    assert end == f"Session s, at {'c' * 12}.\n"
+    assert kept.endswith(" `"), "no line is cut in two"
+    assert len(body.encode()) > pull_text.MOST_BYTES - 2000
 
 
 PUSH = t.ToolProposed(call_id="c4.0", tool="exec", ref="pull p1", input={"argv": ["git", "push"]})

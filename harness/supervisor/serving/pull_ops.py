@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from harness.events import secret
 from harness.events import types as t
+from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving.finding import Find
 from harness.supervisor.serving.parts import Parts, text_of
@@ -13,7 +15,9 @@ from harness.supervisor.sessions.pulling import Wish
 
 
 class PullOps:
-    """``pull_look`` (nothing is sent), ``pull`` (the push, answered when it ended) and ``pull_opened``."""
+    """``pull_look`` (nothing is sent), ``pull_secrets`` (what of a request's texts looks like a secret), ``pull`` (the
+    push, answered when it ended) and ``pull_opened``.
+    """
 
     def __init__(self, parts: Parts, find: Find) -> None:
         self._p = parts
@@ -21,11 +25,25 @@ class PullOps:
 
     def table(self) -> dict[str, Handler]:
         """Operations by their name on the wire."""
-        return {"pull_look": self.look, "pull": self.push, "pull_opened": self.opened}
+        return {
+            "pull_look": self.look,
+            "pull_secrets": self.secrets,
+            "pull": self.push,
+            "pull_opened": self.opened,
+        }
 
     async def look(self, c: Connection, m: Reply) -> Reply:
         session = await self._find(m)
-        return {"pull": msgspec.to_builtins(await self._p.pulling.look(session, parse(m)))}
+        view = await self._p.pulling.look(session, parse(m), ready=m.get("ready") is True)
+        return {"pull": msgspec.to_builtins(view)}
+
+    async def secrets(self, c: Connection, m: Reply) -> Reply:
+        """The kind of secret in each line of each text, empty for none; our own keys are known here alone."""
+        texts = m.get("texts")
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise OpError("bad_request", "texts must be a list of texts")
+        keys = self._p.credentials.keys()
+        return {"found": [secret.in_lines(text, keys) for text in texts]}
 
     async def push(self, c: Connection, m: Reply) -> Reply:
         session = await self._find(m)

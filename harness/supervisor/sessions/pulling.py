@@ -62,10 +62,12 @@ class Pulling:
         self._keepers = keepers
         self._settings = settings
 
-    async def look(self, session: Session, wish: Wish) -> PullView:
-        """What would be pushed where; nothing is recorded or sent. Raises OpError as `push`."""
+    async def look(self, session: Session, wish: Wish, *, ready: bool = False) -> PullView:
+        """What would be pushed where; nothing is recorded or sent. ``ready``: what the wish wants in a commit
+        is committed first, so that the view is of exactly what `push` sends. Raises OpError as `push`.
+        """
         async with at_rest(self._fleet, session):
-            return _view(session, await self._made(session, wish, sends=False))
+            return _view(session, await self._made(session, wish, commits=ready))
 
     async def push(self, session: Session, wish: Wish, by: t.By) -> tuple[t.PullEnded, PullView]:
         """Push, and how that ended, on record.
@@ -76,7 +78,7 @@ class Pulling:
         async with at_rest(self._fleet, session):
             await self._keepers.take_up(session)
             await self.settle(session)
-            made = await self._made(session, wish, sends=True)
+            made = await self._made(session, wish, commits=True)
             return await self._pushed(session, made, by), _view(session, made)
 
     async def _pushed(self, session: Session, made: _Made, by: t.By) -> t.PullEnded:
@@ -123,8 +125,8 @@ class Pulling:
         await session.append(ended)
         return ended
 
-    async def _made(self, session: Session, wish: Wish, *, sends: bool) -> _Made:
-        """The push as the policy lets it through; what is in no commit is committed when it ``sends``.
+    async def _made(self, session: Session, wish: Wish, *, commits: bool) -> _Made:
+        """The push as the policy lets it through; what is in no commit is committed when it ``commits``.
 
         Raises OpError.
         """
@@ -136,7 +138,7 @@ class Pulling:
 
         def work() -> _Made:
             tree = open_worktree(private_of(session))
-            if wish.commit and sends:
+            if wish.commit and commits:
                 merging.commit_all(tree, goal)
             loose = merging.uncommitted(tree, tip(tree))
             if loose and not wish.commit:

@@ -11,12 +11,14 @@ class GateKind(StrEnum):
     """What a call would do, in the words of a plan."""
 
     PRODUCTION_WRITE = "production write"
-    """Changes something outside the worktree: a push, a file elsewhere, a program without the fence."""
+    """Changes something outside the worktree: a push, a file elsewhere, anything on the network, a program without
+    the fence.
+    """
     EXTERNAL_MESSAGE = "external message"
     """Can reach somebody: anything on the network, a program without the fence."""
     DELETE = "delete"
-    """What no undo brings back: a forced push, a file elsewhere, a program without the fence, or any change while the
-    state before it cannot be kept.
+    """What no undo brings back: a forced push, a file elsewhere, a program without the fence, or a change of what is
+    not kept before it.
     """
 
 

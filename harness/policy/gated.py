@@ -4,19 +4,32 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-from harness.events import gate_kinds, tools
-from harness.events.action import Action
+from harness.events import gate_kinds, left_out, tools
+from harness.events.action import Action, FileAction
 from harness.events.effect import NO_UNDO, PUSH_FORCE, UNFENCED, Effect
 from harness.events.gate_kinds import GateKind
 from harness.policy.judge import Verdict
 from harness.policy.rules import RISKS
 
 
-def kinds(action: Action) -> frozenset[GateKind]:
-    """What the action would do, as far as gates speak of it; nothing for what stays inside the fence."""
-    return frozenset(kind for effect in action.effects for kind in _of(effect, tools.writes_file(action.tool)))
+def kinds(action: Action, unkept: Collection[str] = ()) -> frozenset[GateKind]:
+    """What the action would do, as far as gates speak of it; nothing for what an undo brings back inside the fence.
+
+    ``unkept``: what the kept state of the worktree does not hold, as `left_out` says it.
+    """
+    found = {kind for effect in action.effects for kind in _of(effect, tools.writes_file(action.tool))}
+    return frozenset(found | {GateKind.DELETE}) if _may_lose(action, unkept) else frozenset(found)
+
+
+def _may_lose(action: Action, unkept: Collection[str]) -> bool:
+    """True when it may change a file that was not kept: a program any of them, a file tool the one that it names."""
+    if not unkept or not tools.may_change_files(action.tool, action.access):
+        return False
+    if isinstance(action, FileAction):
+        return left_out.may_be(action.path, unkept)
+    return tools.runs(action.tool)
 
 
 def _of(effect: Effect, writes: bool) -> tuple[GateKind, ...]:
@@ -30,12 +43,15 @@ def _of(effect: Effect, writes: bool) -> tuple[GateKind, ...]:
         return (GateKind.DELETE,)
     if effect.is_outside:
         return (GateKind.PRODUCTION_WRITE, GateKind.DELETE) if writes else ()
-    return (GateKind.EXTERNAL_MESSAGE,)
+    # the network: whether a call only reads there, tells somebody or changes something is seen by nobody outside it
+    return GateKind.EXTERNAL_MESSAGE, GateKind.PRODUCTION_WRITE
 
 
-def tightened(verdict: Verdict, action: Action, phase: str, asks: Iterable[str]) -> Verdict:
+def tightened(
+    verdict: Verdict, action: Action, phase: str, asks: Iterable[str], unkept: Collection[str] = ()
+) -> Verdict:
     """The verdict inside a phase whose gate asks about these kinds. Never milder; a denial stays what it is."""
-    met = sorted(kinds(action).intersection(asks))
+    met = sorted(kinds(action, unkept).intersection(asks))
     if not met or verdict.verdict == "deny":
         return verdict
     why = f"the plan wants your word on each {' and '.join(met)} in {phase or 'it'}"

@@ -57,11 +57,12 @@ class RemoteUnreachable(WorkspaceError):
 @dataclass(frozen=True, slots=True)
 class Kept:
     """What the vault says of the worktree before a call: the snapshot that a person is shown, or why there can be
-    none.
+    none. ``left_out``: what that snapshot does not hold.
     """
 
     snapshot: str = ""
     unprotected: str = ""
+    left_out: tuple[str, ...] = ()
 
 
 def gather(

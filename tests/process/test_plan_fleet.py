@@ -196,6 +196,29 @@ def test_inside_a_phase_its_kinds_of_effect_and_its_sum_ask_whatever_the_policy_
         assert f.violations() == []
 
 
+@pytest.mark.fence
+def test_a_gate_on_deletions_asks_while_files_are_too_large_for_undo() -> None:
+    with fleet(policy=OPEN_POLICY) as f:
+        story = {"id": "A", "title": "Build", "acceptanceCriteria": ["File `one.txt` exists"], "passes": False}
+        plan = json.dumps({"userStories": [story | {"phase": "ship", "gate": "on: delete"}]})
+        make_repository(f.root / "repo", {"prd.json": plan, "large.bin": "\0" * (65 << 20)})
+        run = ("shell", {"script": "rm -f large.bin"})
+        steps = [run, write("small.txt"), write("large.bin"), ("read_file", {"path": "large.bin"}), write("one.txt")]
+        sid = f.launch(play(steps, "Done."), more=MORE)
+        for tool in ("shell", "write_file"):
+            asked = f.approval(sid)
+            assert (asked["kind"], asked["detail"]["rule"]) == ("tool", "the gate of ship")
+            assert "each delete in ship" in asked["detail"]["reason"]
+            proposed = {b.call_id: b.tool for b in bodies(f, sid, t.ToolProposed)}
+            assert proposed[asked["call_id"]] == tool
+            if tool == "shell":
+                f.run("deny", asked["approval_id"], "keep it")
+            else:
+                f.approve(asked["approval_id"])
+        assert f.wait_state(sid, "done", "failed")["state"] == "done"
+        assert f.violations() == []
+
+
 def test_a_plan_is_written_first_and_counts_once_a_person_accepts_it(f: Fleet) -> None:
     entry = {"description": "One", "steps": ["File `one.txt` exists"], "passes": False}
     vague, good, cheat = (

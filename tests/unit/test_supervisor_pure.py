@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from harness.events import types as t
 from harness.events.action import from_wire
 from harness.events.fold import advance, fold
+from harness.events.left_out import ANY
 from harness.events.session_state import SessionState
 from harness.protocol.credential import Credential
 from harness.protocol.paths import STATE_VERSION
@@ -140,6 +141,29 @@ def test_track_follows_a_call_and_counts_denials() -> None:
     )
     assert track.denials == {name: 2}, "what the model claims makes no other call of it"
     assert track.calls == {} == s.calls.open
+
+
+def test_track_knows_what_the_newest_kept_state_lacks() -> None:
+    def started(snapshot: str, count: int, *names: str) -> t.ToolStarted:
+        return t.ToolStarted(
+            call_id="c2.0",
+            action_hash="h",
+            effect="contained",
+            snapshot=snapshot,
+            left_out=count,
+            left_out_names=list(names),
+        )
+
+    track = Track()
+    assert track.left_out is None
+    for body, known in (
+        (started("s1", 3, "large"), ("large", ANY)),
+        (started("", 0), ("large", ANY)),
+        (started("s2", 1, "large"), ("large",)),
+        (started("s3", 0), ()),
+    ):
+        run(track, body)
+        assert track.left_out == known
 
 
 def test_track_forgets_a_verdict_of_a_call_that_was_not_done() -> None:

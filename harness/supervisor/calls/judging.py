@@ -17,6 +17,8 @@ from harness.events.action_changes import differences
 from harness.events.approved import Shape
 from harness.events.calls import Call
 from harness.events.card_facts import in_detail
+from harness.events.gate_kinds import GateKind
+from harness.events.left_out import left_out
 from harness.events.request import Request
 from harness.events.trouble import Trouble
 from harness.hands import precheck
@@ -190,14 +192,14 @@ class Judging:
         """
         policy = self._settings.policy
         kept = Kept(unprotected=unprotected)
-        if given.get("access", "fence") != "fence":
+        if given.get("access", "fence") != "fence" or (not unprotected and _first_delete(session, proposed)):
             kept = await self._world(session, proposed.call_id)
         action = await self._action(session, proposed, given, kept)
-        verdict = _verdict(session, proposed, action, policy)
+        verdict = _verdict(session, proposed, action, policy, kept)
         if verdict.verdict == "ask" and not kept.snapshot and not kept.unprotected:
             kept = await self._world(session, proposed.call_id)
             action = await self._action(session, proposed, given, kept)
-            verdict = _verdict(session, proposed, action, policy)
+            verdict = _verdict(session, proposed, action, policy, kept)
         return Built(action, action_hash(action.to_wire()), verdict, policy.hash)
 
     async def _world(self, session: Session, call_id: str) -> Kept:
@@ -221,7 +223,9 @@ class Judging:
             if exc.code in _WAITS:
                 raise
             return Kept(unprotected=exc.message)
-        return Kept(snapshot=str(reply["snapshot"]))
+        return Kept(
+            snapshot=str(reply["snapshot"]), left_out=left_out(int(reply["left_out"]), list(reply["left_out_names"]))
+        )
 
     async def changed_since_shown(self, session: Session, call_id: str, action: Action) -> list[str]:
         """What is no longer as a person was shown it, one sentence each. Raises OpError."""
@@ -307,7 +311,15 @@ class Judging:
         return False
 
 
-def _verdict(session: Session, proposed: t.ToolProposed, action: Action, policy: Policy) -> Verdict:
+def _first_delete(session: Session, proposed: t.ToolProposed) -> bool:
+    """True for a call that a gate on deletions has to judge before any call told what is not kept of the worktree."""
+    if proposed.own or session.track.left_out is not None or not tools.may_change_files(proposed.tool):
+        return False
+    phase = asking(session.state)
+    return phase is not None and GateKind.DELETE in phase.asks
+
+
+def _verdict(session: Session, proposed: t.ToolProposed, action: Action, policy: Policy, kept: Kept) -> Verdict:
     """The policy's word, and for a call of the agent those of its role, its repository and its plan's gate, which can
     only be harder.
     """
@@ -319,7 +331,8 @@ def _verdict(session: Session, proposed: t.ToolProposed, action: Action, policy:
     own = repository.tightening(session.state.repository_policy)
     found = tighten(tightened, action, own.rules, repository.WHOSE)
     phase = asking(session.state)
-    return found if phase is None else gated.tightened(found, action, phase.name, phase.asks)
+    unkept = kept.left_out if kept.snapshot else session.track.left_out or ()
+    return found if phase is None else gated.tightened(found, action, phase.name, phase.asks, unkept)
 
 
 def _detail(built: Built, verdict: Verdict, changed: list[str]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from harness.events import call_words, tools
 from harness.events import types as t
 from harness.events.action import canonical
 from harness.events.cap import Cap
+from harness.events.left_out import left_out
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval, SessionState
 
@@ -61,6 +62,8 @@ class Track:
     doubt_asked: dict[str, str] = field(default_factory=dict)
     has_goal: bool = False
     ran_command: bool = False
+    left_out: tuple[str, ...] | None = None
+    """What the newest kept state of the worktree does not hold, as `left_out` says it; None before the first."""
     raises: dict[str, t.CapsRaised] = field(default_factory=dict)
     """By cap: the newest raise of a cap above the session that was decided here."""
     passed: dict[str, OpenApproval] = field(default_factory=dict)
@@ -88,6 +91,9 @@ class Track:
         elif isinstance(b, t.ToolInDoubt):
             if (call := self.calls.get(b.call_id)) is not None:
                 call.doubt = b
+        elif isinstance(b, t.ToolStarted):
+            if b.snapshot:
+                self.left_out = left_out(b.left_out, b.left_out_names)
         elif isinstance(b, t.ToolEnded):
             call = self.calls.get(b.call_id)
             self.ran_command = self.ran_command or (call is not None and tools.runs(call.proposed.tool))

@@ -17,6 +17,13 @@ _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("a web token", re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}")),
     ("a password in an address", re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s/:@]+:[^\s/@]{3,}@", re.I)),
     (
+        "a credential of a request's header",
+        re.compile(
+            r"\bauthorization[\"']?\s*[:=][\s\\\"']*(?:[a-z]+[\s\\]+)?(?=[^\s\"']*\d)[^\s\"'<>{}$]{8,}",
+            re.I,
+        ),
+    ),
+    (
         "a value behind a word like password",
         re.compile(
             r"\b(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|auth[_-]?token|token|bearer)\b"

@@ -153,6 +153,8 @@ def receipt(title: str) -> Receipt:
 
 SECRETS = (
     f"curl -H 'Authorization: token ghp_{'a1' * 18}' https://api.test/x",
+    "curl https://api.test/x -H Authorization:\\ Bearer\\ 9f8e7d6c5b4a",
+    "curl https://api.test/x -H 'Authorization: Basic bWU6cGFzc3dvcmQx",
     f"git push https://me:{'p4ss' * 3}@host.test/a/b",
     f"run --with {'our' * 9}",
 )

@@ -81,8 +81,8 @@ class WatchApp(App[int]):
         self._first_session = session
         self._away = away
         notify = notify or NotifyConfig()
-        self.calling = Calling(notify, self._to_terminal)
-        self.terminal_title = TerminalTitle(self._to_terminal, on=notify.title)
+        self.calling = Calling(notify, self.to_terminal)
+        self.terminal_title = TerminalTitle(self.to_terminal, on=notify.title)
         self._viewers = Viewers(os.environ)
         self._opened = time.monotonic()
         self._ticker: Timer | None = None
@@ -213,7 +213,7 @@ class WatchApp(App[int]):
         quiet = time.monotonic() - max(self._opened, self.pace.pressed)
         return self.app_focus and quiet < AWAY_S and not self._viewers.none_since(self.pace.pressed)
 
-    def _to_terminal(self, sequences: str) -> None:
+    def to_terminal(self, sequences: str) -> None:
         if self._driver is not None:
             self._driver.write(sequences)
 
@@ -377,7 +377,7 @@ class WatchApp(App[int]):
     def _to_clipboard(self, what: str, text: str) -> None:
         in_tmux = "TMUX" in os.environ
         made = copying.cut(text)
-        self._to_terminal(copying.sequence(made.text, in_tmux=in_tmux))
+        self.to_terminal(copying.sequence(made.text, in_tmux=in_tmux))
         self.tell(copying.told(what, made, in_tmux=in_tmux))
 
     def _at_floor(self) -> str:

@@ -346,11 +346,11 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
         return cells.length(cells.safe(row.detail, room + 1)) > room
 
     def _more_of_table(self, row: SessionRow, line: Line, base: Style) -> Strip:
-        """What the columns of the selected session leave out: its words when they had no room, else its goal, and how
+        """What the columns of the selected session leave out: its words when they had no room, else its goal and how
         near it is to its cap.
         """
         cut = self._cut(row)
-        if row.cap_nano is not None:
+        if row.cap_nano is not None and not cut:
             used, rest = cells.bar(row.spent_nano + row.reserved_nano, row.cap_nano, 6)
             near = row.spent_nano + row.reserved_nano >= row.cap_nano * 0.9
             line.right(f"{rest} ", self._style("quiet")).right(used, self._style("attention" if near else "meter"))

@@ -27,7 +27,8 @@ class WatchScreen(Screen[Any]):
     LEAVES_FIRST: ClassVar[str] = ""
     """The action that the key back does instead, while it is possible: leaving a filter, say."""
 
-    _keys_asked = False
+    keys_asked = False
+    """The help bar is to be brought up to date at the next turn of the loop."""
     _synced: Snapshot | None = None
 
     @property
@@ -142,12 +143,12 @@ class WatchScreen(Screen[Any]):
 
     def show_keys(self) -> None:
         """Bring the help bar up to date, once for all that asks for it in one go."""
-        if not self._keys_asked:
-            self._keys_asked = True
+        if not self.keys_asked:
+            self.keys_asked = True
             self.call_later(self._show_keys)
 
     def _show_keys(self) -> None:
-        self._keys_asked = False
+        self.keys_asked = False
         for bar in self.query(HelpBar):
             prefix = self.host.prefix
             if prefix:

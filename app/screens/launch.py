@@ -159,7 +159,9 @@ class LaunchForm(Form):
 
     def _text(self, field: str) -> str:
         entry = self.query_one(f"#{field}")
-        return entry.text if isinstance(entry, TextArea) else entry.value if isinstance(entry, Input) else ""
+        if isinstance(entry, TextArea):
+            return entry.text
+        return entry.value if isinstance(entry, Input) else ""
 
     def _write(self, field: str, text: str) -> None:
         entry = self.query_one(f"#{field}")

@@ -316,7 +316,9 @@ class SessionScreen(SessionCommands):
         return super().selected_text()
 
     def _not_exporting(self) -> str:
-        return "it is being exported" if self._exporting else ("" if self.target else "this session is gone")
+        if self._exporting:
+            return "it is being exported"
+        return "" if self.target else "this session is gone"
 
     def _export(self) -> None:
         row = self.target

@@ -73,7 +73,7 @@ class Taking(Dialog):
         self.host.run_beside(self._send(asked))
 
     async def _send(self, asked: dict[str, Any]) -> None:
-        said = done = ""
+        done = ""
         try:
             said, done = await self.carry_out(asked)
         except SupervisorError as exc:

@@ -107,7 +107,7 @@ class Checked:
         return self.manifest is not None and not self.problems
 
 
-def _end(sid: str, seal: str) -> bytes:
+def ending(sid: str, seal: str) -> bytes:
     """The last bytes of a bundle whose other bytes have this hash."""
     text = seal.encode() + b"\n"
     return header(f"watchfloor-{sid}/{SEAL}", len(text)) + text.ljust(3 * BLOCK, b"\0")
@@ -158,7 +158,7 @@ class Writer:
         data = msgspec.json.format(msgspec.json.encode(msgspec.structs.replace(manifest, parts=tuple(self._parts))))
         self._member(MANIFEST, BytesIO(data), len(data))
         seal = self._all.hexdigest()
-        self._file.write(_end(self._sid, seal))
+        self._file.write(ending(self._sid, seal))
         return seal
 
 
@@ -183,7 +183,7 @@ def unpack(file: Path, folder: Path) -> Checked:
     if manifest.format > FORMAT:
         raise NotABundle(f"{file.name} was made by a newer version (format {manifest.format}); upgrade Watchfloor")
     problems: list[str] = []
-    if end != _end(sid, seal):
+    if end != ending(sid, seal):
         problems.append("bytes were changed since it was written: the hash of the whole file is another one")
     problems += _compared(manifest, found)
     problems += _log(manifest, folder, found)

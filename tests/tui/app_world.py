@@ -504,7 +504,8 @@ class World(Remembering, Granting, Taken):
 
     def _op_costs(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         usage = {"input": 1200, "cache_read": 34000, "output": 900}
-        figures = {"reserved_nano": 0, "usage": usage, "cache_hit": 0.91, "price_source": "list"}
+        unknown = {"unknown_nano": 0, "unknown_tokens": 0}
+        figures = {"reserved_nano": 0, **unknown, "usage": usage, "cache_hit": 0.91, "price_source": "list"}
         sessions = [
             {
                 "sid": x.sid,
@@ -520,6 +521,7 @@ class World(Remembering, Granting, Taken):
             for x in self.rows()
         ]
         day = {"day": "2026-11-21", "nano": 1_240_000_000, "reserved_nano": 0, "tokens": 36_100, "requests": 12}
+        day |= unknown
         return {
             "fleet": msgspec.to_builtins(self.fleet_view()),
             "sessions": sessions,

@@ -175,7 +175,7 @@ async def test_what_is_selected_goes_to_the_clipboard_and_how_much_is_said(
     monkeypatch.delenv("TMUX", raising=False)
     async with shown(tmp_path, crowd) as s:
         sent: list[str] = []
-        monkeypatch.setattr(s.app, "_to_terminal", sent.append)
+        monkeypatch.setattr(s.app, "to_terminal", sent.append)
 
         async def copied(key: str) -> str:
             before = len(sent)

@@ -160,7 +160,7 @@ async def test_a_walk_along_its_keys_is_never_refused(tmp_path: Path, seed: int)
                 await s.press("escape")
                 await s.pilot.pause(0.05)
                 continue
-            await s.until("the bar is up to date", lambda: not s.screen._keys_asked)
+            await s.until("the bar is up to date", lambda: not s.screen.keys_asked)
             offered = [e for e in s.screen.help_entries() if not e.why and e.action != "app.detach"]
             entry = choice.choice(offered)
             key = next(k for k in s.app.keys.keys[entry.action] if show_key(k) == entry.key)

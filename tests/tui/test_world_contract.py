@@ -250,6 +250,7 @@ DONE: list[tuple[str, dict[str, Any]]] = [
     ("hello", {"proto": frames.PROTOCOL, "client": "tui"}),
     ("subscribe", {}),
     ("sessions", {}),
+    ("watching", {"watched": True}),
     ("approvals", {}),
     ("approval", {"approval_id": "$asking.approval"}),
     ("changes", {"approval_id": "$asking.approval", "offset": 0}),

@@ -26,7 +26,7 @@ async def test_it_gets_the_notice_on_its_input_and_its_targets_from_the_persons_
     )
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    argv, text = notifying._message(NOTICE, NotifyConfig(apprise="/home/me/apprise.yml"))
+    argv, text = notifying.message(NOTICE, NotifyConfig(apprise="/home/me/apprise.yml"))
     await notifying.send(argv, text, urgent=True)
     args, body = json.loads(record.read_text())
     assert args[:4] == ["--config", "/home/me/apprise.yml", "--title", "Watchfloor: 2 things need you"]
@@ -35,11 +35,11 @@ async def test_it_gets_the_notice_on_its_input_and_its_targets_from_the_persons_
 
 
 def test_a_command_of_ones_own_comes_first() -> None:
-    argv, _ = notifying._message(NOTICE, NotifyConfig(command=("own",), apprise="/home/me/apprise.yml"))
+    argv, _ = notifying.message(NOTICE, NotifyConfig(command=("own",), apprise="/home/me/apprise.yml"))
     assert argv == ["own"]
 
 
 def test_where_it_is_not_installed_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     with pytest.raises(notifying.NotSent, match=r"pip install 'watchfloor\[apprise\]'"):
-        notifying._message(NOTICE, NotifyConfig(apprise="/home/me/apprise.yml"))
+        notifying.message(NOTICE, NotifyConfig(apprise="/home/me/apprise.yml"))

@@ -4,6 +4,7 @@ request is there once.
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -68,13 +69,16 @@ def test_every_request_that_is_over_is_told_once_the_newest_first(outcomes: list
     assert not found[-1].opens
 
 
-def test_a_receipt_whole_has_every_step_with_its_record() -> None:
-    it = receipt("a1", EFFECT, 1, "allow")
-    assert back.facts(it)[-2:] == [
-        ("asked", "#0 2026-01-01T01:00:00.000Z  "),
-        ("effect", "#1 2026-01-01T01:00:01.000Z  "),
-    ]
-    assert ("decided", "allow by tui") in back.facts(it)
+def test_a_receipt_whole_has_every_step_with_its_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    try:
+        found = back.facts(receipt("a1", EFFECT, 1, "allow"))
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert found[-2:] == [("asked", "#0 2026-01-01 01:00:00 UTC  "), ("effect", "#1 2026-01-01 01:00:01 UTC  ")]
+    assert ("decided", "allow by tui") in found
 
 
 @pytest.mark.parametrize(("after", "gone", "expected"), [(100, 99, False), (100, 100, True), (0, 10**6, False)])

@@ -22,6 +22,7 @@ from harness.brain.retry import AT_THE_GATE
 from harness.brain.view import View
 from harness.events import blocks, said
 from harness.events import types as t
+from harness.events.earlier import parts_in
 from harness.simulator import validate
 
 TS = "2026-11-21T03:00:00.000Z"
@@ -67,12 +68,14 @@ class World:
             decoded = msgspec.json.decode(wire, type=type(body))
             record = t.Record(self.view.state.seq + 1, TS, "test", 0, decoded)
             self.records.append(record)
-            foreseen = self.foreseen(decoded, record.seq) if isinstance(decoded, t.ModelMessage) else ()
+            own = isinstance(decoded, t.ModelMessage) and not decoded.purpose
+            foreseen = self.foreseen(decoded, record.seq) if isinstance(decoded, t.ModelMessage) and own else ()
             for view in (self.view, self.lean):
                 view.advance(record, lambda ref: self.blobs[ref.sha])
-            if isinstance(body, t.ModelMessage):
+            if own:
                 step = decide.next_step(self.view, self.sizes)
                 assert foreseen == (step.calls if isinstance(step, steps.Propose) else ()), "kept with its reply"
+            if isinstance(body, t.ModelMessage):
                 with contextlib.suppress(conversation.Unanswered):
                     self.talk.take(self.lean)
                     self.lean.forget()
@@ -81,8 +84,10 @@ class World:
 
     def foreseen(self, reply: t.ModelMessage, seq: int) -> tuple[tuple[str, said.Call], ...]:
         """The calls that are put on record with a reply."""
-        assert reply.parts is not None
         parts = reply.parts
+        if parts is None:
+            assert reply.parts_blob is not None
+            parts = parts_in(self.blobs[reply.parts_blob.sha])
         return decide.proposals(self.view, reply, parts, seq)
 
     def relieve(self) -> None:

@@ -91,7 +91,7 @@ def resealed(members: dict[str, bytes], sid: str = SID) -> bytes:
     body = b"".join(
         plain_tar.header(name, len(text)) + text + bytes(-len(text) % 512) for name, text in members.items()
     )
-    return body + bundle._end(sid, sha256(body).hexdigest())
+    return body + bundle.ending(sid, sha256(body).hexdigest())
 
 
 def members(data: bytes) -> dict[str, bytes]:
@@ -241,9 +241,9 @@ def test_a_folder_is_of_a_session_or_refused(whole: bytes, place: Path, root: st
 
 
 def test_nothing_follows_the_seal_and_none_is_before_the_end(whole: bytes, tmp_path: Path) -> None:
-    early = whole[: -4 * 512] + bundle._end(SID, sha256(whole[: -4 * 512]).hexdigest())[:1024]
+    early = whole[: -4 * 512] + bundle.ending(SID, sha256(whole[: -4 * 512]).hexdigest())[:1024]
     file = tmp_path / "b.watchfloor.tar"
-    for data in (early + bundle._end(SID, sha256(early).hexdigest()), whole + bytes(512), whole + whole):
+    for data in (early + bundle.ending(SID, sha256(early).hexdigest()), whole + bytes(512), whole + whole):
         file.write_bytes(data)
         with pytest.raises(bundle.NotABundle, match="it holds 'watchfloor-abcdefghij/sha256'"):
             bundle.check(file)
@@ -322,7 +322,7 @@ def mutated(whole: bytes, data: st.DataObject) -> bytes:
         )
         made[where : where + len(new)] = new
     if data.draw(st.booleans()):
-        made[-2048:] = bundle._end(SID, sha256(bytes(made[:-2048])).hexdigest())
+        made[-2048:] = bundle.ending(SID, sha256(bytes(made[:-2048])).hexdigest())
     return bytes(made)
 
 

@@ -23,6 +23,8 @@ WRITERS = {
     "shown": "calls/approvals.py",
     "published": "calls/publishing.py",
     "extent": "upkeep/extents.py",
+    "kept_states": "calls/checkpoints.py",
+    "printed": "upkeep/job_lines.py",
     "track": "calls/publishing.py",
     "thinking": "sessions/brains.py",
 }

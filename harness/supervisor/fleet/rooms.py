@@ -99,6 +99,13 @@ class Counted:
 
 
 @dataclass(slots=True)
+class Printed:
+    """The job lines': the newest line that a job of it printed, as it was last looked up."""
+
+    line: str = ""
+
+
+@dataclass(slots=True)
 class KeptStates:
     """The checkpoints': one is made at a time; one that could not be made is tried again at ``not_before`` (monotonic),
     and its failure is said once.

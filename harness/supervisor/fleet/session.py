@@ -23,7 +23,7 @@ from harness.protocol.paths import Folders
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import fold_cache, homes, set_aside
 from harness.supervisor.fleet.call_records import Track
-from harness.supervisor.fleet.rooms import Counted, Indexed, KeptStates, Published, Running, Shown, Work
+from harness.supervisor.fleet.rooms import Counted, Indexed, KeptStates, Printed, Published, Running, Shown, Work
 from harness.supervisor.fleet.thinking import Thinking
 from harness.supervisor.fleet.troubles import Owner, Troubles
 from harness.supervisor.processes.keeper_link import KeeperLink
@@ -75,8 +75,7 @@ class Session:
         self.published = Published()
         self.kept_states = KeptStates()
         self.extent = Counted()
-        self.printed = ""
-        """The newest line that a job of it printed, as it was last looked up."""
+        self.printed = Printed()
         self.thinking = Thinking()
         self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
         self._conditions: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
@@ -97,7 +96,7 @@ class Session:
             brain=self.thinking.brain is not None,
             doing=doing if current else "",
             evidence=evidence if current else "",
-            printed=self.printed if self.state.jobs.running else "",
+            printed=self.printed.line if self.state.jobs.running else "",
         )
 
     def _request(self) -> str:

@@ -103,7 +103,7 @@ class Pulling:
                 action_hash=action_hash(wire),
                 verdict="allow",
                 rule=_BY_YOU,
-                reason="a person pushes it with watchfloor pr",
+                reason="a person pushes it from the command line",
                 policy=self._settings.policy.hash,
                 effects=[str(effect) for effect in action.effects],
                 action=wire,

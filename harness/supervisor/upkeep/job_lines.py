@@ -22,7 +22,7 @@ _TURN_S = 2.0
 
 
 class JobLines:
-    """Keeps `Session.printed` of all sessions fresh enough to look at."""
+    """Keeps `Printed` of all sessions fresh enough to look at."""
 
     def __init__(self, fleet: Fleet, looked_at: Callable[[], bool]) -> None:
         self._fleet = fleet
@@ -41,8 +41,8 @@ class JobLines:
             OpError, OSError
         ):  # its output is gone, or its disk does not answer: what was seen stays
             found = await session.look("what its jobs print", _LOOK_S, lambda: printed(session))
-            if found != session.printed:
-                session.printed = found
+            if found != session.printed.line:
+                session.printed.line = found
                 session.touch()
 
 

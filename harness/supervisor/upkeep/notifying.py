@@ -118,7 +118,7 @@ class Notifying:
 
     async def _say(self, notice: Notice, set_to: NotifyConfig) -> None:
         try:
-            argv, text = _message(notice, set_to)
+            argv, text = message(notice, set_to)
             if not argv:
                 return
             await send(argv, text, urgent=notice.urgent)
@@ -147,7 +147,7 @@ def _shown(session: Session, name: str, keys: tuple[str, ...]) -> str:
     return session.sid if secret.found(name, keys) else to_display(name, limit=_NAME)
 
 
-def _message(notice: Notice, set_to: NotifyConfig) -> tuple[list[str], str]:
+def message(notice: Notice, set_to: NotifyConfig) -> tuple[list[str], str]:
     """The command line, and what it gets on its input; no command line when nothing is to be called. Raises NotSent."""
     title = notices.title(notice)
     lines = notices.lines(notice)

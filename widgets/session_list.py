@@ -350,8 +350,8 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
         near it is to its cap.
         """
         cut = self._cut(row)
-        if row.cap_nano is not None and not cut:
-            used, rest = cells.bar(row.spent_nano + row.reserved_nano, row.cap_nano, 6)
+        if row.cap_nano is not None:
+            used, rest = cells.bar(row.spent_nano + row.reserved_nano, row.cap_nano, 0 if cut else 6)
             near = row.spent_nano + row.reserved_nano >= row.cap_nano * 0.9
             line.right(f"{rest} ", self._style("quiet")).right(used, self._style("attention" if near else "meter"))
             spent = words.spend_cell(row.spent_nano, row.unknown_nano)

@@ -56,11 +56,6 @@ class Shown:
         return [entry for bar in self.app.screen.query(HelpBar) for entry in bar.shown]
 
     @property
-    def greyed(self) -> list[tuple[str, str]]:
-        """What the help bar shows as refused now, and why."""
-        return [entry for bar in self.app.screen.query(HelpBar) for entry in bar.greyed]
-
-    @property
     def screen(self) -> WatchScreen:
         return cast("WatchScreen", self.app.screen)
 

@@ -87,7 +87,10 @@ class World:
         parts = reply.parts
         if parts is None:
             assert reply.parts_blob is not None
-            parts = parts_in(self.blobs[reply.parts_blob.sha])
+            try:
+                parts = parts_in(self.blobs[reply.parts_blob.sha])
+            except ValueError:
+                return ()  # damaged: the view says so
         return decide.proposals(self.view, reply, parts, seq)
 
     def relieve(self) -> None:

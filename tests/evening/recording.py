@@ -37,7 +37,10 @@ _MOST_IDLE_S = 2
 def svg_of(caption: str, screen: str) -> str:
     """One moment as a picture: the screen as its terminal coloured it, and what it shows as the window's title."""
     console = Console(record=True, width=SIZE[0], file=StringIO(), force_terminal=True, color_system="truecolor")
-    console.print(Text.from_ansi(screen.rstrip("\n")), no_wrap=True, crop=True, overflow="crop", end="")
+    lines = screen.rstrip("\n").split("\n")
+    lines += [""] * (SIZE[1] - len(lines))  # pictures of one size: the terminal leaves out what is blank at its end
+    for line in lines:
+        console.print(Text.from_ansi(line), no_wrap=True, crop=True, overflow="crop")
     return console.export_svg(title=caption, theme=MONOKAI)
 
 

@@ -76,6 +76,10 @@ class _Passing:
                 self._moving.add(cookie)
 
 
+_MOST_READS = 64
+"""Pieces of 64 KiB that are read at once: several times what the kernel keeps by default."""
+
+
 class Watcher:
     """One inotify instance. After `lost` it is of no use any more."""
 
@@ -105,7 +109,7 @@ class Watcher:
         """Everything that happened since the last read. Does not wait."""
         seen = Seen(all=self.lost)
         passing = _Passing()
-        while True:
+        for _ in range(_MOST_READS):
             try:
                 data = os.read(self.fd, 1 << 16)
             except BlockingIOError:
@@ -118,6 +122,8 @@ class Watcher:
                 seen.all = True
                 return seen
             self._take(data, seen, passing)
+        seen.all = True  # names change faster than they are read: no end is waited for, everything is looked at
+        return seen
 
     def _take(self, data: bytes, seen: Seen, passing: _Passing) -> None:
         at = 0

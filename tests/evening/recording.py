@@ -86,6 +86,14 @@ def to_gif(chromium: str, moments: list[tuple[str, str]], target: Path) -> None:
         subprocess.run(["convert", *made, str(target)], check=True, timeout=300)
 
 
+def _programs(root: Path) -> Path:
+    """A folder with the one command that the story types, so that a card shows no folders of who records it."""
+    folder = root / "bin"
+    folder.mkdir()
+    (folder / "watchfloor").symlink_to(COMMAND)
+    return folder
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Record the evening.")
     parser.add_argument("repo", type=Path, help="the checkout to copy and play it on")
@@ -105,7 +113,7 @@ def main() -> int:
         copy = Path(shutil.copytree(repo, f.root / "cachetools"))
         story.with_origin(copy)
         env = f.env | {
-            "PATH": f"{Path(COMMAND).parent}:{os.environ['PATH']}",
+            "PATH": f"{_programs(f.root)}:/usr/local/bin:/usr/bin:/bin",
             "HOME": str(f.root),
             "COLORTERM": "truecolor",
         }

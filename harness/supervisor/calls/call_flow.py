@@ -14,6 +14,7 @@ from harness.events import tools, trouble
 from harness.events import types as t
 from harness.events.calls import Call
 from harness.supervisor.calls import (
+    carrying_out,
     checkpoints,
     contract,
     course,
@@ -181,14 +182,7 @@ class CallFlow:
                 await self._answers.answer(session, call_id)
                 return
             await checkpoints.before_leaving(session, call_id, self._settings.config.checkpoints)
-            reply = await session.keeper().call(
-                "execute",
-                wait=None,
-                call_id=call_id,
-                limits=self._settings.config.limits.to_wire(),
-                undo_limits=self._settings.config.undo.to_wire(),
-                jobs=self._settings.config.jobs.to_wire(),
-            )
+            reply = await carrying_out.begin(session, self._settings.config, call_id)
             if stale := reply.get("stale"):
                 await self._went_stale(session, call_id, [str(d) for d in stale])
             elif why := reply.get("unprotected"):

@@ -16,6 +16,7 @@ from harness.plan.counts import Counts, Verdict
 from harness.policy.build import build_action
 from harness.policy.facts import Facts, FenceFacts
 from harness.policy.judge import judge
+from harness.supervisor.calls import carrying_out
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
@@ -57,7 +58,7 @@ async def check(session: Session, settings: Settings, merge_id: str, command: st
         ),
     )
     if verdict.verdict == "allow":
-        await _run(session, settings, call_id, action.timeout_s)
+        await carrying_out.to_its_end(session, settings.config, call_id, action.timeout_s + _MORE_S)
     else:
         why = f"the policy does not allow it ({verdict.rule}): {verdict.reason}"
         await session.append(t.ToolEnded(call_id=call_id, status="denied", preview=why))
@@ -81,21 +82,6 @@ def _facts(session: Session, settings: Settings, command: str, result: Path) -> 
         for source, target, _ in facts.fence.binds
     ]
     return replace(facts, fence=FenceFacts(facts.fence.read, (), tuple(binds)))
-
-
-async def _run(session: Session, settings: Settings, call_id: str, timeout_s: int) -> None:
-    config = settings.config
-    reply = await session.keeper().call(
-        "execute",
-        wait=None,
-        call_id=call_id,
-        limits=config.limits.to_wire(),
-        undo_limits=config.undo.to_wire(),
-        jobs=config.jobs.to_wire(),
-    )
-    if why := reply.get("unprotected") or reply.get("stale"):
-        await session.append(t.ToolEnded(call_id=call_id, status="refused", preview=f"not run: {why}"))
-    await session.until(lambda: call_id not in session.state.calls.open, timeout_s + _MORE_S)
 
 
 async def _judged(session: Session, command: str) -> Verdict:

@@ -13,6 +13,7 @@ from harness.events.pulling import CheckLine, PlanLine, PullView
 from harness.policy.build import build_action
 from harness.policy.judge import judge
 from harness.supervisor import ids
+from harness.supervisor.calls import carrying_out
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.fleet import Fleet
@@ -109,18 +110,7 @@ class Pulling:
                 action=wire,
             ),
         )
-        config = self._settings.config
-        reply = await session.keeper().call(
-            "execute",
-            wait=None,
-            call_id=call_id,
-            limits=config.limits.to_wire(),
-            undo_limits=config.undo.to_wire(),
-            jobs=config.jobs.to_wire(),
-        )
-        if why := reply.get("unprotected") or reply.get("stale"):
-            await session.append(t.ToolEnded(call_id=call_id, status="refused", preview=f"not pushed: {why}"))
-        await session.until(lambda: call_id not in session.state.calls.open, action.timeout_s + _MORE_S)
+        await carrying_out.to_its_end(session, self._settings.config, call_id, action.timeout_s + _MORE_S)
         ended = _ended(started, session.state.pulling.status, session.state.pulling.preview)
         await session.append(ended)
         return ended

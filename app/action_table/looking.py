@@ -101,7 +101,7 @@ ACTIONS: tuple[Action, ...] = (
         "send back",
         13,
     ),
-    act("review.search", "Search", "Text in all files; f and F move between hits.", "slash", "review", "search", 16),
+    act("review.search", "Search", "Text in all files; f and F move between hits.", "slash", "review", "search", 43),
     act("review.hit", "Next hit", "The next line with the text, from the end on at the beginning.", "f", "review"),
     act("review.hit_before", "Previous hit", "The line with the text before.", "F", "review"),
 )

@@ -27,7 +27,7 @@ ACTIONS: tuple[Action, ...] = (
         "Show those that were revoked, have expired or are used up too, or hide them again.",
         "a",
         "rules",
-        "ended too",
+        "show ended",
         2,
     ),
 )

@@ -100,7 +100,8 @@ class RulesScreen(WatchScreen):
         self.list.set_items([_item(rule, names, now) for rule in self._rules])
         standing = sum(not rule.ended for rule in self._rules)
         gone = f", {len(self._rules) - standing} ended" if self._ended else ""
-        self.query_one("#count", Static).update(f"Rules: {standing} stand{'s' if standing == 1 else ''}{gone}")
+        count = f"Rules: {standing} stand{'s' if standing == 1 else ''}" if standing else "Rules: none stands"
+        self.query_one("#count", Static).update(count + gone)
         self._tell_all()
 
     def _tell_all(self) -> None:
@@ -119,7 +120,7 @@ class RulesScreen(WatchScreen):
         return {
             **in_list(lambda: self, self._nothing),
             "rules.revoke": Handler(self._revoke, self._not_revocable),
-            "rules.ended": Handler(self._switch, label=lambda: "hide ended" if self._ended else "ended too"),
+            "rules.ended": Handler(self._switch, label=lambda: "hide ended" if self._ended else "show ended"),
             "session.open": Handler(self._open, self._no_session, lambda: "session"),
             "session.reload": Handler(self._reload),
         }

@@ -38,6 +38,8 @@ async def test_a_merge_sends_what_the_fields_say(tmp_path: Path, size: tuple[int
         if from_review:
             await s.press("d")
             await s.see("Review cart")
+            if size[0] >= 80:
+                await s.until("the step to come", lambda: any(action == "session.merge" for action, _, _ in s.help))
         await s.press("M")
         await s.see(
             "Merge cart", "How", "Into", "Message", "Check first", "Commit rest", "ctrl+y merge", "tab next field"

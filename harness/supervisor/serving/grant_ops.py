@@ -23,7 +23,7 @@ from harness.supervisor.calls.granting import now_utc, verdict_of
 from harness.supervisor.calls.on_record import action_of
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.serving.parts import Parts, text_of
+from harness.supervisor.serving.parts import Parts, number_of, text_of
 from harness.supervisor.serving.past import Past
 from harness.supervisor.serving.server import Connection, Handler, Reply
 
@@ -175,14 +175,14 @@ class GrantOps:
         of = session.sid if scope is Scope.SESSION else ""
         if scope is Scope.REPOSITORY and not (of := await self._p.granting.repository(session)):
             raise OpError("no_repo", "the repository of this session cannot be looked at")
-        wider = Wider(_number(m, "first", 0, 0, 4096), text_of(m, "under"))
+        wider = Wider(number_of(m, "first", 0, 0, 4096), text_of(m, "under"))
         return _Wish(session, asked, action, verdict_of(asked, known), scope, of, wider)
 
     @staticmethod
     def _made(wish: _Wish, m: Reply, by: t.By, *, typed: bool) -> Made:
         """Raises NoGrant, OpError."""
         pattern = grants.widened(wish.action, wish.verdict, wish.wider, str(Path.home()))
-        ends = datetime.now(UTC) + timedelta(seconds=_number(m, "expires_s", DEFAULT_S, LEAST_S, MOST_S))
+        ends = datetime.now(UTC) + timedelta(seconds=number_of(m, "expires_s", DEFAULT_S, LEAST_S, MOST_S))
         asked = wish.asked
         return Made(
             grant=ids.grant_id(),
@@ -197,17 +197,9 @@ class GrantOps:
             by=by,
             ts=now_utc(),
             expires=ends.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            count=_number(m, "count", DEFAULT_COUNT, 1, granted.MOST_COUNT),
+            count=number_of(m, "count", DEFAULT_COUNT, 1, granted.MOST_COUNT),
             typed=typed and wish.critical,
         )
-
-
-def _number(m: Reply, name: str, default: int, least: int, most: int) -> int:
-    """A whole number between bounds. Raises OpError."""
-    value = m.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise OpError("bad_request", f"{name} must be a whole number from {least} to {most}")
-    return value
 
 
 def view_of(standing: Standing, now: str) -> GrantView:

@@ -18,7 +18,7 @@ from harness.memory.search import search
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.memories.book import now_utc
-from harness.supervisor.serving.parts import Parts, text_of
+from harness.supervisor.serving.parts import Parts, number_of, text_of
 from harness.supervisor.serving.server import Connection, Handler, Reply
 from harness.supervisor.threads import at_home
 from harness.workspace.errors import WorkspaceError
@@ -184,12 +184,9 @@ def _person() -> Origin:
 
 
 def _expiry(m: Reply) -> str:
-    days = m.get("days")
-    if days is None:
+    if m.get("days") is None:
         return ""
-    if isinstance(days, bool) or not isinstance(days, int) or not 0 < days <= _MOST_DAYS:
-        raise OpError("bad_request", f"days must be a whole number from 1 to {_MOST_DAYS}")
-    until = datetime.now(UTC) + timedelta(days=days)
+    until = datetime.now(UTC) + timedelta(days=number_of(m, "days", 0, 1, _MOST_DAYS))
     return until.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

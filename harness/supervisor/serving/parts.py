@@ -67,3 +67,11 @@ def text_of(message: Reply, name: str, limit: int = 4096) -> str:
     if not isinstance(value, str) or len(value) > limit:
         raise OpError("bad_request", f"{name} must be a text of at most {limit} characters")
     return value
+
+
+def number_of(message: Reply, name: str, default: int, least: int, most: int) -> int:
+    """A field of a message as a whole number between bounds. Raises OpError ``bad_request``."""
+    value = message.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise OpError("bad_request", f"{name} must be a whole number from {least} to {most}")
+    return value

@@ -45,6 +45,7 @@ class GrantDialog(Dialog):
         self.looked_at: dict[str, Any] = {}
         """The wish whose preview is on screen."""
         self._timer: Timer | None = None
+        self._typed = {name: value for name, (_, value, _) in _FIELDS.items()}
         super().__init__(
             "A rule from a request of",
             view.session_name,
@@ -72,7 +73,11 @@ class GrantDialog(Dialog):
 
     def on_input_changed(self, message: Input.Changed) -> None:
         message.stop()
-        if message.input.id != "typed":
+        name = message.input.id or ""
+        # an input also tells the value that it begins with, on a busy machine after the first look came back
+        changed = self._typed[name] != message.value
+        self._typed[name] = message.value
+        if changed and name != "typed":
             self.looked_at = {}
             if self._timer is not None:
                 self._timer.stop()

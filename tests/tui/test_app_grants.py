@@ -42,7 +42,7 @@ async def test_it_says_what_it_covers_and_makes_that(tmp_path: Path, size: tuple
         assert s.app.no_control.hits == 0
         await s.press(*["delete"] * 8, "r", "tab", *["delete"] * 4, "2", "d", "tab", *["delete"] * 3, "5")
         await s.until("that is looked up", lambda: (s.world.of("grant_preview") or [{}])[-1].get("count") == 5)
-        await s.until("and shown", lambda: form(s).looked_at)
+        await s.until("and shown", lambda: form(s).looked_at.get("count") == 5)
         await s.press("ctrl+y")
         await s.until("it is made", lambda: s.world.of("grant"))
         (sent,) = s.world.of("grant")
@@ -66,6 +66,15 @@ async def test_it_takes_what_was_looked_at_and_nothing_else(tmp_path: Path) -> N
         await s.see("May differ: 'x' is not a whole number")
         await s.press("escape")
         assert not s.world.of("grant")
+
+
+async def test_it_looks_once_as_it_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.screens.granting._TYPING_S", 0.001)
+    async with shown(tmp_path, one) as s:
+        await opened(s)
+        await s.pilot.pause(0.05)
+        assert len(s.world.of("grant_preview")) == 1
+        assert form(s).looked_at
 
 
 async def test_what_is_critical_is_typed(tmp_path: Path) -> None:

@@ -396,10 +396,16 @@ def test_a_request_that_the_endpoint_never_answers_is_asked_about_and_the_others
         control(f, "faults", {"kind": "server", "times": 1000, "goal": "Poison", "retry_after": 0})
         bad = f.launch(play([("list_files", {"path": "src"})], "Poison done."), name="bad")
         f.wait_event(bad, "model.failed")
-        sids = three(
-            f, play(*[[("write_file", {"path": f"n{i}", "content": "new"})] for i in range(30)], "Done."), "ab"
-        )
-        item = wait_for("its question", lambda: next(iter(f.json("approvals")), None), timeout=90)
+        busy = play(*[[("write_file", {"path": f"n{i}", "content": "new"})] for i in range(30)], "Done.")
+        sids = three(f, busy, "ab")
+
+        def asked_about() -> dict[str, Any] | None:
+            """Somebody else is answered until then: without others nothing is known of whose fault it is."""
+            if all(f.state(sid).terminal for sid in sids):
+                sids.append(f.launch(busy))
+            return next(iter(f.requests()), None)
+
+        item = wait_for("its question", asked_about, timeout=90)
         assert (item["sid"], item["kind"]) == (bad, "restart")
         assert "while it answered others" in item["title"]
         for sid in sids:

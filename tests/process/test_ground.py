@@ -95,15 +95,16 @@ def test_broken_ground_holds_the_session_at_no_cost(f: Fleet, harm: Harm) -> Non
     f.run("supervisor", "start")
     sid = f.launch(play([HOLD], COMMIT, WRITE, "Done."))
     f.wait_event(sid, "tool.started")
-    f.release(sid)
     if harm.name == "git":
+        f.release(sid)
         harm.do(f, sid)
     else:
-        wait_for(
-            "the fence of the running call to be gone",
-            lambda: f.records(sid)[-1].type in ("tool.ended", "model.request", "model.message"),
-        )
+        # a fence holds its folders: they are broken between its call and the next, while the endpoint is silent
+        f.simulator.send_signal(signal.SIGSTOP)
+        f.release(sid)
+        f.wait_event_count(sid, "model.request", 2)
         harm.do(f, sid)
+        f.simulator.send_signal(signal.SIGCONT)
     held = f.wait_state(sid, "parked", timeout=90)
     assert harm.told in held["evidence"], held
     assert "goes on by itself" in held["next"]

@@ -7,7 +7,7 @@ import os
 import signal
 from pathlib import Path
 
-from harness.brain.brain_nursery import harden
+from harness.agents.fork_server import harden
 from tests.fleetlib import alive
 from tests.process.brainhouse import House, nursery
 from tests.process.brainlib import ModelServer, stream

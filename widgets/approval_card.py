@@ -4,6 +4,7 @@ screen.
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import ClassVar
 
 from rich.style import Style
@@ -96,6 +97,7 @@ class ApprovalCard(ScrollView, can_focus=True, inherit_bindings=False):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         self._view: ApprovalView | None = None
+        self._decides = False
         self._card: Card | None = None
         self._lines: list[CardLine] = []
         self._needed = 0
@@ -119,7 +121,7 @@ class ApprovalCard(ScrollView, can_focus=True, inherit_bindings=False):
     @property
     def fully_shown(self) -> bool:
         """True once every row that has to be seen was painted since the card or its size changed."""
-        return self._view is not None and bool(self._rows) and not self._unseen
+        return self._decides and bool(self._rows) and not self._unseen
 
     @property
     def begun(self) -> bool:
@@ -136,6 +138,7 @@ class ApprovalCard(ScrollView, can_focus=True, inherit_bindings=False):
         if view == self._view:
             return
         self._view = view
+        self._decides = view is not None
         self._card = card(view) if view is not None else None
         self._hash = shown_hash(view) if view is not None else ""
         self._unfolded = False
@@ -164,11 +167,19 @@ class ApprovalCard(ScrollView, can_focus=True, inherit_bindings=False):
         """Show these lines from their top, for reading only: they are no request, and never count as one that was
         shown.
         """
+        self._put(lines, "")
+
+    def set_together(self, lines: list[CardLine]) -> None:
+        """Show one card for several requests from its top, all of which has to be seen."""
+        self._put(lines, sha256("\n".join(line.text for line in lines).encode()).hexdigest())
+
+    def _put(self, lines: list[CardLine], digest: str) -> None:
         self._view = None
+        self._decides = bool(digest)
         self._card = None
         self._lines = lines
         self._needed = len(lines)
-        self._hash = ""
+        self._hash = digest
         self._wrap()
         self.scroll_to(0, 0, animate=False)
         self.refresh()

@@ -35,7 +35,7 @@ def facts(action: Action, notes: CardNotes | None, *, runs: bool, closing: Colle
         unusual = set()
     needed: list[CardLine] = []
     others: list[CardLine] = []
-    for fact, lines in _groups(action):
+    for fact, lines in groups(action):
         (needed if fact in unusual else others).extend(lines)
     if isinstance(action, FileAction):
         others += inputs(action)
@@ -51,19 +51,20 @@ def facts(action: Action, notes: CardNotes | None, *, runs: bool, closing: Colle
     return Facts(tuple(needed), (*others, *closing), words, not needed)
 
 
-def _groups(action: Action) -> list[tuple[Fact, list[CardLine]]]:
-    groups = [(Fact.ARGUMENTS, arguments(action.argv))] if isinstance(action, ExecAction | PushAction) else []
-    groups.append((Fact.PLACE, [CardLine("RUNS IN", "label"), CardLine(f"  “{to_display(action.cwd)}”")]))
-    groups.append((Fact.REACH, _reach(action)))
+def groups(action: Action) -> list[tuple[Fact, list[CardLine]]]:
+    """The facts of an action by their groups, in the order in which they are read."""
+    found = [(Fact.ARGUMENTS, arguments(action.argv))] if isinstance(action, ExecAction | PushAction) else []
+    found.append((Fact.PLACE, [CardLine("RUNS IN", "label"), CardLine(f"  “{to_display(action.cwd)}”")]))
+    found.append((Fact.REACH, _reach(action)))
     if isinstance(action, PushAction):
-        groups.append((Fact.DESTINATION, _push_reach(action)))
-    groups += [
+        found.append((Fact.DESTINATION, _push_reach(action)))
+    found += [
         (Fact.FOLDERS, _folders(action)),
         (Fact.WORLD, _preconditions(action)),
         (Fact.ENVIRONMENT, _environment(action)),
         (Fact.LIMITS, [CardLine(f"  stopped after {action.timeout_s} s", "dim")]),
     ]
-    return groups
+    return found
 
 
 def _reach(action: Action) -> list[CardLine]:

@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any
 
 from harness.events import person_tool, trouble
-from harness.events.action import Action, BadAction, Wire, action_hash, from_wire
+from harness.events.action import Action, BadAction, action_hash, from_wire
 from harness.events.cap import Cap
 from harness.events.card_facts import KEY, notes_of
 from harness.events.request import Request
@@ -30,7 +30,7 @@ CLAIM = "CLAIMED BY THE AGENT (not verified)"
 WORDS = "THE AGENT'S WORDS"
 CHANGED = "CHANGED SINCE YOU LOOKED: ASKED AGAIN, BECAUSE"
 _RULE = "┄" * 24
-_RISKS = {"low": "LOW RISK", "medium": "MEDIUM RISK", "high": "HIGH RISK", "critical": "CRITICAL"}
+RISKS = {"low": "LOW RISK", "medium": "MEDIUM RISK", "high": "HIGH RISK", "critical": "CRITICAL"}
 _KINDS: dict[str, str] = {
     Request.CAP: "has reached a cap",
     Request.AUTH: "and all that use its key cannot log in",
@@ -69,7 +69,7 @@ class Card:
 
 def card(view: ApprovalView) -> Card:
     """The card of a request."""
-    action = _action(view.action)
+    action = action_of(view)
     notes = notes_of(view.detail)
     asks = view.kind == Request.TOOL
     out = _head(view, action)
@@ -111,14 +111,14 @@ def card_lines(view: ApprovalView) -> list[CardLine]:
 
 
 def _head(view: ApprovalView, action: Action | None) -> list[CardLine]:
-    risk = _RISKS.get(view.risk, to_display(view.risk).upper())
+    risk = RISKS.get(view.risk, to_display(view.risk).upper())
     asks = _KINDS.get(view.kind, "asks: " + to_display(view.kind))
     if view.kind == Request.TOOL:
         asks = "asks for something" if action is None else wants(action)
     head = f"{to_display(view.session_name)} {asks}"
     if view.kind in trouble.NO_REQUEST:
         return [CardLine(head, "head")]  # nothing is asked, so nothing is at risk
-    return [CardLine(f" {risk} · {head} ", "badge-" + (view.risk if view.risk in _RISKS else "critical"))]
+    return [CardLine(f" {risk} · {head} ", "badge-" + (view.risk if view.risk in RISKS else "critical"))]
 
 
 def _said(words: str) -> list[CardLine]:
@@ -135,10 +135,10 @@ def shown_hash(view: ApprovalView) -> str:
     return sha256(shown_text(view).encode()).hexdigest()
 
 
-def _action(wire: Wire | None) -> Action | None:
+def action_of(view: ApprovalView) -> Action | None:
     """The action behind a card; None when there is none, or it cannot be read."""
     try:
-        return from_wire(wire) if wire is not None else None
+        return from_wire(view.action) if view.action is not None else None
     except BadAction:
         return None
 
@@ -251,6 +251,7 @@ __all__ = [
     "CLAIM",
     "Card",
     "CardLine",
+    "action_of",
     "card",
     "card_lines",
     "consequences",

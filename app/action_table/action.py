@@ -12,6 +12,7 @@ SCOPES: dict[Scope, str] = {
     "floor": "Floor",
     "panes": "Floor, while the panes have the focus",
     "queue": "Queue",
+    "together": "Requests decided together",
     "session": "Session",
     "costs": "Costs",
     "fleet": "Fleet",

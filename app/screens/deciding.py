@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from app import requests
-from app.screens import queue_all, queue_words
+from app.screens import queue_words, together
 from harness.events import trouble
 from harness.events.action import BadAction, from_wire
 from harness.events.cap import Cap
@@ -117,18 +117,19 @@ class Deciding:
         self._ask(EditInput(view.session_name, given), edited)
 
     def approve_all(self) -> None:
-        """This and every open request that is the same, each for its own action, after one more look."""
+        """This and every open request that is alike, each for its own action, once one card has shown them all."""
+        from app.screens.together import TogetherScreen
+
         view = self._deck.view
-        if view is None or self._deck.refused():
+        if view is None:
             return
-        chosen = queue_all.same(view, self._deck.like)
-        shown = self._deck.proof
 
-        def decided(yes: bool | None) -> None:
-            for one in chosen if yes else []:
-                self._decide(one, "allow", shown_hash=shown if one.approval_id == view.approval_id else "")
+        def decided(seen: tuple[Sequence[ApprovalView], str] | None) -> None:
+            views, shown = seen or ((), "")
+            for one in views:
+                self._decide(one, "allow", shown_hash=shown)
 
-        self._ask(queue_all.question(chosen), decided)
+        self._ask(TogetherScreen(together.chosen(view, self._deck.like)), decided)
 
     def make_rule(self) -> None:
         """The form that makes a rule of it."""

@@ -17,7 +17,7 @@ from app.arming import ARM_S, Arming
 from app.copying import Selected
 from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
-from app.screens import queue_refusals, queue_words
+from app.screens import queue_refusals, queue_words, together
 from app.screens.base import WatchScreen
 from app.screens.deciding import Deciding
 from app.screens.queue_foot import Looked, nothing_open, standing
@@ -268,9 +268,7 @@ class QueueScreen(WatchScreen):
             ),
             "queue.edit": Handler(do.edit, of(queue_refusals.not_editable), not_yet=wait),
             "queue.unfold": Handler(lambda: self.requests.unfold(), lambda: queue_refusals.alone(self.like)),
-            "queue.all": Handler(
-                do.approve_all, of(lambda view: queue_refusals.not_all(view, self.like)), not_yet=wait
-            ),
+            "queue.all": Handler(do.approve_all, of(lambda view: together.refusal(view, self.like))),
             "queue.rule": Handler(do.make_rule, of(queue_refusals.no_rule), not_yet=wait),
             "queue.deny": Handler(do.deny, of(unless("this request cannot be denied", "deny"))),
             "queue.answer": Handler(do.answer, of(unless("this request takes no answer", "answer"))),

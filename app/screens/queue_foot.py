@@ -20,8 +20,8 @@ class Looked:
 
     arming: Arming
     at_end: bool
-    foldable: bool
-    rings: bool
+    foldable: bool = False
+    rings: bool = False
 
 
 def standing(keys: Keymap, view: ApprovalView | None, looked: Looked, now: float) -> Content:
@@ -34,17 +34,22 @@ def standing(keys: Keymap, view: ApprovalView | None, looked: Looked, now: float
         return Content.styled(f"{keys.shown('queue.session')} opens its session{puts_off}", "$text-muted")
     if not queue_words.approving(view):
         return Content("")
+    what = queue_words.approval(view)[1]
+    more = "; then you type the session's name" if view.risk == "critical" else ""
+    if looked.foldable:
+        more += f" · {keys.shown('queue.facts')} shows the facts"
+    return armed(keys, looked, now, what + more)
+
+
+def armed(keys: Keymap, looked: Looked, now: float, does: str) -> Content:
+    """How far it is from being armed, or what its key ``does`` now."""
     if looked.arming.since is None:
         if looked.at_end:
             return _warning("▲ skipped: ", f"{keys.shown('queue.card_up')} shows what was not on screen yet")
         return _warning("▼ more below: ", f"{keys.shown('queue.card_down')} shows it, then this can be approved")
     if not looked.arming.armed(now):
         return Content.styled("○ looking …", "$text-muted")
-    what = queue_words.approval(view)[1]
-    more = "; then you type the session's name" if view.risk == "critical" else ""
-    if looked.foldable:
-        more += f" · {keys.shown('queue.facts')} shows the facts"
-    return Content.assemble((f"● {keys.shown('queue.approve')} ", "bold $success"), (what + more, "$text-muted"))
+    return Content.assemble((f"● {keys.shown('queue.approve')} ", "bold $success"), (does, "$text-muted"))
 
 
 def nothing_open(keys: Keymap, fleet: FleetView) -> Content:

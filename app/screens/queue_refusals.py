@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from app.screens import queue_all
 from app.screens.deciding import input_of
 from harness.events import trouble
 from harness.events.request import Request
@@ -49,11 +48,6 @@ def not_editable(view: ApprovalView) -> str:
 def alone(like: Sequence[ApprovalView]) -> str:
     """Its group is itself."""
     return "" if len(like) > 1 else "no other open request is like this one"
-
-
-def not_all(view: ApprovalView, like: Sequence[ApprovalView]) -> str:
-    """It cannot be decided together with those like it."""
-    return queue_all.refusal(view, like)
 
 
 def no_rule(view: ApprovalView) -> str:

@@ -17,7 +17,7 @@ import msgspec
 
 from harness.events import tools
 from harness.events.action import Action, ExecAction, FileAction, PushAction, RecordAction, Wire, canonical
-from harness.events.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNFENCED
+from harness.events.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNFENCED, Effect
 from harness.events.gate_kinds import is_gate
 from harness.policy.judge import Verdict
 
@@ -109,11 +109,28 @@ def likeness(action: Action, asked_by: str, risk: str) -> tuple[str, str]:
     found = shape(action)
     if found is None or (isinstance(action, FileAction) and tools.writes_file(action.tool)):
         return "", ""
-    argv = list(action.argv[:2]) if isinstance(action, ExecAction | PushAction) else _what(action, EXACT)
-    similar = [action.tool, action.access, found["effects"], asked_by, risk, argv]
+    similar = [action.tool, action.access, sorted({_kind(effect) for effect in action.effects}), asked_by, risk]
+    if isinstance(action, PushAction):
+        similar.append(action.to.url)
     commits = [list(spec) for spec in action.to.refspecs] if isinstance(action, PushAction) else []
     same = "" if critical(action, risk) else _digest([found, asked_by, commits])
-    return _digest(similar), same
+    return _digest([*similar, _begins(action)]), same
+
+
+def _kind(effect: Effect) -> str:
+    """An effect without what it differs by from one call to the next like it: which file outside, which ref."""
+    return effect.name if effect.is_outside or effect.publishes else str(effect)
+
+
+def _begins(action: Action) -> list[str]:
+    """The words that calls like it begin with; none for a file, which may be any."""
+    if isinstance(action, FileAction):
+        return []
+    if isinstance(action, ExecAction | PushAction):
+        return list(action.argv[:2])
+    if isinstance(action, RecordAction) or "\n" in action.script.strip():
+        return [_what(action, EXACT)]
+    return action.script.split()[:2]
 
 
 def _digest(value: object) -> str:

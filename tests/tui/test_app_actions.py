@@ -23,6 +23,7 @@ from app.screens.queue import QueueScreen
 from app.screens.review import ReviewScreen
 from app.screens.rules import RulesScreen
 from app.screens.session import SessionScreen
+from app.screens.together import TogetherScreen
 from app.watch_app import WatchApp
 from harness.events import types as t
 from tests.tui.app_pilot import shown
@@ -38,6 +39,7 @@ SCREENS: tuple[type[WatchScreen], ...] = (
     BackScreen,
     ReviewScreen,
     RulesScreen,
+    TogetherScreen,
 )
 
 

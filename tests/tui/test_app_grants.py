@@ -4,11 +4,14 @@ critical.
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from app.screens.granting import GrantDialog
+from app.screens.together import TogetherScreen
 from tests.tui.app_pilot import SIZES, Shown, shown
 from tests.tui.app_world import PUSH, World, stamp
 from tests.tui.test_app_queue import arm, one, queue
@@ -98,15 +101,42 @@ async def test_a_rule_is_no_way_around_looking(tmp_path: Path) -> None:
         assert not isinstance(s.app.screen, GrantDialog)
 
 
+def pushing(ref: str) -> dict[str, Any]:
+    """A push to a ref of its own."""
+    argv = ["git", "push", "origin", f"HEAD:{ref}"]
+    changed = {"argv": argv, "refspecs": [["9" * 40, ref, "8" * 40]], "effects": [f"push:origin {ref}"]}
+    return PUSH | changed | {"input": {"argv": argv, "access": "network"}}
+
+
 def three(world: World) -> None:
     for name in ("alpha", "beta", f"gamma{MARK}"):
-        world.ask(world.add(name), PUSH, alike="g", same="s", ts=stamp(60))
-    world.ask(world.add("delta"), PUSH, alike="g", same="other", ts=stamp(60))
-    world.ask(world.add("apart"), PUSH, ts=stamp(50))
+        world.ask(world.add(name), PUSH, alike="g", same="s", risk="medium", ts=stamp(60))
+    world.ask(world.add("delta"), pushing("refs/heads/delta"), alike="g", same="d", risk="medium", ts=stamp(60))
+    world.ask(world.add("apart"), PUSH, risk="medium", ts=stamp(50))
+
+
+def looking(s: Shown) -> TogetherScreen:
+    assert isinstance(s.app.screen, TogetherScreen)
+    return s.app.screen
+
+
+async def look_at_all(s: Shown) -> str:
+    """Open the card of all that are alike and look at it to its end; what stood on it."""
+    await s.press("2")
+    await s.see("alike")
+    await s.press("ctrl+a")
+    await s.see("each decided alone")
+    text = s.text
+    while not looking(s).card.fully_shown:
+        assert not looking(s).arming.armed(time.monotonic())
+        await s.press("pagedown")
+        text += s.text
+    await s.until("armed", lambda: looking(s).arming.armed(time.monotonic()))
+    return text
 
 
 @pytest.mark.parametrize("size", [(60, 20), *SIZES])
-async def test_the_same_request_of_three_is_one_item_and_decided_at_once(tmp_path: Path, size: tuple[int, int]) -> None:
+async def test_requests_that_are_alike_are_one_item_and_decided_at_once(tmp_path: Path, size: tuple[int, int]) -> None:
     async with shown(tmp_path, three, size=size) as s:
         await s.press("2")
         await s.see("4 alike")
@@ -116,23 +146,69 @@ async def test_the_same_request_of_three_is_one_item_and_decided_at_once(tmp_pat
         await s.until("each has its line", lambda: len(queue(s).requests.views) == 5)
         await s.press("u")
         await s.until("they are one again", lambda: len(queue(s).requests.views) == 2)
-        mine = queue(s).view
-        assert mine is not None
-        if mine.same != "s":
-            queue(s).choose(next(v.approval_id for v in s.world.approvals() if v.same == "s"))
-        await arm(s)
-        await s.press("ctrl+a")
-        await s.see("Approve 3 requests", "approve all of them", "␛[31mred⟨U+202E⟩")
+        text = await look_at_all(s)
+        for words in ("THE SAME FOR ALL 4", "1 OF 4", "4 OF 4", "delta wants to push", "HEAD:refs/heads/delta"):
+            assert words in text, f"{words} in\n{text}"
+        assert "␛[31mred⟨U+202E⟩" in text
         assert not s.world.of("decide")
         await s.press("ctrl+y")
-        await s.until("each is decided", lambda: len(s.world.of("decide")) == 3)
+        await s.until("each is decided", lambda: len(s.world.of("decide")) == 4)
         sent = s.world.of("decide")
-        assert {(one["decision"], one["approval_id"]) for one in sent} == {
-            ("allow", one["approval_id"]) for one in sent
-        }
-        assert len({one["approval_id"] for one in sent}) == 3
-        assert sum(bool(one.get("shown_hash")) for one in sent) == 1, "one card was seen"
-        await s.until("the others stay", lambda: len(s.world.approvals()) == 2)
+        assert {one["decision"] for one in sent} == {"allow"}
+        assert len({one["approval_id"] for one in sent}) == 4
+        assert len({one["action_hash"] for one in sent}) == 4, "each for its own action"
+        assert len({one["shown_hash"] for one in sent}) == 1, "one card was seen"
+        await s.until("the other stays", lambda: len(s.world.approvals()) == 1)
+
+
+@pytest.mark.parametrize("how", ["withdrawn", "changed"])
+async def test_one_that_goes_or_changes_while_all_are_looked_at_disarms(tmp_path: Path, how: str) -> None:
+    async with shown(tmp_path, three) as s:
+        await look_at_all(s)
+        session, view = next(
+            (session, view)
+            for session in s.world.sessions.values()
+            for view in session.views.values()
+            if view.session_name == "delta"
+        )
+        del session.views[view.approval_id]
+        if how == "changed":
+            s.world.ask(session, pushing("refs/heads/other"), alike="g", same="d", risk="medium", ts=stamp(60))
+        s.world.push_approvals()
+        await s.see("1 request changed or went while you looked", "THE SAME FOR ALL 3")
+        await s.press("ctrl+y")
+        assert not s.world.of("decide")
+        while not looking(s).card.fully_shown:
+            await s.press("pagedown")
+        await s.until("armed anew", lambda: looking(s).arming.armed(time.monotonic()))
+        await s.press("ctrl+y")
+        await s.until("the others are decided", lambda: len(s.world.of("decide")) == 3)
+        assert view.approval_id not in {one["approval_id"] for one in s.world.of("decide")}
+
+
+async def test_what_comes_while_all_are_looked_at_is_not_decided(tmp_path: Path) -> None:
+    async with shown(tmp_path, three) as s:
+        await look_at_all(s)
+        late = s.world.ask(s.world.add("late"), PUSH, alike="g", same="s", risk="medium", ts=stamp(1))
+        s.world.push_approvals()
+        await s.until("it is known", lambda: s.app.snapshot.approval(late.approval_id))
+        await s.until("armed", lambda: looking(s).arming.armed(time.monotonic()))
+        await s.press("ctrl+y")
+        await s.until("the four are decided", lambda: len(s.world.of("decide")) == 4)
+        assert late.approval_id not in {one["approval_id"] for one in s.world.of("decide")}
+
+
+async def test_what_is_critical_is_never_decided_with_others(tmp_path: Path) -> None:
+    def critical(world: World) -> None:
+        for name in ("alpha", "beta"):
+            world.ask(world.add(name), PUSH, alike="g", risk="critical", ts=stamp(60))
+
+    async with shown(tmp_path, critical) as s:
+        await s.press("2")
+        await s.see("2 alike")
+        await s.press("ctrl+a")
+        await s.see("what is critical is decided one by one")
+        assert not s.world.of("decide")
 
 
 async def test_a_selection_stays_when_one_like_it_comes_and_follows_its_like_when_it_goes(tmp_path: Path) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.screens import queue_all
+from app.screens import together
 from harness.events.views import ApprovalView
 from harness.policy.grants import likeness
 from tests.unit.test_grants import CRITICAL, PIP, PUSH, REQUESTS, act
@@ -82,11 +83,37 @@ def test_what_is_critical_is_the_same_as_nothing(tool: str, asked: dict[str, obj
     assert likeness(replace(act("exec", PIP), refused="never"), "default", "low") == ("", "")
 
 
-def test_all_at_once_are_those_that_are_the_same() -> None:
-    group = [view("a1", "g", "x"), view("a2", "g", "y"), view("a3", "g", "x")]
-    assert [one.approval_id for one in queue_all.same(group[2], group)] == ["a3", "a1"]
-    assert queue_all.refusal(group[0], group) == ""
-    assert "no other" in queue_all.refusal(group[1], group)
-    critical = [view("a1", "g"), view("a2", "g")]
-    assert "one by one" in queue_all.refusal(critical[0], critical)
-    assert queue_all.same(critical[0], critical) == [critical[0]]
+def test_other_files_refs_and_words_behind_the_first_are_alike_and_other_kinds_are_not() -> None:
+    def like(tool: str, asked: dict[str, object], **more: object) -> str:
+        return likeness(act(tool, asked, **more), "default", "medium")[0]  # type: ignore[arg-type]
+
+    assert like("read_file", {"path": "/etc/hostname"}) == like("read_file", {"path": "/etc/os-release"})
+    assert like("read_file", {"path": "/etc/hostname"}) != like("write_file", {"path": "/etc/x", "content": ""})
+    refs = {"refs/heads/a": "c" * 40, "refs/heads/b": "c" * 40}
+    pushes = [{"argv": ["git", "push", "origin", f"HEAD:refs/heads/{name}"]} for name in "ab"]
+    assert like("exec", pushes[0], remote_refs=refs) == like("exec", pushes[1], remote_refs=refs)
+    hosts = {"access": "network", "hosts": ["pypi.org"]}
+    scripts = ["pip install flask", "pip install requests", "pip download flask", "pip install flask\nrm x"]
+    flask, other, download, more = (like("shell", {"script": script, **hosts}) for script in scripts)
+    assert flask == other
+    assert len({flask, download, more}) == 3
+    assert flask != like("shell", {"script": "pip install flask", "access": "network", "hosts": ["x.test"]})
+    assert flask != like("shell", {"script": "pip install flask", "access": "unfenced"})
+
+
+def test_all_at_once_are_those_that_are_alike_and_not_critical() -> None:
+    group = [view("a1", "g", "x"), view("a2", "g", "y"), view("a3", "g", "x"), view("a4", "g")]
+    group = [replace_action(one) for one in group]
+    assert [one.approval_id for one in together.chosen(group[2], group)] == ["a3", "a1", "a2"], "the same ones first"
+    assert together.refusal(group[0], group) == ""
+    assert "no other" in together.refusal(group[0], group[:1])
+    assert "one by one" in together.refusal(group[3], group)
+    unread = view("a5", "g", "x")
+    assert "by itself" in together.refusal(unread, [unread, *group])
+    assert unread not in together.chosen(group[0], [unread, *group])
+    many = [replace_action(view(f"a{n}", "g", "x")) for n in range(1000)]
+    assert len(together.chosen(many[500], many)) == together.MOST
+
+
+def replace_action(one: ApprovalView) -> ApprovalView:
+    return msgspec.structs.replace(one, action={"kind": "push"})

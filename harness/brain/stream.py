@@ -1,8 +1,7 @@
 """One attempt at the model API, and the rule for what counts as a reply.
 
-A cut stream looks like a normal message to the SDK, and a cut tool call has an empty input. So only this is a reply:
-``message_stop`` was seen, every block was closed, the stop reason is known and fits the content, and each tool input,
-parsed again strictly from the bytes received, equals the SDK's.
+A cut stream looks like a normal message. So only this is a reply: ``message_stop`` was seen, every block was closed,
+the stop reason is known and fits the content, and each tool input is strict JSON in the bytes received.
 """
 
 from __future__ import annotations
@@ -18,20 +17,13 @@ from typing import Any, NoReturn, cast
 
 import anthropic
 import httpx2
+import msgspec
 from anthropic._types import RequestOptions
-from anthropic.lib.streaming import BetaMessageStreamManager
-from anthropic.types.beta import (
-    BetaCompactionIterationUsage,
-    BetaMessage,
-    BetaMessageParam,
-    BetaRawMessageStreamEvent,
-    BetaTextBlockParam,
-    BetaToolParam,
-    BetaUsage,
-)
+from anthropic.types.beta import BetaMessageParam, BetaTextBlockParam, BetaToolParam
 
 from harness.agents.errors import Interruption
-from harness.brain import own_means
+from harness.brain import assembly, own_means
+from harness.brain.assembly import Assembly
 from harness.brain.errors import Overdue, TooLarge
 from harness.brain.own_means import Own
 from harness.brain.retry import Failure, classify, used_up_s
@@ -47,7 +39,6 @@ END_S = 0.005
 _NAME = re.compile(r"[A-Za-z0-9_.:|/=+-]{1,256}")
 """Ids and tool names are sent back with every later request: what the API would not take must not enter the log."""
 _LONGEST_MODEL = 256
-_MOST_COUNTED = 1 << 40
 MAX_CONTENT = 4 << 20
 """Bytes of a reply's content, as JSON: what a frame to the keeper carries."""
 _MAX_RAW = 128 << 20
@@ -165,15 +156,6 @@ class Progress:
     newest: float = 0.0
 
 
-@dataclass(slots=True)
-class Received:
-    """What a stream delivered, besides the SDK's own snapshot."""
-
-    inputs: dict[int, str]
-    closed: set[int]
-    complete: bool = False
-
-
 def make_client(base_url: str, key: str, context: ssl.SSLContext | None = None) -> anthropic.Anthropic:
     """A client without retries of its own that follows no redirect: the HTTP layer would carry the key in ``x-api-key``
     to any host that is named.
@@ -205,36 +187,32 @@ def attempt(
     is kept up to date. Everything else becomes a value.
     """
     begun = time.monotonic()
-    received = Received({}, set())
+    reply = assembly.Assembly()
     try:
-        with _open(client, request, deadlines) as stream:
-            response = stream.response
+        with _open(client, request, deadlines) as sent:
+            response = sent.response
             used_up = used_up_s(response.headers)
             paced = Paced(cast(httpx2.SyncByteStream, response.stream), deadlines, watch)
             response.stream = paced
             # the first one was for its beginning
             response.request.extensions.get("timeout", {})["read"] = deadlines.silence_s
-            for event in stream:
+            events = _events(response)  # held until the stream was finished: one that is dropped closes it
+            for event in events:
                 if event.type == "message_start":
                     heard()
-                size = _size(event.delta) if event.type == "content_block_delta" else 0
+                size = event.size
                 paced.said(size)
                 if progress is not None:
                     progress.bytes += size
                     progress.newest = time.monotonic()
-                if event.type == "content_block_delta" and event.delta.type == "input_json_delta":
-                    received.inputs[event.index] = received.inputs.get(event.index, "") + event.delta.partial_json
-                elif event.type == "content_block_stop":
-                    received.closed.add(event.index)
-                elif event.type == "message_stop":
-                    received.complete = True
+                reply.take(event)
+                if reply.complete:
                     break
-            if not received.complete:
+            if not reply.complete:
                 return Failure("cut", "the stream ended before the reply was complete")
-            message = stream.current_message_snapshot
             with contextlib.suppress(Exception):  # the reply is complete, whatever is wrong behind it
                 paced.finish(response.extensions["network_stream"])
-        return accept(message, received, request.tools, int((time.monotonic() - begun) * 1000), used_up)
+        return accept(reply, request.tools, int((time.monotonic() - begun) * 1000), used_up)
     except Interruption:
         raise
     except Exception as exc:
@@ -243,17 +221,28 @@ def attempt(
         return classify(exc)
 
 
-def _size(delta: object) -> int:
-    return sum(
-        len(value)
-        for name in ("text", "partial_json", "thinking", "data", "content")
-        if isinstance(value := getattr(delta, name, None), str)
-    )
+def _events(response: httpx2.Response) -> Iterator[assembly.Event]:
+    """The events of a stream. Raises APIStatusError for one that is an error, ValueError for one that is none."""
+    for sent in anthropic.Stream.raw_events(response):
+        if sent.event is None or sent.event == "ping":
+            continue
+        if sent.event == "error":
+            raise _error(response, sent.data)
+        if sent.data:
+            yield assembly.read(sent.data)
 
 
-def _open(client: anthropic.Anthropic, request: Request, deadlines: Deadlines) -> BetaMessageStreamManager[None]:
-    """What ``client.beta.messages.stream`` does, with a body that is encoded already: the SDK would copy and walk the
-    whole of it for each request.
+def _error(response: httpx2.Response, data: str) -> anthropic.APIStatusError:
+    try:
+        body: object = json.loads(data)
+    except ValueError:
+        body = data
+    return anthropic.APIStatusError(str(body) or f"Error code: {response.status_code}", response=response, body=body)
+
+
+def _open(client: anthropic.Anthropic, request: Request, deadlines: Deadlines) -> anthropic.Stream[object]:
+    """A response whose body is yet to be read, as ``client.beta.messages.stream`` asks for it, with a body that is
+    encoded already: the SDK would copy and walk the whole of it for each request.
     """
     head: dict[str, Any] = {
         "model": request.model,
@@ -269,36 +258,33 @@ def _open(client: anthropic.Anthropic, request: Request, deadlines: Deadlines) -
     wanted, betas = own_means.fields(request.own, request.messages)
     head |= wanted
     headers = {"anthropic-beta": ",".join(sorted(betas))} if betas else {}
-    body = b'%b,"messages":%b}' % (json.dumps(head, ensure_ascii=False).encode()[:-1], request.messages)
+    body = b'%b,"messages":%b}' % (msgspec.json.encode(head)[:-1], request.messages)
     timeout = httpx2.Timeout(connect=_CONNECT_S, read=deadlines.first_s, write=_WRITE_S, pool=_CONNECT_S)
 
-    def send() -> anthropic.Stream[BetaRawMessageStreamEvent]:
-        stream_cls = anthropic.Stream[BetaRawMessageStreamEvent]
-        options: RequestOptions = {"params": {"beta": "true"}, "timeout": timeout, "headers": headers}
-        return client.post(
-            "/v1/messages", content=body, cast_to=BetaMessage, options=options, stream=True, stream_cls=stream_cls
-        )
+    options: RequestOptions = {"params": {"beta": "true"}, "timeout": timeout, "headers": headers}
+    return client.post(
+        "/v1/messages",
+        content=body,
+        cast_to=object,
+        options=options,
+        stream=True,
+        stream_cls=anthropic.Stream[object],
+    )
 
-    return BetaMessageStreamManager(send, output_format=anthropic.not_given)
 
-
-def accept(
-    message: BetaMessage, received: Received, tools: list[Block], ms: int, used_up: float | None = None
-) -> Reply | Failure:
-    """The reply, or why it is none; pure.
-
-    A message without the fields that every message has raises: the SDK does not check what it reads.
-    """
-    usage = usage_of(message.usage)
+def accept(reply: Assembly, tools: list[Block], ms: int, used_up: float | None = None) -> Reply | Failure:
+    """The reply, or why it is none; pure. Raises ValueError on a usage that is none."""
+    message = reply.message
+    usage = assembly.usage_of(message.usage)
     if not _NAME.fullmatch(message.id) or not 0 < len(message.model) <= _LONGEST_MODEL:
         return Failure("cut", "the reply has no usable id or model name")
-    reason = str(message.stop_reason or "")
-    if not received.complete or received.closed != set(range(len(message.content))):
+    reason = message.stop_reason or ""
+    if not reply.complete or reply.closed != set(range(len(message.content))):
         return Failure("cut", "the reply has unfinished blocks")
     if reason not in STOPS:
         return Failure("cut", f"the reply stopped for an unknown reason: {reason or 'none'}", usage=usage)
-    content = [cast(Block, _whole(block.to_dict(mode="json", warnings=False))) for block in message.content]
-    if (size := len(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"))) > MAX_CONTENT:
+    content = [cast(Block, _whole(block)) for block in message.content]
+    if (size := len(msgspec.json.encode(content))) > MAX_CONTENT:
         return Failure(
             "too_large", f"the reply holds {size:,} bytes, more than can be kept ({MAX_CONTENT >> 20} MiB)", usage=usage
         )
@@ -318,13 +304,13 @@ def accept(
         schemas = {str(tool["name"]): tool.get("input_schema") for tool in tools}
         required = {name: schema is None or bool(schema.get("required")) for name, schema in schemas.items()}
         for i in calls:
-            if why := _bad_call(content[i], received.inputs.get(i, ""), required):
+            if why := _bad_call(content[i], reply.inputs.get(i, ""), required):
                 return Failure("cut", why, usage=usage)
         ids = [content[i].get("id") for i in calls]
         if len(set(ids)) != len(ids):
             return Failure("cut", "two calls of the reply have the same id", usage=usage)
     detail = message.stop_details
-    said = "" if detail is None else json.dumps(detail.to_dict(mode="json"), ensure_ascii=False)
+    said = "" if detail is None else json.dumps(detail, ensure_ascii=False)
     return Reply(
         message.id,
         str(_whole(message.model)),
@@ -334,7 +320,7 @@ def accept(
         ms,
         str(_whole(said)),
         used_up,
-        compaction_of(message.usage),
+        assembly.compaction_of(message.usage),
     )
 
 
@@ -361,44 +347,17 @@ def _bad_call(block: Block, received: str, required: dict[str, bool]) -> str:
         return ""
     try:
         value = json.loads(received, parse_constant=_no_constant)
-        json.dumps(value, ensure_ascii=False).encode()
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except ValueError as exc:
         return f"the input of {name} is not valid JSON: {exc}"
     if not isinstance(value, dict):
         return f"the input of {name} is not a JSON object"
-    if value != block.get("input"):
-        return f"the input of {name} differs from what the SDK read"
     block["input"] = value
     return ""
 
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
-
-
-def usage_of(u: BetaUsage) -> Usage:
-    """Tokens as the ledger counts them; cache writes without a breakdown count as 5-minute writes. A compaction that
-    the endpoint made by itself is billed beside the figures of the message, so it is added.
-
-    Raises ValueError on what is no count.
-    """
-    return _counted(u) + compaction_of(u)
-
-
-def compaction_of(u: BetaUsage) -> Usage:
-    """What a compaction that the endpoint made by itself took. Raises ValueError on what is no count."""
-    made = [one for one in u.iterations or [] if isinstance(one, BetaCompactionIterationUsage)]
-    return sum((_counted(one) for one in made), Usage())
-
-
-def _counted(u: BetaUsage | BetaCompactionIterationUsage) -> Usage:
-    written = u.cache_creation_input_tokens or 0
-    hour = u.cache_creation.ephemeral_1h_input_tokens if u.cache_creation is not None else 0
-    five = u.cache_creation.ephemeral_5m_input_tokens if u.cache_creation is not None else 0
-    counted = (u.input_tokens, u.cache_read_input_tokens or 0, max(five, written - hour), hour, u.output_tokens)
-    if not all(isinstance(n, int) and 0 <= n <= _MOST_COUNTED for n in counted):
-        raise ValueError(f"the endpoint reports a usage that is none: {counted}")
-    return Usage(*counted)
 
 
 def count_tokens(client: anthropic.Anthropic, request: Request) -> int | None:

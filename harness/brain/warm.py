@@ -9,13 +9,9 @@ import importlib
 import json
 import ssl
 from collections.abc import Iterator
-from typing import Any
 
 import anthropic
 import httpx2
-from anthropic.lib._parse._response import ResponseFormatT
-from anthropic.lib.streaming._beta_types import ParsedBetaMessageStopEvent
-from anthropic.types.beta.parsed_beta_message import ParsedBetaMessage
 
 from harness.brain import stream
 from harness.brain.retry import Failure
@@ -28,10 +24,8 @@ _LATE = (
     "httpcore2._backends.sync",
     "socket",
     "encodings.idna",
-    "jiter",
     "stringprep",
 )
-_KEPT: list[object] = []
 _USAGE = {"input_tokens": 1, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0, "output_tokens": 1}
 _EVENTS: tuple[dict[str, object], ...] = (
     {
@@ -118,14 +112,7 @@ def load() -> ssl.SSLContext:
             raise RuntimeError(f"the SDK does not behave as expected: {outcome}")
         stream.count_tokens(client, request)
     client.close()
-    _KEPT[:] = parametrized()
     return context
-
-
-def parametrized() -> list[object]:
-    """The SDK's models of a reply, as it takes them for each one; without a holder each reply would make them anew."""
-    into: Any = ResponseFormatT
-    return [ParsedBetaMessage[into], ParsedBetaMessageStopEvent[into]]
 
 
 def freeze() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import anthropic
 import httpx2
+import msgspec
 import pytest
-from anthropic.types.beta import BetaUsage
 
-from harness.brain import own_means, stream
+from harness.brain import assembly, own_means, stream
 from harness.brain.own_means import Own
 from harness.brain.retry import Failure
 from harness.events import tools as events_tools
@@ -183,10 +183,11 @@ def test_tokens_of_a_compaction_by_the_endpoint_are_in_the_bill() -> None:
         "cache_creation_input_tokens": 7,
         "cache_read_input_tokens": 0,
     }
-    usage = BetaUsage.model_validate({**counted, "iterations": [compaction, {"type": "message", **counted}]})
-    found = stream.usage_of(usage)
+    told = {**counted, "iterations": [compaction, {"type": "message", **counted}]}
+    usage = msgspec.convert(told, assembly.Billed)
+    found = assembly.usage_of(usage)
     assert (found.input, found.output, found.cache_read, found.cache_write_5m) == (150_100, 2010, 5, 7)
-    took = stream.compaction_of(usage)
+    took = assembly.compaction_of(usage)
     assert took == Usage(150_000, 0, 7, 0, 2000)
     message = t.ModelMessage(
         request_id="r",

@@ -12,7 +12,7 @@ from app import requests
 from harness.events.cap import Cap
 from harness.protocol import amounts
 from harness.protocol import config as configuration
-from harness.protocol.config_sections import FRESH
+from harness.protocol.config_sections import FRESH, JUDGE_AT
 
 WRITTEN = "feature_list.json"
 """Where a plan is written that a session is to make."""
@@ -42,6 +42,7 @@ class Wish:
     judge: str = ""
     judge_model: str = ""
     judge_cycles: str = ""
+    judge_at: str = ""
     role: str = ""
     protect: str = ""
     may_change: str = ""
@@ -118,6 +119,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field("judge_model", "Judge's model", "empty = its role's, else the same", more=True),
     Field("judge_cycles", "Judge looks", "at most so often, 20 at most; empty = 3", more=True),
+    Field("judge_at", "Judge at", "end, or task: with a plan, at each of its tasks as well", more=True),
     Field("role", "Role", "of the agent; empty = coder", more=True, codes=("bad_role",)),
     Field(
         "protect",
@@ -165,7 +167,7 @@ def request_of(wish: Wish, cfg: configuration.Config) -> dict[str, Any]:
     if not wish.goal.strip():
         raise FieldError("goal", "say what the agent should achieve")
     judge = _one_of("judge", wish.judge, _JUDGES)
-    if judge == "" and (wish.judge_model.strip() or wish.judge_cycles.strip()):
+    if judge == "" and (wish.judge_model.strip() or wish.judge_cycles.strip() or wish.judge_at.strip()):
         raise FieldError("judge", "there is no judge to look; write judge or review, or empty the fields below")
     try:
         return requests.launch(
@@ -188,6 +190,7 @@ def request_of(wish: Wish, cfg: configuration.Config) -> dict[str, Any]:
                 "judge": judge == "judge",
                 "judge_model": wish.judge_model.strip(),
                 "judge_cycles": _typed("judge_cycles", wish.judge_cycles, _whole) or 0,
+                "judge_at": _one_of("judge_at", wish.judge_at, ("", *JUDGE_AT)),
             },
             start=wish.branch.strip(),
         )
@@ -224,6 +227,7 @@ def command_of(wish: Wish, cfg: configuration.Config) -> list[str]:
     words += ["--review"] * made["review"] + ["--judge"] * made["judge"]
     given("--judge-model", made["judge_model"])
     given("--judge-cycles", made["judge_cycles"])
+    given("--judge-at", made["judge_at"])
     for pattern in made["protect"]:
         given("--protect", pattern)
     for pattern in made["may_change"]:
@@ -242,6 +246,8 @@ def about(code: str, message: str) -> str:
     lowered = message.lower()
     if found == "role" and "looks at most" in lowered:
         return "judge_cycles"
+    if found == "plan" and "judge looks at tasks" in lowered:
+        return "judge_at"
     by_word = (("repositor", "repo"), ("gate", "gates"), ("fresh", "fresh"), ("model", "model"), ("cap", "cap"))
     return found or next((field for word, field in by_word if word in lowered), "")
 

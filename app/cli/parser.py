@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from app.cli import brief_grammar, grants_grammar, jobs_grammar, memory_grammar, merge_grammar, overview, policy_grammar
 from harness.events.untrusted import to_display
-from harness.protocol.config_sections import FRESH
+from harness.protocol.config_sections import FRESH, JUDGE_AT
 
 DESCRIPTION = "A terminal control room for long-running AI agents. Without a verb it opens the floor."
 EPILOG = (
@@ -153,6 +153,12 @@ def build() -> argparse.ArgumentParser:
     )
     launch.add_argument(
         "--judge-cycles", metavar="N", type=int, default=0, help="it looks at most so often (default: 3; 20 at most)"
+    )
+    launch.add_argument(
+        "--judge-at",
+        choices=JUDGE_AT,
+        default="",
+        help="with a plan: the judge looks at each task as well, or only at the end (default: end)",
     )
     launch.add_argument("--role", metavar="NAME", default="", help="role of the agent (default: coder); see: roles")
     launch.add_argument("--model", metavar="M", help="model (default: the role's, else the configuration's)")

@@ -87,6 +87,7 @@ def requested(args: argparse.Namespace, cfg: configuration.Config, goal: str, ch
             "judge": args.judge,
             "judge_model": args.judge_model,
             "judge_cycles": args.judge_cycles,
+            "judge_at": args.judge_at,
         },
     )
 
@@ -99,7 +100,8 @@ def _start(given: str | None) -> str:
 
 def _decided(args: argparse.Namespace) -> bool:
     """True when something other than checks decides when it is done, or nothing shall."""
-    return bool(args.plan or args.plan_from_goal or args.judge or args.review or args.no_criterion)
+    judged = args.judge or args.review or args.judge_model or args.judge_cycles or args.judge_at
+    return bool(args.plan or args.plan_from_goal or judged or args.no_criterion)
 
 
 def _asked(args: argparse.Namespace) -> list[str]:

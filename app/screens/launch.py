@@ -27,7 +27,7 @@ from app.wish import FIELDS, FieldError, Wish
 from harness.events.untrusted import to_display
 from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
-from harness.protocol.config_sections import FRESH
+from harness.protocol.config_sections import FRESH, JUDGE_AT
 from harness.roles import shelf
 from widgets.help_bar import HelpBar
 
@@ -236,6 +236,8 @@ class LaunchForm(Form):
                 return shelf.names(self.host.folders.config)
             case "fresh":
                 return FRESH
+            case "judge_at":
+                return JUDGE_AT
             case "judge":
                 return ("judge", "review")
             case _:

@@ -65,7 +65,7 @@ class Evidence:
     put_back: tuple[str, ...] = ()
     kept: str = ""
     court: Court | None = None
-    """The judge that is to be satisfied too."""
+    """The judge that is to be satisfied too, with the entry at hand where there is one."""
     undecided: int = 0
     """Entries of the plan that no check decides: the work is not verified by those that pass."""
     task: str = ""
@@ -94,7 +94,10 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
     if seen.task and seen.blocked and not claim.last:
         return asks if question else Turned(BLOCKED, seen.blocked)
     if not seen.commands and seen.task:
-        return asks if question else Turned(UNDECIDED, "no check decides it; the agent says that it is done")
+        over = Turned(UNDECIDED, "no check decides it; the agent says that it is done")
+        return asks if question else _turned(over, claim, seen)
+    if not seen.commands and seen.stuck:
+        return _stuck(seen, "no check was given", summary)
     if not seen.commands:
         return asks if question else _judged(End("done", f"{why}no check was given", False, summary), claim, seen)
     for command, result in seen.results.items():
@@ -109,7 +112,9 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
         return replace(asks, verdict=f"{total} of {total} checks of {seen.task} passed")
     if not failing and seen.task:
         outcome = UNDECIDED if seen.undecided else PASSED
-        return Turned(outcome, f"{total} of {total} checks passed")
+        return _turned(Turned(outcome, f"{total} of {total} checks passed"), claim, seen)
+    if not failing and seen.stuck:
+        return _stuck(seen, f"{total} of {total} checks passed", summary)
     if not failing:
         also = f"; put back before: {some(list(seen.put_back))}" if seen.put_back else ""
         if seen.undecided:
@@ -128,8 +133,7 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
         why = f"{names}: {ends[-1] if ends else 'no output'}"[:_WHY]
         return Turned(FAILED, f"{len(failing)} of {total} checks fail: {names}", _gist(claim.words), why)
     if seen.stuck:
-        left = f"{some(list(seen.stuck))} tried as often as allowed"
-        return End("failed", f"stuck: {left}; {len(failing)} of {total} checks fail: {names}", False, summary)
+        return _stuck(seen, f"{len(failing)} of {total} checks fail: {names}", summary)
     if seen.rounds >= seen.max_rounds:
         still = f"{len(failing)} of {total} checks still fail after {seen.rounds} rounds: {names}"
         return End("failed", still, False, summary)
@@ -140,6 +144,14 @@ def _asks_beside(asks: Park, verdict: str, seen: Evidence) -> Park:
     """A question although all checks passed: its answer may change the work, so no judge is asked before it."""
     unheard = "" if seen.court is None else "; the judge was not asked"
     return replace(asks, verdict=verdict + unheard, verified=not seen.undecided and seen.court is None)
+
+
+def _stuck(seen: Evidence, checks: str, summary: str) -> End:
+    return End("failed", f"stuck: {some(list(seen.stuck))} tried as often as allowed; {checks}", False, summary)
+
+
+def _turned(over: Turned, claim: Claim, seen: Evidence) -> Judge | Say | Park | Turned:
+    return over if seen.court is None else judged.of_task(over, seen.court, seen.task, _gist(claim.words))
 
 
 def _gist(words: str) -> str:

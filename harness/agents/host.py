@@ -115,7 +115,7 @@ class Host:
                 commands = enumerate(step.commands)
                 append([self._desk.proposal(f"c{at}.{i}", tools.CHECK, {"command": c}, "") for i, c in commands], at)
             case steps.Judge():
-                append([t.EvaluationRequested(cycle=step.cycle)])
+                append([t.EvaluationRequested(cycle=step.cycle, entry=step.task)])
             case steps.Say():
                 append([t.UserMessage(text=step.text, origin="harness", jobs=list(step.jobs))])
             case steps.Wait():

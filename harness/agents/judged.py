@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from harness.agents.steps import End, Judge, Park, Say
+from harness.agents.steps import End, Judge, Park, Say, Turned
 from harness.events import evaluation_events as ev
+from harness.events.iteration_events import FAILED, PASSED
 
 _MOST_SAID = 8000
+_MOST_WHY = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,21 @@ def settle(end: End, court: Court, *, last: bool) -> Judge | Say | Park | End:
     return Park("judge", _asks(heard))
 
 
+def of_task(over: Turned, court: Court, task: str, words: str) -> Judge | Say | Park | Turned:
+    """What follows for a task that would be over so, when the judge looks at each; ``words``: the agent's."""
+    heard = court.heard
+    if heard is None:
+        return Judge(court.cycle + 1, task)
+    at = f"cycle {heard.cycle} of {heard.cycles}"
+    if heard.verdict == ev.SATISFIED:
+        return Turned(PASSED, f"{over.reason}; the judge is satisfied ({at})")
+    if heard.verdict != ev.NEEDS_REVISION:
+        return Park("judge", _asks(heard))
+    if heard.cycle < court.cycles:
+        return Say(report(heard))
+    return Turned(FAILED, f"{over.reason}; the judge sends it back ({at})", words, _faults(heard)[:_MOST_WHY])
+
+
 def report(heard: ev.EvaluationEnded) -> str:
     """What the agent is told of a verdict that sends the work back."""
     parts = [
@@ -52,6 +69,9 @@ def _asks(heard: ev.EvaluationEnded) -> str:
         ev.NEEDS_REVISION: f"the judge sent the work back {heard.cycle} times and is not satisfied",
         ev.FAILED: "the judge says that going on makes no sense",
     }.get(heard.verdict, "the judge gave no verdict")
+    return f"{how}\n{_faults(heard)}".strip()[:_MOST_SAID]
+
+
+def _faults(heard: ev.EvaluationEnded) -> str:
     failing = [f"{one.criterion}: {one.reason}" for one in heard.findings if not one.holds]
-    words = [heard.summary, *failing, f"drift: {heard.drift}" if heard.drift else ""]
-    return "\n".join([how, *filter(None, words)])[:_MOST_SAID]
+    return "\n".join(filter(None, [heard.summary, *failing, f"drift: {heard.drift}" if heard.drift else ""]))

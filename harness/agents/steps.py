@@ -29,9 +29,10 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Everything else says that the work is done: the judge is to look at it."""
+    """Everything else says that the work is done, or this task of its plan: the judge is to look at it."""
 
     cycle: int
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)

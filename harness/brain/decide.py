@@ -281,19 +281,21 @@ def _done(v: View, last: ModelTurn) -> Step:
         blocked=plan.work.standing[task.id].blocked if plan is not None and task is not None else "",
         stuck=iterations.stuck(v.state),
         at_work=v.state.jobs.words() if v.state.jobs.running else "",
-        court=_court(v, last),
+        court=_court(v, last, "" if task is None else task.id),
     )
     return done.settle(done.Claim(said.text_of(last.parts), v.finished), seen)
 
 
-def _court(v: View, last: ModelTurn) -> Court | None:
+def _court(v: View, last: ModelTurn, task: str) -> Court | None:
+    """Who is to be satisfied with the task at hand, or else with the whole; None when nobody is."""
     judging = v.state.judging
-    if judging.wanted is None:
+    if judging.wanted is None or (task and not judging.each_task):
         return None
     since = max(last.seq, v.continued_seq, v.state.ratchet.brought_seq)
-    heard = judging.ended if judging.stage is Stage.ENDED and judging.seq > since else None
+    known = judging.stage is Stage.ENDED and judging.seq > since and judging.entry == task
+    heard = judging.ended if known else None
     again = heard is not None and heard.verdict == NONE and v.parked_seq > judging.seq  # a person wants another try
-    return Court(judging.wanted.cycles, judging.cycle, None if again else heard)
+    return Court(judging.wanted.cycles, judging.looked(task), None if again else heard)
 
 
 def _results(v: View, last: ModelTurn) -> dict[str, done.Result]:

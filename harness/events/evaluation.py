@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from harness.events.evaluation_events import (
+    AT_TASK,
+    NEEDS_REVISION,
     SATISFIED,
     EvaluationEnded,
     EvaluationRequested,
@@ -25,29 +27,50 @@ class Stage(StrEnum):
 
 @dataclass(slots=True)
 class Judging:
-    """Built only by the fold. ``cycle`` counts since the newest instruction; ``seq`` is the newest record."""
+    """Built only by the fold. ``cycle`` counts how often the whole was looked at since the newest instruction,
+    ``task_cycle`` the attempt at hand; ``seq`` is the newest record.
+    """
 
     wanted: JudgeWanted | None = None
     stage: Stage = Stage.NONE
     cycle: int = 0
+    task_cycle: int = 0
     seq: int = -1
     started: EvaluationStarted | None = None
     ended: EvaluationEnded | None = None
     fresh: bool = False
     """Nobody worked since it ended: what it says is said of the work as it is."""
+    entry: str = ""
+    """The task of the plan that was last asked about; empty: the whole work."""
+    sent_back: EvaluationEnded | None = None
+    """The word by which the whole was sent back, until it is looked at again or a person says more."""
+
+    @property
+    def each_task(self) -> bool:
+        """A task passes only when the judge is satisfied with it, too."""
+        return self.wanted is not None and self.wanted.at == AT_TASK
 
     @property
     def satisfied(self) -> bool:
-        return self.fresh and self.ended is not None and self.ended.verdict == SATISFIED
+        """With the whole work as it is."""
+        return self.fresh and not self.entry and self.ended is not None and self.ended.verdict == SATISFIED
 
     def holds(self) -> dict[str, bool]:
-        """By criterion, the judge's word on the work as it is."""
-        return {one.criterion: one.holds for one in self.ended.findings} if self.fresh and self.ended else {}
+        """By criterion, the judge's word on the work as it is; a task that is sent back does not hold."""
+        if not self.fresh or self.ended is None:
+            return {}
+        good = not self.entry or self.ended.verdict == SATISFIED
+        return {one.criterion: one.holds and good for one in self.ended.findings}
 
     def requested(self, seq: int, b: EvaluationRequested) -> None:
         """The work is to be judged."""
         self._at(seq, Stage.REQUESTED)
-        self.cycle = b.cycle
+        self.entry = b.entry
+        if b.entry:
+            self.task_cycle = b.cycle
+        else:
+            self.cycle = b.cycle
+            self.sent_back = None
         self.started = None
 
     def begun(self, seq: int, b: EvaluationStarted) -> None:
@@ -60,6 +83,8 @@ class Judging:
         self._at(seq, Stage.ENDED)
         self.ended = b
         self.fresh = True
+        if not self.entry and b.verdict == NEEDS_REVISION:
+            self.sent_back = b
 
     def worked(self) -> None:
         """The work goes on: what was said of it was said of another state."""
@@ -68,8 +93,23 @@ class Judging:
     def instructed(self) -> None:
         """A person said what is to be done now: cycles count anew, and an evaluation under way is of no use."""
         self.cycle = 0
+        self.sent_back = None
+        self._anew()
+
+    def turned(self) -> None:
+        """An attempt at a task begins or is over: its cycles are its own."""
+        if self.each_task:
+            self._anew()
+
+    def looked(self, entry: str) -> int:
+        """How often it looked at this task in the attempt at hand, or at the whole."""
+        return self.task_cycle if entry else self.cycle
+
+    def _anew(self) -> None:
+        self.task_cycle = 0
         self.fresh = False
         self.stage = Stage.NONE
+        self.entry = ""
 
     def _at(self, seq: int, stage: Stage) -> None:
         self.seq = seq

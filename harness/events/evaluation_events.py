@@ -19,13 +19,20 @@ NONE = "none"
 """The judge gave no answer that is a verdict."""
 
 
-class JudgeWanted(msgspec.Struct, frozen=True):
+AT_END = "end"
+AT_TASK = "task"
+TIMES = (AT_END, AT_TASK)
+"""When a judge looks: at the whole when it is said to be done, or before that at each task of the plan as well."""
+
+
+class JudgeWanted(msgspec.Struct, frozen=True, omit_defaults=True):
     """A session is done only when a judge is satisfied, too; it may send the work back ``cycles`` - 1 times for each
-    instruction.
+    instruction, and with ``at`` `AT_TASK` for each attempt at a task.
     """
 
     model: str
     cycles: int
+    at: str = AT_END
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -37,10 +44,13 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class EvaluationRequested(Body, frozen=True, kw_only=True):
-    """The work is said to be done and every check passed: the judge is to look."""
+    """The work is said to be done and every check passed: the judge is to look. ``entry``: at this task of the plan
+    alone.
+    """
 
     TYPE = "evaluation.requested"
     cycle: int
+    entry: str = ""
 
 
 class EvaluationStarted(Body, frozen=True, kw_only=True):

@@ -34,7 +34,7 @@ class Ways(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class IterationStarted(Body, frozen=True, kw_only=True):
     """Attempt ``attempt`` at an entry of the plan begins in a context of its own, with this ``digest`` of all that
-    stands, made by code.
+    stands, made by code. ``head``: the commit that the work stands on then.
     """
 
     TYPE = "iteration.started"
@@ -42,6 +42,7 @@ class IterationStarted(Body, frozen=True, kw_only=True):
     entry: str
     attempt: int
     digest: str
+    head: str = ""
 
 
 class IterationEnded(Body, frozen=True, kw_only=True):

@@ -79,6 +79,8 @@ class Iterations:
     n: int = 0
     entry: str = ""
     started_seq: int = -1
+    head: str = ""
+    """The commit that the work stood on before the first attempt at it."""
     attempts: dict[str, int] = field(default_factory=dict)
     """How often each entry was begun since the session began, or goes on."""
     outcomes: dict[str, str] = field(default_factory=dict)
@@ -110,7 +112,8 @@ class Iterations:
 
     def started(self, seq: int, b: IterationStarted) -> Iterations:
         attempts = self.attempts | {b.entry: self.attempts.get(b.entry, 0) + 1}
-        return replace(self, n=b.n, entry=b.entry, started_seq=seq, attempts=attempts, regressed=False)
+        head = b.head if b.attempt == 1 else self.head
+        return replace(self, n=b.n, entry=b.entry, started_seq=seq, head=head, attempts=attempts, regressed=False)
 
     def ended(self, b: IterationEnded) -> Iterations:
         left = b.entry if b.outcome in (PASSED, UNDECIDED) else ""

@@ -33,10 +33,13 @@ _NOTES = (
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What the log does not say: the newest commits, and the project's own record of progress."""
+    """What the log does not say: the newest commits, the project's own record of progress, and the commit that the work
+    stands on.
+    """
 
     commits: tuple[str, ...] = ()
     progress: str = ""
+    head: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,7 @@ def _sections(s: SessionState, entry: PlanEntry, begin: Begin, around: Around) -
     )
     notes = s.plan.work.standing[entry.id].notes
     yield _Section("What you noted of it", tuple(f"- “{line(text)}”" for text in reversed(notes)), 2)
+    yield _Section("Sent back by the judge, who saw the whole work", _sent_back(s), 4)
     yield _Section(
         "Said by the person since the goal, the newest first",
         tuple(f"- “{line(one.text, 720)}” {one.ref}" for one in reversed(at.words)),
@@ -111,6 +115,15 @@ def _check(s: SessionState, command: str) -> str:
 
 def _undecided(entry: PlanEntry) -> tuple[str, ...]:
     return (f"- {entry.undecided} more that no command decides: see the plan",) if entry.undecided else ()
+
+
+def _sent_back(s: SessionState) -> tuple[str, ...]:
+    heard = s.judging.sent_back
+    if heard is None:
+        return ()
+    failing = [f"{one.criterion} does not hold: {one.reason}" for one in heard.findings if not one.holds]
+    drift = [f"drift from the goal: {heard.drift}"] if heard.drift else []
+    return tuple(f"- {line(text, 500)}" for text in (heard.summary, *failing, *drift) if text)
 
 
 def _of(s: SessionState, entry: PlanEntry) -> str:

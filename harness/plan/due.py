@@ -18,7 +18,10 @@ def due(s: SessionState) -> list[Flip]:
     holds = s.judging.holds().items()
     judged = {name.removeprefix(PLAN_CRITERION): word for name, word in holds if name.startswith(PLAN_CRITERION)}
     return flips(
-        (Wanted(e.id, e.title, tuple(e.checks), e.undecided, passes[e.id]) for e in s.plan.entries.values()),
+        (
+            Wanted(e.id, e.title, tuple(e.checks), e.undecided, passes[e.id], judged=s.judging.each_task)
+            for e in s.plan.entries.values()
+        ),
         verdicts,
         judged,
     )

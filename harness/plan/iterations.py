@@ -97,11 +97,13 @@ def next_entry(s: SessionState) -> PlanEntry | None:
 
 
 def stuck(s: SessionState) -> tuple[str, ...]:
-    """Entries that a check decides, that do not pass and are not tried again; nothing while a task is at hand."""
+    """Entries that a check decides, or the judge for each task, that do not pass and are not tried again; nothing
+    while a task is at hand.
+    """
     if s.plan is None or not by_task(s) or s.iterations.entry or next_entry(s) is not None:
         return ()
     passes = s.plan.passes
-    return tuple(e.id for e in s.plan.entries.values() if not passes[e.id] and not e.undecided)
+    return tuple(e.id for e in s.plan.entries.values() if not passes[e.id] and (not e.undecided or s.judging.each_task))
 
 
 def rounds(s: SessionState) -> int:

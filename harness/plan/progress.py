@@ -11,7 +11,9 @@ from harness.plan.formats import Entry, Plan, flipped
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """An entry as it is worked on: the commands that decide it, and how many of its criteria none decides."""
+    """An entry as it is worked on: the commands that decide it, and how many of its criteria none decides. ``judged``:
+    it passes only with the judge's word, whatever they say.
+    """
 
     id: str
     title: str
@@ -19,6 +21,7 @@ class Wanted:
     undecided: int
     passes: bool
     priority: int = 0
+    judged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +57,18 @@ def flips(
     """What has to change. ``entries`` carry their ``passes`` as it stands.
 
     It turns true only when every criterion is decided by a check that passed, or the rest by the judge (``judged``, by
-    entry), false when one of them fails.
+    entry; an entry may want its word in any case), false when one of them fails.
     """
     due: list[Flip] = []
     for entry in entries:
-        word = (judged or {}).get(entry.id) if entry.undecided else None
+        asked = entry.undecided or entry.judged
+        word = (judged or {}).get(entry.id) if asked else None
         seen = {command: verdicts[command] for command in entry.checks if command in verdicts}
         failing = [command for command, one in seen.items() if not one.passed]
         calls = tuple(one.call for one in seen.values())
         if entry.passes and failing:
             due.append(Flip(entry.id, False, f"{failing[0]} does not pass", calls))
-        elif not entry.passes and not entry.undecided and seen and not failing and len(seen) == len(entry.checks):
+        elif not entry.passes and not asked and seen and not failing and len(seen) == len(entry.checks):
             due.append(Flip(entry.id, True, f"{len(seen)} of {len(seen)} checks passed", calls))
         elif entry.passes and word is False:
             due.append(Flip(entry.id, False, "the judge: it does not hold", calls))

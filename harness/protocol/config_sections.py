@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from harness.protocol.amounts import NANO
 
 FRESH = ("per-task", "per-iteration", "never")
+JUDGE_AT = ("end", "task")
 SCREENS = ("bell", "osc9", "osc777", "off")
 
 
@@ -153,13 +154,15 @@ class CheckpointConfig:
 class PlanConfig:
     """How a session goes through its plan: ``fresh`` says when its context begins anew (per-task, per-iteration,
     never); so many ``attempts`` at each entry; ``setup_s`` seconds for ``init.sh``; ``commit`` says whether the harness
-    commits what a finished task left uncommitted.
+    commits what a finished task left uncommitted; ``judge_at`` whether a judge looks at the end alone, or at each task
+    as well.
     """
 
     fresh: str = "per-task"
     attempts: int = 3
     setup_s: int = 300
     commit: bool = True
+    judge_at: str = "end"
 
 
 @dataclass(frozen=True, slots=True)

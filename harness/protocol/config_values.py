@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from harness.protocol.amounts import seconds, size, usd_to_nano
-from harness.protocol.config_sections import FRESH, SCREENS, SECTIONS, LimitsConfig
+from harness.protocol.config_sections import FRESH, JUDGE_AT, SCREENS, SECTIONS, LimitsConfig
 from harness.protocol.credential import url_problem
 from harness.protocol.profiles import LEAST_CONTEXT
 
@@ -192,8 +192,8 @@ def _text(section: str, key: str, raw: object) -> str:
         return _own_file(raw)
     if section == "notify" and raw not in SCREENS:
         raise ValueError(f"must be one of {', '.join(SCREENS)}")
-    if section == "plan" and raw not in FRESH:
-        raise ValueError(f"must be one of {', '.join(FRESH)}")
+    if section == "plan" and raw not in (known := FRESH if key == "fresh" else JUDGE_AT):
+        raise ValueError(f"must be one of {', '.join(known)}")
     if key == "base_url" and raw and (problem := url_problem(raw)):
         raise ValueError(problem)
     return raw

@@ -197,3 +197,41 @@ def test_tasks_in_contexts_of_their_own_are_judged_together_when_the_last_was_tr
     assert len(back) == 1
     assert judged[0][0] < back[0] < judged[1][0], "what it said reached the agent once, before the next cycle"
     assert f.violations() == []
+
+
+def test_each_task_is_judged_by_what_was_done_for_it_and_passes_with_the_judges_word(f: Fleet) -> None:
+    """Judge verdicts drive iterations: a task that a command decides is sent back too, and its case has no other."""
+    tasks = [
+        {"description": "A", "steps": ["File `one.txt` exists"], "passes": False},
+        {"description": "B", "steps": ["File `two.txt` exists", "It reads well"], "passes": False},
+    ]
+    repo = make_repository(f.root / "each", {"feature_list.json": json.dumps(tasks), "notes.txt": "keep\n"})
+    work = [("one.txt", "1\n"), ("one.txt", "one\n"), ("two.txt", "2\n"), ("two.txt", "two\n")]
+    goal = play(*(turn for path, text in work for turn in (write(path, text), PRAISE)))
+    more = ("--plan", "feature_list.json", "--judge", "--judge-at", "task")
+    sid = f.launch(f"{goal} [[judge needs_revision | satisfied]]", repo=repo, more=more)
+    row = f.wait_state(sid, "done", "failed", "waiting", timeout=120)
+    records = f.records(sid)
+    asked = [(b.entry, b.cycle) for b in bodies(f, sid, t.EvaluationRequested)]
+    assert asked[:4] == [("F-001", 1), ("F-001", 2), ("F-002", 1), ("F-002", 2)]
+    assert asked[4:] == [("", 1), ("F-002", 1), ("F-002", 2), ("", 2)], "the whole at the end, what it sends back anew"
+    begun: list[t.IterationStarted] = bodies(f, sid, t.IterationStarted)
+    assert [(b.entry, b.attempt) for b in begun] == [("F-001", 1), ("F-002", 1), ("F-002", 2)]
+    assert ["Sent back by the judge" in b.digest for b in begun] == [False, False, True]
+    assert "goal does not hold: cycle 1: not shown" in begun[-1].digest
+    assert {b.outcome for b in bodies(f, sid, t.IterationEnded)} == {"passed"}
+    words = [(r.seq, r.body.verdict) for r in records if isinstance(r.body, t.EvaluationEnded)]
+    flips = [(r.seq, r.body.entry) for r in records if isinstance(r.body, t.PlanFlipped)]
+    assert [entry for _, entry in flips] == ["F-001", "F-002", "F-002", "F-002"]
+    assert words[1][0] < flips[0][0] < words[2][0] < words[3][0] < flips[1][0]
+    cases = [case_of(f, sid, one) for one in bodies(f, sid, t.EvaluationStarted)]
+    assert ["one task of a plan" in one for one in cases] == [bool(entry) for entry, _ in asked]
+    assert "+one" in cases[1]
+    assert "+one" not in cases[3], "what was done for the task before is not in the case"
+    assert "+two" in cases[3]
+    assert "+one" in cases[-1]
+    assert (row["state"], row["verified"], row["plan_passed"]) == ("done", True, 2), row["detail"]
+    assert f.violations() == []
+    refused = f.run("launch", "--repo", str(repo), "--goal", "x", "--check", "true", "--judge-at", "task", check=False)
+    assert refused.returncode != 0
+    assert "task by task" in refused.stderr

@@ -40,6 +40,7 @@ class World:
         model: str = "claude-sonnet-4-6",
         sizes: Sizes | None = None,
         ways: t.Ways | None = None,
+        judge: t.JudgeWanted | None = None,
     ) -> None:
         self.sizes = sizes
         self.records: list[t.Record] = []
@@ -56,6 +57,7 @@ class World:
             checks=checks or [],
             max_rounds=max_rounds,
             ways=ways or t.Ways(),
+            judge=judge,
         )
         self.put(intent)
         self.put(t.SessionCreated(base="0" * 40, worktree="/w", branch="b"))

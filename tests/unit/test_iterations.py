@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from harness.agents import steps
 from harness.agents.host import turned
 from harness.brain import decide
-from harness.events import iteration_events, tools
+from harness.events import evaluation_events, iteration_events, tools
 from harness.events import types as t
 from harness.events.iterations import Chore
 from harness.plan import due, hooks, iterations
@@ -32,10 +32,16 @@ class Planned(World):
     """A log in memory with a plan, and what a supervisor does for it. ``truth`` is the exit code of a command now."""
 
     def __init__(
-        self, *entries: t.PlanEntry, truth: Truth, setup: str = "", fresh: str = "per-task", **ways: Any
+        self,
+        *entries: t.PlanEntry,
+        truth: Truth,
+        setup: str = "",
+        fresh: str = "per-task",
+        judge: t.JudgeWanted | None = None,
+        **ways: Any,
     ) -> None:
         checks = [command for entry in entries for command in entry.checks]
-        super().__init__(goal=GOAL, checks=checks, max_rounds=2, ways=t.Ways(fresh=fresh, **ways))
+        super().__init__(goal=GOAL, checks=checks, max_rounds=2, ways=t.Ways(fresh=fresh, **ways), judge=judge)
         self.truth = truth
         self.put(
             t.PlanLoaded(path="prd.json", form="tasks", entries=list(entries), setup=setup, progress="progress.txt")
@@ -297,6 +303,7 @@ def test_never_leaves_the_order_to_the_agent() -> None:
 
 def test_the_configuration_knows_the_same_ways() -> None:
     assert config_sections.FRESH == iteration_events.FRESH
+    assert config_sections.JUDGE_AT == evaluation_events.TIMES
 
 
 COMMANDS = [f"make {n}" for n in range(5)]

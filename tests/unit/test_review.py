@@ -363,14 +363,15 @@ def test_review_casts_planner_and_judge(tmp_path: Path) -> None:
         review = True
         judge_model = ""
         judge_cycles = 0
+        judge_at = ""
         plan_from_goal = ""
 
     made = casting.of_launch(tmp_path, Wish())
     assert made.contract("m") == t.ContractWanted("m", 1)
-    assert made.judge("m") is not None
+    assert made.judge("m", "end") is not None
     Wish.review = False
     none = casting.of_launch(tmp_path, Wish())
-    assert (none.contract("m"), none.judge("m")) == (None, None)
+    assert (none.contract("m"), none.judge("m", "end")) == (None, None)
 
 
 # -- what a role may spend -------------------------------------------------------------------------

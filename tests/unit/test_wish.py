@@ -15,7 +15,7 @@ from app import launches, wish
 from app.cli import parser, sessions
 from app.wish import FieldError, Wish
 from harness.protocol.config import Config
-from harness.protocol.config_sections import FRESH
+from harness.protocol.config_sections import FRESH, JUDGE_AT
 
 CFG = Config(Path("/nowhere/config.toml"))
 TEXT = st.text(min_size=1, max_size=20).filter(lambda text: bool(text.strip()))
@@ -42,6 +42,7 @@ WISHES = st.builds(
     judge=st.sampled_from(["judge", "review"]),
     judge_model=OPTIONAL,
     judge_cycles=st.sampled_from(["", "3"]),
+    judge_at=st.sampled_from(["", *JUDGE_AT]),
     role=OPTIONAL,
     protect=LINES,
     may_change=LINES,
@@ -74,6 +75,7 @@ def test_a_field_that_is_as_it_began_is_in_no_command() -> None:
         ("fresh", "often", "none of"),
         ("judge", "maybe", "none of"),
         ("judge_cycles", "x", "not a whole number"),
+        ("judge_at", "noon", "none of"),
     ],
 )
 def test_what_cannot_be_used_names_its_field(field: str, text: str, says: str) -> None:
@@ -97,6 +99,7 @@ def test_a_judge_that_was_not_asked_for_is_not_told_how() -> None:
         ("bad_plan", "x is no plan", "plan"),
         ("bad_role", "there is no role 'x'", "role"),
         ("bad_role", "a judge looks at most 20 times, not 40", "judge_cycles"),
+        ("bad_plan", "a judge looks at tasks only where a plan is", "judge_at"),
         ("bad_pattern", "x", "protect"),
         ("other", "who knows", ""),
     ],

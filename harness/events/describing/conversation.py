@@ -52,7 +52,8 @@ def _failed(b: t.ModelFailed) -> Line:
 
 @_on(t.EvaluationRequested)
 def _to_judge(b: t.EvaluationRequested) -> Line:
-    return Line("judge", f"the work is said to be done; the judge is to look at it (cycle {b.cycle})", "dim")
+    what = f"the task {b.entry}" if b.entry else "the work"
+    return Line("judge", f"{what} is said to be done; the judge is to look at it (cycle {b.cycle})", "dim")
 
 
 @_on(t.EvaluationStarted)

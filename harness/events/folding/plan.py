@@ -115,6 +115,7 @@ def _answered(s: SessionState, r: t.Record, b: t.RatchetAnswered) -> None:
 @_on(t.IterationStarted)
 def _iteration_started(s: SessionState, r: t.Record, b: t.IterationStarted) -> None:
     s.iterations = s.iterations.started(r.seq, b)
+    s.judging.turned()
     if s.plan is not None:
         s.plan.work.begin(b.entry)
 
@@ -122,6 +123,7 @@ def _iteration_started(s: SessionState, r: t.Record, b: t.IterationStarted) -> N
 @_on(t.IterationEnded)
 def _iteration_ended(s: SessionState, r: t.Record, b: t.IterationEnded) -> None:
     s.iterations = s.iterations.ended(b)
+    s.judging.turned()
 
 
 @_on(t.ProgressKept)

@@ -4,7 +4,8 @@ the judge is shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ from harness.events import reader
 from harness.events import types as t
 from harness.events.evaluation import Stage
 from harness.events.framing import LogError
+from harness.events.ratchet import Plan
 from harness.events.session_state import SessionState
 from harness.judge import case
 from harness.judge.case import Case, Checked, Criterion
@@ -24,6 +26,7 @@ from harness.supervisor.calls.ground import private_of
 from harness.supervisor.calls.on_record import put_blob
 from harness.supervisor.fleet.session import Session
 from harness.workspace.diff import FileChange, diff
+from harness.workspace.git import Git
 from harness.workspace.private import Worktree
 from harness.workspace.worktrees import open_worktree
 
@@ -43,18 +46,21 @@ async def step(session: Session) -> None:
 async def _lay_out(session: Session, wanted: t.JudgeWanted) -> None:
     s = session.state
     role = pinned.of(s.intent, JUDGE)
-    cycle = s.judging.cycle
+    cycle = s.judging.looked(s.judging.entry)
     runs = (role.limits.runs or 0) if role.may_use("check") else 0
-    verdicts = {command: s.verdicts[command] for command in s.checks if command in s.verdicts}
+    entry = s.plan.entries.get(s.judging.entry) if s.plan is not None else None
+    wanted_checks = s.checks if entry is None else entry.checks
+    verdicts = {command: s.verdicts[command] for command in wanted_checks if command in s.verdicts}
     log = session.folder.log
     agreed = await contract.text(session)
 
     def lay_out() -> Case:
         tree = open_worktree(private_of(session))
-        made = diff(tree, _MOST_PATCH)
+        made = diff(tree if entry is None else _since(tree, s.iterations.head), _MOST_PATCH)
         return Case(
             goal=s.intent.goal if s.intent is not None else "",
             criteria=tuple(_criteria(session, s, tree)),
+            task=entry is not None,
             contract=agreed,
             checks=tuple(_checks(verdicts, log)),
             files=tuple(map(_file, made.files)),
@@ -81,15 +87,27 @@ async def _lay_out(session: Session, wanted: t.JudgeWanted) -> None:
     )
 
 
+def _since(tree: Worktree, head: str) -> Worktree:
+    """The worktree as it is compared with the commit that a task began on, where that is still there."""
+    known = head and Git(tree.common).commit(head)
+    return replace(tree, base=known) if known else tree
+
+
 def _criteria(session: Session, s: SessionState, tree: Worktree) -> Iterable[Criterion]:
+    if s.plan is not None and s.judging.entry in s.plan.entries:
+        yield from _entries(session, s.plan, tree, {s.judging.entry})
+        return
     yield Criterion(GOAL, "the goal, in the words of the person who gave it, is reached")
     for index, command in enumerate(s.checks, 1):
         yield Criterion(f"C{index}", f"`{command}` exits with 0, and for the right reason")
     if s.plan is None:
         return
-    undecided = {entry.id for entry in s.plan.entries.values() if entry.undecided}
-    for entry in plans.entries_of(session, tree, s.plan):
-        if entry.id in undecided:
+    yield from _entries(session, s.plan, tree, {e.id for e in s.plan.entries.values() if e.undecided})
+
+
+def _entries(session: Session, plan: Plan, tree: Worktree, wanted: Set[str]) -> Iterable[Criterion]:
+    for entry in plans.entries_of(session, tree, plan):
+        if entry.id in wanted:
             asked = "; ".join(entry.criteria) or "no criterion is given"
             yield Criterion(f"{PLAN_CRITERION}{entry.id}", f"{entry.title}: {asked}")
 

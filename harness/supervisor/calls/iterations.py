@@ -89,11 +89,13 @@ async def _begin(session: Session, begin: Begin) -> None:
         after=after,
         trigger=f"iteration {begin.n}: {begin.entry}",
     )
-    await session.append(anew, t.IterationStarted(n=begin.n, entry=begin.entry, attempt=begin.attempt, digest=page))
+    begun = t.IterationStarted(n=begin.n, entry=begin.entry, attempt=begin.attempt, digest=page, head=around.head)
+    await session.append(anew, begun)
 
 
 def _around(session: Session) -> Around:
     tree = open_worktree(private_of(session))
     plan = session.state.plan
     noted = progress.read(tree, plan.progress) if plan is not None and plan.progress else None
-    return Around(tuple(look.newest_commits(tree, _COMMITS)), progress_log.digest(noted or ""))
+    commits = tuple(look.newest_commits(tree, _COMMITS))
+    return Around(commits, progress_log.digest(noted or ""), look.tip(tree))

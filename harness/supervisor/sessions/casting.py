@@ -32,12 +32,15 @@ class Cast:
     def worker(self) -> Role:
         return self.roles[WORKER]
 
-    def judge(self, model: str) -> t.JudgeWanted | None:
-        """What the session says of its judge, which without a model of its own takes this one."""
+    def judge(self, model: str, at: str) -> t.JudgeWanted | None:
+        """What the session says of its judge, which without a model of its own takes this one, and looks ``at`` the end
+        or each task.
+        """
         role = self.roles.get(JUDGE)
         if role is None:
             return None
-        return t.JudgeWanted(self.judge_model or role.model or model, self.cycles or role.limits.cycles or CYCLES)
+        cycles = self.cycles or role.limits.cycles or CYCLES
+        return t.JudgeWanted(self.judge_model or role.model or model, cycles, at)
 
     def contract(self, model: str) -> t.ContractWanted | None:
         """What the session says of its contract, whose planner without a model of its own takes this one."""
@@ -66,12 +69,14 @@ class Wish(Protocol):
     @property
     def judge_cycles(self) -> int: ...
     @property
+    def judge_at(self) -> str: ...
+    @property
     def plan_from_goal(self) -> str: ...
 
 
 def of_launch(config: Path, wish: Wish) -> Cast:
     """Who plays which part in the session that is wanted (blocking). Raises OpError."""
-    judged = wish.judge or wish.review or bool(wish.judge_model or wish.judge_cycles)
+    judged = wish.judge or wish.review or bool(wish.judge_model or wish.judge_cycles or wish.judge_at)
     if not 0 <= wish.judge_cycles <= MOST_CYCLES:
         raise OpError("bad_role", f"a judge looks at most {MOST_CYCLES} times, not {wish.judge_cycles}")
     parts = {JUDGE: judged, PLANNER: wish.review, INITIALIZER: bool(wish.plan_from_goal)}

@@ -19,13 +19,15 @@ import msgspec
 from harness.events import tool_input, tools
 from harness.events import types as t
 from harness.events.cap import OF_SESSION
+from harness.events.evaluation_events import AT_END, AT_TASK
+from harness.events.iteration_events import NEVER
 from harness.events.trouble import Trouble
 from harness.events.words import counted
 from harness.plan import draft, patterns
 from harness.plan.formats import BadPlan
 from harness.protocol.api_key import DEFAULT_BASE_URL
 from harness.protocol.api_key import base_url as configured_url
-from harness.protocol.config_sections import FRESH
+from harness.protocol.config_sections import FRESH, JUDGE_AT, PlanConfig
 from harness.protocol.credential import Credential
 from harness.protocol.paths import FolderError, Folders, ensure_private
 from harness.protocol.session_names import SessionName
@@ -86,6 +88,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     judge: bool = False
     judge_model: str = ""
     judge_cycles: int = 0
+    judge_at: str = ""
+    """When the judge looks: at the end, or at each task of the plan as well; empty = as configured."""
     start: str = ""
     """Branch, tag or commit that it begins from; empty = what the checkout shows."""
 
@@ -136,6 +140,8 @@ def check(request: Request) -> Checked:
         raise OpError("bad_caps", "a cap must not be negative")
     if request.fresh and request.fresh not in FRESH:
         raise OpError("bad_request", f"fresh must be one of {', '.join(FRESH)}")
+    if request.judge_at and request.judge_at not in JUDGE_AT:
+        raise OpError("bad_request", f"judge_at must be one of {', '.join(JUDGE_AT)}")
     if request.base_url and (problem := unusable(request.base_url)):
         raise OpError("bad_request", problem)
     repo = _repository(Path(request.repo))
@@ -147,6 +153,16 @@ def check(request: Request) -> Checked:
     of_plan = _plan_checks(repo, request.plan, request.gates, start) if request.plan else ()
     checks = tuple(dict.fromkeys([*request.checks, *of_plan]))
     return Checked(request, repo, given_credential(request.credential), checks, start)
+
+
+def _judge_at(request: Request, config: PlanConfig, fresh: str) -> str:
+    """When the judge looks. Raises OpError ``bad_plan`` when tasks are to be judged and none are given out."""
+    if fresh != NEVER and (request.plan or request.plan_from_goal):
+        return request.judge_at or config.judge_at
+    if request.judge_at == AT_TASK:
+        why = "a judge looks at tasks only where a plan is worked through task by task"
+        raise OpError("bad_plan", why, "name one with --plan, with --fresh per-task; or judge at the end")
+    return AT_END
 
 
 def _to_be_written(repo: Path, request: Request, start: str) -> None:
@@ -326,6 +342,7 @@ class Launcher:
         if caps is None:
             caps = t.Caps(**{cap.field: getattr(config.caps, cap.setting) for cap in OF_SESSION})
         worker = cast.worker
+        fresh = request.fresh or config.plan.fresh
         model = request.model or worker.model or config.model.default
         return t.SessionIntent(
             name=name,
@@ -340,7 +357,7 @@ class Launcher:
             plan=request.plan,
             start=checked.start,
             ways=t.Ways(
-                fresh=request.fresh or config.plan.fresh,
+                fresh=fresh,
                 attempts=config.plan.attempts,
                 setup_s=config.plan.setup_s,
                 commit=config.plan.commit,
@@ -355,7 +372,7 @@ class Launcher:
             host=socket.gethostname(),
             protect=[*config.ratchet.protect, *request.protect],
             free=[*config.ratchet.free, *request.may_change],
-            judge=cast.judge(model),
+            judge=cast.judge(model, _judge_at(request, config.plan, fresh)),
             contract=cast.contract(model),
             roles=cast.pinned(),
         )

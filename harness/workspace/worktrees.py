@@ -1,12 +1,10 @@
-"""Creating, opening and removing the worktree of a session. Blocking: call from a worker thread."""
+"""Making, opening and moving the worktree of a session. Blocking: call from a worker thread."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,33 +12,24 @@ import msgspec
 
 from harness.events import durable
 from harness.hands import reading
-from harness.workspace import kept, shown_repository
 from harness.workspace import private as private_dir
+from harness.workspace import shown_repository
 from harness.workspace.discard import discard
 from harness.workspace.errors import (
     BranchExists,
-    CannotKeep,
     DamagedWorktree,
     GitFailed,
     PartialClone,
-    PublishFailed,
-    UnsavedWork,
     WorktreeExists,
 )
 from harness.workspace.git import Git, Repository, head_commit, open_repository
-from harness.workspace.ground import Ground, Item, Kind
 from harness.workspace.locks import repository_lock
-from harness.workspace.look import View, look, tip
+from harness.workspace.look import look
 from harness.workspace.private import Worktree
 from harness.workspace.scratch import scratch
 
-_LEAVING = "leaving"
-"""Beside the private directory once nothing of the worktree can be lost: the branch's commit and the refs that keep
-work.
-"""
 AS_THEY_LIE = "* -text -ident -filter -working-tree-encoding -crlf\n"
 """Attributes by which git writes the files of a checkpoint as they lay there, whatever the repository says."""
-_HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +284,7 @@ def identity(repository: Repository) -> tuple[str, str]:
 
 def _undo(git: Git, saved: _Saved, private: Path) -> None:
     """Take away a half-made worktree and its branch, which holds nothing but the base commit."""
-    _forget(git, Path(saved.root))
+    forget(git, Path(saved.root))
     ref = f"refs/heads/{saved.branch}"
     if git.commit(ref) == (head := saved.head or saved.base):
         git.run("update-ref", "-d", ref, head)
@@ -310,173 +299,10 @@ def _undo(git: Git, saved: _Saved, private: Path) -> None:
     _record(private).unlink(missing_ok=True)
 
 
-def unpushed(tree: Worktree, pushed: Iterable[str] = ()) -> int:
-    """Commits of the session's branch that are on no other branch, tag or remote, nor below one of the ``pushed``
-    commits.
-    """
-    git = Git.of(tree.common)
-    ref = f"refs/heads/{tree.branch}"
-    if git.commit(ref) is None:
-        return 0
-    known = [commit for commit in dict.fromkeys(pushed) if _HEX.fullmatch(commit) and git.commit(commit)]
-    others = (f"--exclude={tree.branch}", "--branches", "--tags", "--remotes", f"--glob={kept.REFS}*")
-    return int(git.text("rev-list", "--count", ref, "--not", *others, *known))
-
-
-def remove(tree: Worktree, sid: str, *, force_keep: bool = False, pushed: Iterable[str] = ()) -> list[str]:
-    """Remove the worktree, its private directory and its branch. Call it after the session's last call ended.
-
-    Work that is not provably somewhere else stops it with UnsavedWork, unless ``force_keep``: then all of it is first
-    committed to ``refs/watchfloor/kept/<sid>``, nested repositories and ignored files too, but not what lies in ignored
-    folders. ``pushed`` are commits that a remote took. Returns the refs that keep work. Raises CannotKeep when
-    something cannot be kept and DamagedWorktree when the folder is no worktree any more; then nothing is gone.
-    """
-    leaving = tree.private.parent / _LEAVING
-    if os.path.lexists(tree.root) and (tree.root.is_symlink() or not tree.root.is_dir()):
-        raise DamagedWorktree(f"the worktree {tree.root} was replaced by something that is no folder")
-    if tree.root.is_dir() or not leaving.is_file():
-        tip_seen, refs = _saved_elsewhere(tree, sid, force_keep, pushed)
-        durable.write_file(leaving, "\n".join([tip_seen, *refs]).encode())
-    tip_seen, *refs = leaving.read_text("utf-8").split("\n")
-    git = Git.of(tree.common)
-    with repository_lock(tree.common, tree.root.parent):
-        _forget(git, tree.root)
-        with contextlib.suppress(GitFailed):  # moved by somebody in this moment: then the branch is theirs
-            git.run("update-ref", "-d", f"refs/heads/{tree.branch}", tip_seen)
-    for path in sorted(tree.private.parent.iterdir(), key=lambda p: p == leaving):
-        if path.is_dir() and not path.is_symlink():
-            discard(path)
-        else:
-            path.unlink()
-    return refs
-
-
-def removed(private: Path) -> bool:
-    """True when nothing of a worktree is recorded any more, at most the mark of a removal that died at its very end."""
-    try:
-        return {path.name for path in private.parent.iterdir()} <= {_LEAVING}
-    except FileNotFoundError:
-        return True
-
-
-def _forget(git: Git, worktree: Path) -> None:
+def forget(git: Git, worktree: Path) -> None:
     """Delete the folder of a worktree and git's record of it; records of other worktrees stay, even of those whose disk
     is away.
     """
     discard(worktree)
     with contextlib.suppress(GitFailed):
         git.run("worktree", "remove", "--force", "--force", "--end-of-options", str(worktree))
-
-
-def _saved_elsewhere(tree: Worktree, sid: str, force_keep: bool, pushed: Iterable[str]) -> tuple[str, list[str]]:
-    """(the branch's commit, refs that keep work) once nothing would be lost by removing the worktree.
-
-    Raises UnsavedWork, CannotKeep.
-    """
-    damaged = _carried_out(tree)
-    commit = tip(tree)
-    commits = unpushed(tree, pushed)
-    with look(tree, commit) as view:
-        work = _work(tree, view)
-        if not (work.load or work.odd or work.unreadable or commits or damaged):
-            return commit, []
-        if not force_keep:
-            why = f"commits that could not be brought into the repository ({damaged})" if damaged else ""
-            raise UnsavedWork(work.files, commits, work.nested, work.ignored, work.reproducible, why)
-        if work.unreadable:
-            raise CannotKeep(
-                f"{work.unreadable[0]} cannot be read, so it cannot be kept; give yourself the right to read it, then"
-                " try again"
-            )
-        folder = view.scratch.tree.parent
-        for number, (path, item) in enumerate(work.odd.items()):
-            source = folder / f"{number}.tar"
-            kept.archive(view.ground, path, item, source)
-            work.archive(path, source)
-        if damaged:
-            _git_folder(tree, work, folder)
-        return commit, [kept.keep(tree, sid, view, work.load)]
-
-
-def _carried_out(tree: Worktree) -> str:
-    """Publish what the agent committed; returns why that is impossible, or nothing."""
-    if not tree.private.is_dir():
-        return "the session's git folder is gone"
-    try:
-        private_dir.publish(tree)
-    except (PublishFailed, DamagedWorktree, GitFailed, OSError) as exc:
-        return str(exc)
-    return ""
-
-
-@dataclass(slots=True)
-class _Work:
-    """What the worktree holds that is nowhere else: what to keep, and how to call it."""
-
-    load: kept.Load
-    files: list[str]
-    nested: list[str]
-    ignored: list[str]
-    odd: dict[str, Item]
-    unreadable: list[str]
-    reproducible: int
-    taken: set[str]
-
-    def archive(self, path: str, source: Path) -> None:
-        """Keep ``source`` as the archive of ``path``, beside its place."""
-        name = kept.archive_name(path, self.taken)
-        self.taken.add(name)
-        self.load.archives[name] = source
-
-
-def _work(tree: Worktree, view: View) -> _Work:
-    if not tree.root.is_dir():
-        return _Work(kept.Load(), [], [], [], {}, [], 0, set())
-    seen = view.walk(complete=True)
-    found = view.changes(seen)
-    staged = view.staged()
-    nested = [
-        name
-        for name, files in seen.nested.items()
-        if files or _holds(view, seen.odd.get(f"{name}/.git"), f"{name}/.git")
-    ]
-    odd = {path: item for path, item in seen.odd.items() if _holds(view, item, path)}
-    files = {path: seen.tracked[path] for path in found.different} | seen.untracked | seen.ignored
-    for name in nested:
-        files |= seen.nested[name]
-    load = kept.Load(files, found.gone, parents=[view.staged_commit()] if staged else [])
-    alone = {path for path in odd if not any(path.startswith(f"{name}/") for name in nested)}
-    named = sorted({*found.different, *found.gone, *staged, *seen.untracked, *alone, *seen.unreadable})
-    taken = {*view.entries, *files}
-    return _Work(
-        load,
-        named,
-        sorted(f"{n}/" for n in nested),
-        sorted(seen.ignored),
-        odd,
-        seen.unreadable,
-        seen.reproducible,
-        taken,
-    )
-
-
-def _holds(view: View, item: Item | None, path: str) -> bool:
-    """True unless it is nothing, an empty folder, or a pipe or device."""
-    if item is None or item.kind is Kind.OTHER:
-        return False
-    if item.kind is not Kind.FOLDER:
-        return True
-    try:
-        return bool(view.ground.items(path))
-    except OSError:
-        return True
-
-
-def _git_folder(tree: Worktree, work: _Work, folder: Path) -> None:
-    """Keep the session's git folder as it is: its commits could not be carried out."""
-    with Ground(tree.private.parent) as ground:
-        for item in ground.items(""):
-            if item.name in ("private", "objects"):
-                source = folder / f"{item.name}.tar"
-                kept.archive(ground, item.name, item, source)
-                work.archive(item.name, source)

@@ -20,7 +20,7 @@ from harness.events.action import from_wire
 from harness.hands import precheck, reading
 from harness.protocol.config import FenceConfig
 from harness.supervisor.calls import cards, doubt
-from harness.workspace import diff, gather_facts, private, processes, worktrees
+from harness.workspace import diff, gather_facts, private, processes, removing, worktrees
 from harness.workspace.errors import WorkspaceError
 
 CANARY = "canary-7f3a"
@@ -173,7 +173,7 @@ class World:
             "prepare": lambda: private.prepare(tree),
             "publish": lambda: private.publish(tree),
             "diff": lambda: diff.diff(tree),
-            "unpushed": lambda: worktrees.unpushed(tree),
+            "unpushed": lambda: removing.unpushed(tree),
             "card of a write": lambda: cards.diff(write, {"content": "new\n"}),
             "card of an edit": lambda: cards.diff(edit, {"old": "a", "new": "b"}),
             "doubt of a write": lambda: doubt.file_outcome(write, {}),

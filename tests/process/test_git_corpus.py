@@ -15,7 +15,7 @@ import pytest
 
 from harness.policy.build import build_action
 from harness.protocol.config import FenceConfig
-from harness.workspace import shown_config, worktrees
+from harness.workspace import removing, shown_config
 from harness.workspace.diff import diff
 from harness.workspace.errors import PartialClone, UnsavedWork, WorkspaceError
 from harness.workspace.gather_facts import gather
@@ -110,7 +110,7 @@ def verbs(tree: Worktree) -> list[tuple[str, Callable[[], object]]]:
 
     def refused() -> None:
         with pytest.raises(UnsavedWork):
-            worktrees.remove(tree, "s1")
+            removing.remove(tree, "s1")
 
     def tolerant_publish() -> None:
         try:
@@ -129,7 +129,7 @@ def verbs(tree: Worktree) -> list[tuple[str, Callable[[], object]]]:
         ("facts of push elsewhere", facts("exec", argv=["git", "push", "ext::sh -c x"])),
         ("facts of write", facts("write_file", path="sub/f", content="")),
         ("remove refused", refused),
-        ("remove kept", lambda: worktrees.remove(tree, "s1", force_keep=True)),
+        ("remove kept", lambda: removing.remove(tree, "s1", force_keep=True)),
         ("launch again", lambda: session(tree.root.parent.parent.parent, tree.repo, "s2")),
     ]
 
@@ -178,7 +178,7 @@ def test_a_setting_alone_springs_nothing(tmp_path: Path, traps: Traps, key: str,
     traps.folder.mkdir(exist_ok=True)
     publish(tree)
     diff(tree)
-    assert worktrees.remove(tree, "s1", force_keep=True)
+    assert removing.remove(tree, "s1", force_keep=True)
     assert traps.sprung() == []
 
 
@@ -220,7 +220,7 @@ def test_records_of_other_worktrees_stay(tmp_path: Path) -> None:
     git(repo, "worktree", "add", "-q", str(tmp_path / "usb"), "-b", "usb")
     (tmp_path / "usb").rename(tmp_path / "unplugged")
     tree = session(tmp_path, repo)
-    worktrees.remove(tree, "s1")
+    removing.remove(tree, "s1")
     assert str(tmp_path / "usb") in git(repo, "worktree", "list")
     assert not tree.admin.exists()
 

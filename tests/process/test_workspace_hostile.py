@@ -13,7 +13,7 @@ import pytest
 from harness.events.effect import Effect
 from harness.policy.build import build_action
 from harness.protocol.config import FenceConfig
-from harness.workspace import worktrees
+from harness.workspace import removing, worktrees
 from harness.workspace.diff import diff
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.gather_facts import gather
@@ -146,7 +146,7 @@ def test_nothing_runs_in_a_whole_life_of_a_session(hostile: tuple[Path, Path], t
             build_action("s", "c1.0", "t", "exec", given, gather(tree, "exec", given, FenceConfig()))
         except Exception as exc:  # a remote that cannot be asked is refused; here only markers count
             assert "ext::" in str(exc)  # noqa: PT017
-    assert worktrees.remove(tree, "s1", force_keep=True)
+    assert removing.remove(tree, "s1", force_keep=True)
     assert ran(markers) == []
     assert git(
         repo,
@@ -209,7 +209,7 @@ def test_names_that_look_like_options_or_commands_are_only_names(tmp_path: Path)
     (tree.root / "--new").write_text("n")
     assert len(diff(tree).files) == 7
     assert [f.path for f in diff(tree).files if f.status == "untracked"] == ["--new"]
-    assert worktrees.remove(tree, "s1", force_keep=True) == ["refs/watchfloor/kept/s1"]
+    assert removing.remove(tree, "s1", force_keep=True) == ["refs/watchfloor/kept/s1"]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["--upload-pack=touch x", "state"]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.workspace import worktrees
+from harness.workspace import removing, worktrees
 from harness.workspace.discard import discard
 from harness.workspace.errors import CannotKeep, DamagedWorktree, UnsavedWork
 from harness.workspace.private import Worktree, publish
@@ -41,7 +41,7 @@ def shown(tree: Worktree, path: str, ref: str = KEPT) -> bytes:
 
 def refused(tree: Worktree) -> UnsavedWork:
     with pytest.raises(UnsavedWork) as caught:
-        worktrees.remove(tree, "s1")
+        removing.remove(tree, "s1")
     assert tree.root.is_dir()
     return caught.value
 
@@ -87,7 +87,7 @@ def test_a_nested_repository_is_work_and_is_kept_whole(tmp_path: Path, tree: Wor
     assert f"{place}/" in found.nested
     assert f"{place}/" in str(found)
     before = {p.relative_to(tree.root): p.read_bytes() for p in folder.rglob("*") if p.is_file() and not p.is_symlink()}
-    assert worktrees.remove(tree, "s1", force_keep=True) == [KEPT]
+    assert removing.remove(tree, "s1", force_keep=True) == [KEPT]
     back = tmp_path / "back"
     git(tree.repo, "worktree", "add", "-q", str(back), KEPT)
     with tarfile.open(back / place / ".git.watchfloor.tar") as archive:
@@ -105,7 +105,7 @@ def test_a_nested_repository_is_work_and_is_kept_whole(tmp_path: Path, tree: Wor
 def test_an_empty_git_folder_in_a_folder_is_no_work(tree: Worktree) -> None:
     (tree.root / "empty" / ".git").mkdir(parents=True)
     os.mkfifo(tree.root / "empty" / "pipe")
-    assert worktrees.remove(tree, "s1") == []
+    assert removing.remove(tree, "s1") == []
 
 
 def test_ignored_files_are_work_and_what_can_be_made_again_is_not(tree: Worktree) -> None:
@@ -115,7 +115,7 @@ def test_ignored_files_are_work_and_what_can_be_made_again_is_not(tree: Worktree
         (tree.root / path).parent.mkdir(parents=True, exist_ok=True)
         (tree.root / path).write_text("made\n")
     (tree.root / ".cache" / ".gitignore").write_text("*\n")
-    assert worktrees.unpushed(tree) == 0
+    assert removing.unpushed(tree) == 0
     publish(tree)
     git(tree.repo, "merge", "-q", tree.branch)
     (tree.root / ".env").write_text("KEY=1\n")
@@ -125,7 +125,7 @@ def test_ignored_files_are_work_and_what_can_be_made_again_is_not(tree: Worktree
     assert found.ignored == [".env", "deep/x.log"]
     assert found.files == []
     assert "2 ignored files (.env, deep/x.log) (5 files in ignored folders go in any case)" in str(found)
-    assert worktrees.remove(tree, "s1", force_keep=True) == [KEPT]
+    assert removing.remove(tree, "s1", force_keep=True) == [KEPT]
     assert shown(tree, ".env") == b"KEY=1\n"
     assert "build" not in git(tree.repo, "ls-tree", "-r", "--name-only", KEPT)
 
@@ -136,7 +136,7 @@ def test_only_what_can_be_made_again_does_not_stop_a_removal(tree: Worktree) -> 
     (tree.root / ".pytest_cache" / "v").write_text("x")
     (tree.root / "pkg" / "__pycache__").mkdir(parents=True)
     (tree.root / "pkg" / "__pycache__" / "a.pyc").write_bytes(b"\0")
-    assert worktrees.remove(tree, "s1") == []
+    assert removing.remove(tree, "s1") == []
 
 
 def test_bytes_modes_links_and_odd_names_are_kept_as_they_lie(tree: Worktree) -> None:
@@ -161,7 +161,7 @@ def test_bytes_modes_links_and_odd_names_are_kept_as_they_lie(tree: Worktree) ->
     (tree.root / ".git ").write_text("one\n")
     (tree.root / ".git:").write_text("two\n")
     os.mkfifo(tree.root / "pipe")
-    assert worktrees.remove(tree, "s1", force_keep=True) == [KEPT]
+    assert removing.remove(tree, "s1", force_keep=True) == [KEPT]
     out = subprocess.run(
         ["git", "ls-tree", "-r", "-z", KEPT], cwd=tree.repo, env=ENV, check=True, capture_output=True
     ).stdout
@@ -185,7 +185,7 @@ def test_what_was_staged_by_hand_is_kept_too(tree: Worktree) -> None:
     git(tree.root, "add", "a.txt")
     (tree.root / "a.txt").write_text("a\n")
     assert refused(tree).files == ["a.txt"]
-    worktrees.remove(tree, "s1", force_keep=True)
+    removing.remove(tree, "s1", force_keep=True)
     assert shown(tree, "a.txt", f"{KEPT}^2") == b"staged only\n"
 
 
@@ -204,10 +204,10 @@ def test_a_commit_is_saved_when_it_is_provably_elsewhere(tree: Worktree, where: 
     known = {"pushed": [commit, "not a commit", "f" * 40], "another-commit": [tree.base]}.get(where, [])
     if where in ("nowhere", "another-commit"):
         with pytest.raises(UnsavedWork, match="1 commit that is"):
-            worktrees.remove(tree, "s1", pushed=known)
+            removing.remove(tree, "s1", pushed=known)
         assert git(tree.repo, "rev-parse", tree.branch) == commit
     else:
-        assert worktrees.remove(tree, "s1", pushed=known) == []
+        assert removing.remove(tree, "s1", pushed=known) == []
 
 
 def test_a_worktree_that_was_deleted_by_hand_still_has_its_commits(tree: Worktree) -> None:
@@ -215,8 +215,8 @@ def test_a_worktree_that_was_deleted_by_hand_still_has_its_commits(tree: Worktre
     commit = commit_as_agent(tree, "a.txt")
     shutil.rmtree(tree.root)
     with pytest.raises(UnsavedWork, match="1 commit that is"):
-        worktrees.remove(tree, "s1")
-    assert worktrees.remove(tree, "s1", force_keep=True) == [KEPT]
+        removing.remove(tree, "s1")
+    assert removing.remove(tree, "s1", force_keep=True) == [KEPT]
     assert git(tree.repo, "rev-parse", KEPT) == commit
 
 
@@ -237,8 +237,8 @@ def test_a_damaged_git_folder_stops_a_removal_and_can_be_kept(tree: Worktree, da
     elif damage == "head-folder":
         head.mkdir()
     with pytest.raises(UnsavedWork, match="could not be brought into the repository"):
-        worktrees.remove(tree, "s1")
-    assert worktrees.remove(tree, "s1", force_keep=True) == [KEPT]
+        removing.remove(tree, "s1")
+    assert removing.remove(tree, "s1", force_keep=True) == [KEPT]
     assert shown(tree, "a.txt") == b"work\n"
     with tarfile.open(fileobj=io.BytesIO(shown(tree, "private.watchfloor.tar"))) as archive:
         assert "private/commondir" in archive.getnames()
@@ -250,7 +250,7 @@ def test_too_much_to_keep_is_refused_and_nothing_is_lost(tree: Worktree) -> None
     with open(tree.root / "sparse", "wb") as file:
         file.truncate(1 << 40)
     with pytest.raises(CannotKeep, match=r"sparse \(1024\.0 GiB\)"):
-        worktrees.remove(tree, "s1", force_keep=True)
+        removing.remove(tree, "s1", force_keep=True)
     assert (tree.root / "small").exists()
     assert git(tree.repo, "for-each-ref", "refs/watchfloor") == ""
     (tree.root / "sparse").unlink()
@@ -258,21 +258,21 @@ def test_too_much_to_keep_is_refused_and_nothing_is_lost(tree: Worktree) -> None
     with open(tree.root / "sub" / ".git" / "huge", "wb") as file:
         file.truncate(1 << 40)
     with pytest.raises(CannotKeep, match=r"sub/\.git/huge"):
-        worktrees.remove(tree, "s1", force_keep=True)
+        removing.remove(tree, "s1", force_keep=True)
     assert (tree.root / "small").exists()
 
 
 def test_a_kept_ref_of_an_earlier_attempt_is_never_replaced(tree: Worktree) -> None:
     git(tree.repo, "update-ref", KEPT, tree.base)
     (tree.root / "n").write_text("n")
-    assert worktrees.remove(tree, "s1", force_keep=True) == [f"{KEPT}-2"]
+    assert removing.remove(tree, "s1", force_keep=True) == [f"{KEPT}-2"]
     assert git(tree.repo, "rev-parse", KEPT) == tree.base
 
 
 DYING = """
 import os, sys
 from pathlib import Path
-from harness.workspace import worktrees
+from harness.workspace import removing, worktrees
 from harness.workspace.discard import discard
 
 private, call = Path(sys.argv[1]), sys.argv[2]
@@ -284,7 +284,7 @@ def die(*args, **given):
     return real(*args, **given)
 
 setattr(os, call, die)
-worktrees.remove(worktrees.open_worktree(private), "s1", force_keep=True)
+removing.remove(worktrees.open_worktree(private), "s1", force_keep=True)
 """
 
 
@@ -293,7 +293,7 @@ def test_a_removal_that_is_killed_is_finished_by_the_next(tree: Worktree, call: 
     (tree.root / "n").write_text("n")
     died = subprocess.run([sys.executable, "-c", DYING, str(tree.private), call], check=False)
     assert died.returncode == -9
-    assert worktrees.remove(worktrees.open_worktree(tree.private), "s1", force_keep=True)[0].startswith(KEPT)
+    assert removing.remove(worktrees.open_worktree(tree.private), "s1", force_keep=True)[0].startswith(KEPT)
     assert shown(tree, "n") == b"n"
     assert not tree.root.exists()
     assert list(tree.root.parent.glob("[.]discarded*")) == []
@@ -303,12 +303,12 @@ def test_a_removal_that_is_killed_is_finished_by_the_next(tree: Worktree, call: 
 
 
 def test_a_removal_that_died_at_its_last_step_is_over(tree: Worktree) -> None:
-    assert not worktrees.removed(tree.private)
-    worktrees.remove(tree, "s1")
+    assert not removing.removed(tree.private)
+    removing.remove(tree, "s1")
     (tree.private.parent / "leaving").write_text(tree.base)
     with pytest.raises(DamagedWorktree):
         worktrees.open_worktree(tree.private)
-    assert worktrees.removed(tree.private)
+    assert removing.removed(tree.private)
 
 
 def test_a_very_deep_folder_is_removed(tree: Worktree) -> None:
@@ -323,7 +323,7 @@ def test_a_very_deep_folder_is_removed(tree: Worktree) -> None:
     found = refused(tree)
     assert len(found.files) == 1
     with pytest.raises(CannotKeep, match="cannot be read"):
-        worktrees.remove(tree, "s1", force_keep=True)
+        removing.remove(tree, "s1", force_keep=True)
     shutil.move(tree.root / ("d" * 20), tree.root.parent / "aside")
     discard(tree.root.parent / "aside")
-    assert worktrees.remove(tree, "s1") == []
+    assert removing.remove(tree, "s1") == []

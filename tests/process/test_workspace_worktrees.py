@@ -20,7 +20,7 @@ from harness.policy.build import build_action
 from harness.policy.judge import judge
 from harness.policy.rules import default_policy
 from harness.protocol.config import FenceConfig
-from harness.workspace import worktrees
+from harness.workspace import removing, worktrees
 from harness.workspace.diff import diff
 from harness.workspace.errors import (
     BranchExists,
@@ -348,21 +348,21 @@ def test_removal_never_loses_work(tmp_path: Path) -> None:
     tree = session(tmp_path, repo)
     agent(tree, "echo b > b; git add b; git commit -qm two; echo loose > loose.txt")
     with pytest.raises(UnsavedWork) as caught:
-        worktrees.remove(tree, "s1")
+        removing.remove(tree, "s1")
     assert (caught.value.files, caught.value.commits) == (["loose.txt"], 1)
-    assert worktrees.remove(tree, "s1", force_keep=True) == ["refs/watchfloor/kept/s1"]
+    assert removing.remove(tree, "s1", force_keep=True) == ["refs/watchfloor/kept/s1"]
     assert git(repo, "show", "refs/watchfloor/kept/s1:loose.txt") == "loose"
     assert git(repo, "show", "refs/watchfloor/kept/s1~1:b") == "b"
     assert not tree.root.exists()
     assert list(tree.private.parent.iterdir()) == []
     assert git(repo, "for-each-ref", "--format=%(refname)", "refs/heads") == "refs/heads/main"
     clean = session(tmp_path, repo, "s2")
-    assert worktrees.remove(clean, "s2") == []
+    assert removing.remove(clean, "s2") == []
     merged = session(tmp_path, repo, "s3")
     agent(merged, "echo d > d; git add d; git commit -qm d")
     publish(merged)
     git(repo, "merge", "-q", merged.branch)
-    assert worktrees.remove(merged, "s3") == []
+    assert removing.remove(merged, "s3") == []
 
 
 def test_removal_follows_no_link_out_and_survives_what_is_gone(tmp_path: Path) -> None:
@@ -372,11 +372,11 @@ def test_removal_follows_no_link_out_and_survives_what_is_gone(tmp_path: Path) -
     (precious / "file").write_text("keep")
     tree = session(tmp_path, repo)
     (tree.root / "link").symlink_to(precious)
-    assert worktrees.remove(tree, "s1", force_keep=True)
+    assert removing.remove(tree, "s1", force_keep=True)
     assert (precious / "file").read_text() == "keep"
     tree = session(tmp_path, repo, "s2")
     shutil.rmtree(tree.root)
-    assert worktrees.remove(tree, "s2") == []
+    assert removing.remove(tree, "s2") == []
     assert len(git(repo, "worktree", "list").splitlines()) == 1
 
 

@@ -19,7 +19,7 @@ from harness.supervisor.fleet.session import Session
 from harness.supervisor.sessions import archive
 from harness.supervisor.sessions.merging import merged
 from harness.supervisor.threads import at_home
-from harness.workspace import checkpoint_refs, worktrees
+from harness.workspace import checkpoint_refs, removing, worktrees
 from harness.workspace.discard import discard
 from harness.workspace.errors import DamagedWorktree, UnsavedWork, WorkspaceError
 from harness.workspace.git import open_repository
@@ -144,7 +144,7 @@ class Removal:
             if os.path.realpath(tree.root) != os.path.realpath(self._left.worktree):
                 raise DamagedWorktree(f"its record names the worktree {tree.root}, which is not its own")
             arrived = [*pushed(session.folder, tree.root), *merged(session.state.merging, tree)]
-            return Removed(worktrees.remove(tree, session.sid, force_keep=force_keep or force, pushed=arrived), [])
+            return Removed(removing.remove(tree, session.sid, force_keep=force_keep or force, pushed=arrived), [])
         except (WorkspaceError, OSError, ValueError, RecursionError) as exc:
             if isinstance(exc, DamagedWorktree) and self._nothing_to_lose():
                 return Removed([], [])
@@ -157,4 +157,4 @@ class Removal:
         """True when the worktree was never made, or a removal before us died at its very end."""
         if self._session.state.created is None and not self._left.there:
             return True
-        return worktrees.removed(private_of(self._session)) and not os.path.lexists(self._left.worktree)
+        return removing.removed(private_of(self._session)) and not os.path.lexists(self._left.worktree)

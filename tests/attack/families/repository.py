@@ -18,7 +18,7 @@ from pathlib import Path
 
 from harness.hands import children, precheck
 from harness.protocol.config_sections import FenceConfig
-from harness.workspace import worktrees
+from harness.workspace import removing, worktrees
 from harness.workspace.diff import diff
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.gather_facts import gather
@@ -211,9 +211,9 @@ def harness_does(tree: Worktree, sid: str) -> list[str]:
         lambda: diff(tree),
         lambda: gather(tree, "exec", given, FenceConfig()),
         lambda: publish(tree),
-        lambda: worktrees.unpushed(tree),
-        lambda: worktrees.remove(tree, sid),
-        lambda: worktrees.remove(tree, sid, force_keep=True),
+        lambda: removing.unpushed(tree),
+        lambda: removing.remove(tree, sid),
+        lambda: removing.remove(tree, sid, force_keep=True),
     )
     for deed in deeds:
         try:

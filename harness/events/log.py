@@ -13,29 +13,21 @@ import fcntl
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from harness.events import anchor
+from harness.events import anchor, recovery
 from harness.events.durable import sync_folder
 from harness.events.framing import (
     GENESIS,
     MAX_LINE,
-    BadLine,
     LogError,
     encode_data,
     encode_event,
     encode_footer,
     encode_header,
-    hash_of,
-    is_footer,
-    parse_mark,
-    whole,
 )
-from harness.events.reader import DamagedLog, Place, Scan, missing, segment_name, segments
-from harness.events.regular import opened
+from harness.events.reader import DamagedLog, Place, missing, segment_name, segments
 
 SEGMENT_BYTES = 64 * 1024 * 1024
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -56,19 +48,6 @@ class Poisoned(LogError):
 
 class LogBusy(LogError):
     """Another process holds the log for writing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Recovery:
-    """A torn tail that was cut: ``bytes`` at offset ``at`` of ``segment``, kept in ``file`` (names inside the log's
-    folder).
-    """
-
-    segment: str
-    at: int
-    bytes: int
-    sha: str
-    file: str
 
 
 class _Clock:
@@ -94,7 +73,7 @@ class LogWriter:
 
     def __init__(self, folder: Path, sid: str, segment_bytes: int, folder_fd: int) -> None:
         """Use `open`."""
-        self.recovery: Recovery | None = None
+        self.recovery: recovery.Recovery | None = None
         self._folder = folder
         self._sid = sid
         self._segment_bytes = segment_bytes
@@ -393,17 +372,15 @@ class LogWriter:
             return
         number = numbers[-1]
         if take is None:
-            prev, last, last_hash = self._end_of(number - 1) if number > 1 else (GENESIS, -1, GENESIS)
-            scan = Scan(self._folder / segment_name(number), number, prev, last, self._sid, last_hash, known)
-            _walked(scan, last=True)
+            scan = recovery.last_segment(self._folder, self._sid, number, known)
         else:
-            scan = self._scan_all(numbers, known, take, after)
+            scan = recovery.every_segment(self._folder, self._sid, numbers, known, take, after)
         path = scan.path
         self.taken_leave = known is not None and known.closed and known.seq == scan.head
         self._unsynced = True  # what a killed writer left may still be in memory only
         self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         if scan.torn:
-            self._cut(path, scan.offset)
+            self.recovery = recovery.cut(path, self._folder_fd, self._fd, scan.offset)
         self._number = number
         self._first = scan.first
         self._size = scan.offset
@@ -419,84 +396,10 @@ class LogWriter:
         if scan.sealed:
             self._begin(number + 1, scan.chain, scan.head + 1)
 
-    def _scan_all(
-        self, numbers: list[int], known: anchor.Head | None, take: Callable[[bytes], None], after: Place | None
-    ) -> Scan:
-        """The scan of the last segment, after all before it was walked too. Raises DamagedLog, NewerLog, OSError."""
-        number = after.segment if after is not None else 1
-        scan = Scan(self._folder / segment_name(number), number, GENESIS, -1, self._sid, GENESIS, known)
-        if after is not None:
-            scan.resume(after)
-        while True:
-            _walked(scan, last=number == numbers[-1], take=take)
-            if number == numbers[-1]:
-                return scan
-            number += 1
-            path = self._folder / segment_name(number)
-            scan = Scan(path, number, scan.chain, scan.head, self._sid, scan.hash, known)
-
     def _begin(self, number: int, prev: bytes, first: int) -> None:
         fd = self._prepare(number, prev, first)
         self._publish(number)
         self._adopt(fd, number, first)
 
-    def _end_of(self, number: int) -> tuple[bytes, int, bytes]:
-        """(chain hash, last seq, last record's hash) from the end of a sealed segment."""
-        path = self._folder / segment_name(number)
-        try:
-            with opened(path) as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(max(0, size - 4096))
-                tail = file.read()
-        except BadLine as exc:
-            raise DamagedLog(path, 0, -1, str(exc)) from exc
-        start = tail.rfind(b"\n", 0, len(tail) - 1) + 1
-        line = tail[start:]
-        try:
-            if not is_footer(line) or not whole(line):
-                raise BadLine("the segment is not sealed though another follows")
-            return hash_of(line), int(parse_mark(line)["last_seq"]), hash_of(tail[:start])
-        except (BadLine, KeyError, TypeError, ValueError) as exc:
-            raise DamagedLog(path, size - len(line), -1, str(exc)) from exc
 
-    def _cut(self, path: Path, offset: int) -> None:
-        """Keep the torn bytes in a file of their own, durable, and only then cut them off."""
-        size = os.fstat(self._fd).st_size
-        if size <= offset:
-            return
-        data = os.pread(self._fd, size - offset, offset)
-        name = f"{path.name}.torn-{offset}"
-        for attempt in range(1000):
-            file = name if not attempt else f"{name}.{attempt}"
-            try:
-                fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=self._folder_fd)
-                break
-            except FileExistsError:
-                continue
-        else:
-            raise LogError(f"log {self._folder} has a thousand torn tails at the same place; look at the disk")
-        try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(fd, view) :]
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-        os.fsync(self._folder_fd)
-        os.ftruncate(self._fd, offset)
-        os.fsync(self._fd)
-        self.recovery = Recovery(path.name, offset, len(data), sha256(data).hexdigest(), file)
-
-
-def _walked(scan: Scan, *, last: bool, take: Callable[[bytes], None] | None = None) -> None:
-    """Walk one segment to its end. Raises DamagedLog, NewerLog, OSError."""
-    for line in scan.events(last):
-        if take is not None:
-            take(line)
-    if not scan.bad and not scan.sealed and not last:
-        scan.bad = "the segment is not sealed though another follows"
-    if scan.bad:
-        raise scan.damage()
-
-
-__all__ = ["SEGMENT_BYTES", "DamagedLog", "LogBusy", "LogError", "LogWriter", "NoSpace", "Poisoned", "Recovery"]
+__all__ = ["SEGMENT_BYTES", "DamagedLog", "LogBusy", "LogError", "LogWriter", "NoSpace", "Poisoned"]

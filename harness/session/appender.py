@@ -11,8 +11,9 @@ from typing import Any
 
 from harness.events import framing
 from harness.events.calls import CallError
-from harness.events.log import LogWriter, NoSpace, Poisoned, Recovery
+from harness.events.log import LogWriter, NoSpace, Poisoned
 from harness.events.reader import Place
+from harness.events.recovery import Recovery
 from harness.events.tail import Tail
 from harness.protocol.paths import SessionFolder
 from harness.session import checkpoint

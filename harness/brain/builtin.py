@@ -20,7 +20,7 @@ from harness.agents.desk import BLOB_FROM, Desk
 from harness.agents.errors import CannotGoOn, Conflict, Refused, Stopped
 from harness.agents.host import Spec
 from harness.agents.steps import Again, Park, Step, Wait
-from harness.brain import agreement, allowance, conversation, court, memory, own_means, prompt, retry, stream
+from harness.brain import agreement, allowance, conversation, court, own_means, prompt, retry, stream, view_memory
 from harness.brain.agreement import Agree, AskAuthor, Keep
 from harness.brain.allowance import Cost
 from harness.brain.context import compaction
@@ -101,15 +101,15 @@ class BuiltIn(Agent):
         if not self._desk.live or seq - self._remembered < REMEMBER_EVERY:
             return
         self._remembered = seq
-        known = memory.encode(self._view, self._talk)
+        known = view_memory.encode(self._view, self._talk)
         if known is not None:
-            self._desk.remember(memory.VERSION, known)
+            self._desk.remember(view_memory.VERSION, known)
 
     def memory(self) -> str:
-        return memory.VERSION
+        return view_memory.VERSION
 
     def recall(self, known: bytes) -> bool:
-        found = memory.decode(known, self._desk.session)
+        found = view_memory.decode(known, self._desk.session)
         if found is None:
             return False
         self._view, self._talk = found

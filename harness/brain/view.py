@@ -14,7 +14,7 @@ import msgspec
 from harness.brain.agreement import Agreement
 from harness.brain.allowance import Spent
 from harness.brain.context import compaction, rules
-from harness.brain.context.facts import Facts
+from harness.brain.context.handoff_facts import Facts
 from harness.brain.context.results import told
 from harness.brain.context.room import Measure
 from harness.brain.context.sizes import PER_TOKEN, TurnSize, shown, tokens

@@ -28,7 +28,7 @@ from harness.agents.desk import Desk
 from harness.agents.host import Spec
 from harness.agents.journal import Journal
 from harness.brain.builtin import BuiltIn
-from harness.brain import memory
+from harness.brain import view_memory
 from harness.events import snapshots
 from harness.protocol.credential import Credential
 import ssl
@@ -51,7 +51,7 @@ def wake():
 snapshots.fold_version()
 if sys.argv[3] == "whole":
     print(json.dumps([wake()]))
-    journal.remember(agent.memory(), memory.encode(agent._view, agent._talk))
+    journal.remember(agent.memory(), view_memory.encode(agent._view, agent._talk))
 else:
     print(json.dumps([wake() for _ in range(7)]))
 """

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.agents import steps
-from harness.brain import conversation, decide, memory
+from harness.brain import conversation, decide, view_memory
 from harness.brain.context.sizes import Sizes
 from harness.brain.retry import AT_THE_GATE
 from harness.brain.view import View
@@ -97,9 +97,9 @@ class World:
 
     def relieve(self) -> None:
         """Another brain goes on with what this one remembered."""
-        known = memory.encode(self.lean, self.talk)
+        known = view_memory.encode(self.lean, self.talk)
         if known is not None:
-            found = memory.decode(known, self.lean.state)
+            found = view_memory.decode(known, self.lean.state)
             assert found is not None
             self.lean, self.talk = found
 

@@ -18,8 +18,8 @@ from harness.agents import steps
 from harness.brain import conversation, decide
 from harness.brain.context import room
 from harness.brain.context.clearing import cleared_input, cleared_result
-from harness.brain.context.facts import CHECK, COMMIT, Facts
 from harness.brain.context.handoff import MOST_BYTES, handoff
+from harness.brain.context.handoff_facts import CHECK, COMMIT, Facts
 from harness.brain.context.sizes import Sizes, TurnSize, tokens
 from harness.events import types as t
 from harness.events.describe import describe
@@ -253,7 +253,7 @@ def test_a_hand_off_is_bounded_and_no_quoted_line_passes_for_its_own(
 
 
 def _asked(said: str) -> Any:
-    from harness.brain.context.facts import Asked, line
+    from harness.brain.context.handoff_facts import Asked, line
 
     return Asked("exec", line(said))
 

@@ -6,8 +6,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.brain.context.facts import Facts
 from harness.brain.context.handoff import handoff
+from harness.brain.context.handoff_facts import Facts
 from harness.events import fold, handed
 from harness.events import types as t
 from harness.events.checkpoint_events import Handed

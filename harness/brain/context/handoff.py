@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.brain.context.facts import Fact, Facts, line
+from harness.brain.context.handoff_facts import Fact, Facts, line
 from harness.brain.context.room import HANDOFF_TOKENS
 from harness.events.session_state import SessionState
 

@@ -8,6 +8,7 @@ own namespaces, a low priority, and being the first that an out-of-memory kernel
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import resource
 from typing import Any
@@ -27,6 +28,7 @@ _RESERVED_PIDS = 300
 _PAGE = 4096
 
 
+@functools.cache
 def kernel_version() -> tuple[int, int]:
     """(6, 14) and the like; (0, 0) when the kernel does not say."""
     parts = os.uname().release.split(".")

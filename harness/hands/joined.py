@@ -146,6 +146,7 @@ def _warden(caller: int, argv: list[str], channel: int, inmate: Callable[[], obj
         try:
             entrance = _enter_fence(argv)
             _die_with(caller)  # joining undid it
+            kernel.bound_capabilities()
         except (_Unbuilt, OSError, ValueError, LookupError) as exc:
             entrance = _no_entrance(exc)
         _serve(channel, entrance, inmate)
@@ -278,8 +279,8 @@ def _settled(entrance: _Entrance) -> Exception | None:
     try:
         entrance.make()
         if entrance.identity >= 0:
-            kernel.setns(entrance.identity)
-        kernel.without_capabilities()
+            kernel.setns(entrance.identity)  # whoever joins a user namespace is bounded by nothing there
+        kernel.without_capabilities(bounded=entrance.identity < 0)
         kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)  # joining undid it
     except Exception as exc:
         return exc

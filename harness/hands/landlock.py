@@ -10,6 +10,7 @@ ioctl, 6 scopes).
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import stat
 
@@ -45,6 +46,7 @@ class _Beneath(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
+@functools.cache
 def abi() -> int:
     """Version of Landlock in this kernel; 0 when it has none or it is switched off."""
     try:

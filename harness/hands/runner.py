@@ -56,6 +56,13 @@ def end(status: str, code: int, note: str = "", changed: list[str] | None = None
     os._exit(code)
 
 
+def learn() -> None:
+    """Find out once what is the same for every call on this machine: those that are forked from here know it."""
+    seccomp.learn()
+    landlock.abi()
+    bounds.kernel_version()
+
+
 def main() -> NoReturn:
     """Read the plan and carry it out; never returns."""
     with open(ACTION_FD, "rb") as file:

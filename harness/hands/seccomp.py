@@ -6,6 +6,7 @@ only.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import functools
@@ -159,6 +160,13 @@ def program(machine: str, *, network: bool) -> list[Step]:
 
 
 _STEP = struct.Struct("HBBI")
+
+
+def learn() -> None:
+    """Have both filters ready, so that whoever is forked from this process need not make them."""
+    with contextlib.suppress(Unsupported):  # each call says so
+        assembled(network=False)
+        assembled(network=True)
 
 
 @functools.cache

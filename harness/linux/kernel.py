@@ -86,8 +86,23 @@ _MOST_CAPABILITIES = 64
 """As many as the three words of a set can hold."""
 
 
-def without_capabilities() -> None:
-    """Give up every capability for good: none is left now, and no program run later can get one. Raises OSError."""
+def without_capabilities(*, bounded: bool = False) -> None:
+    """Give up every capability for good: none is left now, and no program run later can get one. ``bounded``: that
+    programs can get none is so already, by `bound_capabilities` of the process that this one was forked from. Raises
+    OSError.
+    """
+    if not bounded:
+        bound_capabilities()
+    header = _CapabilityHeader(_CAPABILITY_VERSION_3, 0)
+    if _libc.capset(ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)())) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
+def bound_capabilities() -> None:
+    """No program that this process or its children run can get a capability; they themselves keep what they have until
+    they give it up or join a user namespace. Raises OSError.
+    """
     for number in range(_MOST_CAPABILITIES):
         if _libc.prctl(PR_CAPBSET_DROP, ctypes.c_ulong(number), 0, 0, 0) == 0:
             continue
@@ -95,10 +110,6 @@ def without_capabilities() -> None:
             break
         raise OSError(code, os.strerror(code))
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
-    header = _CapabilityHeader(_CAPABILITY_VERSION_3, 0)
-    if _libc.capset(ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)())) != 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
 
 
 def setns(namespace: int) -> None:

@@ -21,7 +21,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
-from harness.hands import fence
+from harness.hands import fence, runner
 from harness.linux import kernel
 from harness.protocol import frames
 from harness.protocol.paths import Folders, SessionFolder
@@ -193,6 +193,7 @@ def run(argv: list[str]) -> int:
     with contextlib.suppress(fence.FenceUnavailable):
         # remembered, so that no keeper has to probe before its first call; a failure is tried again then
         fence.find()
+    runner.learn()
     gc.collect()
     gc.disable()
     gc.freeze()

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from textual.screen import Screen
 
+from app import painting
 from app.action_table.action import EVERYWHERE, Action
 from app.actions import ACTIONS, BY_ID, show_key
 from app.copying import Selected
@@ -35,6 +36,10 @@ class WatchScreen(Screen[Any]):
     def host(self) -> Host:
         """The application, as screens see it."""
         return host_of(self.app)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._compositor = painting.RowsCompositor()
 
     # -- actions -----------------------------------------------------------------------------------
 
@@ -95,6 +100,7 @@ class WatchScreen(Screen[Any]):
             return
         handler.run()
         self.show_keys()
+        painting.paint(self)
 
     def active_actions(self) -> list[Action]:
         """Every action that a key would run right now, in the registry's order."""

@@ -1,0 +1,104 @@
+"""A key's own change is painted at once and alone, and pieces that were painted make up the whole screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from app.screens.floor import FloorScreen
+from harness.events import types as t
+from tests.tui.app_pilot import shown
+from tests.tui.app_world import PUSH, World, crowd
+
+
+def _asking(world: World) -> None:
+    for number in range(20):
+        world.ask(world.add(f"job-{number:02d}"), PUSH, title=f"push {number}")
+
+
+class Terminal:
+    """What a terminal that got these updates shows."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.cells: dict[tuple[int, int], str] = {}
+        self.pieces = 0
+        original = Compositor.render_update
+
+        def render_update(compositor: Compositor, *args: Any, **options: Any) -> object:
+            update = original(compositor, *args, **options)
+            if isinstance(update, ChopsUpdate):
+                self._take(update)
+            elif isinstance(update, LayoutUpdate):
+                for y, strips in enumerate(update.strips, update.region.y):
+                    x = 0
+                    for strip in strips:
+                        x = self._put(x, y, strip)
+            return update
+
+        monkeypatch.setattr(Compositor, "render_update", render_update)
+
+    def _take(self, update: ChopsUpdate) -> None:
+        self.pieces += 1
+        for y, left, right in update.spans:
+            for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=True):
+                if x < right and end > left:
+                    assert strip is not None, f"nothing was drawn at {x}, {y}, where something changed"
+                    self._put(x, y, strip.crop(0, min(end, right) - x))
+
+    def _put(self, x: int, y: int, strip: Strip) -> int:
+        assert strip.cell_length == len(strip.text)
+        for at, letter in enumerate(strip.text, x):
+            self.cells[at, y] = letter
+        return x + len(strip.text)
+
+    def grid(self, width: int, height: int) -> list[str]:
+        return ["".join(self.cells.get((x, y), "?") for x in range(width)) for y in range(height)]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
+async def test_the_pieces_that_were_painted_make_up_the_screen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    terminal = Terminal(monkeypatch)
+    async with shown(tmp_path, crowd, size=size) as s:
+        for number, key in enumerate(["j", "j", "tab", "l", "tab", "k", "2", "j", "1", "G", "z", "g"]):
+            await s.press(key)
+            session = list(s.world.sessions.values())[number % 5]
+            s.world.log(session, t.HarnessNote(level="info", text=f"note {number}", component="test"))
+            s.world.push_rows(session)
+            await s.until("all of it shown", lambda: s.app.idle)
+        await s.until("the last piece painted", lambda: terminal.grid(*size) == s.grid)
+        assert terminal.pieces > 12
+
+
+async def test_a_key_is_painted_before_the_loop_turns_and_nothing_else_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with shown(tmp_path, _asking) as s:
+        await s.see("job-19")
+        await s.until("the tick sleeping", lambda: s.app.idle)
+        await s.pilot.pause()
+        screen = s.app.screen
+        assert isinstance(screen, FloorScreen)
+        drawn: list[tuple[str, Region]] = []
+        original = Widget.render_lines
+
+        def render_lines(widget: Widget, crop: Region) -> list[Strip]:
+            drawn.append((type(widget).__name__, crop))
+            return original(widget, crop)
+
+        monkeypatch.setattr(Widget, "render_lines", render_lines)
+        frames, before = s.app.frames, screen.list.selected
+        await screen.action_do("list.down")
+        assert screen.list.selected != before
+        assert s.app.frames == frames + 1
+        assert {name for name, _ in drawn} <= {"SessionList", "Container", "FloorScreen"}
+        assert sum(crop.height for name, crop in drawn if name == "SessionList") <= 4
+        chosen = s.app.snapshot.rows[screen.list.selected].name
+        assert any(line.startswith("▌") and chosen in line for line in s.grid)
